@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+# add_module(NAME DEPS lower modules… SOURCES files… TESTS files… LIBS targets…)
+#
+# A module is a folder, a static library `cicada_NAME`, and an include view: a directory of symlinks to its own folder and to
+# the folders of the modules it may see (DEPS and what those see). Includes are written "module/file.h" and resolve only
+# through that view, so an include the graph forbids does not compile. TESTS become one GoogleTest binary, `NAME_tests`.
+function(add_module NAME)
+  cmake_parse_arguments(M "" "" "DEPS;SOURCES;TESTS;LIBS" ${ARGN})
+  set(view ${PROJECT_BINARY_DIR}/views/${NAME})
+  set(visible ${NAME} ${M_DEPS})
+  foreach(dep IN LISTS M_DEPS)
+    get_property(below GLOBAL PROPERTY cicada_visible_${dep})
+    if(NOT below)
+      message(FATAL_ERROR "module ${NAME} depends on ${dep}, which is not below it in the graph")
+    endif()
+    list(APPEND visible ${below})
+  endforeach()
+  list(REMOVE_DUPLICATES visible)
+  set_property(GLOBAL PROPERTY cicada_visible_${NAME} "${visible}")
+  file(MAKE_DIRECTORY ${view})
+  foreach(module IN LISTS visible)
+    file(CREATE_LINK ${PROJECT_SOURCE_DIR}/src/${module} ${view}/${module} SYMBOLIC)
+  endforeach()
+
+  if(M_SOURCES)
+    add_library(cicada_${NAME} STATIC ${M_SOURCES})
+    set(scope PUBLIC)
+    target_include_directories(cicada_${NAME} PRIVATE ${view})
+  else()
+    add_library(cicada_${NAME} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  set_property(GLOBAL PROPERTY cicada_view_${NAME} ${view})
+  foreach(dep IN LISTS M_DEPS)
+    target_link_libraries(cicada_${NAME} ${scope} cicada_${dep})
+  endforeach()
+  target_link_libraries(cicada_${NAME} ${scope} ${M_LIBS})
+
+  if(M_TESTS)
+    add_executable(${NAME}_tests ${M_TESTS})
+    target_include_directories(${NAME}_tests PRIVATE ${view})
+    target_link_libraries(${NAME}_tests PRIVATE cicada_${NAME} GTest::gmock GTest::gtest GTest::gtest_main)
+    add_test(NAME unit.${NAME} COMMAND ${NAME}_tests)
+    set_tests_properties(unit.${NAME} PROPERTIES LABELS unit)
+  endif()
+endfunction()
+
+# Gives TARGET (a test, a benchmark, a fuzz target, an example) the include view of a module.
+function(use_view TARGET MODULE)
+  get_property(view GLOBAL PROPERTY cicada_view_${MODULE})
+  target_include_directories(${TARGET} PRIVATE ${view})
+  target_link_libraries(${TARGET} PRIVATE cicada_${MODULE})
+endfunction()

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# Warnings, sanitizers and the compiler cache: what every target shares.
+option(CICADA_WERROR "warnings are errors (CI)" OFF)
+set(CICADA_SANITIZE "" CACHE STRING "address,undefined or thread; empty for none")
+option(CICADA_FUZZ "build the libFuzzer targets (clang only)" OFF)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_compile_options(-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -fno-omit-frame-pointer
+                    $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
+if(CICADA_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(CICADA_SANITIZE)
+  add_compile_options(-fsanitize=${CICADA_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${CICADA_SANITIZE})
+endif()
+if(CICADA_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=address,undefined)
+endif()

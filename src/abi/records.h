@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+// What the kernel side sends through the one ring buffer. Every record begins with its kind; sizes are multiples of 8.
+#pragma once
+#include "abi/base_types.h"
+
+#define MAX_USER_FRAMES 1024
+#define MAX_KERNEL_FRAMES 127
+#define RESCUE_STACK_BYTES (16 << 10)
+
+enum record_kind {
+  RECORD_SAMPLE = 1,
+  RECORD_STACK = 2,
+  RECORD_RESCUE = 3,
+  RECORD_FORK = 4,
+  RECORD_EXEC = 5,
+  RECORD_EXIT = 6,
+  RECORD_MISS = 7,  // a target's pc outside every known mapping: rescan wanted (at most one a second and process)
+};
+
+enum stack_side { STACK_USER = 0, STACK_KERNEL = 1 };
+
+// Once per stack hash and run (again when the tag was overwritten).
+struct stack_record {
+  __u32 kind;
+  __u16 frame_count;
+  __u8 side;      // enum stack_side
+  __u8 padding;
+  __u64 hash;
+  __u64 frames[];  // leaf first
+};
+ABI_ASSERT(sizeof(struct stack_record) == 16);
+
+enum sample_flags {
+  SAMPLE_IN_KERNEL = 1,  // the interrupt hit kernel mode
+  SAMPLE_IDLE = 2,
+  SAMPLE_RESCUE = 4,     // a rescue_record with the same sequence follows; the user stack is in user space's hands
+  SAMPLE_32_BIT = 8,
+};
+
+// Every time.
+struct sample_record {
+  __u32 kind;
+  __s32 pid;              // initial pid namespace
+  __u64 time_ns;          // CLOCK_MONOTONIC
+  __u64 user_stack;       // hash, 0: none
+  __u64 kernel_stack;     // hash, 0: none
+  __s32 tid;
+  __u32 address_space;
+  __u16 cpu;
+  __u8 end_reason;        // enum end_reason
+  __u8 flags;             // enum sample_flags
+  __u32 weight;           // events this sample stands for (1; the period is in the session's configuration)
+  __u32 start_ticks_low;  // low half of the process' start in ticks: PID-reuse proof
+  __u32 user_frames;      // frames walked
+};
+ABI_ASSERT(sizeof(struct sample_record) == 56);
+
+// A walk that could not go on: the registers at that frame and a copy of the stack from sp up. Sent directly after its sample, which
+// has the hash of the frames found so far in user_stack.
+struct rescue_record {
+  __u32 kind;
+  __s32 pid;
+  __u64 time_ns;         // equals the sample's: (time_ns, cpu) joins them
+  __u32 address_space;
+  __u16 cpu;
+  __u8 end_reason;       // why the kernel stopped
+  __u8 all_registers;    // the frame is the leaf or directly above a signal frame: caller-saved registers are valid too, and ip is exact
+  __u64 gpr[16];         // DWARF numbering: rax rdx rcx rbx rsi rdi rbp rsp r8 … r15
+  __u64 ip;
+  __u32 stack_bytes;
+  __u32 padding;
+  __u8 stack[];          // from gpr[7] (rsp) up
+};
+ABI_ASSERT(sizeof(struct rescue_record) == 168);
+
+// fork: `pid` is the child, `parent_pid` its parent, whose address_space it shares. exec: address_space is new. exit: the thread group is gone.
+struct lifecycle_record {
+  __u32 kind;
+  __s32 pid;
+  __u64 time_ns;
+  __u64 start_ns;
+  __s32 parent_pid;
+  __u32 address_space;
+  __u32 flags;           // enum process_flags
+  __s32 tid;
+  char comm[16];
+};
+ABI_ASSERT(sizeof(struct lifecycle_record) == 56);

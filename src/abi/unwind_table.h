@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+// The unwind table of one image as the kernel walk reads it, and its lookup. Written by src/unwind, read by bpf/ and tests.
+//
+// Tables live in slabs: mmappable BPF arrays whose value is one 64 KiB chunk. A table is a contiguous extent of one slab:
+//
+//   [page index: __u32 per code page] [rules: unwind_rule × n] [blocks …]
+//
+// A code page covers 2^page_shift bytes of link addresses. Its index entry is the position of its block in the slab, in
+// 4-byte units (0: no rule in this page). No block and no rule straddles a chunk. A block:
+//
+//   unwind_block header | __u16 offset[rows] | __u16 dictionary[dictionary_count] | __u8 id[rows]
+//
+// A row means: from this offset in the page up to the next row, rules[dictionary[id]] holds. The first row of a block is at
+// offset 0 (page rounding). page_shift is the largest of 16…8 for which every block fits a chunk and 256 distinct rules; at
+// 8 both always hold, so there is no row limit. All positions are relative to the slab, little-endian.
+// Return addresses are looked up at address − 1, except directly above a signal frame.
+#pragma once
+#include "abi/base_types.h"
+
+#define UNWIND_CHUNK_SHIFT 16
+#define UNWIND_CHUNK_BYTES (1u << UNWIND_CHUNK_SHIFT)
+#define UNWIND_SUB_COUNT 16
+#define UNWIND_MIN_PAGE_SHIFT 8
+#define UNWIND_MAX_PAGE_SHIFT 16
+
+enum unwind_cfa_kind {
+  CFA_NONE = 0,         // no rule here: between functions, or no FDE
+  CFA_OFFSET = 1,       // CFA = reg + cfa_offset
+  CFA_DEREF = 2,        // CFA = *(reg + cfa_offset) + cfa_addend      (realigned stacks)
+  CFA_PLT = 3,          // CFA = rsp + 8 + ((rip & 15) >= cfa_offset ? 8 : 0)   (lazy-binding stubs; both forms differ in the bound)
+  CFA_SIGNAL = 4,       // rt_sigreturn frame: all registers from the ucontext at rsp + cfa_offset
+  CFA_OUTERMOST = 5,    // return address undefined: the stack is complete
+  CFA_UNSUPPORTED = 6,  // the compiler wrote a rule that does not fit: ask for rescue
+};
+
+// Saved registers of a rule, in this order. DWARF numbers: rbx 3, rbp 6, r12–r15.
+enum unwind_saved { SAVED_RBX, SAVED_RBP, SAVED_R12, SAVED_R13, SAVED_R14, SAVED_R15, SAVED_COUNT };
+
+enum unwind_save_base { SAVE_BASE_RBP = 0, SAVE_BASE_RBX = 1, SAVE_BASE_RSP = 2, SAVE_BASE_R10 = 3 };
+
+// saved[i] == 0 and bit i of via_base clear: the register keeps its value. Else it is in memory at CFA + 8 × saved[i], or,
+// with bit i of via_base set, at base + 8 × saved[i] (base: bits 6–7 of via_base, the value *before* the step).
+// The return address is at CFA − 8; anything else is CFA_UNSUPPORTED.
+struct unwind_rule {
+  __u8 cfa_kind;   // enum unwind_cfa_kind
+  __u8 cfa_reg;    // DWARF number, 0–15
+  __u8 via_base;   // bits 0–5: by enum unwind_saved; bits 6–7: enum unwind_save_base
+  __u8 padding;
+  __s32 cfa_offset;
+  __s8 saved[SAVED_COUNT];
+  __s16 cfa_addend;  // CFA_DEREF only
+};
+ABI_ASSERT(sizeof(struct unwind_rule) == 16);
+
+struct unwind_block {
+  __u32 image;             // the table's owner: the walk checks it, an evicted table's place may have a new owner
+  __u16 row_count;         // 1 … (UNWIND_CHUNK_BYTES - header) / 3
+  __u16 dictionary_count;  // 1 … 256
+  __u16 sub[UNWIND_SUB_COUNT];  // rows with offset < i << (page_shift - 4): where to begin the search
+};
+ABI_ASSERT(sizeof(struct unwind_block) == 40);
+
+// Where an image's table is. One mmappable array, indexed by image id modulo its size; .image tells whether it is the one.
+struct unwind_place {
+  __u32 image;        // 0: free (image ids begin at 1)
+  __u8 page_shift;
+  __u8 flags;         // UNWIND_PLACE_*
+  __u16 slab;
+  __u32 index;        // position of the page index in the slab, 4-byte units
+  __u32 rules;        // position of the rules in the slab, 16-byte units
+  __u64 first_page;   // link address >> page_shift of index entry 0
+  __u32 page_count;
+  __u32 rule_count;
+};
+ABI_ASSERT(sizeof(struct unwind_place) == 32);
+
+enum unwind_place_flags {
+  UNWIND_PLACE_LOADED = 1,   // the walk may read it; written last, cleared first
+  UNWIND_PLACE_NO_CFI = 2,   // the image has no table at all: continue by frame pointer
+};

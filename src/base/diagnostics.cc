@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/diagnostics.h"
+
+namespace cicada {
+
+void Diagnostics::set_handler(Handler handler) {
+  const std::lock_guard lock(mutex_);
+  handler_ = std::move(handler);
+}
+
+void Diagnostics::report(Severity severity, std::string_view object, fmt::string_view key, std::string text) {
+  const std::hash<std::string_view> hash;
+  const size_t once = hash(object) * 31 + hash(std::string_view(key.data(), key.size()));
+  const std::lock_guard lock(mutex_);
+  if (seen_.size() >= kMaxRemembered || !seen_.insert(once).second || !handler_) return;
+  handler_(severity, object.empty() ? text : fmt::format("{}: {}", object, text));
+}
+
+Diagnostics& diagnostics() {
+  static Diagnostics instance;
+  return instance;
+}
+
+}  // namespace cicada

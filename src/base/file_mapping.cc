@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a signal handler: between mmap and a read, the owner of the file may truncate it, and the read raises SIGBUS. There is
+// no other way to survive that with a mapping, and reading a 200 MB library with pread costs more than building its table.
+// The handler knows every live mapping; a fault inside one is answered by an anonymous zero page at that address, so the
+// parser sees zeros, which every parser here treats as a malformed file. A fault elsewhere is raised again with the default
+// action.
+#include "base/file_mapping.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+
+namespace cicada {
+namespace {
+
+struct Slot {
+  std::atomic<uintptr_t> begin{0};
+  std::atomic<uintptr_t> end{0};
+};
+constexpr size_t kSlots = 4096;
+std::array<Slot, kSlots> g_slots;
+std::atomic<size_t> g_slots_used{0};
+std::mutex g_slots_mutex;
+
+void on_sigbus(int signal, siginfo_t* info, void*) {
+  const auto at = reinterpret_cast<uintptr_t>(info->si_addr);
+  const size_t used = g_slots_used.load(std::memory_order_acquire);
+  for (size_t i = 0; i < used; ++i) {
+    if (at < g_slots[i].begin.load(std::memory_order_relaxed) || at >= g_slots[i].end.load(std::memory_order_relaxed)) continue;
+    const uintptr_t page = at & ~uintptr_t{4095};
+    void* got = ::mmap(reinterpret_cast<void*>(page), 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (got != MAP_FAILED) return;
+  }
+  ::signal(signal, SIG_DFL);
+}
+
+bool guard(uintptr_t begin, uintptr_t end) {
+  static std::once_flag installed;
+  std::call_once(installed, [] {
+    struct sigaction action {};
+    action.sa_sigaction = on_sigbus;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    ::sigaction(SIGBUS, &action, nullptr);
+  });
+  const std::lock_guard lock(g_slots_mutex);
+  for (size_t i = 0; i < kSlots; ++i) {
+    if (g_slots[i].begin.load(std::memory_order_relaxed) != 0) continue;
+    g_slots[i].end.store(end, std::memory_order_relaxed);
+    g_slots[i].begin.store(begin, std::memory_order_relaxed);
+    if (i >= g_slots_used.load()) g_slots_used.store(i + 1, std::memory_order_release);
+    return true;
+  }
+  return false;
+}
+
+void unguard(uintptr_t begin) {
+  const std::lock_guard lock(g_slots_mutex);
+  for (Slot& slot : g_slots) {
+    if (slot.begin.load(std::memory_order_relaxed) == begin) {
+      slot.begin.store(0, std::memory_order_relaxed);
+      slot.end.store(0, std::memory_order_relaxed);
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+Result<UniqueFd> open_regular(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd) return errno_error(errno, fmt::format("open {}", path));
+  struct stat st {};
+  if (::fstat(fd.get(), &st) != 0) return errno_error(errno, fmt::format("stat {}", path));
+  if (!S_ISREG(st.st_mode)) return make_error(ErrorKind::kInvalid, "{}: not a regular file", path);
+  return fd;
+}
+
+Result<FileMapping> FileMapping::open(const std::string& path) {
+  const UniqueFd fd = TRY(open_regular(path));
+  return map(fd.get(), path);
+}
+
+Result<FileMapping> FileMapping::map(int fd, const std::string& name) {
+  struct stat st {};
+  if (::fstat(fd, &st) != 0) return errno_error(errno, fmt::format("stat {}", name));
+  if (!S_ISREG(st.st_mode)) return make_error(ErrorKind::kInvalid, "{}: not a regular file", name);
+  const auto size = static_cast<uint64_t>(st.st_size);
+  if (size > kMaxBytes) return make_error(ErrorKind::kLimit, "{}: {} bytes, more than cicada reads ({})", name, size, kMaxBytes);
+  FileMapping file;
+  if (size == 0) return file;
+  if (size <= kCopyLimit) {
+    auto* copy = new uint8_t[size];
+    file.bytes_ = Bytes(copy, size);
+    uint64_t done = 0;
+    while (done < size) {
+      const ssize_t n = ::pread(fd, copy + done, size - done, static_cast<off_t>(done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return errno_error(errno, fmt::format("read {}", name));
+      if (n == 0) break;
+      done += static_cast<uint64_t>(n);
+    }
+    file.bytes_ = file.bytes_.first(done);
+    return file;
+  }
+  void* at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (at == MAP_FAILED) return errno_error(errno, fmt::format("mmap {}", name));
+  file.bytes_ = Bytes(static_cast<const uint8_t*>(at), size);
+  file.mapped_ = true;
+  const auto begin = reinterpret_cast<uintptr_t>(at);
+  if (!guard(begin, begin + ((size + 4095) & ~uint64_t{4095}))) {
+    return make_error(ErrorKind::kLimit, "{}: more than {} files mapped at once", name, kSlots);
+  }
+  return file;
+}
+
+FileMapping::FileMapping(FileMapping&& other) noexcept { *this = std::move(other); }
+
+FileMapping& FileMapping::operator=(FileMapping&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  std::swap(mapped_, other.mapped_);
+  return *this;
+}
+
+FileMapping::~FileMapping() {
+  if (mapped_) {
+    unguard(reinterpret_cast<uintptr_t>(bytes_.data()));
+    ::munmap(const_cast<uint8_t*>(bytes_.data()), bytes_.size());
+  } else {
+    delete[] bytes_.data();
+  }
+}
+
+}  // namespace cicada

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A regular file, read-only, as bytes. Owns the mapping; the descriptor may be closed after.
+//
+// The file may be truncated by its owner while it is mapped, and a read past the new end is a SIGBUS. cicada reads files of
+// strangers, so files up to kCopyLimit are copied with pread instead of mapped, and SigbusGuard (below) turns the signal
+// into zero pages for the larger ones.
+// Fails: not a regular file (FIFO, device), larger than kMaxBytes, or the operating system's error.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "base/byte_cursor.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace cicada {
+
+class FileMapping {
+ public:
+  static constexpr uint64_t kCopyLimit = 64 << 10;
+  static constexpr uint64_t kMaxBytes = uint64_t{16} << 30;
+
+  // Opens without following into FIFOs or terminals (O_NONBLOCK|O_NOCTTY|O_CLOEXEC), then maps.
+  static Result<FileMapping> open(const std::string& path);
+  // `name` is what errors call the file.
+  static Result<FileMapping> map(int fd, const std::string& name);
+  FileMapping(FileMapping&& other) noexcept;
+  FileMapping& operator=(FileMapping&& other) noexcept;
+  ~FileMapping();
+
+  Bytes bytes() const { return bytes_; }
+
+ private:
+  FileMapping() = default;
+  Bytes bytes_;
+  bool mapped_ = false;  // else new[]
+};
+
+// Opens a path that a stranger may have prepared: never blocks on a FIFO, must be a regular file.
+Result<UniqueFd> open_regular(const std::string& path);
+
+}  // namespace cicada

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The profile as people look at it: a tree of named frames with self and total values. Flame graphs, reports and call-tree
+// formats are all drawn from this one aggregation.
+//
+// Frames become names here: inlined calls are expanded to nodes of their own, equal names under one parent are merged, unnamed
+// frames read "libfoo.so.1+0x1234", grouping adds root nodes ("make (4711)"). total(node) = self(node) + Σ total(children).
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "profile/profile.h"
+
+namespace cicada::profile {
+
+// How a node is drawn and explained.
+enum class NodeKind : uint8_t { kRoot, kGroup, kNative, kLibrary, kInlined, kJit, kInterpreted, kKernel, kMarker, kUnknown };
+
+struct CallNode {
+  uint32_t parent = 0;      // index; the root is 0 and its own parent
+  uint32_t first_child = 0; // 0: none. Children are linked, ordered by name (deterministic)
+  uint32_t next_sibling = 0;
+  StringId name;            // in CallTree::strings
+  StringId image;           // path, or kNone
+  StringId file;            // of the function's first seen location, or kNone
+  uint32_t line = 0;
+  NodeKind kind = NodeKind::kRoot;
+  uint64_t self = 0;        // in samples' value units
+  uint64_t total = 0;
+};
+
+enum class GroupBy : uint8_t { kProcess, kThread, kCpu, kCgroup, kImage };
+
+struct CallTreeOptions {
+  bool expand_inlined = true;
+  bool include_idle = false;
+  bool kernel_frames = true;
+  std::vector<GroupBy> group_by;  // outermost first: process ("name (pid)"), thread ("name (tid)"), …
+  std::function<bool(const Profile&, size_t sample_index)> filter;  // empty: all
+};
+
+struct CallTree {
+  std::vector<CallNode> nodes;  // nodes[0] is the root; a parent stands before its children
+  StringTable strings;
+
+  std::string_view text(StringId id) const { return strings.text(id); }
+  uint64_t total() const { return nodes.empty() ? 0 : nodes[0].total; }
+};
+
+CallTree build_call_tree(const Profile& profile, const CallTreeOptions& options);
+// The text of one location of a frame as build_call_tree shows it; `which` counts from the innermost.
+std::string frame_name(const Profile& profile, FrameId frame, size_t which);
+
+}  // namespace cicada::profile

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gives every frame of a profile its names. Runs after (or beside) the recording; the target may be gone.
+//
+// Sources are tried in the order of docs/symbols.md; each Location remembers which one named it. Files come through an
+// ImageFiles port, so that a live session hands out pinned descriptors and a capture file looks on disk by build-id.
+// Threads: symbolize() uses worker threads inside and returns when all is done. One call at a time.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "profile/profile.h"
+
+namespace cicada::symbolize {
+
+enum class Demangle : uint8_t { kFull, kShort, kNone };
+
+struct SymbolizeOptions {
+  bool inlines = true;
+  bool lines = true;
+  Demangle demangle = Demangle::kFull;
+  bool fold_clones = true;             // "f.cold", "f.part.0", "f.constprop.0" shown as "f"
+  bool debuginfod = false;
+  unsigned threads = 0;                // 0: one per CPU, at most 4
+  std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
+};
+
+// Where the bytes of images are. Implemented by collect/ (pinned) and by OnDiskImages (by path, checked by build-id).
+// Threads: any.
+class ImageFiles {
+ public:
+  virtual ~ImageFiles() = default;
+  // A readable descriptor of the image's file. Fails: kGone, kNotFound, or kInvalid (another build-id).
+  virtual Result<UniqueFd> open(const profile::Profile& profile, profile::ImageId image) = 0;
+};
+
+// A symbol of JIT-compiled code, as perf maps and jitdumps give them. Copied when the process exits or the recording ends.
+struct JitSymbol {
+  uint32_t address_space = 0;
+  Range<RuntimeAddr> code;
+  std::string name;
+  std::string file;
+  uint32_t line = 0;
+  profile::NameSource source = profile::NameSource::kPerfMap;
+};
+
+struct SymbolizeStats {
+  uint64_t frames = 0, named = 0, images = 0, images_without_symbols = 0;
+  double seconds = 0;
+};
+
+// Kernel frames are resolved from the running kernel when `profile` was recorded by this boot (see kernel_names.h); a capture
+// file brings its own.
+SymbolizeStats symbolize(profile::Profile& profile, ImageFiles& files, const std::vector<JitSymbol>& jit,
+                         const SymbolizeOptions& options);
+
+// ImageFiles for profiles from elsewhere: the recorded path, then debug_dirs by build-id; accepted only if the build-id matches.
+std::unique_ptr<ImageFiles> on_disk_images(std::vector<std::string> debug_dirs = {"/usr/lib/debug"});
+
+}  // namespace cicada::symbolize
