@@ -7,6 +7,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,8 +38,9 @@ struct CallTreeOptions {
   bool expand_inlined = true;
   bool include_idle = false;
   bool kernel_frames = true;
-  std::vector<GroupBy> group_by;  // outermost first: process ("name (pid)"), thread ("name (tid)"), …
-  std::function<bool(const Profile&, size_t sample_index)> filter;  // empty: all
+  std::vector<GroupBy> group_by = {};  // outermost first: process ("name (pid)"), thread ("name (tid)"), …
+  std::function<bool(const Profile&, size_t sample_index)> filter = {};  // empty: all
+  std::optional<SampleKind> sample_kind = {};  // values of different kinds have different units; empty: all
 };
 
 struct CallTree {
@@ -49,7 +51,10 @@ struct CallTree {
   uint64_t total() const { return nodes.empty() ? 0 : nodes[0].total; }
 };
 
-CallTree build_call_tree(const Profile& profile, const CallTreeOptions& options);
+// With `leaf_of_sample`: the node each sample ended in, kNoNode for samples that are not part of the tree.
+inline constexpr uint32_t kNoNode = 0xffffffff;
+CallTree build_call_tree(const Profile& profile, const CallTreeOptions& options,
+                         std::vector<uint32_t>* leaf_of_sample = nullptr);
 // The text of one location of a frame as build_call_tree shows it; `which` counts from the innermost.
 std::string frame_name(const Profile& profile, FrameId frame, size_t which);
 

@@ -13,12 +13,12 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/address.h"
 #include "base/process_key.h"
 #include "base/result.h"
+#include "profile/content_index.h"
 #include "profile/ids.h"
 #include "profile/string_table.h"
 
@@ -64,8 +64,8 @@ struct Function {
 
 // One source position of a frame. A frame with inlined calls has several, innermost first; all but the last are `inlined`.
 struct Location {
-  FunctionId function;
-  StringId file;      // kNone: unknown
+  FunctionId function = {};
+  StringId file = {};  // kNone: unknown
   uint32_t line = 0;  // 0: unknown
   bool inlined = false;
   NameSource source = NameSource::kNone;
@@ -111,8 +111,8 @@ struct SampleColumns {
 
 struct Sample {
   uint64_t time_ns = 0;
-  ThreadId thread;
-  StackId stack;
+  ThreadId thread = {};
+  StackId stack = {};
   uint32_t value = 1;
   uint16_t cpu = 0;
   SampleKind kind = SampleKind::kCpu;
@@ -159,6 +159,7 @@ class Profile {
   Process& process(ProcessId id) { return processes_[id.value]; }
   Thread& thread(ThreadId id) { return threads_[id.value]; }
   void append_sample(const Sample& sample);
+  void reserve_samples(size_t count);
   // Names of a frame, innermost first; replaces earlier ones.
   void set_locations(FrameId frame, std::span<const Location> locations);
 
@@ -184,8 +185,6 @@ class Profile {
     uint32_t begin = 0;
     uint32_t count = 0;
   };
-  template <typename Key, typename Id>
-  using Index = std::unordered_map<Key, Id, struct ContentHash>;
 
   StringTable strings_;
   std::vector<Image> images_;
@@ -197,7 +196,8 @@ class Profile {
   std::vector<Process> processes_;
   std::vector<Thread> threads_;
   SampleColumns samples_;
-  // The owner of this header completes it with the interning indices.
+
+  ContentIndex image_index_, function_index_, frame_index_, stack_index_, process_index_, thread_index_;
 };
 
 }  // namespace cicada::profile

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strings stored once, in one arena. Views stay valid for the table's life.
+// Strings stored once, in one arena. Views stay valid for the table's life, moves included. The empty string is kNone.
 #pragma once
 #include <memory>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "profile/content_index.h"
 #include "profile/ids.h"
 
 namespace cicada::profile {
@@ -18,10 +18,13 @@ class StringTable {
 
  private:
   static constexpr size_t kBlockBytes = 64 << 10;
+  std::string_view store(std::string_view text);
+
   std::vector<std::unique_ptr<char[]>> blocks_;
-  size_t used_ = kBlockBytes;
+  char* free_ = nullptr;  // in the last shared block
+  size_t free_bytes_ = 0;
   std::vector<std::string_view> texts_;
-  std::unordered_map<std::string_view, StringId> index_;
+  ContentIndex index_;
 };
 
 }  // namespace cicada::profile

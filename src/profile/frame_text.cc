@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/frame_text.h"
+
+namespace cicada::profile {
+namespace {
+
+bool in_kernel(ImageKind kind) {
+  return kind == ImageKind::kKernel || kind == ImageKind::kKernelModule || kind == ImageKind::kBpf;
+}
+
+// Perf maps mix what the engine compiled with what it interprets. Names carry the difference: V8 writes "~" before a
+// function that runs in its interpreter, CPython's trampolines are named "py::function:file".
+bool interpreted(std::string_view name) { return name.starts_with("py::") || name.starts_with("~"); }
+
+std::string with_number(std::string_view name, int64_t number, std::string_view suffix = {}) {
+  return fmt::format("{} ({}{})", name.empty() ? "[unknown]" : name, number, suffix);
+}
+
+}  // namespace
+
+std::string_view file_name(std::string_view path) {
+  if (path.empty() || path.front() != '/') return path;
+  const size_t slash = path.rfind('/');
+  return slash + 1 < path.size() ? path.substr(slash + 1) : path;
+}
+
+ImageId image_of(const Profile& profile, FrameId frame, size_t which) {
+  const auto locations = profile.locations(frame);
+  if (which < locations.size()) {
+    const ImageId image = profile.functions()[locations[which].function.value].image;
+    if (image.valid()) return image;
+  }
+  return profile.frames()[frame.value].image;
+}
+
+// Frames without a name and without an image all read alike: an address of unknown code distinguishes nothing for a reader,
+// it only splits one box of a flame graph into hundreds.
+std::string frame_name(const Profile& profile, FrameId frame, size_t which) {
+  const auto locations = profile.locations(frame);
+  if (which < locations.size()) {
+    const std::string_view name = profile.text(profile.functions()[locations[which].function.value].name);
+    if (!name.empty()) return std::string(name);
+  }
+  const Frame& f = profile.frames()[frame.value];
+  if (f.kind == FrameKind::kLabel) return std::string(f.label.valid() ? profile.text(f.label) : "[marker]");
+  if (f.image.valid()) {
+    const std::string_view path = profile.text(profile.images()[f.image.value].path);
+    return fmt::format("{}+{:#x}", path.empty() ? "[unknown]" : file_name(path), f.address);
+  }
+  switch (f.kind) {
+    case FrameKind::kKernel: return fmt::format("[kernel]+{:#x}", f.address);
+    case FrameKind::kJit: return "[jit]";
+    default: return "[unknown]";
+  }
+}
+
+NodeKind node_kind(const Profile& profile, FrameId frame, size_t which) {
+  const Frame& f = profile.frames()[frame.value];
+  const auto locations = profile.locations(frame);
+  const Location* location = which < locations.size() ? &locations[which] : nullptr;
+  if (f.kind == FrameKind::kLabel) return NodeKind::kMarker;
+  if (f.kind == FrameKind::kKernel) return NodeKind::kKernel;
+  if (location != nullptr && location->source == NameSource::kPerfMap &&
+      interpreted(profile.text(profile.functions()[location->function.value].name)))
+    return NodeKind::kInterpreted;
+  if (location != nullptr && location->inlined) return NodeKind::kInlined;
+  if (f.kind == FrameKind::kJit) return NodeKind::kJit;
+  const ImageId image = image_of(profile, frame, which);
+  if (!image.valid()) return f.kind == FrameKind::kNative || location != nullptr ? NodeKind::kNative : NodeKind::kUnknown;
+  const ImageKind kind = profile.images()[image.value].kind;
+  if (in_kernel(kind)) return NodeKind::kKernel;
+  if (kind == ImageKind::kJit) return NodeKind::kJit;
+  return kind == ImageKind::kLibrary || kind == ImageKind::kVdso ? NodeKind::kLibrary : NodeKind::kNative;
+}
+
+std::string process_text(const Profile& profile, ProcessId id) {
+  const Process& process = profile.processes()[id.value];
+  return with_number(profile.text(process.name), process.pid);
+}
+
+std::string thread_text(const Profile& profile, ThreadId id) {
+  const Thread& thread = profile.threads()[id.value];
+  std::string_view name = profile.text(thread.name);
+  if (name.empty() && thread.process.valid()) name = profile.text(profile.processes()[thread.process.value].name);
+  return with_number(name, thread.tid, thread.main ? ", main" : "");
+}
+
+std::string group_text(const Profile& profile, GroupBy by, const Sample& sample) {
+  const ProcessId process = profile.threads()[sample.thread.value].process;
+  switch (by) {
+    case GroupBy::kProcess: return process_text(profile, process);
+    case GroupBy::kThread: return thread_text(profile, sample.thread);
+    case GroupBy::kCpu: return fmt::format("cpu {}", sample.cpu);
+    case GroupBy::kCgroup: {
+      const std::string_view cgroup = profile.text(profile.processes()[process.value].cgroup);
+      return std::string(cgroup.empty() ? "[no cgroup]" : cgroup);
+    }
+    case GroupBy::kImage: break;
+  }
+  for (StackId stack = sample.stack; stack.valid(); stack = profile.stacks()[stack.value].parent) {
+    const FrameId frame = profile.stacks()[stack.value].frame;
+    const ImageId image = image_of(profile, frame, 0);
+    if (image.valid()) return std::string(file_name(profile.text(profile.images()[image.value].path)));
+    if (profile.frames()[frame.value].kind == FrameKind::kKernel) return "[kernel]";
+    if (profile.frames()[frame.value].kind == FrameKind::kJit) return "[jit]";
+  }
+  return "[unknown]";
+}
+
+namespace {
+
+// Length of the well-formed sequence at the start of `text`, or 0; then `bad` is how many bytes one U+FFFD stands for.
+size_t sequence_length(std::string_view text, size_t& bad) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0}; };
+  const uint8_t lead = byte(0);
+  bad = 1;
+  if (lead < 0x80) return 1;
+  const size_t length = lead >= 0xc2 && lead <= 0xdf ? 2 : (lead & 0xf0) == 0xe0 ? 3 : lead >= 0xf0 && lead <= 0xf4 ? 4 : 0;
+  if (length == 0) return 0;
+  const uint8_t low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;   // no overlong forms
+  const uint8_t high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;  // no surrogates, nothing above U+10FFFF
+  if (byte(1) < low || byte(1) > high) return 0;
+  for (bad = 2; bad < length; ++bad)
+    if ((byte(bad) & 0xc0) != 0x80) return 0;
+  return length;
+}
+
+}  // namespace
+
+std::string_view valid_utf8(std::string_view text, std::string& storage) {
+  size_t good = 0, bad = 0;
+  while (good < text.size()) {
+    const size_t length = sequence_length(text.substr(good), bad);
+    if (length == 0) break;
+    good += length;
+  }
+  if (good >= text.size()) return text;
+  storage.assign(text.substr(0, good));
+  while (good < text.size()) {
+    const size_t length = sequence_length(text.substr(good), bad);
+    if (length == 0) {
+      storage += "\xef\xbf\xbd";
+      good += bad;
+    } else {
+      storage.append(text.substr(good, length));
+      good += length;
+    }
+  }
+  return storage;
+}
+
+}  // namespace cicada::profile

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What people read for a frame, a process, a thread: one place, so that every output says the same.
+#pragma once
+#include <string>
+
+#include "profile/call_tree.h"
+
+namespace cicada::profile {
+
+// "libfoo.so.1" of "/usr/lib/libfoo.so.1"; the whole text if it is not a path.
+std::string_view file_name(std::string_view path);
+
+// How one location of a frame is drawn; `which` counts from the innermost, 0 for a frame without locations.
+NodeKind node_kind(const Profile& profile, FrameId frame, size_t which);
+
+// The image a location belongs to: its function's, else the frame's. May be kNone.
+ImageId image_of(const Profile& profile, FrameId frame, size_t which);
+
+std::string process_text(const Profile& profile, ProcessId id);  // "make (4711)"
+std::string thread_text(const Profile& profile, ThreadId id);    // "worker (4712)", "make (4711, main)"
+// The root frame that `by` puts above a sample. Image: the one the sample was taken in (its innermost frame with an image).
+std::string group_text(const Profile& profile, GroupBy by, const Sample& sample);
+
+// The text with every byte sequence that is not UTF-8 replaced by U+FFFD (the maximal-subpart rule of Unicode 3.9). Returns
+// `text` itself, without a copy, when nothing is to be replaced; else a view of `storage`.
+std::string_view valid_utf8(std::string_view text, std::string& storage);
+
+}  // namespace cicada::profile

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/string_table.h"
+
+#include <cstring>
+
+namespace cicada::profile {
+
+StringId StringTable::intern(std::string_view text) {
+  if (text.empty()) return {};
+  const uint32_t id = index_.find_or_append(
+      hash_text(text), [&](uint32_t stored) { return texts_[stored] == text; },
+      [&] {
+        texts_.push_back(store(text));
+        return static_cast<uint32_t>(texts_.size() - 1);
+      });
+  return StringId(id);
+}
+
+// A text larger than a quarter block gets a block of its own, so that little of a block is ever wasted.
+std::string_view StringTable::store(std::string_view text) {
+  if (text.size() > kBlockBytes / 4) {
+    blocks_.push_back(std::make_unique<char[]>(text.size()));
+    std::memcpy(blocks_.back().get(), text.data(), text.size());
+    return {blocks_.back().get(), text.size()};
+  }
+  if (text.size() > free_bytes_) {
+    blocks_.push_back(std::make_unique<char[]>(kBlockBytes));
+    free_ = blocks_.back().get();
+    free_bytes_ = kBlockBytes;
+  }
+  std::memcpy(free_, text.data(), text.size());
+  const std::string_view stored(free_, text.size());
+  free_ += text.size();
+  free_bytes_ -= text.size();
+  return stored;
+}
+
+}  // namespace cicada::profile
