@@ -55,6 +55,16 @@ struct CallTree {
 inline constexpr uint32_t kNoNode = 0xffffffff;
 CallTree build_call_tree(const Profile& profile, const CallTreeOptions& options,
                          std::vector<uint32_t>* leaf_of_sample = nullptr);
+// Depth first, children in order: enter(node) before its children, leave(node) after them. Needs no memory of its own, however deep.
+template <typename Enter, typename Leave>
+void walk(const CallTree& tree, Enter enter, Leave leave) {
+  for (uint32_t at = 0;; at = tree.nodes[at].next_sibling) {
+    for (enter(at); tree.nodes[at].first_child != 0; enter(at)) at = tree.nodes[at].first_child;
+    for (leave(at); at != 0 && tree.nodes[at].next_sibling == 0; leave(at)) at = tree.nodes[at].parent;
+    if (at == 0) return;
+  }
+}
+
 // The text of one location of a frame as build_call_tree shows it; `which` counts from the innermost.
 std::string frame_name(const Profile& profile, FrameId frame, size_t which);
 

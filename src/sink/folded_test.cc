@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sink/folded.h"
+
+#include <gtest/gtest.h>
+
+namespace cicada::sink {
+namespace {
+
+TEST(FoldedEscape, RoundTrips) {
+  for (const std::string name : {"plain", "a;b", "a\nb\r", "100%", "%3B", "%253B;", "operator%", "%%3B;%0A\n"}) {
+    const std::string escaped = escape_folded(name);
+    EXPECT_EQ(escaped.find_first_of(";\n\r"), std::string::npos) << escaped;
+    EXPECT_EQ(unescape_folded(escaped), name);
+  }
+  EXPECT_EQ(escape_folded("100% sure"), "100% sure");
+}
+
+}  // namespace
+}  // namespace cicada::sink

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file that appears under its name only when it is complete: written beside it under a temporary name, renamed by commit().
+//
+// cicada runs as root and writes where strangers can write. So the temporary file is created exclusively, in the directory
+// that was opened once; a symbolic link at the final name is replaced, never followed; an existing FIFO or device is
+// written to as it is; a directory is refused. "-", /dev/stdout and /dev/fd/N mean the descriptor.
+// Writes are buffered, and the first error sticks: commit() returns it (full disk, closed pipe), and nothing is left.
+// Threads: one at a time.
+#pragma once
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace cicada::sink {
+
+// The user who asked for the file, when cicada itself runs as root.
+struct FileOwner {
+  uid_t uid = 0;
+  gid_t gid = 0;
+};
+
+class OutputFile {
+ public:
+  static Result<OutputFile> create(const std::string& path, std::optional<FileOwner> owner);
+  OutputFile(OutputFile&&) noexcept = default;
+  OutputFile& operator=(OutputFile&&) noexcept = default;
+
+  void write(std::string_view bytes) {
+    if (bytes.size() > kBufferBytes - buffer_.size()) return write_long(bytes);
+    buffer_.append(bytes);
+  }
+  void write(char byte) { write(std::string_view(&byte, 1)); }
+  uint64_t bytes_written() const { return written_ + buffer_.size(); }
+  bool failed() const { return error_.has_value(); }
+
+  // The bytes so far reach the operating system (not the disk).
+  Result<void> flush();
+  // The file takes its final name now and stays open: for formats that are readable at any moment.
+  Result<void> publish();
+  // Flushes, publishes, closes; fails with the first error of all writes, and then the temporary file is gone.
+  Result<void> commit();
+
+ private:
+  static constexpr size_t kBufferBytes = 256 << 10;
+  struct Temporary;  // removes the file unless it was renamed
+  struct RemoveTemporary {
+    void operator()(Temporary* temporary) const;
+  };
+  OutputFile() = default;
+  void write_long(std::string_view bytes);
+  void write_out(std::string_view bytes);
+
+  std::string path_;
+  UniqueFd fd_;
+  std::unique_ptr<Temporary, RemoveTemporary> temporary_;  // none: a descriptor or device, or published
+  std::string buffer_;
+  uint64_t written_ = 0;
+  std::optional<Error> error_;
+};
+
+// Whether create() would succeed, without creating anything: asked before a recording starts.
+Result<void> check_writable(const std::string& path);
+
+}  // namespace cicada::sink

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sink/sink_registry.h"
+
+#include <array>
+#include <iterator>
+
+#include "sink/folded.h"
+#if __has_include("sink/svg.h")
+#include "sink/svg.h"
+#endif
+#if __has_include("sink/html.h")
+#include "sink/html.h"
+#endif
+
+namespace cicada::sink {
+namespace {
+
+using Make = std::unique_ptr<profile::Sink> (*)(std::string path, const SinkOptions& options);
+
+struct Entry {
+  Format format;
+  Make make;
+};
+
+constexpr Entry kEntries[] = {
+    {{".folded", "folded stacks, one line each"}, make_folded_sink},
+#if __has_include("sink/svg.h")
+    {{".svg", "flame graph"}, make_svg_sink},
+#endif
+#if __has_include("sink/html.h")
+    {{".html", "interactive report"}, make_html_sink},
+#endif
+};
+
+constexpr auto kFormats = [] {
+  std::array<Format, std::size(kEntries)> formats;
+  for (size_t i = 0; i < formats.size(); ++i) formats[i] = kEntries[i].format;
+  return formats;
+}();
+
+}  // namespace
+
+std::span<const Format> known_formats() { return kFormats; }
+
+Result<std::unique_ptr<profile::Sink>> make_sink(const std::string& path, const SinkOptions& options) {
+  const Entry* best = nullptr;
+  if (path == "-" || path == "/dev/stdout") best = &kEntries[0];
+  for (const Entry& entry : kEntries) {
+    const bool fits = path.ends_with(entry.format.extension) && path.size() > entry.format.extension.size();
+    if (fits && (best == nullptr || entry.format.extension.size() > best->format.extension.size())) best = &entry;
+  }
+  if (best == nullptr) {
+    std::string known;
+    for (const Entry& entry : kEntries) known += fmt::format("{}{}", known.empty() ? "" : " ", entry.format.extension);
+    return make_error(ErrorKind::kInvalid, "{}: unknown output format; the name must end in one of {}", path, known);
+  }
+  TRY(check_writable(path));
+  return best->make(path, options);
+}
+
+}  // namespace cicada::sink
