@@ -60,6 +60,8 @@ class ElfFile {
 
  private:
   ElfFile() = default;
+  static Result<ElfFile> parse_bytes(Bytes bytes, const std::string& name);  // borrows; the two above give it an owner
+
   std::string name_;
   std::optional<FileMapping> file_;
   std::vector<uint8_t> copy_;
