@@ -10,8 +10,11 @@ typedef unsigned int __u32;
 typedef int __s32;
 typedef unsigned long long __u64;
 typedef long long __s64;
+// Inlined without fail: a BPF subprogram cannot take a pointer into a map value that it is to index freely.
+#define ABI_INLINE static inline __attribute__((always_inline))
 #else
 #include <linux/types.h>
+#define ABI_INLINE static inline
 #endif
 #if defined(__cplusplus)
 #define ABI_ASSERT(condition) static_assert(condition, #condition)

@@ -4,6 +4,9 @@
 //
 // The includer defines, before including this file:
 //   static inline int unwind_read(void *reader, __u64 address, __u64 *value);   0, or nonzero when unreadable
+//
+// A step that fails leaves *regs half done: they are good for nothing then. Keep a copy where they are needed (rescue).
+// The CFA need not grow: signal frames, alternate stacks and coroutines all go down. What bounds the walk is its depth.
 #pragma once
 #include "abi/base_types.h"
 #include "abi/end_reason.h"
@@ -19,7 +22,120 @@ struct unwind_regs {
   __u8 padding[6];
 };
 
+// rbx, rbp, rsp, r12–r15: what a callee has to hand back, hence all that is known above the first frame.
+#define UNWIND_CALLEE_SAVED 0xf0c8u
+// Five-level page tables end user space here; a kernel address or garbage lies above.
+#define UNWIND_USER_END (1ull << 56)
+
+// Where `link = ip - bias` is to be looked up: a return address belongs to the call before it.
+ABI_INLINE __u64 unwind_lookup_address(const struct unwind_regs *regs) { return regs->ip - (regs->exact_ip ? 0 : 1); }
+
+// Signal frame: the kernel left every register in the ucontext. Offsets: struct sigcontext in asm/sigcontext.h,
+// 40 bytes into struct ucontext: r8 … r15 rdi rsi rbp rbx rdx rax rcx rsp rip.
+ABI_INLINE int unwind_step_signal(void *reader, __u64 ucontext, struct unwind_regs *regs) {
+  const __u64 order = 0x72013645fedcba98ull;  // DWARF numbers, first in the low nibble
+  __u64 context = ucontext + 40;
+  __u64 value;
+  for (__u32 i = 0; i < 16; i++) {
+    if (unwind_read(reader, context + 8 * i, &value)) return END_UNREADABLE;
+    regs->gpr[(order >> (4 * i)) & 15] = value;
+  }
+  if (unwind_read(reader, context + 8 * 16, &value)) return END_UNREADABLE;
+  if (value == 0 || value >= UNWIND_USER_END) return END_UNMAPPED_PC;  // jumped nowhere: not an outermost frame
+  if (regs->gpr[REG_RSP] == 0) return END_UNREADABLE;
+  regs->ip = value;
+  regs->exact_ip = 1;
+  regs->all_registers = 1;
+  return END_NONE;
+}
+
 // The caller's registers into *regs. END_NONE: go on. Otherwise the reason why there is no caller.
-static inline int unwind_step(void *reader, const struct unwind_rule *rule, struct unwind_regs *regs);
-// The same for code with frame pointers and no table.
-static inline int unwind_step_frame_pointer(void *reader, struct unwind_regs *regs);
+ABI_INLINE int unwind_step(void *reader, const struct unwind_rule *rule, struct unwind_regs *regs) {
+  __u32 kind = rule->cfa_kind;
+  __u32 cfa_reg = rule->cfa_reg & 15;
+  __u64 cfa = regs->gpr[cfa_reg] + (__u64)(__s64)rule->cfa_offset;
+  if (kind == CFA_OFFSET) {
+    if (!regs->all_registers && !(UNWIND_CALLEE_SAVED >> cfa_reg & 1)) return END_UNSUPPORTED_RULE;
+  } else if (kind == CFA_DEREF) {
+    if (!regs->all_registers && !(UNWIND_CALLEE_SAVED >> cfa_reg & 1)) return END_UNSUPPORTED_RULE;
+    if (unwind_read(reader, cfa, &cfa)) return END_UNREADABLE;
+    cfa += (__u64)(__s64)rule->cfa_addend;
+  } else if (kind == CFA_PLT) {
+    cfa = regs->gpr[REG_RSP] + 8 + ((regs->ip & 15) >= (__u64)(__s64)rule->cfa_offset ? 8 : 0);
+  } else if (kind == CFA_SIGNAL) {
+    return unwind_step_signal(reader, regs->gpr[REG_RSP] + (__u64)(__s64)rule->cfa_offset, regs);
+  } else if (kind == CFA_OUTERMOST) {
+    return END_OUTERMOST;
+  } else if (kind == CFA_NONE) {
+    return END_NO_RULE;
+  } else {
+    return END_UNSUPPORTED_RULE;
+  }
+  if (cfa < 16 || cfa >= UNWIND_USER_END) return END_UNREADABLE;
+
+  __u64 return_address;
+  __u64 value;
+  __u32 via_base = rule->via_base;
+  // DWARF numbers of enum unwind_save_base, then of enum unwind_saved.
+  __u32 base_reg = (0xa736u >> (4 * (via_base >> 6))) & 15;
+  if ((via_base & 63) && base_reg == 10 && !regs->all_registers) return END_UNSUPPORTED_RULE;
+  __u64 base = regs->gpr[base_reg];
+#define RESTORE(slot, reg)                                                                      \
+  if (via_base >> (slot) & 1) {                                                                 \
+    if (unwind_read(reader, base + (__u64)(8 * (__s64)rule->saved[slot]), &value)) return END_UNREADABLE; \
+    regs->gpr[reg] = value;                                                                     \
+  } else if (rule->saved[slot]) {                                                               \
+    if (unwind_read(reader, cfa + (__u64)(8 * (__s64)rule->saved[slot]), &value)) return END_UNREADABLE; \
+    regs->gpr[reg] = value;                                                                     \
+  }
+  RESTORE(SAVED_RBX, REG_RBX)
+  RESTORE(SAVED_RBP, REG_RBP)
+  RESTORE(SAVED_R12, 12)
+  RESTORE(SAVED_R13, 13)
+  RESTORE(SAVED_R14, 14)
+  RESTORE(SAVED_R15, 15)
+#undef RESTORE
+  if (unwind_read(reader, cfa - 8, &return_address)) return END_UNREADABLE;
+  if (return_address == 0) return END_ZERO_RA;
+  if (return_address >= UNWIND_USER_END) return END_UNMAPPED_PC;
+  regs->gpr[REG_RSP] = cfa;
+  regs->ip = return_address;
+  regs->exact_ip = 0;
+  regs->all_registers = 0;
+  return END_NONE;
+}
+
+// The same for code with frame pointers and no table. A zero frame pointer is the outermost frame; one that points nowhere
+// is code that uses rbp for something else.
+ABI_INLINE int unwind_step_frame_pointer(void *reader, struct unwind_regs *regs) {
+  __u64 frame = regs->gpr[REG_RBP];
+  __u64 caller_frame, return_address;
+  if (frame == 0) return END_ZERO_RA;
+  if ((frame & 7) || frame >= UNWIND_USER_END) return END_BAD_FRAME_POINTER;
+  if (unwind_read(reader, frame, &caller_frame) || unwind_read(reader, frame + 8, &return_address))
+    return END_BAD_FRAME_POINTER;
+  if (return_address == 0) return END_ZERO_RA;
+  if (return_address >= UNWIND_USER_END || caller_frame == frame) return END_BAD_FRAME_POINTER;
+  regs->gpr[REG_RBP] = caller_frame;
+  regs->gpr[REG_RSP] = frame + 16;
+  regs->ip = return_address;
+  regs->exact_ip = 0;
+  regs->all_registers = 0;
+  return END_NONE;
+}
+
+// A 32-bit task: saved ebp and return address are one eight-byte word.
+ABI_INLINE int unwind_step_frame_pointer_32(void *reader, struct unwind_regs *regs) {
+  __u64 frame = regs->gpr[REG_RBP] & 0xffffffffull;
+  __u64 word;
+  if (frame == 0) return END_ZERO_RA;
+  if ((frame & 3) || unwind_read(reader, frame, &word)) return END_BAD_FRAME_POINTER;
+  if (word >> 32 == 0) return END_ZERO_RA;
+  if ((word & 0xffffffffull) == frame) return END_BAD_FRAME_POINTER;
+  regs->gpr[REG_RBP] = word & 0xffffffffull;
+  regs->gpr[REG_RSP] = frame + 8;
+  regs->ip = word >> 32;
+  regs->exact_ip = 0;
+  regs->all_registers = 0;
+  return END_NONE;
+}
