@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What /proc says about processes, without trusting its contents: comm may hold blanks, parentheses and newlines.
+// Threads: any. Fails: kGone (no such process any more), kPermission (hidepid), kIo.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/process_key.h"
+#include "base/result.h"
+
+namespace cicada::process {
+
+struct ProcStat {
+  Pid pid = 0;
+  Pid parent_pid = 0;
+  char state = '?';
+  std::string comm;
+  uint64_t start_ticks = 0;  // field 22
+  bool kernel_thread = false;  // PF_KTHREAD
+};
+
+// Files under /proc have no size: reads until the end or `max_bytes`, whichever is first.
+Result<std::string> read_proc_file(const std::string& path, size_t max_bytes);
+
+std::optional<ProcStat> find_stat(std::string_view text);  // parses /proc/PID/stat
+Result<ProcStat> read_stat(Pid pid);
+Result<ProcessKey> read_process_key(Pid pid);
+inline uint64_t to_ticks(uint64_t start_ns) { return start_ns / 10'000'000; }  // USER_HZ is 100 on x86-64
+
+Result<std::vector<Pid>> list_processes();
+std::vector<Tid> list_threads(Pid pid);  // empty: gone
+
+// `-p NAME`: every process whose comm, or whose executable's file name, is exactly `name` (comm is cut at 15 bytes, so is the
+// comparison with it). Ascending; never this process. Empty: none.
+std::vector<Pid> find_by_name(std::string_view name);
+// All living children, grandchildren, …; without `pid`.
+std::vector<Pid> list_descendants(Pid pid);
+
+// What keeps this process from seeing others; nothing: all can be seen.
+struct ProcVisibility {
+  bool mounted = false;
+  bool initial_pid_namespace = false;
+  int hidepid = 0;            // mount option; 0: off
+  bool others_visible = false;  // init's stat can be read
+};
+ProcVisibility proc_visibility();
+
+}  // namespace cicada::process
