@@ -128,6 +128,7 @@ struct Count {
 
 struct Header {
   std::string host, kernel, architecture, cicada_version;
+  std::string boot_id;                // /proc/sys/kernel/random/boot_id: kernel addresses mean the same only within one boot
   std::vector<std::string> command;   // cicada's own command line
   std::string event = "cpu-clock";
   uint64_t period = 0;                // event units a sample stands for: ns for cpu-clock

@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 
+#include "sink/capture_writer.h"
 #include "sink/folded.h"
 #if __has_include("sink/svg.h")
 #include "sink/svg.h"
@@ -23,6 +24,7 @@ struct Entry {
 };
 
 constexpr Entry kEntries[] = {
+    {{".cicada", "recording: every other format can be made from it"}, make_capture_sink},
     {{".folded", "folded stacks, one line each"}, make_folded_sink},
 #if __has_include("sink/svg.h")
     {{".svg", "flame graph"}, make_svg_sink},
@@ -44,9 +46,9 @@ std::span<const Format> known_formats() { return kFormats; }
 
 Result<std::unique_ptr<profile::Sink>> make_sink(const std::string& path, const SinkOptions& options) {
   const Entry* best = nullptr;
-  if (path == "-" || path == "/dev/stdout") best = &kEntries[0];
+  const std::string name = path == "-" || path == "/dev/stdout" ? "stdout.folded" : path;
   for (const Entry& entry : kEntries) {
-    const bool fits = path.ends_with(entry.format.extension) && path.size() > entry.format.extension.size();
+    const bool fits = name.ends_with(entry.format.extension) && name.size() > entry.format.extension.size();
     if (fits && (best == nullptr || entry.format.extension.size() > best->format.extension.size())) best = &entry;
   }
   if (best == nullptr) {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The other direction of ByteCursor: appends numbers and texts to a string. Little-endian.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace cicada::sink {
+
+constexpr uint64_t to_zigzag(int64_t value) { return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63); }
+constexpr int64_t from_zigzag(uint64_t value) { return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1); }
+
+class ByteWriter {
+ public:
+  void u8(uint8_t value) { bytes_.push_back(static_cast<char>(value)); }
+  void u32(uint32_t value) {
+    for (int shift = 0; shift < 32; shift += 8) u8(static_cast<uint8_t>(value >> shift));
+  }
+  void uleb128(uint64_t value) {
+    for (; value >= 0x80; value >>= 7) u8(static_cast<uint8_t>(value | 0x80));
+    u8(static_cast<uint8_t>(value));
+  }
+  void zigzag(int64_t value) { uleb128(to_zigzag(value)); }
+  void text(std::string_view value) {
+    uleb128(value.size());
+    bytes_.append(value);
+  }
+  void append(std::string_view bytes) { bytes_.append(bytes); }
+
+  const std::string& bytes() const { return bytes_; }
+  size_t size() const { return bytes_.size(); }
+  bool empty() const { return bytes_.empty(); }
+  void clear() { bytes_.clear(); }
+
+ private:
+  std::string bytes_;
+};
+
+}  // namespace cicada::sink

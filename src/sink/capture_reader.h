@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens a capture file up to its last good chunk. A recording that was cut off, a truncated copy, a flipped bit: everything
+// before the damage is there, `complete` is false, and profile.header.warnings says what is missing.
+// Fails only if nothing can be read: not a capture file, or one of a newer version.
+#pragma once
+#include <string>
+
+#include "base/byte_cursor.h"
+#include "profile/profile.h"
+
+namespace cicada::sink {
+
+struct Capture {
+  profile::Profile profile;
+  bool complete = false;      // the end mark was reached
+  uint64_t chunks = 0;        // read
+  uint64_t unread_bytes = 0;  // from the first bad chunk to the end of the file
+};
+
+// `name` is what errors call the file.
+Result<Capture> read_capture(Bytes bytes, const std::string& name);
+
+}  // namespace cicada::sink

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// Columns, not rows: zstd finds little in interleaved numbers and almost everything in a column of equal ones. Times are
+// predicted per CPU, because a sampling timer ticks per CPU: what is left is jitter of some microseconds (two bytes), not the
+// distance between samples of different CPUs (four bytes).
+#include "sink/capture_writer.h"
+
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sink/byte_writer.h"
+#include "sink/capture_format.h"
+
+namespace cicada::sink {
+namespace {
+
+using profile::Profile;
+
+constexpr size_t kSamplesPerSection = 1 << 20;
+constexpr size_t kSoftChunkBytes = 8 << 20;  // sections are cut so that a chunk stays far below kMaxRawChunkBytes
+
+template <typename Id>
+uint64_t plus_one(Id id) {
+  return id.valid() ? uint64_t{id.value} + 1 : 0;
+}
+
+void append_header_text(ByteWriter& out, HeaderField field, std::string_view text) {
+  if (text.empty()) return;
+  out.uleb128(static_cast<uint64_t>(field));
+  out.text(text);
+}
+
+void append_header_number(ByteWriter& out, HeaderField field, uint64_t value) {
+  if (value == 0) return;
+  ByteWriter number;
+  number.uleb128(value);
+  append_header_text(out, field, number.bytes());
+}
+
+void append_count(ByteWriter& out, HeaderField field, const profile::Count& count) {
+  ByteWriter content;
+  content.uleb128(count.value);
+  content.u8(count.outcome ? 1 : 0);
+  content.append(count.name);
+  append_header_text(out, field, content.bytes());
+}
+
+void append_header(ByteWriter& out, const profile::Header& header) {
+  append_header_text(out, HeaderField::kHost, header.host);
+  append_header_text(out, HeaderField::kKernel, header.kernel);
+  append_header_text(out, HeaderField::kArchitecture, header.architecture);
+  append_header_text(out, HeaderField::kCicadaVersion, header.cicada_version);
+  append_header_text(out, HeaderField::kBootId, header.boot_id);
+  for (const std::string& word : header.command) {  // empty words too: the order is the command line
+    out.uleb128(static_cast<uint64_t>(HeaderField::kCommandWord));
+    out.text(word);
+  }
+  append_header_text(out, HeaderField::kEvent, header.event);
+  append_header_number(out, HeaderField::kPeriod, header.period);
+  append_header_number(out, HeaderField::kFrequencyHz, header.frequency_hz);
+  append_header_number(out, HeaderField::kStartRealtimeNs, header.start_realtime_ns);
+  append_header_number(out, HeaderField::kStartMonotonicNs, header.start_monotonic_ns);
+  append_header_number(out, HeaderField::kDurationNs, header.duration_ns);
+  append_header_number(out, HeaderField::kCpuCount, header.cpu_count);
+  append_header_number(out, HeaderField::kFired, header.fired);
+  for (const profile::Count& count : header.counts) append_count(out, HeaderField::kCount, count);
+  for (const profile::Count& count : header.end_reasons) append_count(out, HeaderField::kEndReason, count);
+  for (const std::string& warning : header.warnings) append_header_text(out, HeaderField::kWarning, warning);
+}
+
+class CaptureSink : public profile::Sink {
+ public:
+  CaptureSink(std::string path, const SinkOptions& options) : path_(std::move(path)), owner_(options.owner) {}
+
+  Result<void> update(const Profile& profile) override {
+    TRY(open());
+    if (!header_written_) TRY(append_section(Section::kHeader, [&](ByteWriter& out) { append_header(out, profile.header); }));
+    header_written_ = true;
+    TRY(append_growth(profile));
+    TRY(write_chunk());
+    return file_->publish();
+  }
+
+  Result<void> finish(const Profile& profile) override {
+    TRY(open());
+    TRY(append_growth(profile));
+    TRY(append_locations(profile));
+    TRY(append_section(Section::kHeader, [&](ByteWriter& out) { append_header(out, profile.header); }));
+    TRY(append_section(Section::kEnd, [&](ByteWriter& out) { out.uleb128(profile.sample_count()); }));
+    TRY(write_chunk());
+    return file_->commit();
+  }
+
+  std::string description() const override { return fmt::format("recording in {}", path_); }
+
+ private:
+  Result<void> open() {
+    if (file_) return {};
+    file_.emplace(TRY(OutputFile::create(path_, owner_)));
+    ByteWriter head;
+    head.append(kCaptureMagic);
+    head.u32(kCaptureVersion);
+    file_->write(head.bytes());
+    return {};
+  }
+
+  // Large tables are cut into several sections and chunks: no section is much larger than kSoftChunkBytes.
+  template <typename AppendContent>
+  Result<void> append_section(Section kind, AppendContent append_content) {
+    content_.clear();
+    append_content(content_);
+    if (content_.empty()) return {};
+    raw_.uleb128(static_cast<uint64_t>(kind));
+    raw_.text(content_.bytes());
+    if (raw_.size() < kSoftChunkBytes) return {};
+    return write_chunk();
+  }
+
+  // Rows [done, size) of a table, at most `step` a section.
+  template <typename AppendRows>
+  Result<void> append_table(Section kind, size_t& done, size_t size, size_t step, AppendRows append_rows) {
+    while (done < size) {
+      const size_t end = std::min(size, done + step);
+      TRY(append_section(kind, [&](ByteWriter& out) {
+        out.uleb128(end - done);
+        append_rows(out, done, end);
+      }));
+      done = end;
+    }
+    return {};
+  }
+
+  Result<void> append_growth(const Profile& profile) {
+    TRY(append_strings(profile));
+    constexpr size_t kStep = 1 << 18;
+    TRY(append_table(Section::kImages, images_, profile.images().size(), kStep, [&](ByteWriter& out, size_t begin, size_t end) {
+      for (const profile::Image& image : profile.images().subspan(begin, end - begin)) {
+        out.uleb128(plus_one(image.path));
+        out.uleb128(plus_one(image.build_id));
+        out.u8(static_cast<uint8_t>(image.kind));
+      }
+    }));
+    TRY(append_table(Section::kFunctions, functions_, profile.functions().size(), kStep, [&](ByteWriter& out, size_t begin, size_t end) {
+      const auto rows = profile.functions().subspan(begin, end - begin);
+      for (const auto& row : rows) out.uleb128(plus_one(row.name));
+      for (const auto& row : rows) out.uleb128(plus_one(row.linkage_name));
+      for (const auto& row : rows) out.uleb128(plus_one(row.image));
+    }));
+    TRY(append_table(Section::kFrames, frames_, profile.frames().size(), kStep,
+                     [&](ByteWriter& out, size_t begin, size_t end) { append_frames(out, profile.frames().subspan(begin, end - begin)); }));
+    TRY(append_table(Section::kStacks, stacks_, profile.stacks().size(), kStep, [&](ByteWriter& out, size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        const profile::Stack& stack = profile.stacks()[i];
+        out.uleb128(stack.parent.valid() ? i - stack.parent.value : 0);
+      }
+      int64_t last = 0;
+      for (const profile::Stack& stack : profile.stacks().subspan(begin, end - begin)) {
+        out.zigzag(int64_t{stack.frame.value} - last);
+        last = stack.frame.value;
+      }
+    }));
+    TRY(append_processes(profile));
+    TRY(append_threads(profile));
+    return append_table(Section::kSamples, samples_, profile.sample_count(), kSamplesPerSection,
+                        [&](ByteWriter& out, size_t begin, size_t end) { append_samples(out, profile.samples(), begin, end); });
+  }
+
+  Result<void> append_strings(const Profile& profile) {
+    while (strings_ < profile.strings().size()) {
+      size_t end = strings_, bytes = 0;
+      for (; end < profile.strings().size() && bytes < kSoftChunkBytes; ++end) bytes += 4 + profile.text(profile::StringId(end)).size();
+      TRY(append_section(Section::kStrings, [&](ByteWriter& out) {
+        out.uleb128(end - strings_);
+        for (size_t i = strings_; i < end; ++i) out.uleb128(cut(profile.text(profile::StringId(i))).size());
+        for (size_t i = strings_; i < end; ++i) out.append(cut(profile.text(profile::StringId(i))));
+      }));
+      strings_ = end;
+    }
+    return {};
+  }
+
+  // A single text larger than a chunk may be is cut; a symbol name of 16 MB says nothing that its first 16 MB do not.
+  static std::string_view cut(std::string_view text) { return text.substr(0, 16 << 20); }
+
+  void append_frames(ByteWriter& out, std::span<const profile::Frame> rows) {
+    for (const auto& row : rows) out.u8(static_cast<uint8_t>(row.kind));
+    for (const auto& row : rows) out.uleb128(plus_one(row.image));
+    for (const auto& row : rows) out.uleb128(row.address_space);
+    uint64_t last = 0;
+    for (const auto& row : rows) {
+      out.zigzag(static_cast<int64_t>(row.address - last));
+      last = row.address;
+    }
+    for (const auto& row : rows) out.uleb128(plus_one(row.label));
+  }
+
+  // Names change while a process lives (exec, prctl): a changed row is written again.
+  Result<void> append_processes(const Profile& profile) {
+    return append_section(Section::kProcesses, [&](ByteWriter& out) {
+      for (size_t i = 0; i < profile.processes().size(); ++i) {
+        const profile::Process& row = profile.processes()[i];
+        const std::array<uint64_t, 4> now = {plus_one(row.name), plus_one(row.cmdline), plus_one(row.cgroup),
+                                             static_cast<uint32_t>(row.parent_pid)};
+        if (i < processes_.size() && processes_[i] == now) continue;
+        if (i == processes_.size()) processes_.push_back(now);
+        processes_[i] = now;
+        out.uleb128(i);
+        out.uleb128(static_cast<uint32_t>(row.pid));
+        out.uleb128(row.start_ns);
+        for (const uint64_t number : now) out.uleb128(number);
+      }
+    });
+  }
+
+  Result<void> append_threads(const Profile& profile) {
+    return append_section(Section::kThreads, [&](ByteWriter& out) {
+      for (size_t i = 0; i < profile.threads().size(); ++i) {
+        const profile::Thread& row = profile.threads()[i];
+        const uint64_t now = plus_one(row.name) << 1 | (row.main ? 1 : 0);
+        if (i < threads_.size() && threads_[i] == now) continue;
+        if (i == threads_.size()) threads_.push_back(now);
+        threads_[i] = now;
+        out.uleb128(i);
+        out.uleb128(row.process.value);
+        out.uleb128(static_cast<uint32_t>(row.tid));
+        out.uleb128(now);
+      }
+    });
+  }
+
+  static void append_samples(ByteWriter& out, const profile::SampleColumns& columns, size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) out.uleb128(columns.cpu[i]);
+    append_times(out, columns, begin, end);
+    for (size_t i = begin; i < end; ++i) out.uleb128(columns.thread[i].value);
+    for (size_t i = begin; i < end; ++i) out.uleb128(plus_one(columns.stack[i]));
+    for (size_t i = begin; i < end; ++i) out.uleb128(columns.value[i]);
+    for (size_t i = begin; i < end; ++i) out.u8(static_cast<uint8_t>(columns.kind[i]));
+    for (size_t i = begin; i < end; ++i) out.u8(columns.flags[i]);
+  }
+
+  // tick: the median distance of two samples of one CPU. Each time is written as its distance from (previous time of the same
+  // CPU + tick); the first of a CPU, from the previous time of any.
+  static void append_times(ByteWriter& out, const profile::SampleColumns& columns, size_t begin, size_t end) {
+    const uint16_t last_cpu = *std::max_element(columns.cpu.begin() + static_cast<ptrdiff_t>(begin), columns.cpu.begin() + static_cast<ptrdiff_t>(end));
+    std::vector<uint64_t> last(size_t{last_cpu} + 1, 0), distances;
+    for (size_t i = begin; i < end; ++i) {
+      uint64_t& before = last[columns.cpu[i]];
+      if (before != 0 && columns.time_ns[i] > before && distances.size() < 4096) distances.push_back(columns.time_ns[i] - before);
+      before = columns.time_ns[i];
+    }
+    uint64_t tick = 0;
+    if (!distances.empty()) {
+      std::nth_element(distances.begin(), distances.begin() + static_cast<ptrdiff_t>(distances.size() / 2), distances.end());
+      tick = distances[distances.size() / 2];
+    }
+    out.uleb128(tick);
+    std::fill(last.begin(), last.end(), 0);
+    uint64_t any = 0;
+    for (size_t i = begin; i < end; ++i) {
+      uint64_t& before = last[columns.cpu[i]];
+      const uint64_t expected = before != 0 ? before + tick : any;
+      out.zigzag(static_cast<int64_t>(columns.time_ns[i] - expected));
+      before = any = columns.time_ns[i];
+    }
+  }
+
+  Result<void> append_locations(const Profile& profile) {
+    constexpr size_t kStep = 1 << 16;
+    for (size_t begin = 0; begin < profile.frames().size(); begin += kStep) {
+      const size_t end = std::min(profile.frames().size(), begin + kStep);
+      TRY(append_section(Section::kLocations, [&](ByteWriter& out) {
+        size_t last = 0;
+        for (size_t i = begin; i < end; ++i) {
+          const auto locations = profile.locations(profile::FrameId(i));
+          if (locations.empty()) continue;
+          out.uleb128(i - last);
+          last = i;
+          out.uleb128(locations.size());
+          for (const profile::Location& location : locations) {
+            out.uleb128(location.function.value);
+            out.uleb128(plus_one(location.file));
+            out.uleb128(location.line);
+            out.u8(static_cast<uint8_t>(static_cast<unsigned>(location.source) << 1 | (location.inlined ? 1U : 0U)));
+          }
+        }
+      }));
+    }
+    return {};
+  }
+
+  Result<void> write_chunk() {
+    if (raw_.empty()) return {};
+    // One second of samples is small: a higher level costs nothing there, and big ones should not hold up the loop.
+    const int level = raw_.size() < (1 << 20) ? 9 : 3;
+    std::string stored(ZSTD_compressBound(raw_.size()), '\0');
+    const size_t size = ZSTD_compress(stored.data(), stored.size(), raw_.bytes().data(), raw_.size(), level);
+    CHECK(ZSTD_isError(size) == 0);
+    ByteWriter head;
+    head.u32(kChunkMagic);
+    head.u32(static_cast<uint32_t>(size));
+    head.u32(static_cast<uint32_t>(raw_.size()));
+    head.u32(sequence_++);
+    uLong crc = ::crc32(0, reinterpret_cast<const Bytef*>(head.bytes().data()), static_cast<uInt>(head.size()));
+    crc = ::crc32(crc, reinterpret_cast<const Bytef*>(stored.data()), static_cast<uInt>(size));
+    head.u32(static_cast<uint32_t>(crc));
+    file_->write(head.bytes());
+    file_->write(std::string_view(stored).substr(0, size));
+    raw_.clear();
+    return file_->flush();
+  }
+
+  std::string path_;
+  std::optional<FileOwner> owner_;
+  std::optional<OutputFile> file_;
+  bool header_written_ = false;
+  uint32_t sequence_ = 0;
+  // rows written so far
+  size_t strings_ = 0, images_ = 0, functions_ = 0, frames_ = 0, stacks_ = 0, samples_ = 0;
+  std::vector<std::array<uint64_t, 4>> processes_;  // as last written
+  std::vector<uint64_t> threads_;
+  ByteWriter raw_, content_;
+};
+
+}  // namespace
+
+std::unique_ptr<profile::Sink> make_capture_sink(std::string path, const SinkOptions& options) {
+  return std::make_unique<CaptureSink>(std::move(path), options);
+}
+
+}  // namespace cicada::sink
