@@ -19,16 +19,19 @@ enum record_kind {
 
 enum stack_side { STACK_USER = 0, STACK_KERNEL = 1 };
 
-// Once per stack hash and run (again when the tag was overwritten).
+// Once per stack hash and run (again when the tag was overwritten). A user stack that holds frames without an image (FRAME_JIT,
+// FRAME_UNKNOWN, FRAME_USER_32) has its address space hashed in, because such an address means nothing without it.
 struct stack_record {
   __u32 kind;
   __u16 frame_count;
   __u8 side;      // enum stack_side
   __u8 padding;
   __u64 hash;
+  __u32 address_space;  // of a user stack; 0 for kernel stacks
+  __u32 padding2;
   __u64 frames[];  // leaf first
 };
-ABI_ASSERT(sizeof(struct stack_record) == 16);
+ABI_ASSERT(sizeof(struct stack_record) == 24);
 
 enum sample_flags {
   SAMPLE_IN_KERNEL = 1,  // the interrupt hit kernel mode
