@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/invoking_user.h"
+
+#include <grp.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+namespace cicada::cli {
+namespace {
+
+constexpr int kMaxGroups = 65536;  // the kernel's NGROUPS_MAX
+
+std::optional<uint32_t> find_number_in_environment(const char* variable) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr) return std::nullopt;
+  uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text, text + std::strlen(text), value);
+  if (error != std::errc() || *end != '\0') return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+InvokingUser InvokingUser::effective() {
+  InvokingUser user;
+  user.uid_ = ::geteuid();
+  user.gid_ = ::getegid();
+  return user;
+}
+
+InvokingUser InvokingUser::detect() {
+  InvokingUser user = effective();
+  if (user.uid_ != 0) return user;  // SUDO_UID means something only to root: anyone may set it
+  const passwd* entry = nullptr;
+  if (const std::optional<uint32_t> uid = find_number_in_environment("SUDO_UID")) {
+    entry = ::getpwuid(*uid);
+    user.uid_ = *uid;
+    user.gid_ = find_number_in_environment("SUDO_GID").value_or(entry != nullptr ? entry->pw_gid : *uid);
+  } else if (const char* doas = std::getenv("DOAS_USER")) {
+    entry = ::getpwnam(doas);
+    if (entry != nullptr) {
+      user.uid_ = entry->pw_uid;
+      user.gid_ = entry->pw_gid;
+    }
+  }
+  if (user.uid_ == 0) return effective();  // root through sudo is root
+  user.through_sudo_ = true;
+  if (entry == nullptr) {  // a uid without an entry: only the ids can be set
+    user.groups_ = {user.gid_};
+    return user;
+  }
+  user.name_ = entry->pw_name;
+  user.home_ = entry->pw_dir;
+  user.shell_ = entry->pw_shell;
+  int count = 64;
+  user.groups_.resize(static_cast<size_t>(count));
+  while (::getgrouplist(user.name_.c_str(), user.gid_, user.groups_.data(), &count) < 0 && count <= kMaxGroups) {
+    user.groups_.resize(static_cast<size_t>(count));
+  }
+  user.groups_.resize(static_cast<size_t>(count));
+  return user;
+}
+
+Result<void> InvokingUser::give(const std::string& path) const {
+  if (!through_sudo_ || path == "-") return {};
+  if (::lchown(path.c_str(), uid_, gid_) != 0)
+    return errno_error(errno, fmt::format("{}: cannot give it to {}", path, name_));
+  return {};
+}
+
+std::vector<std::string> InvokingUser::environment() const {
+  std::vector<std::string> variables;
+  const std::array<std::pair<std::string_view, const std::string*>, 4> theirs = {
+      {{"HOME=", &home_}, {"USER=", &name_}, {"LOGNAME=", &name_}, {"SHELL=", &shell_}}};
+  for (char** entry = ::environ; *entry != nullptr; entry++) {
+    const std::string_view variable = *entry;
+    if (through_sudo_) {
+      if (variable.starts_with("SUDO_") || variable.starts_with("DOAS_") || variable.starts_with("MAIL=")) continue;
+      bool replaced = false;
+      for (const auto& [name, value] : theirs) replaced |= !value->empty() && variable.starts_with(name);
+      if (replaced) continue;
+    }
+    variables.emplace_back(variable);
+  }
+  if (through_sudo_) {
+    for (const auto& [name, value] : theirs) {
+      if (!value->empty()) variables.push_back(std::string(name) + *value);
+    }
+  }
+  return variables;
+}
+
+}  // namespace cicada::cli

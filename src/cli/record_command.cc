@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/record_command.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/exit_code.h"
+#include "cli/help_formatter.h"
+#include "cli/record.h"
+#include "cli/terminal.h"
+#include "sink/sink_registry.h"
+
+namespace cicada::cli {
+namespace {
+
+std::string footer() {
+  std::string text = "Output formats, by extension:\n";
+  for (const sink::Format& format : sink::known_formats())
+    text += fmt::format("  {:<18} {}\n", format.extension, format.description);
+  text += "  -                  folded stacks on standard output\n";
+  text +=
+      "\nExamples:\n"
+      "  sudo cicada record -- ./program --its-options     a command from its first instruction to its end\n"
+      "  sudo cicada record -p nginx -d 10 -o nginx.svg    a running program for ten seconds\n"
+      "  sudo cicada record -a -d 5 -o - | less            the whole machine, as text\n"
+      "\nCtrl-C ends a recording and still writes the results. Exit code: the command's own; 125 when cicada\n"
+      "failed, 126 when the command cannot be run, 127 when it was not found.";
+  return text;
+}
+
+void add_what(CLI::App& record, RawRecordOptions& raw) {
+  record.add_option("-p,--process", raw.processes, "processes: pids or names, separated by commas")
+      ->type_name("PID|NAME,…")
+      ->group("What to record");
+  record.add_option("-t,--thread", raw.threads, "one thread (ps -eLo pid,tid,comm)")
+      ->type_name("TID,…")
+      ->group("What to record");
+  record.add_flag("-a,--all", raw.whole_machine, "the whole machine")->group("What to record");
+  record.add_option("--cpu", raw.cpus, "only these CPUs: 0-3,8")->type_name("LIST")->group("What to record");
+  record.add_flag("--as-root", raw.as_root, "run the command as root, not as the user who called sudo")
+      ->group("What to record");
+}
+
+void add_how(CLI::App& record, RawRecordOptions& raw) {
+  CLI::Option* frequency = record.add_option("-F,--frequency", raw.frequency, "samples a second on each CPU")
+                               ->type_name("HZ")
+                               ->capture_default_str()
+                               ->group("How");
+  record.add_option("-c,--period", raw.period, "a sample every so many events (ns for cpu-clock) instead of -F")
+      ->type_name("N")
+      ->excludes(frequency)
+      ->group("How");
+  record.add_option("-d,--duration", raw.duration, "stop after this time: 10, 500ms, 2m")
+      ->type_name("TIME")
+      ->group("How");
+  record.add_option("--unwind", raw.unwind, "auto: unwind tables, frame pointers where there are none; fp; table")
+      ->type_name("MODE")
+      ->capture_default_str()
+      ->group("How");
+  CLI::Option* kernel = record.add_flag("--kernel", raw.kernel, "kernel frames, too (the default)")->group("How");
+  record.add_flag("--no-kernel", raw.no_kernel, "user frames only")->excludes(kernel)->group("How");
+  record.add_flag("--include-idle", raw.include_idle, "draw idle CPUs, too; they are always counted")->group("How");
+  record.add_option("--max-map-memory", raw.max_map_memory, "at most this much for unwind tables in the kernel")
+      ->type_name("SIZE")
+      ->capture_default_str()
+      ->group("How");
+}
+
+void add_names(CLI::App& record, RawRecordOptions& raw) {
+  CLI::Option* inlines =
+      record.add_flag("--inline", raw.inlines, "show inlined functions (default: where debug information is at hand)")
+          ->group("Names");
+  record.add_flag("--no-inline", raw.no_inlines, "never show them")->excludes(inlines)->group("Names");
+  CLI::Option* lines =
+      record.add_flag("--lines", raw.lines, "source lines (default: where the format has a place for them)")
+          ->group("Names");
+  record.add_flag("--no-lines", raw.no_lines, "never look them up")->excludes(lines)->group("Names");
+  record.add_option("--demangle", raw.demangle, "full, short (no arguments) or none")
+      ->type_name("HOW")
+      ->capture_default_str()
+      ->group("Names");
+  record.add_flag("--debuginfod", raw.debuginfod, "ask the servers in DEBUGINFOD_URLS for missing debug files")
+      ->group("Names");
+  record
+      .add_option("--group-by", raw.group_by, "root frames: process, thread, cpu, cgroup, image; several with commas")
+      ->type_name("LIST")
+      ->group("Names");
+}
+
+void add_where(CLI::App& record, RawRecordOptions& raw) {
+  record.add_option("-o,--output", raw.outputs, "where to write; may be repeated; formats below")
+      ->type_name("FILE")
+      ->group("Results");
+  record.add_flag("--open", raw.open, "show the result in the browser")->group("Results");
+  record.add_flag("--stats", raw.stats, "every counter at the end")->group("Results");
+  record.add_flag("-q,--quiet", raw.quiet, "errors only")->group("Results");
+  record.add_flag("-v,--verbose", raw.verbose, "say what is being done")->group("Results");
+}
+
+int run(RawRecordOptions raw, const Invocation& invocation) {
+  raw.command = invocation.after_dashes;
+  Result<RecordOptions> options = check_record_options(raw);
+  if (!options) {
+    print_error(options.error().message());
+    return kExitFailure;
+  }
+  options->command_line = invocation.command_line;
+  show_diagnostics(options->verbosity != Verbosity::kQuiet, options->verbosity == Verbosity::kVerbose);
+  if (options->verbosity != Verbosity::kQuiet) {
+    for (const std::string& warning : options->warnings) print_warning(warning);
+  }
+  return run_record(*options);
+}
+
+}  // namespace
+
+Command add_record_command(CLI::App& app) {
+  auto raw = std::make_shared<RawRecordOptions>();
+  CLI::App* record = app.add_subcommand("record", "find out where the time goes; write a flame graph");
+  record->formatter(std::make_shared<HelpFormatter>("cicada record [OPTIONS] (-- CMD… | -p PID|NAME,… | -t TID | -a)"));
+  record->footer(footer());
+  add_what(*record, *raw);
+  add_how(*record, *raw);
+  add_names(*record, *raw);
+  add_where(*record, *raw);
+  // Options that may be repeated take one word each time: "-o a.svg -o b.html", never the next word by accident.
+  for (CLI::Option* option : record->get_options()) option->allow_extra_args(false);
+  return {record, [raw](const Invocation& invocation) { return run(*raw, invocation); }};
+}
+
+}  // namespace cicada::cli

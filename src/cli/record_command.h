@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `record` subcommand: its options as the parser sees them.
+#pragma once
+#include "cli/command.h"
+
+namespace cicada::cli {
+
+Command add_record_command(CLI::App& app);
+
+}  // namespace cicada::cli

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/record_options.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "cli/quantity.h"
+#include "cli/running_process.h"
+#include "sink/sink_registry.h"
+
+namespace cicada::cli {
+namespace {
+
+constexpr const char* kDefaultOutput = "cicada.svg";
+constexpr uint64_t kMinMapMemory = 1 << 20;  // less than one slab holds no table at all
+
+// A word of a closed list, or an error that shows the list.
+template <typename T>
+struct Choice {
+  std::string_view name;
+  T value;
+};
+
+template <typename T, size_t N>
+Result<T> parse_choice(std::string_view text, std::string_view what, const Choice<T> (&choices)[N]) {
+  std::string known;
+  for (const Choice<T>& choice : choices) {
+    if (choice.name == text) return choice.value;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", choice.name);
+  }
+  return make_error(ErrorKind::kInvalid, "{} {}: use one of {}", what, text, known);
+}
+
+constexpr Choice<UnwindMode> kUnwindModes[] = {
+    {"auto", UnwindMode::kAuto}, {"fp", UnwindMode::kFramePointer}, {"table", UnwindMode::kTable}};
+constexpr Choice<symbolize::Demangle> kDemangles[] = {
+    {"full", symbolize::Demangle::kFull}, {"short", symbolize::Demangle::kShort}, {"none", symbolize::Demangle::kNone}};
+constexpr Choice<profile::GroupBy> kGroupings[] = {{"process", profile::GroupBy::kProcess},
+                                                   {"thread", profile::GroupBy::kThread},
+                                                   {"cpu", profile::GroupBy::kCpu},
+                                                   {"cgroup", profile::GroupBy::kCgroup},
+                                                   {"image", profile::GroupBy::kImage}};
+
+Result<RecordTarget> check_target(const RawRecordOptions& raw) {
+  const int kinds = (raw.processes.empty() ? 0 : 1) + (raw.threads.empty() ? 0 : 1) + (raw.whole_machine ? 1 : 0) +
+                    (raw.command.empty() ? 0 : 1);
+  if (kinds == 0) {
+    return make_error(
+        ErrorKind::kInvalid,
+        "what shall be recorded? Give a command (-- CMD…), processes (-p PID|NAME), a thread (-t TID) or -a for "
+        "the whole machine");
+  }
+  if (kinds > 1)
+    return make_error(ErrorKind::kInvalid, "-p, -t, -a and a command after -- exclude each other; choose one");
+  RecordTarget target;
+  target.whole_machine = raw.whole_machine;
+  target.command = raw.command;
+  for (const std::string& list : raw.processes) {
+    for (const std::string& part : split_list(list)) {
+      const std::vector<Pid> pids = TRY(find_processes(part));
+      target.pids.insert(target.pids.end(), pids.begin(), pids.end());
+    }
+  }
+  if (!raw.processes.empty() && target.pids.empty())
+    return make_error(ErrorKind::kInvalid, "-p: no process named; give a pid or a name");
+  std::sort(target.pids.begin(), target.pids.end());
+  target.pids.erase(std::unique(target.pids.begin(), target.pids.end()), target.pids.end());
+  for (const std::string& list : raw.threads) {
+    for (const std::string& part : split_list(list)) target.tids.push_back(TRY(find_thread(part)));
+  }
+  if (!raw.threads.empty() && target.tids.empty())
+    return make_error(ErrorKind::kInvalid, "-t: no thread named; give a thread id");
+  return target;
+}
+
+uint64_t kernel_frequency_limit() {
+  std::ifstream file("/proc/sys/kernel/perf_event_max_sample_rate");
+  uint64_t limit = 0;
+  return file >> limit && limit != 0 ? limit : UINT64_MAX;
+}
+
+Result<void> check_rate(const RawRecordOptions& raw, RecordOptions& options) {
+  options.asked_frequency_hz = TRY(parse_number(raw.frequency, "-F"));
+  if (options.asked_frequency_hz == 0)
+    return make_error(ErrorKind::kInvalid, "-F 0: nothing would be sampled; the default is 99");
+  const uint64_t limit = kernel_frequency_limit();
+  options.frequency_hz = std::min(options.asked_frequency_hz, limit);
+  if (options.frequency_hz != options.asked_frequency_hz && raw.period.empty()) {
+    options.warnings.push_back(fmt::format(
+        "-F {}: lowered to {}, the kernel's limit; raise it with `sysctl kernel.perf_event_max_sample_rate={}`",
+        options.asked_frequency_hz, limit, options.asked_frequency_hz));
+  }
+  if (!raw.period.empty()) {
+    options.period = TRY(parse_number(raw.period, "-c"));
+    if (*options.period == 0) return make_error(ErrorKind::kInvalid, "-c 0: the period must be more than zero");
+  }
+  if (!raw.duration.empty()) options.duration_ns = TRY(parse_duration_ns(raw.duration, "-d"));
+  return {};
+}
+
+Result<void> check_cpus(const RawRecordOptions& raw, RecordOptions& options) {
+  if (raw.cpus.empty()) return {};
+  std::string list;
+  for (const std::string& part : raw.cpus) list += (list.empty() ? "" : ",") + part;
+  options.cpus = TRY(parse_cpu_list(list, "--cpu"));
+  std::ifstream file("/sys/devices/system/cpu/online");
+  std::string online_text;
+  if (!std::getline(file, online_text)) return {};  // no sysfs: the kernel will say
+  const std::vector<uint32_t> online = TRY(parse_cpu_list(online_text, "/sys/devices/system/cpu/online"));
+  for (const uint32_t cpu : options.cpus) {
+    if (!std::binary_search(online.begin(), online.end(), cpu)) {
+      return make_error(ErrorKind::kInvalid, "--cpu {}: this CPU is not online; online are {}", cpu, online_text);
+    }
+  }
+  return {};
+}
+
+bool in_browser(const std::string& path) { return path.ends_with(".svg") || path.ends_with(".html"); }
+
+Result<void> check_outputs(const RawRecordOptions& raw, RecordOptions& options) {
+  options.outputs = raw.outputs;
+  if (options.outputs.empty()) options.outputs.emplace_back(kDefaultOutput);
+  for (size_t i = 0; i < options.outputs.size(); i++) {
+    const std::string& path = options.outputs[i];
+    const auto sink = sink::make_sink(path, {});  // writes nothing: the extension is known, the place can be written to
+    if (!sink) return sink.error().within("-o");
+    if (std::find(options.outputs.begin(), options.outputs.begin() + static_cast<ptrdiff_t>(i), path) !=
+        options.outputs.begin() + static_cast<ptrdiff_t>(i)) {
+      return make_error(ErrorKind::kInvalid, "-o {}: given twice", path);
+    }
+  }
+  if (raw.open && std::none_of(options.outputs.begin(), options.outputs.end(), in_browser)) {
+    return make_error(ErrorKind::kInvalid,
+                      "--open: no output that a browser shows; add -o cicada.svg or -o cicada.html");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<RecordOptions> check_record_options(const RawRecordOptions& raw) {
+  RecordOptions options;
+  TRY(check_rate(raw, options));
+  TRY(check_cpus(raw, options));
+  options.unwind = TRY(parse_choice(raw.unwind, "--unwind", kUnwindModes));
+  options.demangle = TRY(parse_choice(raw.demangle, "--demangle", kDemangles));
+  for (const std::string& list : raw.group_by) {
+    for (const std::string& part : split_list(list))
+      options.group_by.push_back(TRY(parse_choice(part, "--group-by", kGroupings)));
+  }
+  options.max_map_memory_bytes = TRY(parse_bytes(raw.max_map_memory, "--max-map-memory"));
+  if (options.max_map_memory_bytes < kMinMapMemory) {
+    return make_error(ErrorKind::kInvalid, "--max-map-memory {}: at least 1M is needed", raw.max_map_memory);
+  }
+  if (raw.quiet && raw.verbose) return make_error(ErrorKind::kInvalid, "-q and -v exclude each other");
+  if (raw.inlines || raw.no_inlines) options.inlines = raw.inlines;
+  if (raw.lines || raw.no_lines) options.lines = raw.lines;
+  options.kernel_frames = !raw.no_kernel;
+  options.include_idle = raw.include_idle;
+  options.debuginfod = raw.debuginfod;
+  options.open = raw.open;
+  options.stats = raw.stats;
+  options.as_root = raw.as_root;
+  if (raw.quiet) options.verbosity = Verbosity::kQuiet;
+  if (raw.verbose) options.verbosity = Verbosity::kVerbose;
+  // What touches the machine comes last: a typing error is not hidden behind a process that has gone.
+  TRY(check_outputs(raw, options));
+  options.target = TRY(check_target(raw));
+  return options;
+}
+
+}  // namespace cicada::cli

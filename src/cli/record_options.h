@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything `cicada record` was asked to do, checked: a plain struct that knows neither the parser nor the session.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/process_key.h"
+#include "base/result.h"
+#include "profile/call_tree.h"
+#include "symbolize/symbolizer.h"
+
+namespace cicada::cli {
+
+// Exactly one kind of target is set.
+struct RecordTarget {
+  bool whole_machine = false;        // -a
+  std::vector<Pid> pids;             // -p, names already resolved; each existed when the options were checked
+  std::vector<Tid> tids;             // -t
+  std::vector<std::string> command;  // after --: argv, held until sampling runs
+};
+
+enum class UnwindMode : uint8_t { kAuto, kFramePointer, kTable };
+
+enum class Verbosity : uint8_t { kQuiet, kNormal, kVerbose };
+
+struct RecordOptions {
+  RecordTarget target;
+
+  // --- how often. `frequency_hz` is what will be used; `asked_frequency_hz` differs when the kernel's limit lowered
+  // it.
+  uint64_t frequency_hz = 99;
+  uint64_t asked_frequency_hz = 99;
+  std::optional<uint64_t> period;       // -c: in event units (ns for cpu-clock); replaces the frequency
+  std::optional<uint64_t> duration_ns;  // -d; none: until the command ends or Ctrl-C
+  std::vector<uint32_t> cpus;           // --cpu; empty: all
+
+  // --- what is kept
+  bool kernel_frames = true;
+  bool include_idle = false;
+  UnwindMode unwind = UnwindMode::kAuto;
+  uint64_t max_map_memory_bytes = uint64_t{64} << 20;
+
+  // --- names
+  std::optional<bool> inlines;  // none: where debug information is at hand
+  std::optional<bool> lines;    // none: where the format has a place for them
+  symbolize::Demangle demangle = symbolize::Demangle::kFull;
+  bool debuginfod = false;
+  std::vector<profile::GroupBy> group_by;  // outermost first
+
+  // --- where it goes
+  std::vector<std::string> outputs;  // as given; "-": folded stacks on standard output. Never empty
+  bool open = false;                 // show the first output that a browser understands
+  Verbosity verbosity = Verbosity::kNormal;
+  bool stats = false;
+  bool as_root = false;  // run the command as root even under sudo
+
+  std::vector<std::string> command_line;  // cicada's own, for the profile's header
+  std::vector<std::string> warnings;  // what checking changed ("-F 50000 lowered to 25000: …"); shown by the caller
+};
+
+// What the command line said, before anything was looked up on this machine.
+struct RawRecordOptions {
+  std::vector<std::string> processes;  // -p, comma lists allowed: pids or names
+  std::vector<std::string> threads;    // -t
+  bool whole_machine = false;
+  std::vector<std::string> command;
+  std::string frequency = "99", period, duration, max_map_memory = "64M";
+  std::vector<std::string> cpus, outputs, group_by;
+  std::string unwind = "auto", demangle = "full";
+  bool kernel = false, no_kernel = false, include_idle = false, as_root = false, stats = false;
+  bool inlines = false, no_inlines = false, lines = false, no_lines = false, debuginfod = false;
+  bool open = false, quiet = false, verbose = false;
+};
+
+// Fails (kInvalid, kNotFound, kGone, kPermission) with one line that names the option's object and the remedy.
+Result<RecordOptions> check_record_options(const RawRecordOptions& raw);
+
+}  // namespace cicada::cli

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `record` says when it is done: how many samples, what happened to each, how complete the stacks are, where the
+// time went.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "profile/profile.h"
+
+namespace cicada::cli {
+
+struct SummaryOptions {
+  bool include_idle = false;  // idle samples take part in the hottest functions
+  bool stats = false;         // every counter and every end reason, zeros too
+  size_t hottest = 10;
+  size_t columns = 100;  // of the terminal
+};
+
+// `outputs`: Sink::description() of each, already written. Pure: the same profile gives the same text.
+std::string format_summary(const profile::Profile& profile, const std::vector<std::string>& outputs,
+                           const SummaryOptions& options);
+
+// Of the samples with a user address space outside an exec, those whose user stack is whole. 0 of 0 is nothing to
+// complain about.
+struct Completeness {
+  uint64_t complete = 0, of = 0;
+  double percent() const { return of == 0 ? 100.0 : 100.0 * static_cast<double>(complete) / static_cast<double>(of); }
+};
+Completeness completeness(const profile::Profile& profile);
+
+}  // namespace cicada::cli
