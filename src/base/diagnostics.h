@@ -23,11 +23,11 @@ class Diagnostics {
 
   template <typename... Args>
   void warn(std::string_view object, fmt::format_string<Args...> format, Args&&... args) {
-    report(Severity::kWarning, object, format.get(), fmt::format(format, std::forward<Args>(args)...));
+    report(Severity::kWarning, object, format, fmt::format(format, std::forward<Args>(args)...));
   }
   template <typename... Args>
   void info(std::string_view object, fmt::format_string<Args...> format, Args&&... args) {
-    report(Severity::kInfo, object, format.get(), fmt::format(format, std::forward<Args>(args)...));
+    report(Severity::kInfo, object, format, fmt::format(format, std::forward<Args>(args)...));
   }
 
  private:
