@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "profile/frame_text.h"
+#include "profile/stack_totals.h"
 
 namespace cicada::profile {
 namespace {
@@ -52,13 +53,6 @@ class Builder {
     uint32_t count = kNoNode;  // not expanded yet
   };
 
-  bool wanted(size_t i) const {
-    const SampleColumns& samples = profile_.samples();
-    if (!options_.include_idle && (samples.flags[i] & kFlagIdle) != 0) return false;
-    if (options_.sample_kind && samples.kind[i] != *options_.sample_kind) return false;
-    return !options_.filter || options_.filter(profile_, i);
-  }
-
   void add_up_samples(std::vector<uint32_t>* leaf_of_sample) {
     const SampleColumns& samples = profile_.samples();
     const bool grouped = !options_.group_by.empty();
@@ -68,7 +62,7 @@ class Builder {
     }
     if (leaf_of_sample != nullptr) leaf_of_sample->assign(profile_.sample_count(), kNoNode);
     for (size_t i = 0; i < profile_.sample_count(); ++i) {
-      if (!wanted(i)) continue;
+      if (!is_wanted(profile_, options_, i)) continue;
       const uint32_t entry = grouped ? grouped_entry(i) : samples.stack[i].value + 1;
       entries_[entry].value += samples.value[i];
       ++entries_[entry].samples;

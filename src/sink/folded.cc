@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sink/folded.h"
 
+#include "sink/file_sink.h"
+
 namespace cicada::sink {
 namespace {
 
@@ -16,13 +18,13 @@ std::string_view find_code(std::string_view after_percent) {
   return {};
 }
 
-class FoldedSink : public profile::Sink {
+class FoldedSink : public FileSink {
  public:
-  FoldedSink(std::string path, const SinkOptions& options) : path_(std::move(path)), options_(options) {}
+  using FileSink::FileSink;
 
-  Result<void> finish(const profile::Profile& profile) override {
+ private:
+  void write(const profile::Profile& profile, OutputFile& file) override {
     const profile::CallTree tree = profile::build_call_tree(profile, options_.tree);
-    OutputFile file = TRY(OutputFile::create(path_, options_.owner));
     std::vector<std::string> escaped(tree.strings.size());  // each name once, not once a node
     for (size_t i = 0; i < escaped.size(); ++i) escaped[i] = escape_folded(tree.text(profile::StringId(i)));
     std::string line;
@@ -44,16 +46,7 @@ class FoldedSink : public profile::Sink {
           line.resize(lengths.back());
           lengths.pop_back();
         });
-    return file.commit();
   }
-
-  std::string description() const override {
-    return path_ == "-" ? "folded stacks on standard output" : fmt::format("folded stacks in {}", path_);
-  }
-
- private:
-  std::string path_;
-  SinkOptions options_;
 };
 
 }  // namespace
@@ -92,7 +85,7 @@ std::string unescape_folded(std::string_view text) {
 }
 
 std::unique_ptr<profile::Sink> make_folded_sink(std::string path, const SinkOptions& options) {
-  return std::make_unique<FoldedSink>(std::move(path), options);
+  return std::make_unique<FoldedSink>(std::move(path), options, "folded stacks");
 }
 
 }  // namespace cicada::sink

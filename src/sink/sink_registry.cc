@@ -6,6 +6,7 @@
 
 #include "sink/capture_writer.h"
 #include "sink/folded.h"
+#include "sink/formats.h"
 #if __has_include("sink/svg.h")
 #include "sink/svg.h"
 #endif
@@ -32,6 +33,13 @@ constexpr Entry kEntries[] = {
 #if __has_include("sink/html.h")
     {{".html", "interactive report"}, make_html_sink},
 #endif
+    {{".json", "call tree for d3-flame-graph"}, make_d3_json_sink},
+    {{".speedscope.json", "speedscope"}, make_speedscope_sink},
+    {{".firefox.json.gz", "Firefox Profiler"}, make_firefox_sink},
+    {{".pb.gz", "pprof"}, make_pprof_sink},
+    {{".pprof", "pprof"}, make_pprof_sink},
+    {{".codeguru.json", "Amazon CodeGuru Profiler"}, make_codeguru_sink},
+    {{".txt", "every sample as text, like perf script"}, make_text_samples_sink},
 };
 
 constexpr auto kFormats = [] {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sink that writes one file when the recording is over: everything but the format itself.
+#pragma once
+#include <utility>
+
+#include "sink/sink_registry.h"
+
+namespace cicada::sink {
+
+class FileSink : public profile::Sink {
+ public:
+  FileSink(std::string path, const SinkOptions& options, std::string_view what)
+      : options_(options), path_(std::move(path)), what_(what) {}
+
+  Result<void> finish(const profile::Profile& profile) final {
+    OutputFile file = TRY(OutputFile::create(path_, options_.owner));
+    write(profile, file);
+    return file.commit();
+  }
+
+  std::string description() const final {
+    return path_ == "-" ? fmt::format("{} on standard output", what_) : fmt::format("{} in {}", what_, path_);
+  }
+
+ protected:
+  // Errors of `file` stick to it.
+  virtual void write(const profile::Profile& profile, OutputFile& file) = 0;
+
+  std::string title(const profile::Profile& profile) const {
+    if (!options_.title.empty()) return options_.title;
+    std::string words;
+    for (const std::string& word : profile.header.command) words += (words.empty() ? "" : " ") + word;
+    return words.empty() ? "cicada" : words;
+  }
+
+  const SinkOptions options_;
+
+ private:
+  std::string path_;
+  std::string_view what_;
+};
+
+}  // namespace cicada::sink

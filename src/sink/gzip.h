@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// gzip, streaming out and bounded in.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/byte_cursor.h"
+#include "sink/output_file.h"
+
+namespace cicada::sink {
+
+// Compresses into `file`, which must outlive it.
+class GzipWriter {
+ public:
+  explicit GzipWriter(OutputFile& file);
+  ~GzipWriter();
+  GzipWriter(const GzipWriter&) = delete;
+  GzipWriter& operator=(const GzipWriter&) = delete;
+  void write(std::string_view bytes);
+  void finish();  // the trailer; nothing may be written after
+
+ private:
+  struct State;
+  void deflate_all(int flush);
+  OutputFile& file_;
+  std::unique_ptr<State> state_;
+};
+
+bool is_gzip(Bytes bytes);
+// All members of a gzip file. Fails: kCorrupt, or kLimit when it would be larger than `max_bytes`.
+Result<std::vector<uint8_t>> gunzip(Bytes bytes, uint64_t max_bytes);
+
+}  // namespace cicada::sink

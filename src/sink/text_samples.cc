@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every sample as text, leaf first, in the layout of `perf script`, so that scripts written for that read this:
+//
+//   make 4711/4712 [003] 12.345678901: 10101010 cpu-clock:
+//           55d0c0de1234 parse_rule (/usr/bin/make)
+#include "profile/frame_text.h"
+#include "profile/stack_totals.h"
+#include "sink/file_sink.h"
+#include "sink/formats.h"
+
+namespace cicada::sink {
+namespace {
+
+using profile::Profile;
+
+// One line stays one line.
+std::string printable(std::string_view text) {
+  std::string storage, out;
+  for (const char c : profile::valid_utf8(text, storage)) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
+    else out += c;
+  }
+  return out;
+}
+
+class TextSamplesSink : public FileSink {
+ public:
+  using FileSink::FileSink;
+
+ private:
+  void write(const Profile& profile, OutputFile& file) override {
+    lines_.assign(profile.frames().size(), {});
+    const profile::ValueUnit units[] = {profile::value_unit(profile.header, profile::SampleKind::kCpu),
+                                        profile::value_unit(profile.header, profile::SampleKind::kOffCpu),
+                                        profile::value_unit(profile.header, profile::SampleKind::kEvent)};
+    for (size_t i = 0; i < profile.sample_count() && !file.failed(); ++i) {
+      if (!is_wanted(profile, options_.tree, i)) continue;
+      const profile::Sample sample = profile.sample(i);
+      const profile::Thread& thread = profile.threads()[sample.thread.value];
+      const profile::Process& process = profile.processes()[thread.process.value];
+      const profile::ValueUnit& unit = units[static_cast<size_t>(sample.kind)];
+      file.write(fmt::format("{} {}/{} [{:03}] {}.{:09}: {} {}:\n", printable(profile.text(thread.name.valid() ? thread.name : process.name)),
+                             process.pid, thread.tid, sample.cpu, sample.time_ns / 1000000000, sample.time_ns % 1000000000,
+                             sample.value * unit.factor, sample.kind == profile::SampleKind::kCpu ? std::string_view(profile.header.event) : unit.type));
+      for (profile::StackId stack = sample.stack; stack.valid(); stack = profile.stacks()[stack.value].parent)
+        file.write(lines(profile, profile.stacks()[stack.value].frame));
+      for (size_t g = options_.tree.group_by.size(); g-- > 0;)
+        file.write(fmt::format("\t{:>16x} {} ([group])\n", 0, printable(group_text(profile, options_.tree.group_by[g], sample))));
+      file.write('\n');
+    }
+  }
+
+  // The lines of a frame, made once.
+  const std::string& lines(const Profile& profile, profile::FrameId id) {
+    std::string& text = lines_[id.value];
+    if (!text.empty()) return text;
+    const profile::Frame& frame = profile.frames()[id.value];
+    if (!options_.tree.kernel_frames && node_kind(profile, id, 0) == profile::NodeKind::kKernel) return text;
+    const auto locations = profile.locations(id);
+    for (size_t which = 0; which < std::max<size_t>(1, locations.size()); ++which) {
+      const bool inlined = which < locations.size() && locations[which].inlined;
+      if (inlined && !options_.tree.expand_inlined) continue;
+      const profile::ImageId image = image_of(profile, id, which);
+      const std::string_view path = image.valid() ? profile.text(profile.images()[image.value].path) : "[unknown]";
+      text += fmt::format("\t{:>16x} {} ({})\n", frame.address, printable(frame_name(profile, id, which)), inlined ? "inlined" : printable(path));
+    }
+    return text;
+  }
+
+  std::vector<std::string> lines_;  // by frame
+};
+
+}  // namespace
+
+std::unique_ptr<profile::Sink> make_text_samples_sink(std::string path, const SinkOptions& options) {
+  return std::make_unique<TextSamplesSink>(std::move(path), options, "samples as text");
+}
+
+}  // namespace cicada::sink
