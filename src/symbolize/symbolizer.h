@@ -14,6 +14,8 @@
 
 namespace cicada::symbolize {
 
+class KernelNames;
+
 enum class Demangle : uint8_t { kFull, kShort, kNone };
 
 struct SymbolizeOptions {
@@ -24,6 +26,8 @@ struct SymbolizeOptions {
   bool debuginfod = false;
   unsigned threads = 0;                // 0: one per CPU, at most 4
   std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
+  KernelNames* kernel_names = nullptr;  // borrowed (kernel_names.h); null: /proc/kallsyms
+  bool kernel_context = true;          // mark softirq, interrupt and idle work (kernel_context.h)
 };
 
 // Where the bytes of images are. Implemented by collect/ (pinned) and by OnDiskImages (by path, checked by build-id).
@@ -51,7 +55,7 @@ struct SymbolizeStats {
 };
 
 // Kernel frames are resolved from the running kernel when `profile` was recorded by this boot (see kernel_names.h); a capture
-// file brings its own.
+// file brings its own. Frames that have locations already are left alone, so it may be called again while a recording grows.
 SymbolizeStats symbolize(profile::Profile& profile, ImageFiles& files, const std::vector<JitSymbol>& jit,
                          const SymbolizeOptions& options);
 

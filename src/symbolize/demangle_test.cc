@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbolize/demangle.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace cicada::symbolize {
+namespace {
+
+std::string full(std::string_view name) { return demangle(name, Demangle::kFull); }
+std::string brief(std::string_view name) { return demangle(name, Demangle::kShort); }
+
+TEST(Demangle, ReadsTheLanguagesOfTheIssue) {
+  EXPECT_EQ(full("_ZN9Namespace5Class6methodEiPKc"), "Namespace::Class::method(int, char const*)");
+  EXPECT_EQ(full("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE"), "core::fmt::Formatter::pad");
+  EXPECT_EQ(full("_RNvCs1234_7mycrate3foo"), "mycrate::foo");
+  EXPECT_EQ(full("_D3std5stdio7writelnFAyaZv"), "std.stdio.writeln(immutable(char)[])");
+  EXPECT_EQ(full("main"), "main");
+  EXPECT_EQ(full(""), "");
+  EXPECT_EQ(full("_Z"), "_Z");
+  EXPECT_EQ(full("_Znotaname"), "_Znotaname");
+  EXPECT_EQ(full("_DYNAMIC"), "_DYNAMIC");
+}
+
+TEST(Demangle, ShortLeavesOutParametersAndTemplateArguments) {
+  EXPECT_EQ(brief("_ZNSt6vectorIiSaIiEE9push_backERKi"), "std::vector::push_back");
+  EXPECT_EQ(brief("_ZN9Namespace5Class6methodEiPKc"), "Namespace::Class::method");
+  EXPECT_EQ(brief("_ZlsRSoRK3Foo"), "operator<<");
+  EXPECT_EQ(brief("_ZN3FooltERKS_"), "Foo::operator<");
+  EXPECT_EQ(brief("_ZN3FooptEv"), "Foo::operator->");
+  EXPECT_EQ(brief("_ZN3FooIiEptEv"), "Foo::operator->");
+  EXPECT_EQ(brief("_ZN1AIN1BIiEEE1fEv"), "A::f");
+}
+
+TEST(Demangle, NoneKeepsTheLinkageName) { EXPECT_EQ(demangle("_Z1fv", Demangle::kNone), "_Z1fv"); }
+
+TEST(Demangle, ReadsNamesBeyondTheLibrarysOwnLimit) {
+  std::string name = "_Z1fIJ", tail;
+  for (int i = 0; i < 700; ++i) name += "1aIiE";
+  const std::string out = full(name + "EEvv");
+  EXPECT_TRUE(out.starts_with("void f<a<int>, a<int>")) << out.substr(0, 60);
+}
+
+TEST(Demangle, GivesUpInBoundedTimeOnNamesThatDoubleWithoutEnd) {
+  const auto start = std::chrono::steady_clock::now();
+  // C++: each substitution refers to the previous pair, so that the text doubles
+  std::string cpp = "_Z1fN1aI1bS_E";
+  cpp = "_Z1f";
+  std::string type = "1aI1bE";
+  cpp += "1pI1xS0_E";
+  for (int i = 1; i < 36; ++i) {
+    std::string seq;
+    int n = i;
+    do seq.insert(seq.begin(), "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[n % 36]); while ((n /= 36) != 0);
+    cpp += "1pIS" + seq + "_S" + seq + "_E";
+  }
+  full(cpp);
+  // D: an associative array of two back references to the previous one
+  std::string d = "_D1fF";
+  d += "HiiH";
+  for (int i = 0; i < 60; ++i) d += "QdQfH";
+  d += "iZv";
+  full(d);
+  for (int i = 0; i < 100; ++i) full("_D" + std::to_string(i) + d.substr(2));
+  full("_Z" + std::string(16000, 'P'));
+  full("_Z1f" + std::string(16000, 'F'));
+  full("_Z1f" + std::string(1 << 20, 'P') + "i");
+  full("_R" + std::string(16000, 'N'));
+  full("_RNvMC0TTTTTTTTTBd_Bd_EBb_Bb_EB9_B9_EB7_B7_EB5_B5_EB3_B3_E3foo");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+TEST(Demangle, CutsAbsurdlyLongPlainNames) { EXPECT_EQ(full(std::string(1 << 20, 'x')).size(), kMaxNameBytes); }
+
+TEST(FoldClone, RemovesOnlyKnownSuffixes) {
+  EXPECT_EQ(fold_clone("f.cold"), "f");
+  EXPECT_EQ(fold_clone("f.part.0"), "f");
+  EXPECT_EQ(fold_clone("f.constprop.0.isra.12.cold"), "f");
+  EXPECT_EQ(fold_clone("f.llvm.1234567"), "f");
+  EXPECT_EQ(fold_clone("_Z1fv.lto_priv.3"), "_Z1fv");
+  EXPECT_EQ(fold_clone("main.run"), "main.run");
+  EXPECT_EQ(fold_clone("v1.2"), "v1.2");
+  EXPECT_EQ(fold_clone(".cold"), ".cold");
+  EXPECT_EQ(fold_clone("0.5"), "0.5");
+}
+
+TEST(StripVersion, KeepsNamesThatBeginWithAnAt) {
+  EXPECT_EQ(strip_version("memcpy@@GLIBC_2.14"), "memcpy");
+  EXPECT_EQ(strip_version("@odd"), "@odd");
+}
+
+}  // namespace
+}  // namespace cicada::symbolize

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything one image can say about its addresses: symbol tables (its own, MiniDebugInfo's, its debug file's), PLT stubs, and
+// inlined calls and lines from DWARF, wherever that is.
+//
+//   auto symbols = ImageSymbols::open(std::move(elf), path, options);
+//   symbols->resolve(sorted_addresses, [&](size_t i, std::span<const SourceFrame> frames) { … });
+//
+// Owns the files. Opening reads symbol tables only; DWARF is looked at by resolve(), one compilation unit at a time, and
+// nothing of it is kept: memory does not grow with the debug information.
+// Threads: resolve() from any number at once, each with its own addresses.
+#pragma once
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "symbolize/symbol_index.h"
+#include "symbolize/symbolizer.h"
+
+namespace cicada::symbolize {
+
+// One source position. Views are valid during the callback only.
+struct SourceFrame {
+  std::string_view linkage_name;  // empty: unknown
+  std::string_view file;          // empty: unknown
+  uint32_t line = 0;              // 0: unknown
+  bool inlined = false;
+  profile::NameSource source = profile::NameSource::kNone;
+  uint64_t function_begin = 0;    // link address, of the outermost frame's symbol
+};
+
+// Called once per address, with frames innermost first; none if nothing is known.
+using FrameCallback = std::function<void(size_t index, std::span<const SourceFrame> frames)>;
+
+class ImageSymbols {
+ public:
+  // `path` is where the image was seen; debug files are looked for beside it and in options.debug_dirs. A bad debug file costs
+  // one diagnostic and is left out.
+  static std::unique_ptr<ImageSymbols> open(elf::ElfFile elf, const std::string& path, const SymbolizeOptions& options);
+  ~ImageSymbols();
+
+  // `addresses` sorted ascending; link addresses.
+  void resolve(std::span<const LinkAddr> addresses, const FrameCallback& callback) const;
+  std::optional<Symbol> find_symbol(LinkAddr address) const;
+  bool has_symbols() const;
+  bool has_dwarf() const;
+
+ private:
+  ImageSymbols();
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace cicada::symbolize

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Address -> JIT symbol, per address space. Where code was replaced by newer code at the same place, the newer entry wins:
+// symbols are taken in the order they were written.
+// Borrows the vector it was built from.
+#pragma once
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "symbolize/symbolizer.h"
+
+namespace cicada::symbolize {
+
+class JitSymbols {
+ public:
+  explicit JitSymbols(const std::vector<JitSymbol>& symbols);
+  const JitSymbol* find(uint32_t address_space, RuntimeAddr address) const;
+
+ private:
+  struct Piece {
+    uint64_t end = 0;
+    const JitSymbol* symbol = nullptr;
+  };
+  using Pieces = std::map<uint64_t, Piece>;  // by begin; disjoint
+  static void overwrite(Pieces& pieces, const JitSymbol& symbol);
+  std::unordered_map<uint32_t, Pieces> spaces_;
+};
+
+}  // namespace cicada::symbolize

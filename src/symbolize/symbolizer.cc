@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// Three steps: sort the frames that have no names yet by where their names are (image, kernel, JIT); let workers name the
+// images, a chunk of sorted addresses at a time, demangling included; then move the results into the profile, which has one
+// writer. A chunk holds each name once, so that moving is a few table look-ups a name, not a frame.
+#include "symbolize/symbolizer.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include "base/diagnostics.h"
+#include "symbolize/demangle.h"
+#include "symbolize/image_symbols.h"
+#include "symbolize/jit_symbols.h"
+#include "symbolize/kernel_names.h"
+#include "symbolize/vdso_image.h"
+
+namespace cicada::symbolize {
+namespace {
+
+using profile::FrameId;
+using profile::FrameKind;
+using profile::ImageId;
+using profile::NameSource;
+using profile::Profile;
+
+constexpr size_t kChunkAddresses = 2048;
+
+// Strings of one chunk, each stored once.
+class ChunkStrings {
+ public:
+  uint32_t intern(std::string_view text) {
+    const auto found = index_.find(text);
+    if (found != index_.end()) return found->second;
+    const std::string& kept = texts_.emplace_back(text);
+    index_.emplace(kept, static_cast<uint32_t>(texts_.size() - 1));
+    return static_cast<uint32_t>(texts_.size() - 1);
+  }
+  const std::deque<std::string>& texts() const { return texts_; }
+
+ private:
+  std::deque<std::string> texts_;
+  std::unordered_map<std::string_view, uint32_t> index_;
+};
+
+struct NamedLocation {
+  uint32_t name = 0, file = 0;  // indices into names; of ChunkStrings
+  uint32_t line = 0;
+  bool inlined = false;
+  NameSource source = NameSource::kNone;
+};
+
+struct ChunkName {
+  std::string linkage, shown;
+};
+
+struct Chunk {
+  size_t begin = 0, end = 0;         // of ImageJob::addresses
+  std::vector<uint32_t> counts;      // locations of each address
+  std::vector<NamedLocation> locations;
+  std::deque<ChunkName> names;
+  ChunkStrings files;
+};
+
+struct ImageJob {
+  ImageId image;
+  std::string path;
+  profile::ImageKind kind{};
+  std::vector<LinkAddr> addresses;   // sorted
+  std::vector<FrameId> frames;       // same order
+  std::vector<Chunk> chunks;
+  std::once_flag opened;
+  std::unique_ptr<ImageSymbols> symbols;
+  std::atomic<size_t> open_chunks{0};
+  bool without_symbols = false;
+};
+
+class Worker {
+ public:
+  Worker(const Profile& profile, ImageFiles& files, const SymbolizeOptions& options) : profile_(profile), files_(files), options_(options) {}
+
+  void run(ImageJob& job, Chunk& chunk) {
+    std::call_once(job.opened, [&] { open(job); });
+    if (job.symbols == nullptr) return;
+    const auto addresses = std::span(job.addresses).subspan(chunk.begin, chunk.end - chunk.begin);
+    std::unordered_map<std::string_view, uint32_t> names;  // keys live in chunk.names
+    chunk.counts.resize(addresses.size());
+    job.symbols->resolve(addresses, [&](size_t i, std::span<const SourceFrame> frames) {
+      chunk.counts[i] = static_cast<uint32_t>(frames.size());
+      for (const SourceFrame& frame : frames) {
+        const auto [at, added] = names.try_emplace(frame.linkage_name, static_cast<uint32_t>(chunk.names.size()));
+        const uint32_t name = at->second;
+        if (added) {
+          names.erase(at);
+          append_name(chunk, frame.linkage_name);
+          names.emplace(chunk.names.back().linkage, name);
+        }
+        chunk.locations.push_back({name, chunk.files.intern(frame.file), frame.line, frame.inlined,
+                                   job.kind == profile::ImageKind::kVdso ? NameSource::kVdso : frame.source});
+      }
+    });
+    if (job.open_chunks.fetch_sub(1) == 1) job.symbols.reset();
+  }
+
+ private:
+  void open(ImageJob& job) {
+    Result<elf::ElfFile> elf = job.kind == profile::ImageKind::kVdso || job.path == "[vdso]" ? load_vdso() : load(job);
+    if (!elf) {
+      diagnostics().warn(job.path, "{}: no names for {} addresses: {}", job.path, job.addresses.size(), elf.error().message());
+      job.without_symbols = true;
+      return;
+    }
+    job.symbols = ImageSymbols::open(std::move(*elf), job.path, options_);
+    job.without_symbols = !job.symbols->has_symbols() && !job.symbols->has_dwarf();
+  }
+  Result<elf::ElfFile> load(ImageJob& job) {
+    const UniqueFd fd = TRY(files_.open(profile_, job.image));
+    FileMapping mapping = TRY(FileMapping::map(fd.get(), job.path));
+    return elf::ElfFile::parse(std::move(mapping), job.path);
+  }
+  void append_name(Chunk& chunk, std::string_view linkage) const {
+    chunk.names.push_back({std::string(linkage), demangle(options_.fold_clones ? fold_clone(linkage) : linkage, options_.demangle)});
+  }
+
+  const Profile& profile_;
+  ImageFiles& files_;
+  const SymbolizeOptions& options_;
+};
+
+std::vector<std::unique_ptr<ImageJob>> make_jobs(const Profile& profile) {
+  std::vector<std::unique_ptr<ImageJob>> by_image(profile.images().size());
+  for (size_t i = 0; i < profile.frames().size(); ++i) {
+    const profile::Frame& frame = profile.frames()[i];
+    if (frame.kind != FrameKind::kNative || !frame.image.valid() || !profile.locations(FrameId(i)).empty()) continue;
+    auto& job = by_image[frame.image.value];
+    if (job == nullptr) {
+      job = std::make_unique<ImageJob>();
+      job->image = frame.image;
+      job->kind = profile.images()[frame.image.value].kind;
+      job->path = std::string(profile.text(profile.images()[frame.image.value].path));
+    }
+    job->frames.push_back(FrameId(i));
+  }
+  std::erase(by_image, nullptr);
+  for (auto& job : by_image) {
+    std::sort(job->frames.begin(), job->frames.end(), [&](FrameId a, FrameId b) {
+      return profile.frames()[a.value].address < profile.frames()[b.value].address;
+    });
+    for (const FrameId frame : job->frames) job->addresses.push_back(LinkAddr(profile.frames()[frame.value].address));
+    for (size_t begin = 0; begin < job->frames.size(); begin += kChunkAddresses) {
+      Chunk& chunk = job->chunks.emplace_back();
+      chunk.begin = begin;
+      chunk.end = std::min(begin + kChunkAddresses, job->frames.size());
+    }
+    job->open_chunks = job->chunks.size();
+  }
+  std::sort(by_image.begin(), by_image.end(), [](const auto& a, const auto& b) { return a->frames.size() > b->frames.size(); });
+  return by_image;
+}
+
+void run_jobs(const std::vector<std::unique_ptr<ImageJob>>& jobs, Worker& worker, unsigned threads) {
+  std::vector<std::pair<ImageJob*, Chunk*>> work;
+  for (const auto& job : jobs) {
+    for (Chunk& chunk : job->chunks) work.emplace_back(job.get(), &chunk);
+  }
+  std::atomic<size_t> next{0};
+  const auto loop = [&] {
+    for (size_t i = next++; i < work.size(); i = next++) worker.run(*work[i].first, *work[i].second);
+  };
+  if (threads == 0) threads = std::clamp(std::thread::hardware_concurrency(), 1U, 4U);
+  std::vector<std::jthread> others;
+  for (size_t i = 1; i < std::min<size_t>(threads, work.size()); ++i) others.emplace_back(loop);
+  loop();
+}
+
+size_t move_names(Profile& profile, const ImageJob& job) {
+  size_t named = 0;
+  std::vector<profile::Location> locations;
+  for (const Chunk& chunk : job.chunks) {
+    std::vector<profile::FunctionId> functions;
+    std::vector<profile::StringId> files;
+    for (const ChunkName& name : chunk.names) {
+      const bool same = name.linkage == name.shown;
+      functions.push_back(profile.intern_function({profile.intern(name.shown), same ? profile::StringId() : profile.intern(name.linkage), job.image}));
+    }
+    for (const std::string& file : chunk.files.texts()) files.push_back(file.empty() ? profile::StringId() : profile.intern(file));
+    size_t at = 0;
+    for (size_t i = 0; i < chunk.counts.size(); ++i) {
+      locations.clear();
+      for (uint32_t k = 0; k < chunk.counts[i]; ++k, ++at) {
+        const NamedLocation& from = chunk.locations[at];
+        locations.push_back({functions[from.name], files[from.file], from.line, from.inlined, from.source});
+      }
+      if (locations.empty()) continue;
+      profile.set_locations(job.frames[chunk.begin + i], locations);
+      ++named;
+    }
+  }
+  return named;
+}
+
+// Kernel addresses mean something only in the boot they were recorded in.
+bool recorded_by_this_boot(const profile::Header& header) {
+  if (header.start_realtime_ns == 0 || header.start_monotonic_ns == 0) return true;
+  struct timespec real {}, mono {};
+  ::clock_gettime(CLOCK_REALTIME, &real);
+  ::clock_gettime(CLOCK_MONOTONIC, &mono);
+  constexpr int64_t kNs = 1'000'000'000;
+  constexpr int64_t kClockAdjustmentNs = 120 * kNs;
+  const int64_t boot_now = (real.tv_sec - mono.tv_sec) * kNs + (real.tv_nsec - mono.tv_nsec);
+  const auto boot_then = static_cast<int64_t>(header.start_realtime_ns - header.start_monotonic_ns);
+  return std::abs(boot_now - boot_then) < kClockAdjustmentNs;
+}
+
+size_t name_kernel_frames(Profile& profile, const SymbolizeOptions& options) {
+  std::vector<uint64_t> addresses;
+  std::vector<FrameId> frames;
+  for (size_t i = 0; i < profile.frames().size(); ++i) {
+    const profile::Frame& frame = profile.frames()[i];
+    if (frame.kind != FrameKind::kKernel || !profile.locations(FrameId(i)).empty()) continue;
+    addresses.push_back(frame.address);
+    frames.push_back(FrameId(i));
+  }
+  if (addresses.empty()) return 0;
+  std::unique_ptr<KernelNames> fallback;
+  KernelNames* names = options.kernel_names;
+  if (names == nullptr) {
+    if (!recorded_by_this_boot(profile.header)) return 0;
+    fallback = kallsyms_names();
+    names = fallback.get();
+  }
+  std::vector<KernelSymbol> symbols;
+  if (const Result<void> resolved = names->resolve(addresses, symbols); !resolved) {
+    diagnostics().warn("[kernel]", "kernel functions stay unnamed: {}", resolved.error().message());
+    return 0;
+  }
+  size_t named = 0;
+  for (size_t i = 0; i < frames.size() && i < symbols.size(); ++i) {
+    const KernelSymbol& symbol = symbols[i];
+    if (symbol.name.empty()) continue;
+    profile::Image image;
+    image.kind = symbol.module.empty() ? profile::ImageKind::kKernel
+                 : symbol.module == "bpf" ? profile::ImageKind::kBpf
+                                          : profile::ImageKind::kKernelModule;
+    image.path = profile.intern(symbol.module.empty() ? "[kernel]" : symbol.module == "bpf" ? "[bpf]" : symbol.module);
+    const std::string shown = demangle(options.fold_clones ? fold_clone(symbol.name) : symbol.name, options.demangle);
+    const bool same = shown == symbol.name;
+    const auto function = profile.intern_function({profile.intern(shown), same ? profile::StringId() : profile.intern(symbol.name),
+                                                   profile.intern_image(image)});
+    const profile::Location location{function, {}, 0, false, symbol.source};
+    profile.set_locations(frames[i], std::span(&location, 1));
+    ++named;
+  }
+  return named;
+}
+
+size_t name_jit_frames(Profile& profile, const std::vector<JitSymbol>& jit) {
+  if (jit.empty()) return 0;
+  const JitSymbols symbols(jit);
+  size_t named = 0;
+  for (size_t i = 0; i < profile.frames().size(); ++i) {
+    const profile::Frame frame = profile.frames()[i];
+    if ((frame.kind != FrameKind::kJit && frame.kind != FrameKind::kUnknown) || !profile.locations(FrameId(i)).empty()) continue;
+    const JitSymbol* symbol = symbols.find(frame.address_space, RuntimeAddr(frame.address));
+    if (symbol == nullptr) continue;
+    const auto function = profile.intern_function({profile.intern(symbol->name), {}, {}});
+    const profile::Location location{function, symbol->file.empty() ? profile::StringId() : profile.intern(symbol->file), symbol->line, false, symbol->source};
+    profile.set_locations(FrameId(i), std::span(&location, 1));
+    ++named;
+  }
+  return named;
+}
+
+}  // namespace
+
+SymbolizeStats symbolize(Profile& profile, ImageFiles& files, const std::vector<JitSymbol>& jit, const SymbolizeOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  SymbolizeStats stats;
+  const auto jobs = make_jobs(profile);
+  Worker worker(profile, files, options);
+  run_jobs(jobs, worker, options.threads);
+  for (const auto& job : jobs) {
+    stats.named += move_names(profile, *job);
+    ++stats.images;
+    if (job->without_symbols) ++stats.images_without_symbols;
+  }
+  stats.named += name_kernel_frames(profile, options);
+  stats.named += name_jit_frames(profile, jit);
+  for (const profile::Frame& frame : profile.frames()) {
+    if (frame.kind != FrameKind::kLabel) ++stats.frames;
+  }
+  stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return stats;
+}
+
+}  // namespace cicada::symbolize
