@@ -4,6 +4,7 @@
 # A module is a folder, a static library `cicada_NAME`, and an include view: a directory of symlinks to its own folder and to
 # the folders of the modules it may see (DEPS and what those see). Includes are written "module/file.h" and resolve only
 # through that view, so an include the graph forbids does not compile. TESTS become one GoogleTest binary, `NAME_tests`.
+add_custom_target(unit_tests)
 function(add_module NAME)
   cmake_parse_arguments(M "" "" "DEPS;SOURCES;TESTS;LIBS" ${ARGN})
   set(view ${PROJECT_BINARY_DIR}/views/${NAME})
@@ -42,6 +43,7 @@ function(add_module NAME)
     target_link_libraries(${NAME}_tests PRIVATE cicada_${NAME} GTest::gmock GTest::gtest GTest::gtest_main)
     add_test(NAME unit.${NAME} COMMAND ${NAME}_tests)
     set_tests_properties(unit.${NAME} PROPERTIES LABELS unit)
+    add_dependencies(unit_tests ${NAME}_tests)
   endif()
 endfunction()
 
@@ -50,4 +52,16 @@ function(use_view TARGET MODULE)
   get_property(view GLOBAL PROPERTY cicada_view_${MODULE})
   target_include_directories(${TARGET} PRIVATE ${view})
   target_link_libraries(${TARGET} PRIVATE cicada_${MODULE})
+endfunction()
+
+# add_fuzz_target(NAME MODULE SOURCE…): a libFuzzer program NAME_fuzz with the include view of MODULE. Exists in the preset
+# `fuzz` only. Seeds and past crashes are files in tests/fuzz/NAME_fuzz/.
+add_custom_target(fuzz_targets)
+function(add_fuzz_target NAME MODULE)
+  if(CICADA_FUZZ)
+    add_executable(${NAME}_fuzz ${ARGN})
+    use_view(${NAME}_fuzz ${MODULE})
+    target_link_options(${NAME}_fuzz PRIVATE -fsanitize=fuzzer)
+    add_dependencies(fuzz_targets ${NAME}_fuzz)
+  endif()
 endfunction()
