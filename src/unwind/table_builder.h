@@ -12,30 +12,10 @@
 #include <vector>
 
 #include "abi/unwind_table.h"
-#include "base/address.h"
 #include "elf/elf_file.h"
+#include "unwind/row_table.h"
 
 namespace cicada::unwind {
-
-// From `begin` on (to the next row) rules[rule] holds. Sorted by begin; runs of equal rules are merged.
-struct Row {
-  LinkAddr begin;
-  uint32_t rule;
-};
-
-// Why an image's rows are what they are; printed by `cicada debug rows --stats`.
-struct RowStats {
-  uint64_t fdes = 0, cies = 0, cfi_rows = 0;  // cfi_rows: boundaries libdw would report
-  uint64_t covered_bytes = 0;                 // by FDEs
-  uint64_t unsupported_bytes = 0, simple_rule_bytes = 0;  // simple: rsp/rbp/PLT-only rules would do
-  uint64_t malformed_fdes = 0;
-};
-
-struct RowTable {
-  std::vector<Row> rows;
-  std::vector<unwind_rule> rules;  // rules[0] is CFA_NONE
-  RowStats stats;
-};
 
 // Never fails for bad CFI: a malformed FDE costs its own rows, is counted, and reported once per image.
 // An image without any CFI gives an empty table.
@@ -51,9 +31,31 @@ class TableLayout {
   // `slab` is the whole slab; writes [start, start + size). `place` gets everything but .slab.
   void write(const RowTable& table, uint32_t image, std::span<uint8_t> slab, unwind_place& place) const;
 
+  // Where the bytes go, for `debug rows --stats` and bench/table_size.
+  struct Parts {
+    uint64_t index = 0, rules = 0, headers = 0, dictionaries = 0, rows = 0;
+    uint64_t page_rows = 0;  // rows that only repeat the rule a page begins with (3 bytes each, part of `rows`)
+    uint64_t chunk_gaps = 0;  // left unused so that no block straddles a chunk
+  };
+  const Parts& parts() const { return parts_; }
+  unsigned page_shift() const { return page_shift_; }
+
  private:
+  struct Page {
+    uint32_t number = 0;                  // entry of the page index
+    uint32_t first_row = 0, row_count = 0;  // of the table; the first may begin in an earlier page
+    uint32_t dictionary_count = 0;
+    uint64_t position = 0;                // of the block, bytes in the slab
+  };
+  static std::vector<Page> cut(const RowTable& table, unsigned page_shift, bool& fits);
+
   uint64_t start_bytes_ = 0, size_bytes_ = 0;
+  uint64_t index_bytes_ = 0, rules_at_ = 0;
+  uint64_t first_page_ = 0;
+  uint32_t page_count_ = 0;
   uint8_t page_shift_ = UNWIND_MAX_PAGE_SHIFT;
+  std::vector<Page> pages_;
+  Parts parts_;
 };
 
 }  // namespace cicada::unwind

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unwind/code_patterns.h"
+
+#include <cstring>
+
+#include <algorithm>
+
+namespace cicada::unwind {
+namespace {
+
+constexpr uint64_t kMaxSearchedBytes = 32 << 20;
+constexpr uint64_t kEntryBytes = 64;  // _start of musl and of Go are half as long
+
+struct Patch {
+  uint32_t begin, end;
+  unwind_rule rule;
+};
+
+unwind_rule make_signal_rule() {
+  unwind_rule rule{};
+  rule.cfa_kind = CFA_SIGNAL;
+  rule.cfa_reg = 7;
+  return rule;
+}
+
+unwind_rule make_outermost_rule() {
+  unwind_rule rule{};
+  rule.cfa_kind = CFA_OUTERMOST;
+  return rule;
+}
+
+class PatternSearch {
+ public:
+  PatternSearch(const elf::ElfFile& elf, const RowTable& table) : elf_(elf), table_(table) {}
+
+  // Trampolines in [begin, end).
+  void search(Range<LinkAddr> range) {
+    static constexpr uint8_t kNeedle[] = {0x0f, 0, 0, 0, 0x0f, 0x05};  // $15; syscall
+    const Bytes code = bytes_of(range);
+    const uint8_t* const begin = code.data();
+    const uint8_t* at = begin;
+    while (at != nullptr && static_cast<uint64_t>(begin + code.size() - at) >= sizeof kNeedle) {
+      at = static_cast<const uint8_t*>(memmem(at, static_cast<size_t>(begin + code.size() - at), kNeedle, sizeof kNeedle));
+      if (at == nullptr) return;
+      const auto offset = static_cast<uint64_t>(at - begin);
+      uint64_t lead = 0;
+      if (offset >= 3 && at[-3] == 0x48 && at[-2] == 0xc7 && at[-1] == 0xc0) lead = 3;  // mov $15,%rax
+      else if (offset >= 1 && at[-1] == 0xb8) lead = 1;                                // mov $15,%eax
+      if (lead != 0) add(range.begin + (offset - lead), range.begin + (offset + sizeof kNeedle), make_signal_rule(), 1);
+      at += sizeof kNeedle;
+    }
+  }
+
+  // From `entry` through its first call.
+  void search_entry(LinkAddr entry, LinkAddr end) {
+    const Bytes code = bytes_of({entry, std::min(end, entry + kEntryBytes)});
+    for (size_t i = 0; i + 1 < code.size(); ++i) {
+      const bool near_call = code[i] == 0xe8;
+      const bool indirect_call = code[i] == 0xff && (code[i + 1] == 0x15 || (code[i + 1] & 0xf8) == 0xd0);
+      if (!near_call && !indirect_call) continue;
+      const uint64_t length = near_call ? 5 : code[i + 1] == 0x15 ? 6 : 2;
+      return add(entry, std::min(end, entry + i + length), make_outermost_rule(), 0);
+    }
+  }
+  const std::vector<Patch>& patches() const { return patches_; }
+  std::vector<Patch> take() { return std::move(patches_); }
+
+ private:
+  Bytes bytes_of(Range<LinkAddr> range) {
+    const Bytes all = elf_.contents_at(range.begin);
+    return all.first(std::min<uint64_t>(all.size(), range.size()));
+  }
+  void add(LinkAddr begin, LinkAddr end, const unwind_rule& rule, uint64_t before) {
+    auto from = static_cast<uint32_t>(begin - table_.base);
+    if (from >= before) from -= static_cast<uint32_t>(before);
+    if (patches_.size() < 1024 && begin < end) patches_.push_back({from, static_cast<uint32_t>(end - table_.base), rule});
+  }
+  const elf::ElfFile& elf_;
+  const RowTable& table_;
+  std::vector<Patch> patches_;
+};
+
+uint32_t find_or_add(std::vector<unwind_rule>& rules, const unwind_rule& rule) {
+  for (uint32_t i = 0; i < rules.size(); ++i) {
+    if (std::memcmp(&rules[i], &rule, sizeof rule) == 0) return i;
+  }
+  if (rules.size() >= 0xffff) return 0;
+  rules.push_back(rule);
+  return static_cast<uint32_t>(rules.size() - 1);
+}
+
+// The rows with [begin, end) of each patch overwritten. Patches are sorted and few.
+std::vector<Row> overwrite(const std::vector<Row>& rows, const std::vector<Patch>& patches, std::vector<unwind_rule>& rules) {
+  std::vector<Row> out;
+  out.reserve(rows.size() + 2 * patches.size() + 1);
+  const auto append = [&](uint32_t begin, uint32_t rule) {
+    if (!out.empty() && out.back().begin == begin) out.pop_back();
+    if ((out.empty() ? 0 : out.back().rule) != rule) out.push_back({begin, rule});
+  };
+  size_t next = 0;
+  uint32_t rule_below = 0;  // what `rows` says at the point reached
+  for (const Patch& patch : patches) {
+    if (!out.empty() && patch.begin < out.back().begin) continue;  // overlaps the one before
+    for (; next < rows.size() && rows[next].begin < patch.begin; ++next) {
+      append(rows[next].begin, rows[next].rule);
+      rule_below = rows[next].rule;
+    }
+    append(patch.begin, find_or_add(rules, patch.rule));
+    for (; next < rows.size() && rows[next].begin <= patch.end; ++next) rule_below = rows[next].rule;
+    append(patch.end, rule_below);
+  }
+  for (; next < rows.size(); ++next) append(rows[next].begin, rows[next].rule);
+  return out;
+}
+
+}  // namespace
+
+void add_code_patterns(const elf::ElfFile& elf, const ExecutableRanges& code, const std::vector<Range<LinkAddr>>& gaps,
+                       RowTable& table) {
+  PatternSearch search(elf, table);
+  uint64_t budget = kMaxSearchedBytes;
+  const auto search_part = [&](Range<LinkAddr> range) {
+    const uint64_t size = std::min(range.size(), budget);
+    budget -= size;
+    search.search({range.begin, range.begin + size});
+  };
+  const bool go = elf.find_section(".gopclntab") != nullptr || elf.find_section(".note.go.buildid") != nullptr;
+  const bool program = elf.type() == ET_EXEC || !elf.interpreter().empty();  // the entry of a library means nothing
+  const auto sections = ExecutableRanges::find_code(elf);
+  if (!sections) return;
+  for (const Range<LinkAddr>& range : sections->ranges()) {
+    size_t hint = 0;
+    if (!code.contains(range, hint)) continue;
+    if (go) search_part(range);
+    auto gap = std::lower_bound(gaps.begin(), gaps.end(), range.begin,
+                                [](const Range<LinkAddr>& g, LinkAddr begin) { return g.end <= begin; });
+    for (; gap != gaps.end() && gap->begin < range.end; ++gap) {
+      const Range<LinkAddr> part{std::max(gap->begin, range.begin), std::min(gap->end, range.end)};
+      if (part.empty()) continue;
+      if (program && part.contains(elf.entry())) search.search_entry(elf.entry(), part.end);
+      if (!go && part.size() >= kSmallestPatternGap) search_part(part);
+    }
+  }
+  if (search.patches().empty()) return;
+  std::vector<Patch> patches = search.take();
+  std::sort(patches.begin(), patches.end(), [](const Patch& a, const Patch& b) { return a.begin < b.begin; });
+  for (const Patch& patch : patches) table.stats.signal_trampolines += patch.rule.cfa_kind == CFA_SIGNAL;
+  if (table.rules.empty()) table.rules.push_back(unwind_rule{});
+  table.rows = overwrite(table.rows, patches, table.rules);
+}
+
+}  // namespace cicada::unwind

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows -> pages -> blocks. A page of code becomes one block with its own dictionary of rules, so that a row's rule is one byte
+// although libLLVM has 986 of them. Planning cuts the rows into pages and places the blocks; writing fills them in, each byte of
+// the table once and in ascending order, as it goes into memory the kernel has mapped.
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "unwind/table_builder.h"
+
+namespace cicada::unwind {
+namespace {
+
+constexpr uint64_t kMaxDictionary = 256;
+
+uint64_t block_bytes(uint64_t rows, uint64_t dictionary) {
+  return (sizeof(unwind_block) + 3 * rows + 2 * dictionary + 3) & ~uint64_t{3};
+}
+
+// Which rules a page has used so far, and their place in its dictionary.
+class PageDictionary {
+ public:
+  explicit PageDictionary(size_t rules) : entries_(rules, 0), used_(rules) {}
+  void next_page() {
+    ++page_;
+    count_ = 0;
+  }
+  uint32_t place_of(uint32_t rule) {
+    const uint64_t entry = entries_[rule];
+    if (entry >> 16 == page_) [[likely]] return entry & 0xffff;
+    entries_[rule] = page_ << 16 | count_;
+    used_[count_] = static_cast<uint16_t>(rule);
+    return count_++;
+  }
+  uint32_t count() const { return count_; }
+  const uint16_t* used() const { return used_.data(); }
+
+ private:
+  uint64_t page_ = 0;
+  uint32_t count_ = 0;
+  std::vector<uint64_t> entries_;  // by rule: page << 16 | place in it
+  std::vector<uint16_t> used_;
+};
+
+}  // namespace
+
+// `fits` is false as soon as one page does not: too many rows for a chunk, or too many rules for one byte.
+std::vector<TableLayout::Page> TableLayout::cut(const RowTable& table, unsigned page_shift, bool& fits) {
+  std::vector<Page> pages;
+  PageDictionary dictionary(table.rules.size());
+  const std::vector<Row>& rows = table.rows;
+  const uint32_t first_page = rows.front().begin >> page_shift;
+  size_t i = 0;
+  fits = true;
+  while (i < rows.size()) {
+    const uint32_t number = rows[i].begin >> page_shift;
+    Page page;
+    page.number = number - first_page;
+    // What held at the end of the page before goes on, or the page begins with "no rule".
+    const bool aligned = rows[i].begin == number << page_shift;
+    page.first_row = static_cast<uint32_t>(aligned || i == 0 ? i : i - 1);
+    dictionary.next_page();
+    if (!aligned) dictionary.place_of(i == 0 ? 0 : rows[i - 1].rule);
+    const size_t begin = i;
+    // The loop of a table's life: 700,000 rows in libLLVM.
+    const uint64_t page_end = (uint64_t{number} + 1) << page_shift;
+    for (; i < rows.size() && rows[i].begin < page_end; ++i) dictionary.place_of(rows[i].rule);
+    page.row_count = static_cast<uint32_t>(i - begin) + (aligned ? 0 : 1);
+    page.dictionary_count = dictionary.count();
+    if (page.dictionary_count > kMaxDictionary || block_bytes(page.row_count, page.dictionary_count) > UNWIND_CHUNK_BYTES) {
+      fits = false;
+      return pages;
+    }
+    // Nothing holds in a page that only ends the table.
+    if (page.row_count != 1 || rows[aligned ? begin : page.first_row].rule != 0) pages.push_back(page);
+    if (i == rows.size() || rows[i - 1].rule == 0) continue;
+    // Pages without a row of their own, up to the next row's.
+    const uint32_t next = rows[i].begin >> page_shift;
+    for (uint32_t between = number + 1; between < next; ++between) {
+      pages.push_back({between - first_page, static_cast<uint32_t>(i - 1), 1, 1, 0});
+    }
+  }
+  return pages;
+}
+
+TableLayout TableLayout::plan(const RowTable& table, uint64_t start_bytes) {
+  CHECK(start_bytes % 64 == 0);
+  TableLayout layout;
+  layout.start_bytes_ = start_bytes;
+  if (table.rows.empty()) return layout;
+  bool fits = false;
+  unsigned shift = UNWIND_MAX_PAGE_SHIFT;
+  for (; shift >= UNWIND_MIN_PAGE_SHIFT; --shift) {
+    layout.pages_ = cut(table, shift, fits);
+    if (fits) break;
+  }
+  CHECK(fits);
+  if (layout.pages_.empty()) return layout;
+  layout.page_shift_ = static_cast<uint8_t>(shift);
+  layout.first_page_ = (table.base + table.rows.front().begin).value >> shift;
+  layout.page_count_ = layout.pages_.back().number + 1;
+  layout.index_bytes_ = uint64_t{4} * layout.page_count_;
+  layout.rules_at_ = (start_bytes + layout.index_bytes_ + 15) & ~uint64_t{15};
+  uint64_t at = layout.rules_at_ + sizeof(unwind_rule) * table.rules.size();
+  Parts& parts = layout.parts_;
+  parts.index = layout.index_bytes_;
+  parts.rules = at - layout.rules_at_;
+  for (Page& page : layout.pages_) {
+    const uint64_t size = block_bytes(page.row_count, page.dictionary_count);
+    if ((at & (UNWIND_CHUNK_BYTES - 1)) + size > UNWIND_CHUNK_BYTES) {
+      const uint64_t next_chunk = (at + UNWIND_CHUNK_BYTES - 1) & ~uint64_t{UNWIND_CHUNK_BYTES - 1};
+      parts.chunk_gaps += next_chunk - at;
+      at = next_chunk;
+    }
+    page.position = at;
+    at += size;
+    parts.headers += sizeof(unwind_block);
+    parts.dictionaries += 2 * page.dictionary_count;
+    parts.rows += 3 * page.row_count;
+    const uint64_t page_begin = (layout.first_page_ + page.number) << shift;
+    if ((table.base + table.rows[page.first_row].begin).value != page_begin) parts.page_rows += 3;
+  }
+  layout.size_bytes_ = at - start_bytes;
+  return layout;
+}
+
+uint64_t TableLayout::max_size_bytes(const RowTable& table) {
+  const TableLayout layout = plan(table, 0);
+  if (layout.size_bytes_ == 0) return 0;
+  uint64_t largest = 0;
+  for (const Page& page : layout.pages_) largest = std::max(largest, block_bytes(page.row_count, page.dictionary_count));
+  // Between two chunk ends there is at least a chunk less the largest block of table, and at most one gap of less than that block.
+  const uint64_t used = layout.size_bytes_ - layout.parts_.chunk_gaps + 64;
+  const uint64_t chunk_ends = used / (UNWIND_CHUNK_BYTES - largest + 4) + 1;
+  return used + chunk_ends * (largest - 4);
+}
+
+void TableLayout::write(const RowTable& table, uint32_t image, std::span<uint8_t> slab, unwind_place& place) const {
+  CHECK(slab.size() >= start_bytes_ + size_bytes_);
+  place = unwind_place{};
+  place.image = image;
+  place.page_shift = page_shift_;
+  place.flags = UNWIND_PLACE_LOADED;
+  if (table.stats.fdes == 0) place.flags |= UNWIND_PLACE_NO_CFI;
+  if (pages_.empty()) return;
+  place.index = static_cast<uint32_t>(start_bytes_ / 4);
+  place.rules = static_cast<uint32_t>(rules_at_ / sizeof(unwind_rule));
+  place.first_page = first_page_;
+  place.page_count = page_count_;
+  place.rule_count = static_cast<uint32_t>(table.rules.size());
+
+  std::memset(slab.data() + start_bytes_, 0, rules_at_ - start_bytes_);
+  std::memcpy(slab.data() + rules_at_, table.rules.data(), sizeof(unwind_rule) * table.rules.size());
+  const unsigned sub_shift = page_shift_ - 4u;
+  PageDictionary dictionary(table.rules.size());
+  for (const Page& page : pages_) {
+    const auto index_entry = static_cast<uint32_t>(page.position / 4);
+    std::memcpy(slab.data() + start_bytes_ + 4 * uint64_t{page.number}, &index_entry, sizeof index_entry);
+    unwind_block block{};
+    block.image = image;
+    block.row_count = static_cast<__u16>(page.row_count);
+    block.dictionary_count = static_cast<__u16>(page.dictionary_count);
+    uint8_t* const offsets = slab.data() + page.position + sizeof block;
+    uint8_t* const ids = offsets + 2 * page.row_count + 2 * page.dictionary_count;
+    dictionary.next_page();
+
+    // Rows of the table from `row` on; the first of the block is at offset 0 whatever the table says.
+    const uint64_t page_begin = ((first_page_ + page.number) << page_shift_) - table.base.value;
+    const Row* row = table.rows.data() + page.first_row;
+    const bool starts_with_none = row->begin > page_begin;  // only the very first page
+    unsigned next_sub = 1;
+    for (uint32_t i = 0; i < page.row_count; ++i) {
+      const bool made_up = i == 0 && starts_with_none;
+      const uint32_t rule = made_up ? 0 : row->rule;
+      const auto offset = static_cast<uint16_t>(i == 0 ? 0 : row->begin - page_begin);
+      if (!made_up) ++row;
+      while (next_sub < UNWIND_SUB_COUNT && next_sub << sub_shift <= offset) block.sub[next_sub++] = static_cast<__u16>(i);
+      std::memcpy(offsets + 2 * i, &offset, sizeof offset);
+      ids[i] = static_cast<uint8_t>(dictionary.place_of(rule));
+    }
+    while (next_sub < UNWIND_SUB_COUNT) block.sub[next_sub++] = static_cast<__u16>(page.row_count);
+    std::memcpy(slab.data() + page.position, &block, sizeof block);
+    std::memcpy(offsets + 2 * page.row_count, dictionary.used(), 2 * dictionary.count());
+  }
+}
+
+}  // namespace cicada::unwind
