@@ -43,7 +43,7 @@ class Builder {
       for (uint32_t& entry : *leaf_of_sample)
         if (entry != kNoNode) entry = entries_[entry].node;
     add_totals();
-    link_children();
+    link_children(tree_);
     return std::move(tree_);
   }
 
@@ -64,7 +64,7 @@ class Builder {
     for (size_t i = 0; i < profile_.sample_count(); ++i) {
       if (!is_wanted(profile_, options_, i)) continue;
       const uint32_t entry = grouped ? grouped_entry(i) : samples.stack[i].value + 1;
-      entries_[entry].value += samples.value[i];
+      entries_[entry].value += options_.count_samples ? 1 : samples.value[i];
       ++entries_[entry].samples;
       if (leaf_of_sample != nullptr) (*leaf_of_sample)[i] = entry;
     }
@@ -194,25 +194,6 @@ class Builder {
     }
   }
 
-  // Siblings by name: names are ranked once, because comparing texts for each pair of nodes costs ten times as much.
-  void link_children() {
-    std::vector<uint32_t> by_name(tree_.strings.size()), rank(by_name.size());
-    std::iota(by_name.begin(), by_name.end(), 0);
-    std::sort(by_name.begin(), by_name.end(),
-              [&](uint32_t a, uint32_t b) { return tree_.text(StringId(a)) < tree_.text(StringId(b)); });
-    for (size_t i = 0; i < by_name.size(); ++i) rank[by_name[i]] = static_cast<uint32_t>(i);
-    std::vector<uint32_t> order(tree_.nodes.size() - 1);
-    std::iota(order.begin(), order.end(), 1);
-    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-      return rank[tree_.nodes[a].name.value] > rank[tree_.nodes[b].name.value];
-    });
-    for (const uint32_t at : order) {
-      CallNode& parent = tree_.nodes[tree_.nodes[at].parent];
-      tree_.nodes[at].next_sibling = parent.first_child;
-      parent.first_child = at;
-    }
-  }
-
   struct GroupKey {
     ThreadId thread;
     StackId stack;
@@ -232,6 +213,23 @@ class Builder {
 };
 
 }  // namespace
+
+// Names are ranked once, because comparing texts for each pair of nodes costs ten times as much.
+void link_children(CallTree& tree) {
+  std::vector<uint32_t> by_name(tree.strings.size()), rank(by_name.size());
+  std::iota(by_name.begin(), by_name.end(), 0);
+  std::sort(by_name.begin(), by_name.end(), [&](uint32_t a, uint32_t b) { return tree.text(StringId(a)) < tree.text(StringId(b)); });
+  for (size_t i = 0; i < by_name.size(); ++i) rank[by_name[i]] = static_cast<uint32_t>(i);
+  std::vector<uint32_t> order(tree.nodes.size() - 1);
+  std::iota(order.begin(), order.end(), 1);
+  const auto rank_of = [&](uint32_t at) { return tree.nodes[at].name.valid() ? rank[tree.nodes[at].name.value] + 1 : 0; };
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return rank_of(a) > rank_of(b); });
+  for (const uint32_t at : order) {
+    CallNode& parent = tree.nodes[tree.nodes[at].parent];
+    tree.nodes[at].next_sibling = parent.first_child;
+    parent.first_child = at;
+  }
+}
 
 CallTree build_call_tree(const Profile& profile, const CallTreeOptions& options, std::vector<uint32_t>* leaf_of_sample) {
   return Builder(profile, options).build(leaf_of_sample);

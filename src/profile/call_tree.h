@@ -40,6 +40,7 @@ struct CallTreeOptions {
   bool kernel_frames = true;
   std::vector<GroupBy> group_by = {};  // outermost first: process ("name (pid)"), thread ("name (tid)"), …
   std::function<bool(const Profile&, size_t sample_index)> filter = {};  // empty: all
+  bool count_samples = false;  // each sample counts one, whatever its value
   std::optional<SampleKind> sample_kind = {};  // values of different kinds have different units; empty: all
 };
 
@@ -55,6 +56,9 @@ struct CallTree {
 inline constexpr uint32_t kNoNode = 0xffffffff;
 CallTree build_call_tree(const Profile& profile, const CallTreeOptions& options,
                          std::vector<uint32_t>* leaf_of_sample = nullptr);
+// Links the children of every node in the order of their names. For trees whose nodes have parents and names only.
+void link_children(CallTree& tree);
+
 // Depth first, children in order: enter(node) before its children, leave(node) after them. Needs no memory of its own, however deep.
 template <typename Enter, typename Leave>
 void walk(const CallTree& tree, Enter enter, Leave leave) {

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each side becomes a call tree of values and one of counts with the same nodes (the builder is deterministic); both trees are
+// laid over each other by name. Significance is computed on counts, because a sample is what chance draws; a value
+// (microseconds off-CPU) is not.
+#include "profile/profile_diff.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace cicada::profile {
+namespace {
+
+constexpr double kFalseDiscoveryRate = 0.01;
+
+struct Counted {
+  DiffValue self, total;
+};
+
+class Differ {
+ public:
+  Differ(const Profile& a, const Profile& b, const DiffOptions& options) : a_(a), b_(b), options_(options) {
+    diff_.tree.nodes.emplace_back();
+    diff_.self.emplace_back();
+    count_self_.emplace_back();
+  }
+
+  ProfileDiff run() {
+    add(a_, &DiffValue::a);
+    add(b_, &DiffValue::b);
+    link_children(diff_.tree);
+    diff_.total = totals(diff_.self);
+    count_total_ = totals(count_self_);
+    diff_.samples = count_total_[0];
+    for (size_t i = 0; i < diff_.tree.nodes.size(); ++i) {
+      diff_.tree.nodes[i].self = diff_.self[i].b;
+      diff_.tree.nodes[i].total = diff_.total[i].b;
+    }
+    set_scales();
+    add_functions();
+    mark_significant();
+    return std::move(diff_);
+  }
+
+ private:
+  void add(const Profile& profile, uint64_t DiffValue::*side) {
+    CallTreeOptions options = options_.tree;
+    options.count_samples = false;
+    const CallTree values = build_call_tree(profile, options);
+    options.count_samples = true;
+    const CallTree counts = build_call_tree(profile, options);
+    CHECK(values.nodes.size() == counts.nodes.size());
+    std::vector<uint32_t> merged(values.nodes.size(), 0);
+    for (size_t i = 0; i < values.nodes.size(); ++i) {
+      const CallNode& node = values.nodes[i];
+      if (i != 0) merged[i] = child(merged[node.parent], node, values);
+      diff_.self[merged[i]].*side += node.self;
+      count_self_[merged[i]].*side += counts.nodes[i].self;
+    }
+  }
+
+  uint32_t child(uint32_t parent, const CallNode& node, const CallTree& tree) {
+    CallTree& out = diff_.tree;
+    const StringId name = out.strings.intern(tree.text(node.name));
+    return child_index_.find_or_append(
+        mix_hash(parent, name.value),
+        [&](uint32_t at) { return out.nodes[at].parent == parent && out.nodes[at].name == name; },
+        [&] {
+          CallNode copy = node;
+          copy.parent = parent;
+          copy.first_child = copy.next_sibling = 0;
+          copy.name = name;
+          copy.image = out.strings.intern(tree.text(node.image));
+          copy.file = out.strings.intern(tree.text(node.file));
+          out.nodes.push_back(copy);
+          diff_.self.emplace_back();
+          count_self_.emplace_back();
+          return static_cast<uint32_t>(out.nodes.size() - 1);
+        });
+  }
+
+  std::vector<DiffValue> totals(std::vector<DiffValue> values) const {
+    for (size_t i = values.size(); i-- > 1;) {
+      DiffValue& parent = values[diff_.tree.nodes[i].parent];
+      parent.a += values[i].a;
+      parent.b += values[i].b;
+    }
+    return values;
+  }
+
+  void set_scales() {
+    const DiffValue all = diff_.total[0];
+    const auto inverse = [](double x) { return x > 0 ? 1 / x : 0; };
+    if (options_.normalise) {
+      diff_.scale_a = inverse(static_cast<double>(all.a));
+      diff_.scale_b = inverse(static_cast<double>(all.b));
+    } else {
+      diff_.scale_a = inverse(static_cast<double>(a_.header.duration_ns) / 1e9);
+      diff_.scale_b = inverse(static_cast<double>(b_.header.duration_ns) / 1e9);
+      if (diff_.scale_a == 0 || diff_.scale_b == 0) diff_.scale_a = diff_.scale_b = 1;  // formats without a duration
+    }
+  }
+
+  void add_functions() {
+    std::vector<uint32_t> function_of_name(diff_.tree.strings.size(), kNoNode), open(function_of_name.size(), 0);
+    walk(
+        diff_.tree,
+        [&](uint32_t at) {
+          const CallNode& node = diff_.tree.nodes[at];
+          if (at == 0 || node.kind == NodeKind::kGroup || !node.name.valid()) return;
+          uint32_t& index = function_of_name[node.name.value];
+          if (index == kNoNode) {
+            index = static_cast<uint32_t>(diff_.functions.size());
+            FunctionDelta function;
+            function.name = node.name;
+            function.image = node.image;
+            diff_.functions.push_back(function);
+            counts_.emplace_back();
+          }
+          FunctionDelta& function = diff_.functions[index];
+          Counted& counted = counts_[index];
+          sum(function.self, diff_.self[at]);
+          sum(counted.self, count_self_[at]);
+          if (open[node.name.value]++ != 0) return;  // the outermost call of a recursion has it all
+          sum(function.total, diff_.total[at]);
+          sum(counted.total, count_total_[at]);
+        },
+        [&](uint32_t at) {
+          const CallNode& node = diff_.tree.nodes[at];
+          if (at != 0 && node.kind != NodeKind::kGroup && node.name.valid()) --open[node.name.value];
+        });
+    for (size_t i = 0; i < diff_.functions.size(); ++i) {
+      FunctionDelta& function = diff_.functions[i];
+      function.self_change = diff_.change(function.self);
+      function.total_change = diff_.change(function.total);
+      function.self_p = p_value(counts_[i].self);
+      function.total_p = p_value(counts_[i].total);
+    }
+  }
+
+  static void sum(DiffValue& into, const DiffValue& from) {
+    into.a += from.a;
+    into.b += from.b;
+  }
+
+  // Absolute: a + b events fall on two stretches of time in proportion to their length, if nothing changed.
+  double p_value(const DiffValue& counts) const {
+    if (options_.normalise) return proportion_p_value(counts.a, diff_.samples.a, counts.b, diff_.samples.b);
+    const auto n = static_cast<double>(counts.a + counts.b);
+    if (n == 0) return 1;
+    const double share = diff_.scale_b / (diff_.scale_a + diff_.scale_b);  // of A: scales are 1 / seconds
+    const double distance = std::abs(static_cast<double>(counts.a) - n * share) - 0.5;
+    return distance <= 0 ? 1 : std::erfc(distance / std::sqrt(2 * n * share * (1 - share)));
+  }
+
+  // Benjamini–Hochberg: with m tests in order of p, the largest k with p(k) ≤ k/m × rate, and everything before it.
+  void mark_significant() {
+    std::vector<std::pair<double, size_t>> tests;
+    for (size_t i = 0; i < diff_.functions.size(); ++i) {
+      tests.emplace_back(diff_.functions[i].self_p, i);
+      tests.emplace_back(diff_.functions[i].total_p, i);
+    }
+    std::sort(tests.begin(), tests.end());
+    size_t passed = 0;
+    for (size_t k = 0; k < tests.size(); ++k)
+      if (tests[k].first <= static_cast<double>(k + 1) / static_cast<double>(tests.size()) * kFalseDiscoveryRate) passed = k + 1;
+    for (size_t k = 0; k < passed; ++k) diff_.functions[tests[k].second].significant = true;
+    std::stable_sort(diff_.functions.begin(), diff_.functions.end(),
+                     [](const FunctionDelta& x, const FunctionDelta& y) { return std::abs(x.self_change) > std::abs(y.self_change); });
+  }
+
+  const Profile& a_;
+  const Profile& b_;
+  const DiffOptions& options_;
+  ProfileDiff diff_;
+  std::vector<DiffValue> count_self_, count_total_;
+  std::vector<Counted> counts_;  // by function
+  ContentIndex child_index_;
+};
+
+}  // namespace
+
+double proportion_p_value(uint64_t a, uint64_t all_a, uint64_t b, uint64_t all_b) {
+  if (all_a == 0 || all_b == 0 || a + b == 0 || a + b == all_a + all_b) return 1;
+  const auto na = static_cast<double>(all_a), nb = static_cast<double>(all_b);
+  const double pooled = static_cast<double>(a + b) / (na + nb);
+  const double deviation = std::sqrt(pooled * (1 - pooled) * (1 / na + 1 / nb));
+  const double distance = std::abs(static_cast<double>(a) / na - static_cast<double>(b) / nb) - 0.5 * (1 / na + 1 / nb);
+  return distance <= 0 ? 1 : std::erfc(distance / deviation / std::sqrt(2.0));
+}
+
+ProfileDiff diff(const Profile& a, const Profile& b, const DiffOptions& options) { return Differ(a, b, options).run(); }
+
+}  // namespace cicada::profile

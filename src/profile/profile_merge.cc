@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/profile_merge.h"
+
+#include <regex.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "profile/frame_text.h"
+
+namespace cicada::profile {
+namespace {
+
+// Copies rows on first use, so that an extract holds only what its samples refer to.
+class Copier {
+ public:
+  Copier(Profile& into, const Profile& from)
+      : into_(into), from_(from), images_(from.images().size()), functions_(from.functions().size()), frames_(from.frames().size()),
+        stacks_(from.stacks().size()), processes_(from.processes().size()), threads_(from.threads().size()) {
+    for (const Frame& frame : into.frames()) address_space_base_ = std::max(address_space_base_, frame.address_space);
+  }
+
+  ThreadId thread(ThreadId id) {
+    if (threads_[id.value].valid()) return threads_[id.value];
+    const Thread& row = from_.threads()[id.value];
+    const ThreadId copy = into_.intern_thread(process(row.process), row.tid);
+    Thread& out = into_.thread(copy);
+    if (row.name.valid()) out.name = text(row.name);
+    out.main = row.main;
+    return threads_[id.value] = copy;
+  }
+
+  StackId stack(StackId id) {
+    if (!id.valid()) return id;
+    path_.clear();
+    for (; id.valid() && !stacks_[id.value].valid(); id = from_.stacks()[id.value].parent) path_.push_back(id);
+    StackId copy = id.valid() ? stacks_[id.value] : StackId();
+    for (size_t i = path_.size(); i-- > 0;) copy = stacks_[path_[i].value] = into_.intern_stack(copy, frame(from_.stacks()[path_[i].value].frame));
+    return copy;
+  }
+
+ private:
+  StringId text(StringId id) { return into_.intern(from_.text(id)); }
+
+  ImageId image(ImageId id) {
+    if (!id.valid()) return id;
+    ImageId& copy = images_[id.value];
+    const Image& row = from_.images()[id.value];
+    if (!copy.valid()) copy = into_.intern_image({text(row.path), text(row.build_id), row.kind});
+    return copy;
+  }
+
+  FunctionId function(FunctionId id) {
+    FunctionId& copy = functions_[id.value];
+    const Function& row = from_.functions()[id.value];
+    if (!copy.valid()) copy = into_.intern_function({text(row.name), text(row.linkage_name), image(row.image)});
+    return copy;
+  }
+
+  FrameId frame(FrameId id) {
+    FrameId& copy = frames_[id.value];
+    if (copy.valid()) return copy;
+    Frame row = from_.frames()[id.value];
+    row.image = image(row.image);
+    if (row.label.valid()) row.label = text(row.label);
+    if (row.address_space != 0) row.address_space += address_space_base_;
+    const size_t before = into_.frames().size();
+    copy = into_.intern_frame(row);
+    const auto locations = from_.locations(id);
+    if (locations.empty()) return copy;
+    std::vector<Location> copies;
+    for (Location location : locations) {
+      location.function = function(location.function);
+      location.file = text(location.file);
+      copies.push_back(location);
+    }
+    const auto known = into_.locations(copy);
+    const bool same = into_.frames().size() > before || known.empty() ||
+                      std::equal(known.begin(), known.end(), copies.begin(), copies.end(),
+                                 [](const Location& a, const Location& b) { return a.function == b.function && a.line == b.line; });
+    if (!same) {  // equal addresses, other names: folded stacks, kernels of two boots
+      row.address_space = ++address_space_extra_ + 0x80000000;
+      copy = into_.intern_frame(row);
+    }
+    if (into_.locations(copy).empty()) into_.set_locations(copy, copies);
+    return copy;
+  }
+
+  ProcessId process(ProcessId id) {
+    if (processes_[id.value].valid()) return processes_[id.value];
+    const Process& row = from_.processes()[id.value];
+    const ProcessId copy = into_.intern_process(row.pid, row.start_ns);
+    Process& out = into_.process(copy);
+    if (row.name.valid()) out.name = text(row.name);
+    if (row.cmdline.valid()) out.cmdline = text(row.cmdline);
+    if (row.cgroup.valid()) out.cgroup = text(row.cgroup);
+    out.parent_pid = row.parent_pid;
+    return processes_[id.value] = copy;
+  }
+
+  Profile& into_;
+  const Profile& from_;
+  uint32_t address_space_base_ = 0, address_space_extra_ = 0;
+  std::vector<ImageId> images_;
+  std::vector<FunctionId> functions_;
+  std::vector<FrameId> frames_;
+  std::vector<StackId> stacks_;
+  std::vector<ProcessId> processes_;
+  std::vector<ThreadId> threads_;
+  std::vector<StackId> path_;
+};
+
+void add_counts(std::vector<Count>& into, const std::vector<Count>& from) {
+  for (const Count& count : from) {
+    const auto same = std::find_if(into.begin(), into.end(), [&](const Count& c) { return c.name == count.name; });
+    if (same == into.end()) into.push_back(count);
+    else same->value += count.value;
+  }
+}
+
+void merge_headers(Header& into, const Header& from) {
+  if (into.event != from.event)
+    into.warnings.push_back(fmt::format("merged recordings of different events: {} and {}", into.event, from.event));
+  else if (into.period != from.period)
+    into.warnings.push_back(fmt::format("merged recordings of different sampling periods ({} and {}): their samples do not weigh the same", into.period, from.period));
+  const uint64_t end = std::max(into.start_realtime_ns + into.duration_ns, from.start_realtime_ns + from.duration_ns);
+  if (from.start_realtime_ns < into.start_realtime_ns) {
+    const uint64_t earlier = into.start_realtime_ns - from.start_realtime_ns;
+    into.start_monotonic_ns -= std::min(into.start_monotonic_ns, earlier);
+    into.start_realtime_ns -= earlier;
+  }
+  into.duration_ns = end - into.start_realtime_ns;
+  into.fired += from.fired;
+  into.cpu_count = std::max(into.cpu_count, from.cpu_count);
+  if (!from.host.empty() && into.host.find(from.host) == std::string::npos) into.host += (into.host.empty() ? "" : ", ") + from.host;
+  if (into.boot_id != from.boot_id) into.boot_id.clear();
+  add_counts(into.counts, from.counts);
+  add_counts(into.end_reasons, from.end_reasons);
+  for (const std::string& warning : from.warnings)
+    if (std::find(into.warnings.begin(), into.warnings.end(), warning) == into.warnings.end()) into.warnings.push_back(warning);
+}
+
+struct FreeRegex {
+  void operator()(regex_t* regex) const {
+    ::regfree(regex);
+    delete regex;
+  }
+};
+using Regex = std::unique_ptr<regex_t, FreeRegex>;
+
+// libc's matcher, not std::regex: that one recurses once per character, and a 100 kB name overflows the stack.
+Result<Regex> compile(const std::string& pattern) {
+  auto regex = std::make_unique<regex_t>();
+  const int error = ::regcomp(regex.get(), pattern.c_str(), REG_EXTENDED | REG_NOSUB);
+  if (error != 0) {
+    char text[256];
+    ::regerror(error, regex.get(), text, sizeof text);
+    return make_error(ErrorKind::kInvalid, "regular expression \"{}\": {}", pattern, text);
+  }
+  return Regex(regex.release());
+}
+
+bool names(const std::vector<std::string>& wanted, std::string_view name, int64_t number) {
+  return wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&](const std::string& w) { return w == name || w == fmt::format("{}", number); });
+}
+
+std::vector<bool> stacks_with(const Profile& profile, const regex_t& regex) {
+  std::vector<bool> frame_matches(profile.frames().size()), matches(profile.stacks().size());
+  for (size_t i = 0; i < frame_matches.size(); ++i) {
+    const FrameId frame(i);
+    for (size_t which = 0; which < std::max<size_t>(1, profile.locations(frame).size()) && !frame_matches[i]; ++which)
+      frame_matches[i] = ::regexec(&regex, frame_name(profile, frame, which).c_str(), 0, nullptr, 0) == 0;
+  }
+  for (size_t i = 0; i < matches.size(); ++i) {
+    const Stack& stack = profile.stacks()[i];
+    matches[i] = frame_matches[stack.frame.value] || (stack.parent.valid() && matches[stack.parent.value]);
+  }
+  return matches;
+}
+
+}  // namespace
+
+void merge(Profile& into, const Profile& from) {
+  const bool first = into.sample_count() == 0 && into.header.start_realtime_ns == 0 && into.header.fired == 0;
+  if (first) into.header = from.header;
+  // t_into = t_from + shift: both clocks are known at the start of both recordings.
+  const uint64_t shift = (from.header.start_realtime_ns - from.header.start_monotonic_ns) - (into.header.start_realtime_ns - into.header.start_monotonic_ns);
+  if (!first) merge_headers(into.header, from.header);
+  Copier copier(into, from);
+  into.reserve_samples(into.sample_count() + from.sample_count());
+  for (size_t i = 0; i < from.sample_count(); ++i) {
+    Sample sample = from.sample(i);
+    sample.thread = copier.thread(sample.thread);
+    sample.stack = copier.stack(sample.stack);
+    sample.time_ns += shift;
+    into.append_sample(sample);
+  }
+}
+
+Result<SampleFilter> make_sample_filter(const Profile& profile, const FilterOptions& options) {
+  if (options.from_ns && options.to_ns && *options.from_ns >= *options.to_ns)
+    return make_error(ErrorKind::kInvalid, "time range {}–{} ns is empty", *options.from_ns, *options.to_ns);
+  std::vector<bool> threads(profile.threads().size());
+  for (size_t i = 0; i < threads.size(); ++i) {
+    const Thread& thread = profile.threads()[i];
+    const Process& process = profile.processes()[thread.process.value];
+    threads[i] = names(options.processes, profile.text(process.name), process.pid) && names(options.threads, profile.text(thread.name), thread.tid);
+  }
+  std::vector<bool> stacks;
+  if (!options.function.empty()) {
+    const Regex regex = TRY(compile(options.function));
+    stacks = stacks_with(profile, *regex);
+  }
+  const bool any_stack = options.function.empty();
+  const uint64_t start = profile.header.start_monotonic_ns;
+  return SampleFilter([=](const Profile& p, size_t i) {
+    const SampleColumns& samples = p.samples();
+    const uint64_t at = samples.time_ns[i] < start ? 0 : samples.time_ns[i] - start;
+    if ((options.from_ns && at < *options.from_ns) || (options.to_ns && at >= *options.to_ns)) return false;
+    if (samples.thread[i].value >= threads.size() || !threads[samples.thread[i].value]) return false;
+    return any_stack || (samples.stack[i].value < stacks.size() && stacks[samples.stack[i].value]);
+  });
+}
+
+Profile extract(const Profile& profile, const SampleFilter& wanted) {
+  Profile part;
+  part.header = profile.header;
+  Copier copier(part, profile);
+  for (size_t i = 0; i < profile.sample_count(); ++i) {
+    if (wanted && !wanted(profile, i)) continue;
+    Sample sample = profile.sample(i);
+    sample.thread = copier.thread(sample.thread);
+    sample.stack = copier.stack(sample.stack);
+    part.append_sample(sample);
+  }
+  if (part.sample_count() != profile.sample_count())
+    part.header.warnings.push_back(fmt::format("a part of a recording: {} of {} samples", part.sample_count(), profile.sample_count()));
+  return part;
+}
+
+}  // namespace cicada::profile
