@@ -103,10 +103,9 @@ class Compiler::Program : public RuleState {
     return true;
   }
   bool row(LinkAddr begin, LinkAddr end) {
-    const RuleWords words = to_rule();
-    const uint32_t rule = words == last_words_ ? last_rule_ : compiler_.rules_.insert(words);
-    last_words_ = words;
-    last_rule_ = rule;
+    uint64_t low, high;
+    copy_rule(low, high);
+    const uint32_t rule = compiler_.rules_.insert(low, high);
     const uint64_t size = end - begin;
     if (rule >= compiler_.uses_.size()) compiler_.uses_.resize(rule + 64);
     RuleUse& use = compiler_.uses_[rule];
@@ -125,8 +124,6 @@ class Compiler::Program : public RuleState {
   Compiler& compiler_;
   const RuleState* initial_;
   std::vector<RuleState> remembered_;
-  RuleWords last_words_;  // rule 0, as it happens
-  uint32_t last_rule_ = 0;
   bool undo_;
 };
 

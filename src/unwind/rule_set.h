@@ -13,14 +13,14 @@ namespace cicada::unwind {
 class RuleSet {
  public:
   static constexpr uint32_t kMaxRules = 0xffff;  // a block's dictionary names them in 16 bits
-  RuleSet() : slots_(size_t{1} << kFirstBits, kFree) { insert({}); }
+  RuleSet() : slots_(size_t{1} << kFirstBits, kFree) { insert(0, 0); }
 
   // The rule's number. When there are too many, the last number stands for all the others, as an unsupported rule.
-  uint32_t insert(RuleWords rule) {
-    const size_t slot = hash(rule);
+  uint32_t insert(uint64_t low, uint64_t high) {
+    const size_t slot = hash(low, high);
     const uint32_t id = slots_[slot];
-    if (id != kFree && rules_[id] == rule) [[likely]] return id;
-    return insert_slowly(rule, slot);
+    if (id != kFree && rules_[id].low == low && rules_[id].high == high) [[likely]] return id;
+    return insert_slowly({low, high}, slot);
   }
   size_t size() const { return rules_.size(); }
   unwind_rule rule(size_t id) const {
@@ -34,8 +34,8 @@ class RuleSet {
   static constexpr uint32_t kFree = ~uint32_t{0};
   static constexpr unsigned kFirstBits = 12;
   // Only the top bits of a product depend on all bits of the factors, and offsets are at the top of `low`.
-  size_t hash(RuleWords rule) const {
-    return static_cast<size_t>(((rule.low ^ rule.low >> 29) + rule.high * 0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd >> shift_);
+  size_t hash(uint64_t low, uint64_t high) const {
+    return static_cast<size_t>(((low ^ low >> 29) + high * 0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd >> shift_);
   }
   [[gnu::noinline]] uint32_t insert_slowly(RuleWords rule, size_t slot) {
     for (;; slot = (slot + 1) & (slots_.size() - 1)) {
@@ -60,7 +60,7 @@ class RuleSet {
     shift_ -= 2;
     slots_.assign(slots_.size() * 4, kFree);
     for (uint32_t id = 0; id < rules_.size(); ++id) {
-      size_t slot = hash(rules_[id]);
+      size_t slot = hash(rules_[id].low, rules_[id].high);
       while (slots_[slot] != kFree) slot = (slot + 1) & (slots_.size() - 1);
       slots_[slot] = id;
     }

@@ -99,7 +99,15 @@ class RuleState {
     }
   }
 
-  RuleWords to_rule() const { return doubts_ == 0 ? RuleWords{low_, high_} : to_rare_rule(); }
+  void copy_rule(uint64_t& low, uint64_t& high) const {
+    low = low_;
+    high = high_;
+    if (doubts_ != 0) [[unlikely]] {
+      const RuleWords rare = to_rare_rule();
+      low = rare.low;
+      high = rare.high;
+    }
+  }
 
  private:
   enum Item : unsigned { kReturn = SAVED_COUNT, kStack, kCfa, kIgnored };
@@ -144,8 +152,10 @@ class RuleState {
   bool is_kernel_signal_frame() const;
   RuleWords to_rare_rule() const;
 
-  uint64_t low_ = 0, high_ = 0;
+  // Not neighbours: the compiler would load both words as one vector right after a store to one of them, which stalls.
+  uint64_t low_ = 0;
   uint64_t doubts_;
+  uint64_t high_ = 0;
   int64_t return_offset_ = 0;  // for kReturnViaStackPointer
 };
 

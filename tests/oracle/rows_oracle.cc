@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares our unwind rows with libdw's at every row boundary, in the form the kernel reads: compiled, laid out in a slab, looked
+// up by abi/unwind_lookup.h. Exit code 1 if there is a difference that kExplained does not explain.
+//
+//   rows_oracle [--all] [-v] [FILE…]      --all: every ELF file under /usr/bin /usr/sbin /usr/lib
+//
+// Prints the coverage of the whole: of the code bytes that FDEs cover, how much the kernel walk can follow, how much rsp, rbp and
+// PLT rules alone would; and how much of all code has an FDE.
+#include <fcntl.h>
+#include <libelf.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "dwarf/frame_sections.h"
+#include "libdw_rule.h"
+#include "unwind/executable_ranges.h"
+#include "unwind/table_builder.h"
+
+static inline const __u8* unwind_chunk(void* tables, __u32, __u32 chunk) {
+  auto& slab = *static_cast<std::vector<uint8_t>*>(tables);
+  const uint64_t begin = uint64_t{chunk} << UNWIND_CHUNK_SHIFT;
+  return begin + UNWIND_CHUNK_BYTES <= slab.size() ? slab.data() + begin : nullptr;
+}
+#include "abi/unwind_lookup.h"
+
+namespace cicada::oracle {
+namespace {
+
+// Differences that are right. Each with its reason; empty is the goal.
+struct Explained {
+  const char* path_part;
+  const char* difference_part;
+  const char* reason;
+};
+constexpr Explained kExplained[] = {
+    {"", "", nullptr},
+};
+
+const char* find_reason(const std::string& path, const std::string& difference) {
+  for (const Explained& e : kExplained) {
+    if (e.reason != nullptr && path.find(e.path_part) != std::string::npos && difference.find(e.difference_part) != std::string::npos) {
+      return e.reason;
+    }
+  }
+  return nullptr;
+}
+
+struct Totals {
+  uint64_t files = 0, rows = 0, differences = 0, explained = 0, skipped_fdes = 0;
+  uint64_t covered = 0, unsupported = 0, simple = 0, executable = 0;
+  std::map<std::string, uint64_t> reasons;
+};
+
+class FileComparison {
+ public:
+  FileComparison(const std::string& path, bool verbose, Totals& totals) : path_(path), verbose_(verbose), totals_(totals) {}
+
+  bool run() {
+    auto elf = elf::ElfFile::open(path_);
+    if (!elf || (elf->type() != ET_DYN && elf->type() != ET_EXEC)) return false;
+    const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    ::Elf* handle = elf_begin(fd, ELF_C_READ_MMAP, nullptr);
+    Dwarf_CFI* cfi = dwarf_getcfi_elf(handle);
+    table_ = unwind::compile_rows(*elf);
+    const auto layout = unwind::TableLayout::plan(table_, 64);
+    slab_.assign(((64 + layout.size_bytes()) | (UNWIND_CHUNK_BYTES - 1)) + 1, 0xee);
+    layout.write(table_, kImage, slab_, place_);
+    if (cfi != nullptr) {
+      for (const auto& section : dwarf::find_frame_sections(*elf)) {
+        if (section.format == dwarf::FrameFormat::kEhFrame) compare_section(section, cfi);
+      }
+      dwarf_cfi_end(cfi);
+    }
+    elf_end(handle);
+    ::close(fd);
+    const auto code = unwind::ExecutableRanges::find_code(*elf);
+    ++totals_.files;
+    totals_.covered += table_.stats.covered_bytes;
+    totals_.unsupported += table_.stats.unsupported_bytes;
+    totals_.simple += table_.stats.simple_rule_bytes;
+    totals_.executable += code ? code->total_bytes() : 0;
+    return true;
+  }
+
+ private:
+  static constexpr uint32_t kImage = 7;
+
+  // libdw cannot list its FDEs by address, so ours say where to ask; whether both read an FDE's range alike is compared, too.
+  void compare_section(const dwarf::CallFrameSection& section, Dwarf_CFI* cfi) {
+    dwarf::FdeReader reader(section);
+    while (const auto fde = reader.next()) {
+      if (fde->size == 0 || fde->begin.value == 0) continue;
+      const uint64_t end = fde->begin.value + fde->size;
+      for (uint64_t pc = fde->begin.value; pc < end;) {
+        Dwarf_Frame* frame = nullptr;
+        if (dwarf_cfi_addrframe(cfi, pc, &frame) != 0) {
+          report(pc, std::string("libdw finds no frame: ") + dwarf_errmsg(-1));
+          break;
+        }
+        Dwarf_Addr from = 0, to = 0;
+        bool signal = false;
+        dwarf_frame_info(frame, &from, &to, &signal);
+        compare_row(frame, signal, pc, std::min<uint64_t>(to, end));
+        std::free(frame);
+        if (to <= pc) break;
+        pc = to;
+      }
+    }
+  }
+
+  void compare_row(Dwarf_Frame* frame, bool signal, uint64_t pc, uint64_t end) {
+    ++totals_.rows;
+    for (const uint64_t at : {pc, end - 1}) {
+      const unwind_rule* rule = nullptr;
+      const int reason = unwind_lookup(&slab_, &place_, kImage, at, &rule);
+      static constexpr unwind_rule kNone{};
+      if (reason != END_NONE) rule = &kNone;
+      if (std::memcmp(rule, &table_.find(LinkAddr(at)), sizeof *rule) != 0) {
+        report(at, "the table says something else than the rows it was made of");
+      }
+      const std::string difference = compare(frame, signal, *rule);
+      if (!difference.empty()) report(at, difference);
+    }
+  }
+
+  void report(uint64_t pc, const std::string& difference) {
+    if (const char* reason = find_reason(path_, difference)) {
+      ++totals_.explained;
+      ++totals_.reasons[reason];
+      return;
+    }
+    ++totals_.differences;
+    if (++reported_ <= (verbose_ ? 1000 : 5)) std::printf("%s %#lx: %s\n", path_.c_str(), static_cast<unsigned long>(pc), difference.c_str());
+  }
+
+  const std::string& path_;
+  bool verbose_;
+  Totals& totals_;
+  unwind::RowTable table_;
+  std::vector<uint8_t> slab_;
+  unwind_place place_{};
+  int reported_ = 0;
+};
+
+std::vector<std::string> list_all() {
+  std::vector<std::string> paths;
+  std::set<std::pair<uint64_t, uint64_t>> seen;
+  for (const char* root : {"/usr/bin", "/usr/sbin", "/usr/lib"}) {
+    std::error_code error;
+    using Iterator = std::filesystem::recursive_directory_iterator;
+    for (auto i = Iterator(root, std::filesystem::directory_options::skip_permission_denied, error); i != Iterator(); i.increment(error)) {
+      if (!error && i->is_regular_file(error) && !i->is_symlink(error)) paths.push_back(i->path());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+double percent(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+int run(int argc, char** argv) {
+  std::vector<std::string> paths;
+  bool verbose = false;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--all") == 0) paths = list_all();
+    else if (std::strcmp(argv[i], "-v") == 0) verbose = true;
+    else paths.emplace_back(argv[i]);
+  }
+  elf_version(EV_CURRENT);
+  Totals totals;
+  for (const std::string& path : paths) FileComparison(path, verbose, totals).run();
+  std::printf("%lu files, %lu libdw rows, %lu differences, %lu explained\n", totals.files, totals.rows, totals.differences,
+              totals.explained);
+  for (const auto& [reason, count] : totals.reasons) std::printf("  %8lu  %s\n", count, reason.c_str());
+  std::printf("of the code that FDEs cover the kernel can follow %.4f %% (rsp, rbp and PLT rules alone: %.4f %%)\n",
+              percent(totals.covered - totals.unsupported, totals.covered), percent(totals.simple, totals.covered));
+  std::printf("of all code FDEs cover %.2f %%\n", percent(totals.covered, totals.executable));
+  return totals.differences == 0 && totals.rows != 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace cicada::oracle
+
+int main(int argc, char** argv) { return cicada::oracle::run(argc, argv); }
