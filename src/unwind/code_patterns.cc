@@ -9,6 +9,8 @@ namespace cicada::unwind {
 namespace {
 
 constexpr uint64_t kMaxSearchedBytes = 32 << 20;
+constexpr size_t kMaxPatches = 4096;
+constexpr uint64_t kCodeGap = 64;  // shorter gaps are padding of functions aligned to a cache line
 constexpr uint64_t kEntryBytes = 64;  // _start of musl and of Go are half as long
 
 struct Patch {
@@ -16,16 +18,11 @@ struct Patch {
   unwind_rule rule;
 };
 
-unwind_rule make_signal_rule() {
+unwind_rule make_rule(unwind_cfa_kind kind, int32_t offset = 0) {
   unwind_rule rule{};
-  rule.cfa_kind = CFA_SIGNAL;
-  rule.cfa_reg = 7;
-  return rule;
-}
-
-unwind_rule make_outermost_rule() {
-  unwind_rule rule{};
-  rule.cfa_kind = CFA_OUTERMOST;
+  rule.cfa_kind = static_cast<__u8>(kind);
+  rule.cfa_reg = kind == CFA_OUTERMOST || kind == CFA_FRAME_POINTER ? 0 : 7;
+  rule.cfa_offset = offset;
   return rule;
 }
 
@@ -46,7 +43,7 @@ class PatternSearch {
       uint64_t lead = 0;
       if (offset >= 3 && at[-3] == 0x48 && at[-2] == 0xc7 && at[-1] == 0xc0) lead = 3;  // mov $15,%rax
       else if (offset >= 1 && at[-1] == 0xb8) lead = 1;                                // mov $15,%eax
-      if (lead != 0) add(range.begin + (offset - lead), range.begin + (offset + sizeof kNeedle), make_signal_rule(), 1);
+      if (lead != 0) add(range.begin + (offset - lead), range.begin + (offset + sizeof kNeedle), make_rule(CFA_SIGNAL), 1);
       at += sizeof kNeedle;
     }
   }
@@ -59,8 +56,20 @@ class PatternSearch {
       const bool indirect_call = code[i] == 0xff && (code[i + 1] == 0x15 || (code[i + 1] & 0xf8) == 0xd0);
       if (!near_call && !indirect_call) continue;
       const uint64_t length = near_call ? 5 : code[i + 1] == 0x15 ? 6 : 2;
-      return add(entry, std::min(end, entry + i + length), make_outermost_rule(), 0);
+      return add(entry, std::min(end, entry + i + length), make_rule(CFA_OUTERMOST), 0);
     }
+  }
+
+  // Lazy-binding stubs as linkers without --eh-frame-hdr care write them (lld gives its .plt no CFI): `jmp *slot; push n; jmp first`, the
+  // first one `push link_map; jmp *resolver` with the return address and n on the stack. With endbr64 in front: push is over at 9.
+  void add_stubs(std::string_view name, Range<LinkAddr> part) {
+    if (name != ".plt") return add(part.begin, part.end, make_rule(CFA_OFFSET, 8), 0);
+    if (part.size() < 32) return;
+    const Bytes code = bytes_of(part);
+    const bool endbr = code.size() >= 20 && code[16] == 0xf3 && code[17] == 0x0f && code[18] == 0x1e && code[19] == 0xfa;
+    add(part.begin, part.begin + 6, make_rule(CFA_OFFSET, 16), 0);
+    add(part.begin + 6, part.begin + 16, make_rule(CFA_OFFSET, 24), 0);
+    add(part.begin + 16, part.end, make_rule(CFA_PLT, endbr ? 9 : 11), 0);
   }
   const std::vector<Patch>& patches() const { return patches_; }
   std::vector<Patch> take() { return std::move(patches_); }
@@ -73,7 +82,7 @@ class PatternSearch {
   void add(LinkAddr begin, LinkAddr end, const unwind_rule& rule, uint64_t before) {
     auto from = static_cast<uint32_t>(begin - table_.base);
     if (from >= before) from -= static_cast<uint32_t>(before);
-    if (patches_.size() < 1024 && begin < end) patches_.push_back({from, static_cast<uint32_t>(end - table_.base), rule});
+    if (patches_.size() < kMaxPatches && begin < end) patches_.push_back({from, static_cast<uint32_t>(end - table_.base), rule});
   }
   const elf::ElfFile& elf_;
   const RowTable& table_;
@@ -113,11 +122,31 @@ std::vector<Row> overwrite(const std::vector<Row>& rows, const std::vector<Patch
   return out;
 }
 
+// The begin of the part of `gaps` that can matter to `range`.
+auto first_gap(const std::vector<Range<LinkAddr>>& gaps, const Range<LinkAddr>& range) {
+  return std::lower_bound(gaps.begin(), gaps.end(), range.begin,
+                          [](const Range<LinkAddr>& gap, LinkAddr begin) { return gap.end <= begin; });
+}
+
+Range<LinkAddr> intersect(const Range<LinkAddr>& a, const Range<LinkAddr>& b) {
+  return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+}
+
+bool is_stub_section(std::string_view name) { return name == ".plt" || name == ".plt.sec" || name == ".plt.got" || name == ".iplt"; }
+
+void apply(std::vector<Patch> patches, RowTable& table) {
+  if (patches.empty()) return;
+  std::sort(patches.begin(), patches.end(), [](const Patch& a, const Patch& b) { return a.begin < b.begin; });
+  if (table.rules.empty()) table.rules.push_back(unwind_rule{});
+  table.rows = overwrite(table.rows, patches, table.rules);
+}
+
 }  // namespace
 
 void add_code_patterns(const elf::ElfFile& elf, const ExecutableRanges& code, const std::vector<Range<LinkAddr>>& gaps,
                        RowTable& table) {
   PatternSearch search(elf, table);
+  std::vector<Patch> by_frame_pointer;
   uint64_t budget = kMaxSearchedBytes;
   const auto search_part = [&](Range<LinkAddr> range) {
     const uint64_t size = std::min(range.size(), budget);
@@ -132,21 +161,30 @@ void add_code_patterns(const elf::ElfFile& elf, const ExecutableRanges& code, co
     size_t hint = 0;
     if (!code.contains(range, hint)) continue;
     if (go) search_part(range);
-    auto gap = std::lower_bound(gaps.begin(), gaps.end(), range.begin,
-                                [](const Range<LinkAddr>& g, LinkAddr begin) { return g.end <= begin; });
-    for (; gap != gaps.end() && gap->begin < range.end; ++gap) {
-      const Range<LinkAddr> part{std::max(gap->begin, range.begin), std::min(gap->end, range.end)};
+    for (auto gap = first_gap(gaps, range); gap != gaps.end() && gap->begin < range.end; ++gap) {
+      const Range<LinkAddr> part = intersect(*gap, range);
       if (part.empty()) continue;
       if (program && part.contains(elf.entry())) search.search_entry(elf.entry(), part.end);
       if (!go && part.size() >= kSmallestPatternGap) search_part(part);
+      if (part.size() >= kCodeGap && by_frame_pointer.size() < kMaxPatches) {
+        by_frame_pointer.push_back({static_cast<uint32_t>(part.begin - table.base), static_cast<uint32_t>(part.end - table.base),
+                                    make_rule(CFA_FRAME_POINTER)});
+      }
     }
   }
-  if (search.patches().empty()) return;
-  std::vector<Patch> patches = search.take();
-  std::sort(patches.begin(), patches.end(), [](const Patch& a, const Patch& b) { return a.begin < b.begin; });
-  for (const Patch& patch : patches) table.stats.signal_trampolines += patch.rule.cfa_kind == CFA_SIGNAL;
-  if (table.rules.empty()) table.rules.push_back(unwind_rule{});
-  table.rows = overwrite(table.rows, patches, table.rules);
+  for (const Patch& patch : search.patches()) table.stats.signal_trampolines += patch.rule.cfa_kind == CFA_SIGNAL;
+  for (const elf::Section& section : elf.sections()) {
+    if ((section.flags & SHF_EXECINSTR) == 0 || !is_stub_section(section.name) || section.size > kMaxSearchedBytes) continue;
+    const Range<LinkAddr> whole{section.address, section.address + section.size};
+    size_t hint = 0;
+    const auto gap = first_gap(gaps, whole);
+    if (gap == gaps.end() || gap->begin > whole.begin || gap->end < whole.end || !code.contains(whole, hint)) continue;
+    search.add_stubs(section.name, whole);
+  }
+  // An image without any FDE has no table unless something is to be said; it is walked by frame pointer as a whole.
+  if (table.stats.fdes == 0 && search.patches().empty()) return;
+  apply(std::move(by_frame_pointer), table);
+  apply(search.take(), table);
 }
 
 }  // namespace cicada::unwind

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows for code without CFI whose bytes say what it is:
+// Rows for code without CFI whose bytes or section say what it is:
 //  * a signal trampoline, `mov $15,%eax; syscall`: what a handler returns to in musl (no CFI at all) and in Go (CFI that
 //    calls it an ordinary function). The byte before it belongs to the row: a handler's return address is looked up at − 1.
-//  * the entry point, up to its first call: nothing called it.
+//  * the entry point, up to its first call: nothing called it;
+//  * lazy-binding stubs of linkers that write no CFI for them (lld);
+// and CFA_FRAME_POINTER for all other code without CFI amid code that has some (64 bytes and more, hand-written assembly,
+// V8's built-ins).
 //
 // Only where it can be: gaps of at least nine bytes between FDEs that are not alignment padding, all code of Go images. At most
 // 32 MiB of code are searched per image (20 ms).

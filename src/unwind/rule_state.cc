@@ -123,6 +123,7 @@ const char* to_text(Misfit misfit) {
 }
 
 void RuleState::cfa_expression(Bytes expression) {
+  if (cfa_kind() == CFA_OFFSET) register_offset_ = offset();
   low_ = (low_ & kViaMask) | CFA_UNSUPPORTED;
   high_ &= kSavedMask;
   if (const auto bound = find_plt_bound(expression)) {

@@ -58,9 +58,9 @@ class RuleState {
                                                            : Misfit::kNone);
   }
   void cfa_register(uint64_t reg) {
+    if (cfa_kind() != CFA_OFFSET) [[unlikely]] return cfa(reg, register_offset_);
     low_ = (low_ & ~uint64_t{0xff00}) | (reg & 15) << 8;
     if (reg > 15) set_misfit(kCfa, Misfit::kCfaRegister);
-    if (cfa_kind() != CFA_OFFSET) set_misfit(kCfa, Misfit::kCfaExpression);
   }
   void cfa_offset(int64_t offset) {
     low_ = (low_ & 0xffffffff) | static_cast<uint64_t>(offset) << 32;
@@ -156,7 +156,8 @@ class RuleState {
   uint64_t low_ = 0;
   uint64_t doubts_;
   uint64_t high_ = 0;
-  int64_t return_offset_ = 0;  // for kReturnViaStackPointer
+  int64_t return_offset_ = 0;    // for kReturnViaStackPointer
+  int32_t register_offset_ = 0;  // of the last CFA that was register + offset: libgcrypt's assembly goes back to it
 };
 
 }  // namespace cicada::unwind

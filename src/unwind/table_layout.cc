@@ -141,8 +141,10 @@ void TableLayout::write(const RowTable& table, uint32_t image, std::span<uint8_t
   place.image = image;
   place.page_shift = page_shift_;
   place.flags = UNWIND_PLACE_LOADED;
-  if (table.stats.fdes == 0) place.flags |= UNWIND_PLACE_NO_CFI;
-  if (pages_.empty()) return;
+  if (pages_.empty()) {
+    place.flags |= UNWIND_PLACE_NO_CFI;
+    return;
+  }
   place.index = static_cast<uint32_t>(start_bytes_ / 4);
   place.rules = static_cast<uint32_t>(rules_at_ / sizeof(unwind_rule));
   place.first_page = first_page_;

@@ -41,7 +41,8 @@ struct Explained {
   const char* reason;
 };
 constexpr Explained kExplained[] = {
-    {"", "", nullptr},
+    {"libgcrypt.so", "libdw has no CFA",
+     "def_cfa_register after def_cfa_expression: libdw refuses, libgcc (and we) go back to the last offset, as its authors mean"},
 };
 
 const char* find_reason(const std::string& path, const std::string& difference) {

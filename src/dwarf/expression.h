@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// DWARF expressions as call-frame information uses them: a stack machine over registers and memory, every operator that
+// DWARF 5 section 6.4.2 allows there. Bounded: 64 values, 4,096 operations, so that a branch backwards ends.
+#pragma once
+#include <array>
+#include <optional>
+
+#include "base/byte_cursor.h"
+
+namespace cicada::dwarf {
+
+// The memory of the process, as far as it is at hand.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  virtual std::optional<uint64_t> find_word(uint64_t address) const = 0;  // eight bytes, little-endian
+  // `size` 1, 2, 4 or 8. The default asks for the word.
+  virtual std::optional<uint64_t> find(uint64_t address, unsigned size) const;
+};
+
+constexpr unsigned kRegisterCount = 17;  // DWARF numbers of x86-64: 16 general-purpose ones, then the return address (rip)
+
+struct Registers {
+  std::array<uint64_t, kRegisterCount> value{};
+  uint32_t known = 0;  // a bit a register
+  bool knows(uint64_t reg) const { return reg < kRegisterCount && (known >> reg & 1) != 0; }
+  void set(unsigned reg, uint64_t v) {
+    value[reg] = v;
+    known |= 1u << reg;
+  }
+  void forget(unsigned reg) { known &= ~(1u << reg); }
+};
+
+enum class Evaluation : uint8_t {
+  kDone,
+  kMalformed,        // unknown operator, stack underflow, cut off
+  kUnknownRegister,  // needs a register the walk has lost
+  kUnreadable,       // memory that is not at hand
+  kTooLong,
+};
+
+// `initial`: pushed first (the CFA, for a register's rule). On kDone `result` is the top of the stack.
+Evaluation evaluate(Bytes expression, const Registers& registers, const Memory& memory, std::optional<uint64_t> initial,
+                    uint64_t& result);
+
+}  // namespace cicada::dwarf

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// One image as user space unwinds it: its rows for nearly every frame, its complete CFI for the rest.
+//
+// Owns the file (shared). Immutable but for the CFI index, which is built at first use; any thread.
+#pragma once
+#include <memory>
+#include <mutex>
+
+#include "dwarf/frame_rules.h"
+#include "unwind/table_builder.h"
+
+namespace cicada::unwind {
+
+class ImageUnwinder {
+ public:
+  explicit ImageUnwinder(std::shared_ptr<const elf::ElfFile> elf) : ImageUnwinder(elf, compile_rows(*elf)) {}
+  ImageUnwinder(std::shared_ptr<const elf::ElfFile> elf, RowTable rows) : elf_(std::move(elf)), rows_(std::move(rows)) {}
+
+  const RowTable& rows() const { return rows_; }
+  std::optional<dwarf::FrameRules> find_rules(LinkAddr address) const;
+
+ private:
+  std::shared_ptr<const elf::ElfFile> elf_;
+  RowTable rows_;
+  mutable std::once_flag indexed_;
+  mutable std::unique_ptr<dwarf::FrameIndex> index_;
+};
+
+}  // namespace cicada::unwind

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unwind/stack_rescue.h"
+
+#include <cstring>
+
+#include "abi/mapping.h"
+
+namespace {
+
+// The copied part of the stack, for both kinds of step.
+struct StackReader final : cicada::dwarf::Memory {
+  cicada::Bytes stack;
+  uint64_t begin = 0;
+  std::optional<uint64_t> find_word(uint64_t address) const override {
+    if (address < begin || stack.size() < 8 || address - begin > stack.size() - 8) return std::nullopt;
+    uint64_t word = 0;
+    std::memcpy(&word, stack.data() + (address - begin), sizeof word);
+    return word;
+  }
+};
+
+}  // namespace
+
+static inline int unwind_read(void* reader, __u64 address, __u64* value) {
+  const auto word = static_cast<const StackReader*>(reader)->find_word(address);
+  *value = word.value_or(0);
+  return word ? 0 : 1;
+}
+#include "abi/unwind_step.h"
+
+namespace cicada::unwind {
+
+std::optional<dwarf::FrameRules> ImageUnwinder::find_rules(LinkAddr address) const {
+  std::call_once(indexed_, [this] { index_ = std::make_unique<dwarf::FrameIndex>(*elf_); });
+  return index_->find(address);
+}
+
+namespace {
+
+constexpr uint32_t kAllGeneral = 0xffff;
+
+class Walk {
+ public:
+  Walk(const StackCopy& from, AddressSpaceView& view) : view_(view) {
+    std::memcpy(regs_.gpr, from.gpr, sizeof regs_.gpr);
+    regs_.ip = from.ip;
+    regs_.exact_ip = from.exact_ip;
+    regs_.all_registers = from.all_registers;
+    known_ = from.all_registers ? kAllGeneral : UNWIND_CALLEE_SAVED;
+    reader_.stack = from.stack;
+    reader_.begin = from.gpr[REG_RSP];
+  }
+
+  RescuedStack run(size_t max_frames, bool is_32_bit) {
+    RescuedStack result;
+    int end = END_NONE;
+    while (end == END_NONE) {
+      if (result.frames.size() == max_frames) {
+        end = END_DEPTH_LIMIT;
+        break;
+      }
+      const uint64_t address = unwind_lookup_address(&regs_);
+      uint64_t frame = is_32_bit ? frame_at(FRAME_USER_32, address) : frame_at(FRAME_UNKNOWN, address);
+      end = is_32_bit ? unwind_step_frame_pointer_32(&reader_, &regs_) : step(RuntimeAddr(address), frame);
+      result.frames.push_back(frame);
+    }
+    const bool complete = end == END_OUTERMOST || end == END_ZERO_RA;
+    const bool stuck = result.frames.size() == 1 && (end == END_UNSUPPORTED_RULE || end == END_NO_RULE || end == END_UNMAPPED_PC);
+    result.end = complete ? END_RESCUED : stuck ? END_RESCUE_REFUSED : static_cast<end_reason>(end);
+    return result;
+  }
+
+ private:
+  // One frame up. `frame` is named on the way.
+  int step(RuntimeAddr address, uint64_t& frame) {
+    const auto mapping = view_.find_mapping(address);
+    if (!mapping) return END_UNMAPPED_PC;
+    if ((mapping->flags & MAPPING_JIT) != 0) {
+      frame = frame_at(FRAME_JIT, address.value);
+      return step_by_frame_pointer(END_BAD_FRAME_POINTER);
+    }
+    const LinkAddr link(address.value - mapping->bias);
+    frame = frame_in_image(mapping->image, link.value);
+    if ((mapping->flags & MAPPING_NO_CFI) != 0) return step_by_frame_pointer(END_BAD_FRAME_POINTER);
+    const ImageUnwinder* image = view_.find_image(mapping->image);
+    if (image == nullptr) return END_NO_TABLE;
+    const unwind_rule& rule = image->rows().find(link);
+    if (rule.cfa_kind == CFA_NONE || rule.cfa_kind == CFA_FRAME_POINTER) return step_by_frame_pointer(END_NO_RULE);
+    if (rule.cfa_kind == CFA_UNSUPPORTED) return step_by_cfi(*image, link);
+    const unwind_regs before = regs_;
+    const int end = unwind_step(&reader_, &rule, &regs_);
+    if (end == END_UNSUPPORTED_RULE) {  // a rule of the table, but it needs a register that only the full CFI may still know
+      regs_ = before;
+      return step_by_cfi(*image, link);
+    }
+    known_ = regs_.all_registers ? kAllGeneral : UNWIND_CALLEE_SAVED;
+    return end;
+  }
+
+  // `otherwise`: what it means if the frame pointer leads nowhere.
+  int step_by_frame_pointer(int otherwise) {
+    const int end = unwind_step_frame_pointer(&reader_, &regs_);
+    known_ = UNWIND_CALLEE_SAVED;
+    return end == END_BAD_FRAME_POINTER ? otherwise : end;
+  }
+
+  int step_by_cfi(const ImageUnwinder& image, LinkAddr link) {
+    const auto rules = image.find_rules(link);
+    if (!rules) return END_UNSUPPORTED_RULE;
+    dwarf::Registers registers;
+    for (unsigned i = 0; i < 16; ++i) registers.value[i] = regs_.gpr[i];
+    registers.known = known_;
+    registers.set(16, regs_.ip);
+    switch (dwarf::step(*rules, reader_, registers)) {
+      case dwarf::FrameStep::kDone: break;
+      case dwarf::FrameStep::kOutermost: return END_OUTERMOST;
+      case dwarf::FrameStep::kUnreadable: return END_UNREADABLE;
+      case dwarf::FrameStep::kMalformed:
+      case dwarf::FrameStep::kUnknownRegister: return END_UNSUPPORTED_RULE;
+    }
+    for (unsigned i = 0; i < 16; ++i) regs_.gpr[i] = registers.value[i];
+    known_ = registers.known & kAllGeneral;
+    regs_.ip = registers.value[16];
+    regs_.exact_ip = rules->signal_frame;
+    regs_.all_registers = known_ == kAllGeneral;
+    if (regs_.ip == 0) return rules->signal_frame ? END_UNMAPPED_PC : END_ZERO_RA;
+    return regs_.ip >= UNWIND_USER_END ? END_UNMAPPED_PC : END_NONE;
+  }
+
+  AddressSpaceView& view_;
+  unwind_regs regs_{};
+  uint32_t known_;  // general-purpose registers whose value is that of the frame at hand
+  StackReader reader_;
+};
+
+}  // namespace
+
+RescuedStack finish_walk(const StackCopy& from, AddressSpaceView& view, size_t max_frames) {
+  return Walk(from, view).run(max_frames, from.is_32_bit);
+}
+
+}  // namespace cicada::unwind
