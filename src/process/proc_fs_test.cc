@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/proc_fs.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace cicada::process {
+namespace {
+
+// A child that waits until it is killed.
+class Child {
+ public:
+  explicit Child(const char* name = nullptr) {
+    int ready[2];
+    EXPECT_EQ(::pipe(ready), 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      if (name != nullptr) ::prctl(PR_SET_NAME, name);
+      if (::write(ready[1], "x", 1) != 1) ::_exit(1);
+      for (;;) ::pause();
+    }
+    char byte;
+    EXPECT_EQ(::read(ready[0], &byte, 1), 1);
+    ::close(ready[0]);
+    ::close(ready[1]);
+  }
+  ~Child() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Pid pid() const { return pid_; }
+
+ private:
+  Pid pid_ = 0;
+};
+
+TEST(ProcStat, CommMayHoldParenthesesBlanksAndNewlines) {
+  const auto stat = find_stat("42 (a) b) (c\n) S 7 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 9 20 1 0 123456 99 1");
+  ASSERT_TRUE(stat);
+  EXPECT_EQ(stat->pid, 42);
+  EXPECT_EQ(stat->comm, "a) b) (c\n");
+  EXPECT_EQ(stat->parent_pid, 7);
+  EXPECT_EQ(stat->state, 'S');
+}
+
+TEST(ProcStat, RefusesWhatIsNoStatus) {
+  for (const char* text : {"", "()", "1", "1 (x", "1 (x) S", "1 (x) S 2 3", "x (y) S 1 1 1 0 -1 0 0 0", ") 1 ("}) {
+    EXPECT_FALSE(find_stat(text)) << text;
+  }
+}
+
+TEST(ProcStat, StartTimeIsFieldTwentyTwo) {
+  const Child child(") S 1 2 (");
+  const auto stat = read_stat(child.pid());
+  ASSERT_TRUE(stat) << stat.error().message();
+  EXPECT_EQ(stat->comm, ") S 1 2 (");
+  EXPECT_EQ(stat->parent_pid, ::getpid());
+  EXPECT_FALSE(stat->kernel_thread);
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  const uint64_t ticks = static_cast<uint64_t>(now.tv_sec) * 100 + static_cast<uint64_t>(now.tv_nsec) / 10'000'000;
+  EXPECT_LE(stat->start_ticks, ticks);
+  EXPECT_GT(stat->start_ticks + 1000, ticks);
+}
+
+TEST(ProcFs, FindsByExactNameOnly) {
+  const std::string name = "cic" + std::to_string(::getpid() % 100000);
+  const Child child(name.c_str());
+  EXPECT_EQ(find_by_name(name), std::vector<Pid>{child.pid()});
+  EXPECT_TRUE(find_by_name(name.substr(0, name.size() - 1)).empty());
+  EXPECT_TRUE(find_by_name("").empty());
+  // By the executable's file name: the child runs this test program, renamed as it is; we ourselves are left out.
+  const auto by_exe = find_by_name("process_tests");
+  EXPECT_NE(std::find(by_exe.begin(), by_exe.end(), child.pid()), by_exe.end());
+  EXPECT_EQ(std::find(by_exe.begin(), by_exe.end(), ::getpid()), by_exe.end());
+}
+
+TEST(ProcFs, ListsDescendantsAndThreads) {
+  const Child child;
+  const auto descendants = list_descendants(::getpid());
+  EXPECT_NE(std::find(descendants.begin(), descendants.end(), child.pid()), descendants.end());
+  EXPECT_EQ(std::find(descendants.begin(), descendants.end(), ::getpid()), descendants.end());
+  EXPECT_EQ(list_threads(child.pid()), std::vector<Tid>{child.pid()});
+  EXPECT_TRUE(list_threads(0x3fffffff).empty());
+}
+
+TEST(ProcFs, ProcessThatIsGoneIsGone) {
+  const auto stat = read_stat(0x3fffffff);
+  ASSERT_FALSE(stat);
+  EXPECT_EQ(stat.error().kind(), ErrorKind::kGone);
+}
+
+TEST(ProcFs, SeesAMountedProc) {
+  const ProcVisibility visibility = proc_visibility();
+  EXPECT_TRUE(visibility.mounted);
+  EXPECT_TRUE(::geteuid() != 0 || visibility.others_visible);
+}
+
+}  // namespace
+}  // namespace cicada::process
