@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the live tests share. Each test runs with CICADA (the binary) and WORKLOADS (the folder of tests/workloads) in its
+# environment, in a folder of its own, as root.
+set -euo pipefail
+: "${CICADA:?}" "${WORKLOADS:?}"
+LIVE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+T=$(mktemp -d "${TMPDIR:-/tmp}/cicada-live.XXXXXX")
+cd "$T"
+
+# Only processes of this test, by their ids.
+started=()
+clean_up() {
+  local code=$?
+  ((${#started[@]} == 0)) || kill -KILL "${started[@]}" 2>/dev/null || true
+  if ((code != 0 && code != 77)) && [[ -n ${KEEP:-} ]]; then echo "kept: $T"; else rm -rf "$T"; fi
+}
+trap clean_up EXIT
+
+skip() {
+  echo "SKIP: $*"
+  exit 77
+}
+fail() {
+  echo "FAILED: $*"
+  for file in err err.txt; do [[ -f $file ]] && sed 's/^/  | /' "$file"; done
+  exit 1
+}
+((EUID == 0)) || skip "needs root"
+
+# start COMMAND…: in the background; its pid in $pid, its output in $T/out.
+start() {
+  "$@" >out 2>&1 &
+  pid=$!
+  started+=("$pid")
+}
+
+# wait_for SECONDS CONDITION…: until the condition holds.
+wait_for() {
+  local deadline=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    ((SECONDS < deadline)) || fail "waited in vain for: $*"
+    sleep 0.05
+  done
+}
+said_something() { [[ -s out ]]; }
+
+# record_truth OPTIONS… -- WORKLOAD ARGUMENTS…: a recording from the first instruction to the end, compared with the truth.
+record_truth() {
+  local options=()
+  while [[ $1 != -- ]]; do
+    options+=("$1")
+    shift
+  done
+  shift
+  local workload=$1
+  shift
+  "$CICADA" record -F 997 "${options[@]}" -o recording.txt -- "$WORKLOADS/$workload" "$@" >truth 2>err || fail "record -- $workload ended with $?"
+  compare_with_truth "$workload"
+}
+
+# record_running OPTIONS… -- WORKLOAD ARGUMENTS…: the same for a process that runs already, by its pid, for a second.
+record_running() {
+  local options=()
+  while [[ $1 != -- ]]; do
+    options+=("$1")
+    shift
+  done
+  shift
+  local workload=$1
+  shift
+  start "$WORKLOADS/$workload" "$@"
+  wait_for 10 said_something
+  "$CICADA" record -F 997 -d 1 "${options[@]}" -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
+  cp out truth
+  compare_with_truth "$workload"
+}
+
+compare_with_truth() { # COMM
+  python3 "$LIVE/truth.py" recording.txt err truth "$(basename "$1")" || fail "$1: the recording contradicts the truth"
+}
+
+# expect_error CODE TEXT COMMAND…: this exit code, one line on standard error, which contains TEXT.
+expect_error() {
+  local code=$1 text=$2 got=0
+  shift 2
+  "$@" >stdout 2>err || got=$?
+  [[ $got == "$code" ]] || fail "exit code $got instead of $code: $*"
+  [[ $(wc -l <err) == 1 ]] || fail "not one line: $*"
+  grep -qF -- "$text" err || fail "the message does not contain '$text': $*"
+}

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Each a line that names the object, the documented exit code, and nothing written.
+source "$(dirname "$0")/lib.sh"
+none=4194303
+expect_error 125 "-p $none: no such process" "$CICADA" record -p $none -o x.folded
+expect_error 125 "-p nobody-has-this-name: no running process" "$CICADA" record -p nobody-has-this-name -o x.folded
+expect_error 125 "-t $none: no such thread" "$CICADA" record -t $none -o x.folded
+expect_error 127 "no-such-command: command not found" "$CICADA" record -o x.folded -- no-such-command
+expect_error 125 "x.unknown" "$CICADA" record -a -d 1 -o x.unknown
+expect_error 125 "/no/such/folder" "$CICADA" record -a -d 1 -o /no/such/folder/x.svg
+expect_error 125 "-F 0" "$CICADA" record -a -F 0 -o x.folded
+expect_error 125 "-F many: not a whole number" "$CICADA" record -a -F many -o x.folded
+expect_error 125 "-c 0" "$CICADA" record -a -c 0 -o x.folded
+expect_error 125 "-d -1" "$CICADA" record -a -d -1 -o x.folded
+expect_error 125 "--cpu 8000" "$CICADA" record -a --cpu 8000 -o x.folded
+expect_error 125 "--unwind magic" "$CICADA" record -a --unwind magic -o x.folded
+expect_error 125 "what shall be recorded" "$CICADA" record -o x.folded
+expect_error 125 "exclude each other" "$CICADA" record -a -p 1 -o x.folded
+expect_error 125 "--no-such-option" "$CICADA" record --no-such-option
+[[ -z $(find . -name 'x*') ]] || fail "something was written: $(ls)"

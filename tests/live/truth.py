@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares a recording (.txt) with what the workload said about itself.
+
+usage: truth.py RECORDING.txt SUMMARY TRUTH [COMM]
+
+Statements (TRUTH, one a line; "#…" is a remark). A frame is an exact name, or "~REGEX" for the whole name.
+  chain A;B;…;Z [min P]     of the samples with Z on the user stack, P % (99.9) have A;B;…;Z in a row, and if A is main, a whole stack
+  order A;B;…;Z             five samples at least have these frames in this order, with others between
+  split A P B Q [tolerance T]  leaf functions A and B share their samples P to Q, within 4 standard deviations (+ T points)
+  share A P                 A is on P % of the samples at least
+  depth A N                 A is N times on 99 % of the stacks it is on
+  absent A P                A is on P % of the samples at most
+  complete [P]              P % (99.9) of the user stacks are whole: in the summary, and by the name of the outermost frame
+A percentage that n samples cannot tell apart from 100 % is not asked for: one sample may always differ.
+"""
+import math
+import re
+import sys
+
+ENOUGH = 100
+ROOTS = re.compile(r"_start|_dl_start_user|__?clone3?|thread_start|start_thread|__start_context|coroutine|_init|"
+                   r"(ld-linux-x86-64\.so\.2|ld-musl-x86_64\.so\.1|libc\.so\.6)\+0x[0-9a-f]+")
+FRAME = re.compile(r"^\t *([0-9a-f]+) (.*) \(([^()]*|\[[^]]*\][^()]*)\)$")
+
+
+def is_kernel(image):
+    return image.startswith("[") and image not in ("[vdso]", "[unknown]", "[group]", "[jit]") or image.endswith(".ko")
+
+
+def read_samples(path, comm):
+    """[(user frames outermost first, all frames outermost first)]"""
+    samples, frames, wanted = [], [], False
+    with open(path, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            line = line.rstrip("\n")
+            if line.startswith("\t"):
+                match = FRAME.match(line)
+                if not match:
+                    sys.exit(f"unreadable line: {line!r}")
+                frames.append((match[2], match[3]))
+            elif line:
+                name = line.rsplit(" ", 5)[0] if " [" not in line else line[: line.index(" [")].rsplit(" ", 1)[0]
+                wanted, frames = comm is None or name == comm[:15], []
+            elif wanted:
+                frames.reverse()
+                groups = [name for name, image in frames if image == "[group]"]
+                user = [name for name, image in frames if not is_kernel(image) and image != "[group]"]
+                samples.append((user, groups + [name for name, image in frames if image != "[group]"]))
+                wanted = False
+    return samples
+
+
+def matches(pattern, name):
+    return re.fullmatch(pattern[1:], name) is not None if pattern.startswith("~") else pattern == name
+
+
+def has_in_a_row(stack, chain):
+    return any(all(matches(p, n) for p, n in zip(chain, stack[i : i + len(chain)])) for i in range(len(stack) - len(chain) + 1))
+
+
+def has_in_order(stack, chain):
+    names = iter(stack)
+    return all(any(matches(p, n) for n in names) for p in chain)
+
+
+def is_whole(user):
+    return ROOTS.fullmatch(user[0]) is not None
+
+
+class Truth:
+    def __init__(self, samples, summary):
+        self.samples, self.summary, self.failures = samples, summary, 0
+
+    def expect(self, holds, statement, found):
+        print(("ok      " if holds else "WRONG   ") + f"{statement}: {found}")
+        self.failures += not holds
+
+    def share(self, statement, good, total, percent):
+        bad = total - good
+        allowed = max(1, math.floor(total * (100 - percent) / 100))
+        self.expect(total >= ENOUGH and bad <= allowed, statement, f"{good} of {total}")
+
+    def chain(self, statement, words):
+        chain = words[0].split(";")
+        percent = float(words[2]) if len(words) > 2 else 99.9
+        having = [user for user, _ in self.samples if any(matches(chain[-1], n) for n in user)]
+        good = [u for u in having if has_in_a_row(u, chain) and (chain[0] != "main" or is_whole(u))]
+        self.share(statement, len(good), len(having), percent)
+        for wrong in [u for u in having if u not in good][:3]:
+            print("        e.g. " + ";".join(wrong))
+
+    def order(self, statement, words):
+        chain = " ".join(words).split(";")
+        count = sum(has_in_order(stack, chain) for _, stack in self.samples)
+        self.expect(count >= 5, statement, f"{count} samples")
+
+    def split(self, statement, words):
+        a, p, b, q = words[0], float(words[1]), words[2], float(words[3])
+        tolerance = float(words[5]) / 100 if len(words) > 5 else 0
+        leaves = [user[-1] for user, _ in self.samples if user]
+        n_a, n_b = leaves.count(a), leaves.count(b)
+        n, expected = n_a + n_b, p / (p + q)
+        deviation = 4 * math.sqrt(expected * (1 - expected) / max(n, 1)) + tolerance
+        self.expect(n >= ENOUGH and abs(n_a / max(n, 1) - expected) <= deviation, statement,
+                    f"{n_a} to {n_b}, {100 * n_a / max(n, 1):.1f} % (± {100 * deviation:.1f})")
+
+    def on_stack(self, name):
+        return sum(any(matches(name, n) for n in stack) for _, stack in self.samples)
+
+    def complete(self, statement, words):
+        percent = float(words[0]) if words else 99.9
+        users = [user for user, _ in self.samples if user]
+        self.share(statement, sum(map(is_whole, users)), len(users), percent)
+        for root in sorted({u[0] for u in users if not is_whole(u)})[:5]:
+            print("        outermost frame: " + root)
+        match = re.search(r"([0-9.]+) % of ([0-9,]+) user stacks are complete", self.summary)
+        said, of = (float(match[1]), int(match[2].replace(",", ""))) if match else (-1.0, 0)
+        self.expect(match is not None and said >= min(percent, 100 - 100 / max(of, 1)) - 0.01, statement + " (summary)", f"{said} % of {of}")
+
+    def check(self, statement):
+        verb, *words = statement.split()
+        if verb == "share":
+            self.share(statement, self.on_stack(words[0]), len(self.samples), float(words[1]))
+        elif verb == "absent":
+            count = self.on_stack(words[0])
+            self.expect(len(self.samples) >= ENOUGH and count * 100 <= float(words[1]) * len(self.samples), statement, f"on {count} of {len(self.samples)}")
+        elif verb == "depth":
+            counts = [sum(matches(words[0], n) for n in user) for user, _ in self.samples]
+            counts = [count for count in counts if count]
+            self.share(statement, counts.count(int(words[1])), len(counts), 99)
+        elif verb in ("chain", "order", "split", "complete"):
+            getattr(self, verb)(statement, words)
+        else:
+            sys.exit(f"no such statement: {statement}")
+
+
+def main():
+    recording, summary, truth_path = sys.argv[1:4]
+    samples = read_samples(recording, sys.argv[4] if len(sys.argv) > 4 else None)
+    with open(summary, encoding="utf-8", errors="replace") as file:
+        truth = Truth(samples, file.read())
+    with open(truth_path, encoding="utf-8") as file:
+        statements = [line.strip() for line in file if line.strip() and not line.startswith("#")]
+    if not statements:
+        sys.exit("the workload said nothing")
+    for statement in statements:
+        truth.check(statement)
+    sys.exit(1 if truth.failures else 0)
+
+
+main()

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exceptions in flight: the samples are in libgcc's unwinder and libstdc++.
+#include "workload.h"
+NOINLINE void throws(int levels) {
+  if (levels == 0) throw levels;
+  throws(levels - 1);
+  NO_TAIL_CALL();
+}
+NOINLINE int catches() {
+  try {
+    throws(10);
+  } catch (int value) {
+    return value;
+  }
+  return 1;
+}
+int main(int argc, char** argv) {
+  begin(argc, argv);
+  puts("order main;catches();throws(int);~libgcc_s.*|_Unwind_.*");
+  puts("complete");
+  while (running()) catches();
+}
