@@ -1,27 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbolize/image_symbols.h"
 
+#include <algorithm>
+
 #include "base/diagnostics.h"
+#include "symbolize/debug_files.h"
+#include "symbolize/dwarf_names.h"
 #include "symbolize/mini_debug_info.h"
 #include "symbolize/plt_symbols.h"
 
 namespace cicada::symbolize {
+namespace {
+
+using profile::NameSource;
+
+bool has_dwarf_sections(const elf::ElfFile& elf) {
+  return elf.find_section(".debug_info") != nullptr || elf.find_section(".zdebug_info") != nullptr;
+}
+
+constexpr uint32_t kNoUnit = UINT32_MAX;
+
+}  // namespace
 
 struct ImageSymbols::Parts {
-  explicit Parts(elf::ElfFile file) : elf(std::move(file)) {}
+  explicit Parts(elf::ElfFile file, const SymbolizeOptions& wanted) : elf(std::move(file)), inlines(wanted.inlines), lines(wanted.lines) {}
   elf::ElfFile elf;
-  std::optional<elf::ElfFile> mini;
+  bool inlines, lines;
+  std::optional<elf::ElfFile> mini, debug, alternate;
   PltSymbols plt;
   SymbolIndex index;
+  std::unique_ptr<DwarfNames> dwarf;
+
+  uint32_t unit_of(LinkAddr address) const { return dwarf == nullptr ? kNoUnit : dwarf->find_unit(address).value_or(kNoUnit); }
+  // What a debug file adds, .symtab and DWARF, is looked for only where the image itself lacks it.
+  void open_debug_file(const std::string& path, const SymbolizeOptions& options) {
+    const bool wants_dwarf = (inlines || lines) && !has_dwarf_sections(elf);
+    if (elf.find_section(".symtab") != nullptr && !wants_dwarf) return;
+    debug = find_debug_file(elf, path, options.debug_dirs);
+  }
+  void open_dwarf(const std::string& path, const SymbolizeOptions& options) {
+    if (!inlines && !lines) return;
+    const elf::ElfFile& from = !has_dwarf_sections(elf) && debug ? *debug : elf;
+    if (!has_dwarf_sections(from)) return;
+    alternate = find_alternate_file(from, options.debug_dirs);
+    dwarf = DwarfNames::open(from, alternate ? &*alternate : nullptr, path);
+  }
 };
 
 ImageSymbols::ImageSymbols() = default;
 ImageSymbols::~ImageSymbols() = default;
 
-std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::string& path, const SymbolizeOptions&) {
-  using profile::NameSource;
+std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::string& path, const SymbolizeOptions& options) {
   auto symbols = std::unique_ptr<ImageSymbols>(new ImageSymbols);
-  symbols->parts_ = std::make_unique<Parts>(std::move(elf));
+  symbols->parts_ = std::make_unique<Parts>(std::move(elf), options);
   Parts& parts = *symbols->parts_;
 
   SymbolIndexBuilder builder;
@@ -31,31 +62,76 @@ std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::st
   } else {
     builder.append_section(parts.elf, ".dynsym", NameSource::kDynsym);
   }
-  auto mini = load_mini_debug_info(parts.elf);
-  if (!mini) diagnostics().warn(path, "{}", mini.error().message());
-  if (mini && *mini) {
-    parts.mini = std::move(**mini);
-    builder.append_section(*parts.mini, ".symtab", NameSource::kMiniDebugInfo);
+  parts.open_debug_file(path, options);
+  if (parts.debug) builder.append_section(*parts.debug, ".symtab", NameSource::kDebugFile);
+  if (parts.elf.find_section(".symtab") == nullptr && !parts.debug) {
+    auto mini = load_mini_debug_info(parts.elf);
+    if (!mini) diagnostics().warn(path, "{}", mini.error().message());
+    if (mini && *mini) {
+      parts.mini = std::move(**mini);
+      builder.append_section(*parts.mini, ".symtab", NameSource::kMiniDebugInfo);
+    }
   }
   parts.plt = PltSymbols::read(parts.elf);
   parts.plt.append_to(builder);
   parts.index = builder.build();
+  parts.open_dwarf(path, options);
   return symbols;
 }
 
 std::optional<Symbol> ImageSymbols::find_symbol(LinkAddr address) const { return parts_->index.find(address); }
 bool ImageSymbols::has_symbols() const { return !parts_->index.empty(); }
-bool ImageSymbols::has_dwarf() const { return false; }
+bool ImageSymbols::has_dwarf() const { return parts_->dwarf != nullptr; }
+
+std::vector<std::vector<uint32_t>> ImageSymbols::partition(std::span<const LinkAddr> addresses, size_t size) const {
+  std::vector<std::pair<uint32_t, uint32_t>> by_unit;  // unit, index
+  by_unit.reserve(addresses.size());
+  for (uint32_t i = 0; i < addresses.size(); ++i) by_unit.emplace_back(parts_->unit_of(addresses[i]), i);
+  std::sort(by_unit.begin(), by_unit.end());
+  std::vector<std::vector<uint32_t>> result;
+  for (size_t i = 0; i < by_unit.size(); ++i) {
+    const bool same_unit = i > 0 && by_unit[i].first == by_unit[i - 1].first && by_unit[i].first != kNoUnit;
+    if (result.empty() || (result.back().size() >= size && !same_unit)) result.emplace_back();
+    result.back().push_back(by_unit[i].second);
+  }
+  for (auto& part : result) std::sort(part.begin(), part.end());
+  return result;
+}
 
 void ImageSymbols::resolve(std::span<const LinkAddr> addresses, const FrameCallback& callback) const {
-  for (size_t i = 0; i < addresses.size(); ++i) {
+  std::vector<SourceFrame> frames;
+  const auto emit = [&](size_t i, std::span<const DwarfFrame> from) {
+    frames.clear();
     const auto symbol = parts_->index.find(addresses[i]);
-    if (!symbol) {
-      callback(i, {});
+    for (const DwarfFrame& frame : from) frames.push_back({frame.name, frame.file, frame.line, frame.inlined, NameSource::kDwarf, 0});
+    if (frames.empty() && symbol) frames.emplace_back();
+    if (frames.empty()) return callback(i, {});
+    // The outermost function is called as its symbol is: the name that every other tool, and the linker, knows it by.
+    SourceFrame& outermost = frames.back();
+    if (symbol) {
+      outermost.linkage_name = symbol->name;
+      outermost.source = symbol->source;
+      outermost.function_begin = symbol->begin.value;
+    }
+    if (outermost.linkage_name.empty()) return callback(i, {});
+    callback(i, frames);
+  };
+
+  std::vector<std::pair<uint32_t, uint32_t>> by_unit;
+  by_unit.reserve(addresses.size());
+  for (uint32_t i = 0; i < addresses.size(); ++i) by_unit.emplace_back(parts_->unit_of(addresses[i]), i);
+  std::sort(by_unit.begin(), by_unit.end());
+  std::vector<uint64_t> wanted;
+  for (size_t begin = 0, end = 0; begin < by_unit.size(); begin = end) {
+    while (end < by_unit.size() && by_unit[end].first == by_unit[begin].first) ++end;
+    if (by_unit[begin].first == kNoUnit) {
+      for (size_t i = begin; i < end; ++i) emit(by_unit[i].second, {});
       continue;
     }
-    const SourceFrame frame{symbol->name, {}, 0, false, symbol->source, symbol->begin.value};
-    callback(i, std::span(&frame, 1));
+    wanted.clear();
+    for (size_t i = begin; i < end; ++i) wanted.push_back(addresses[by_unit[i].second].value);
+    parts_->dwarf->resolve(by_unit[begin].first, wanted, parts_->inlines, parts_->lines,
+                           [&](size_t i, std::span<const DwarfFrame> from) { emit(by_unit[begin + i].second, from); });
   }
 }
 

@@ -42,6 +42,9 @@ class ImageSymbols {
 
   // `addresses` sorted ascending; link addresses.
   void resolve(std::span<const LinkAddr> addresses, const FrameCallback& callback) const;
+  // Cuts sorted addresses into parts of about `size`, such that no compilation unit is decoded for two of them. Each part holds
+  // indices, ascending; together they are all.
+  std::vector<std::vector<uint32_t>> partition(std::span<const LinkAddr> addresses, size_t size) const;
   std::optional<Symbol> find_symbol(LinkAddr address) const;
   bool has_symbols() const;
   bool has_dwarf() const;

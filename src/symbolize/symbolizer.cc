@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three steps: sort the frames that have no names yet by where their names are (image, kernel, JIT); let workers name the
-// images, a chunk of sorted addresses at a time, demangling included; then move the results into the profile, which has one
+// Three steps: sort the frames that have no names yet by where their names are (image, kernel, JIT); let workers open the images
+// and name a chunk of addresses at a time (whole compilation units, demangling included); then move the results into the profile, which has one
 // writer. A chunk holds each name once, so that moving is a few table look-ups a name, not a frame.
 #include "symbolize/symbolizer.h"
 
@@ -10,8 +10,6 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
-#include <mutex>
-#include <thread>
 #include <unordered_map>
 
 #include "base/diagnostics.h"
@@ -19,6 +17,7 @@
 #include "symbolize/image_symbols.h"
 #include "symbolize/jit_symbols.h"
 #include "symbolize/kernel_names.h"
+#include "symbolize/parallel.h"
 #include "symbolize/vdso_image.h"
 
 namespace cicada::symbolize {
@@ -30,7 +29,7 @@ using profile::ImageId;
 using profile::NameSource;
 using profile::Profile;
 
-constexpr size_t kChunkAddresses = 2048;
+constexpr size_t kChunkAddresses = 1024;
 
 // Strings of one chunk, each stored once.
 class ChunkStrings {
@@ -61,7 +60,7 @@ struct ChunkName {
 };
 
 struct Chunk {
-  size_t begin = 0, end = 0;         // of ImageJob::addresses
+  std::vector<uint32_t> indices;     // into ImageJob::addresses
   std::vector<uint32_t> counts;      // locations of each address
   std::vector<NamedLocation> locations;
   std::deque<ChunkName> names;
@@ -75,7 +74,6 @@ struct ImageJob {
   std::vector<LinkAddr> addresses;   // sorted
   std::vector<FrameId> frames;       // same order
   std::vector<Chunk> chunks;
-  std::once_flag opened;
   std::unique_ptr<ImageSymbols> symbols;
   std::atomic<size_t> open_chunks{0};
   bool without_symbols = false;
@@ -85,10 +83,22 @@ class Worker {
  public:
   Worker(const Profile& profile, ImageFiles& files, const SymbolizeOptions& options) : profile_(profile), files_(files), options_(options) {}
 
+  void open(ImageJob& job) {
+    Result<elf::ElfFile> elf = job.kind == profile::ImageKind::kVdso || job.path == "[vdso]" ? load_vdso() : load(job);
+    if (!elf) {
+      diagnostics().warn(job.path, "{}: no names for {} addresses: {}", job.path, job.addresses.size(), elf.error().message());
+      job.without_symbols = true;
+      return;
+    }
+    job.symbols = ImageSymbols::open(std::move(*elf), job.path, options_);
+    job.without_symbols = !job.symbols->has_symbols() && !job.symbols->has_dwarf();
+    for (auto& part : job.symbols->partition(job.addresses, kChunkAddresses)) job.chunks.emplace_back().indices = std::move(part);
+    job.open_chunks = job.chunks.size();
+  }
+
   void run(ImageJob& job, Chunk& chunk) {
-    std::call_once(job.opened, [&] { open(job); });
-    if (job.symbols == nullptr) return;
-    const auto addresses = std::span(job.addresses).subspan(chunk.begin, chunk.end - chunk.begin);
+    std::vector<LinkAddr> addresses;
+    for (const uint32_t index : chunk.indices) addresses.push_back(job.addresses[index]);
     std::unordered_map<std::string_view, uint32_t> names;  // keys live in chunk.names
     chunk.counts.resize(addresses.size());
     job.symbols->resolve(addresses, [&](size_t i, std::span<const SourceFrame> frames) {
@@ -109,16 +119,6 @@ class Worker {
   }
 
  private:
-  void open(ImageJob& job) {
-    Result<elf::ElfFile> elf = job.kind == profile::ImageKind::kVdso || job.path == "[vdso]" ? load_vdso() : load(job);
-    if (!elf) {
-      diagnostics().warn(job.path, "{}: no names for {} addresses: {}", job.path, job.addresses.size(), elf.error().message());
-      job.without_symbols = true;
-      return;
-    }
-    job.symbols = ImageSymbols::open(std::move(*elf), job.path, options_);
-    job.without_symbols = !job.symbols->has_symbols() && !job.symbols->has_dwarf();
-  }
   Result<elf::ElfFile> load(ImageJob& job) {
     const UniqueFd fd = TRY(files_.open(profile_, job.image));
     FileMapping mapping = TRY(FileMapping::map(fd.get(), job.path));
@@ -153,30 +153,18 @@ std::vector<std::unique_ptr<ImageJob>> make_jobs(const Profile& profile) {
       return profile.frames()[a.value].address < profile.frames()[b.value].address;
     });
     for (const FrameId frame : job->frames) job->addresses.push_back(LinkAddr(profile.frames()[frame.value].address));
-    for (size_t begin = 0; begin < job->frames.size(); begin += kChunkAddresses) {
-      Chunk& chunk = job->chunks.emplace_back();
-      chunk.begin = begin;
-      chunk.end = std::min(begin + kChunkAddresses, job->frames.size());
-    }
-    job->open_chunks = job->chunks.size();
   }
   std::sort(by_image.begin(), by_image.end(), [](const auto& a, const auto& b) { return a->frames.size() > b->frames.size(); });
   return by_image;
 }
 
 void run_jobs(const std::vector<std::unique_ptr<ImageJob>>& jobs, Worker& worker, unsigned threads) {
+  for_each_parallel(jobs.size(), threads, [&](size_t i) { worker.open(*jobs[i]); });
   std::vector<std::pair<ImageJob*, Chunk*>> work;
   for (const auto& job : jobs) {
     for (Chunk& chunk : job->chunks) work.emplace_back(job.get(), &chunk);
   }
-  std::atomic<size_t> next{0};
-  const auto loop = [&] {
-    for (size_t i = next++; i < work.size(); i = next++) worker.run(*work[i].first, *work[i].second);
-  };
-  if (threads == 0) threads = std::clamp(std::thread::hardware_concurrency(), 1U, 4U);
-  std::vector<std::jthread> others;
-  for (size_t i = 1; i < std::min<size_t>(threads, work.size()); ++i) others.emplace_back(loop);
-  loop();
+  for_each_parallel(work.size(), threads, [&](size_t i) { worker.run(*work[i].first, *work[i].second); });
 }
 
 size_t move_names(Profile& profile, const ImageJob& job) {
@@ -198,7 +186,7 @@ size_t move_names(Profile& profile, const ImageJob& job) {
         locations.push_back({functions[from.name], files[from.file], from.line, from.inlined, from.source});
       }
       if (locations.empty()) continue;
-      profile.set_locations(job.frames[chunk.begin + i], locations);
+      profile.set_locations(job.frames[chunk.indices[i]], locations);
       ++named;
     }
   }

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbolize/symbol_report.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <unordered_map>
+
+#include "symbolize/demangle.h"
+#include "symbolize/image_symbols.h"
+#include "symbolize/parallel.h"
+
+namespace cicada::symbolize {
+namespace {
+
+constexpr size_t kMaxBlockBytes = 16 << 20;
+constexpr int kMoreInputMs = 10;  // a producer that pauses longer is waiting for an answer
+constexpr size_t kPartAddresses = 1024;
+
+class Answers {
+ public:
+  Answers(const ImageSymbols& image, const SymbolReportOptions& options) : image_(image), options_(options) {}
+
+  // The text of one answer per question, in order.
+  std::string answer(std::span<const std::string_view> questions) const {
+    std::vector<std::optional<LinkAddr>> asked;
+    std::vector<LinkAddr> sorted;
+    for (const std::string_view question : questions) {
+      asked.push_back(find_address(question));
+      if (asked.back()) sorted.push_back(*asked.back());
+    }
+    std::sort(sorted.begin(), sorted.end());
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    std::vector<std::string> texts(sorted.size());
+    const auto parts = image_.partition(sorted, kPartAddresses);
+    for_each_parallel(parts.size(), options_.symbols.threads, [&](size_t i) { resolve(sorted, parts[i], texts); });
+    std::string out;
+    for (size_t i = 0; i < asked.size(); ++i) {
+      if (options_.show_addresses) out += asked[i] ? fmt::format("0x{:016x}\n", asked[i]->value) : fmt::format("{}\n", questions[i]);
+      const std::string* text = asked[i] ? &texts[static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), *asked[i]) - sorted.begin())] : nullptr;
+      out += text == nullptr || text->empty() ? "??\n??:0\n" : *text;
+    }
+    return out;
+  }
+
+ private:
+  void resolve(std::span<const LinkAddr> sorted, std::span<const uint32_t> part, std::span<std::string> texts) const {
+    std::vector<LinkAddr> addresses;
+    for (const uint32_t index : part) addresses.push_back(sorted[index]);
+    std::unordered_map<std::string, std::string> shown;  // by linkage name: many addresses share few names
+    image_.resolve(addresses, [&](size_t i, std::span<const SourceFrame> frames) {
+      std::string& text = texts[part[i]];
+      for (const SourceFrame& frame : frames) {
+        auto [at, added] = shown.try_emplace(std::string(frame.linkage_name));
+        if (added) at->second = demangle(options_.symbols.fold_clones ? fold_clone(frame.linkage_name) : frame.linkage_name, options_.symbols.demangle);
+        text += at->second.empty() ? "??" : at->second;
+        text += '\n';
+        text += frame.file.empty() ? "??" : frame.file;
+        text += fmt::format(":{}\n", frame.line);
+      }
+    });
+  }
+
+  const ImageSymbols& image_;
+  const SymbolReportOptions& options_;
+};
+
+// Appends what can be read now; waits for the first byte. False at the end of the input.
+Result<bool> read_block(int fd, std::string& text) {
+  for (bool first = true; text.size() < kMaxBlockBytes; first = false) {
+    if (!first) {
+      struct pollfd wait {fd, POLLIN, 0};
+      if (::poll(&wait, 1, kMoreInputMs) == 0) return true;
+    }
+    const size_t before = text.size();
+    text.resize(before + (64 << 10));
+    const ssize_t got = ::read(fd, text.data() + before, 64 << 10);
+    text.resize(before + static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    if (got < 0 && errno != EINTR) return errno_error(errno, "read addresses");
+    if (got == 0) return false;
+  }
+  return true;
+}
+
+std::vector<std::string_view> split_lines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const size_t newline = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, newline);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.push_back(line);
+    text.remove_prefix(std::min(newline + 1, text.size()));
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::optional<LinkAddr> find_address(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return LinkAddr(value);
+}
+
+Result<void> report_symbols(const std::string& path, std::span<const std::string> addresses, int input, const SymbolReportOptions& options,
+                            const std::function<void(std::string_view)>& write) {
+  elf::ElfFile elf = TRY(elf::ElfFile::open(path));
+  const std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
+  const auto image = ImageSymbols::open(std::move(elf), absolute, options.symbols);
+  const Answers answers(*image, options);
+  if (!addresses.empty()) {
+    const std::vector<std::string_view> questions(addresses.begin(), addresses.end());
+    write(answers.answer(questions));
+    return {};
+  }
+  std::string text;
+  for (bool more = true; more;) {
+    more = TRY(read_block(input, text));
+    const size_t complete = more ? text.rfind('\n') + 1 : text.size();  // npos + 1 == 0
+    write(answers.answer(split_lines(std::string_view(text).substr(0, complete))));
+    text.erase(0, complete);
+    if (text.size() > kMaxBlockBytes / 2) text.clear();  // no line is that long
+  }
+  return {};
+}
+
+}  // namespace cicada::symbolize
