@@ -161,6 +161,8 @@ class Profile {
   Thread& thread(ThreadId id) { return threads_[id.value]; }
   void append_sample(const Sample& sample);
   void reserve_samples(size_t count);
+  // Moves a sample to another stack: symbolize/ puts context labels in, once names are known.
+  void set_stack(size_t index, StackId stack) { samples_.stack[index] = stack; }
   // Names of a frame, innermost first; replaces earlier ones.
   void set_locations(FrameId frame, std::span<const Location> locations);
 
