@@ -28,18 +28,27 @@ struct mapping_value {
 ABI_ASSERT(sizeof(struct mapping_value) == 32);
 
 // BPF hash `processes`: kernel tgid -> the process. Written by lifecycle programs and, for processes that were there before, by
-// user space (BPF_NOEXIST). `start_ns` is the leader's start_boottime: with the pid it names the process for ever.
+// user space (BPF_NOEXIST only: a read-modify-write from user space could undo an exec). `start_ns` is the leader's
+// start_boottime: with the pid it names the process for ever.
 struct process_value {
   __u64 start_ns;
-  __u64 mm;             // address of the mm_struct; current->mm != mm means exec in progress
+  __u64 mm;             // address of the mm_struct; current->mm != mm means exec in progress. 0 from user space: learnt at the first sample
   __u32 address_space;  // never reused; 0 is none
-  __u32 generation;     // bumped by user space after any mapping change: invalidates cached frames
   __u32 flags;          // enum process_flags
-  __u32 padding;
+  __u64 last_miss_ns;   // when a RECORD_MISS was last sent
 };
 ABI_ASSERT(sizeof(struct process_value) == 32);
 
 enum process_flags {
   PROCESS_TARGET = 1,      // samples are wanted; inherited by fork
   PROCESS_SHARED_SPACE = 2,  // forked and not yet exec'ed or mapped: shares the parent's address space id (copy-on-write)
+  PROCESS_EXITED = 4,        // the thread group is gone; the entry stays until the leader is reaped, for samples of the teardown
 };
+
+// Mmapped array `address_spaces`, indexed by address space id modulo its size (a collision costs a cached frame, nothing else).
+struct address_space_state {
+  __u32 generation;      // bumped by user space after any change of the space's mappings: invalidates cached frames
+  __u32 last_sampled_s;  // CLOCK_MONOTONIC, coarse; for evicting the least recently sampled
+};
+ABI_ASSERT(sizeof(struct address_space_state) == 8);
+#define ADDRESS_SPACE_STATES 65536

@@ -14,7 +14,7 @@ enum record_kind {
   RECORD_FORK = 4,
   RECORD_EXEC = 5,
   RECORD_EXIT = 6,
-  RECORD_MISS = 7,  // a target's pc outside every known mapping: rescan wanted (at most one a second and process)
+  RECORD_MISS = 7,  // a lifecycle_record: a target's pc outside every known mapping: rescan wanted (at most one a second and process)
 };
 
 enum stack_side { STACK_USER = 0, STACK_KERNEL = 1 };
@@ -58,8 +58,9 @@ struct sample_record {
 };
 ABI_ASSERT(sizeof(struct sample_record) == 56);
 
-// A walk that could not go on: the registers at that frame and a copy of the stack from sp up. Sent directly after its sample, which
-// has the hash of the frames found so far in user_stack.
+// A walk that could not go on: the registers at that frame and a copy of the stack from sp up. Sent directly after its sample, whose
+// user_stack has the frames up to and including the one where the walk stopped: the rescued frames begin with that one again,
+// so they replace the last (and nothing is missing where the rescue record is lost).
 struct rescue_record {
   __u32 kind;
   __s32 pid;

@@ -50,13 +50,16 @@ ABI_INLINE int unwind_lookup(void *tables, const struct unwind_place *place, __u
   __u32 low = block->sub[part];
   __u32 high = part == UNWIND_SUB_COUNT - 1 ? row_count : block->sub[(part + 1) & (UNWIND_SUB_COUNT - 1)];
   __u32 rows = begin + (__u32)sizeof(struct unwind_block);
+  // Without a branch in the comparison: at run time it is not predictable, and the verifier would learn a bound from each
+  // outcome and follow 2^16 of them (a million instructions). The masks keep every iteration's state equal to the first's.
+  __u32 remaining = (high - low) & 0xffff;
   for (__u32 i = 0; i < 16; i++) {
-    if (low >= high) break;
-    __u32 middle = (low + high) >> 1;
-    if (*(const __u16 *)(chunk + ((rows + 2 * middle) & (UNWIND_CHUNK_BYTES - 2))) > offset)
-      high = middle;
-    else
-      low = middle + 1;
+    if (remaining == 0) break;
+    __u32 half = remaining >> 1;
+    __u32 at = *(const __u16 *)(chunk + ((rows + 2 * (low + half)) & (UNWIND_CHUNK_BYTES - 2)));
+    __u32 not_above = 0u - ((at - offset - 1) >> 31);  // all ones if at <= offset
+    low = (low + ((half + 1) & not_above)) & 0xffff;
+    remaining = (half + ((remaining - half - 1 - half) & not_above)) & 0xffff;
   }
   if (low == 0 || low > row_count) return END_NO_RULE;
   __u32 row = low - 1;

@@ -49,6 +49,41 @@ ABI_INLINE int unwind_step_signal(void *reader, __u64 ucontext, struct unwind_re
   return END_NONE;
 }
 
+// Code with frame pointers and no table. A zero frame pointer is the outermost frame; one that points nowhere
+// is code that uses rbp for something else.
+ABI_INLINE int unwind_step_frame_pointer(void *reader, struct unwind_regs *regs) {
+  __u64 frame = regs->gpr[REG_RBP];
+  __u64 caller_frame, return_address;
+  if (frame == 0) return END_ZERO_RA;
+  if ((frame & 7) || frame >= UNWIND_USER_END) return END_BAD_FRAME_POINTER;
+  if (unwind_read(reader, frame, &caller_frame) || unwind_read(reader, frame + 8, &return_address))
+    return END_BAD_FRAME_POINTER;
+  if (return_address == 0) return END_ZERO_RA;
+  if (return_address >= UNWIND_USER_END || caller_frame == frame) return END_BAD_FRAME_POINTER;
+  regs->gpr[REG_RBP] = caller_frame;
+  regs->gpr[REG_RSP] = frame + 16;
+  regs->ip = return_address;
+  regs->exact_ip = 0;
+  regs->all_registers = 0;
+  return END_NONE;
+}
+
+// A 32-bit task: saved ebp and return address are one eight-byte word.
+ABI_INLINE int unwind_step_frame_pointer_32(void *reader, struct unwind_regs *regs) {
+  __u64 frame = regs->gpr[REG_RBP] & 0xffffffffull;
+  __u64 word;
+  if (frame == 0) return END_ZERO_RA;
+  if ((frame & 3) || unwind_read(reader, frame, &word)) return END_BAD_FRAME_POINTER;
+  if (word >> 32 == 0) return END_ZERO_RA;
+  if ((word & 0xffffffffull) == frame) return END_BAD_FRAME_POINTER;
+  regs->gpr[REG_RBP] = word & 0xffffffffull;
+  regs->gpr[REG_RSP] = frame + 8;
+  regs->ip = word >> 32;
+  regs->exact_ip = 0;
+  regs->all_registers = 0;
+  return END_NONE;
+}
+
 // The caller's registers into *regs. END_NONE: go on. Otherwise the reason why there is no caller.
 ABI_INLINE int unwind_step(void *reader, const struct unwind_rule *rule, struct unwind_regs *regs) {
   __u32 kind = rule->cfa_kind;
@@ -68,6 +103,8 @@ ABI_INLINE int unwind_step(void *reader, const struct unwind_rule *rule, struct 
     return END_OUTERMOST;
   } else if (kind == CFA_NONE) {
     return END_NO_RULE;
+  } else if (kind == CFA_FRAME_POINTER) {
+    return unwind_step_frame_pointer(reader, regs);
   } else {
     return END_UNSUPPORTED_RULE;
   }
@@ -100,41 +137,6 @@ ABI_INLINE int unwind_step(void *reader, const struct unwind_rule *rule, struct 
   if (return_address >= UNWIND_USER_END) return END_UNMAPPED_PC;
   regs->gpr[REG_RSP] = cfa;
   regs->ip = return_address;
-  regs->exact_ip = 0;
-  regs->all_registers = 0;
-  return END_NONE;
-}
-
-// The same for code with frame pointers and no table. A zero frame pointer is the outermost frame; one that points nowhere
-// is code that uses rbp for something else.
-ABI_INLINE int unwind_step_frame_pointer(void *reader, struct unwind_regs *regs) {
-  __u64 frame = regs->gpr[REG_RBP];
-  __u64 caller_frame, return_address;
-  if (frame == 0) return END_ZERO_RA;
-  if ((frame & 7) || frame >= UNWIND_USER_END) return END_BAD_FRAME_POINTER;
-  if (unwind_read(reader, frame, &caller_frame) || unwind_read(reader, frame + 8, &return_address))
-    return END_BAD_FRAME_POINTER;
-  if (return_address == 0) return END_ZERO_RA;
-  if (return_address >= UNWIND_USER_END || caller_frame == frame) return END_BAD_FRAME_POINTER;
-  regs->gpr[REG_RBP] = caller_frame;
-  regs->gpr[REG_RSP] = frame + 16;
-  regs->ip = return_address;
-  regs->exact_ip = 0;
-  regs->all_registers = 0;
-  return END_NONE;
-}
-
-// A 32-bit task: saved ebp and return address are one eight-byte word.
-ABI_INLINE int unwind_step_frame_pointer_32(void *reader, struct unwind_regs *regs) {
-  __u64 frame = regs->gpr[REG_RBP] & 0xffffffffull;
-  __u64 word;
-  if (frame == 0) return END_ZERO_RA;
-  if ((frame & 3) || unwind_read(reader, frame, &word)) return END_BAD_FRAME_POINTER;
-  if (word >> 32 == 0) return END_ZERO_RA;
-  if ((word & 0xffffffffull) == frame) return END_BAD_FRAME_POINTER;
-  regs->gpr[REG_RBP] = word & 0xffffffffull;
-  regs->gpr[REG_RSP] = frame + 8;
-  regs->ip = word >> 32;
   regs->exact_ip = 0;
   regs->all_registers = 0;
   return END_NONE;

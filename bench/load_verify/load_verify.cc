@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long the kernel takes to load and verify each program, and how many instructions its verifier looked at.
+//
+//   load_verify [runs]      median and best of that many loads of the whole object
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "cicada.skel.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct ProgramCost {
+  std::string name;
+  unsigned instructions = 0;  // of the program
+  unsigned verified = 0;      // looked at by the verifier
+};
+
+int print_errors(libbpf_print_level level, const char* format, va_list arguments) {
+  return level == LIBBPF_WARN ? vfprintf(stderr, format, arguments) : 0;
+}
+
+// Milliseconds from opened object to loaded programs; with `costs`, asks the verifier for its statistics.
+double load_once(std::vector<ProgramCost>* costs) {
+  cicada_bpf* skeleton = cicada_bpf__open();
+  if (!skeleton) return -1;
+  // A log buffer for each program: "processed N insns" is the last line at log level 4.
+  std::vector<std::vector<char>> logs;
+  bpf_program* program = nullptr;
+  if (costs) {
+    bpf_object__for_each_program(program, skeleton->obj) {
+      logs.emplace_back(64 << 10);
+      bpf_program__set_log_buf(program, logs.back().data(), logs.back().size());
+      bpf_program__set_log_level(program, 4);
+    }
+  }
+  const auto begin = Clock::now();
+  const int error = cicada_bpf__load(skeleton);
+  const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  if (costs) {
+    size_t i = 0;
+    bpf_object__for_each_program(program, skeleton->obj) {
+      ProgramCost cost{bpf_program__name(program), static_cast<unsigned>(bpf_program__insn_cnt(program)), 0};
+      if (const char* line = std::strstr(logs[i++].data(), "processed ")) cost.verified = static_cast<unsigned>(std::atoi(line + 10));
+      costs->push_back(cost);
+    }
+  }
+  cicada_bpf__destroy(skeleton);
+  return error ? -1 : ms;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  libbpf_set_print(print_errors);
+  libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+  const int runs = argc > 1 ? std::max(1, std::atoi(argv[1])) : 11;
+  std::vector<ProgramCost> costs;
+  const double first = load_once(&costs);
+  for (const ProgramCost& cost : costs)
+    fmt::print("{:<24} {:>6} instructions {:>8} verified (limit 100,000)\n", cost.name, cost.instructions, cost.verified);
+  if (first < 0) {
+    fmt::print(stderr, "the object does not load\n");
+    return 1;
+  }
+  std::vector<double> times;
+  for (int i = 0; i < runs; i++) times.push_back(load_once(nullptr));
+  std::sort(times.begin(), times.end());
+  fmt::print("load + verify, whole object: median {:.1f} ms, best {:.1f} ms of {} (limit 50 ms)\n", times[times.size() / 2], times[0], runs);
+  return 0;
+}

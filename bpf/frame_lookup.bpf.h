@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Runtime address -> (frame, rule): mapping cache, trie, table.
+#pragma once
+#include "frame_cache.bpf.h"
+#include "scratch.bpf.h"
+#include "settings.bpf.h"
+#include "abi/frame.h"
+
+static __always_inline const __u8 *unwind_chunk(void *tables, __u32 slab, __u32 chunk) {
+  (void)tables;
+  void *inner = bpf_map_lookup_elem(&unwind_slabs, &slab);
+  if (!inner) return 0;
+  return bpf_map_lookup_elem(inner, &chunk);
+}
+#include "abi/unwind_lookup.h"
+
+static __always_inline __u64 big_endian_64(__u64 value) { return __builtin_bswap64(value); }
+
+// Into *mapping. False: no mapping covers the address.
+static __always_inline int find_mapping(struct frame_cache *cache, __u32 address_space, __u32 generation, __u64 address,
+                                        struct mapping_value *mapping) {
+  struct cached_mapping *entry = 0;
+  if (cache) {
+    entry = &cache->mappings[mapping_cache_slot(address_space, address)];
+    if (entry->address_space == address_space && entry->generation == generation && address >= entry->value.begin &&
+        address < entry->value.end) {
+      *mapping = entry->value;
+      return 1;
+    }
+  }
+  struct mapping_key key = {
+      .prefix_bits = MAPPING_KEY_BITS,
+      .address_space_be = __builtin_bswap32(address_space),
+      .address_be = big_endian_64(address),
+  };
+  const struct mapping_value *found = bpf_map_lookup_elem(&exec_mappings, &key);
+  if (!found || address < found->begin || address >= found->end) return 0;
+  *mapping = *found;
+  if (entry) {
+    entry->address_space = address_space;
+    entry->generation = generation;
+    entry->value = *mapping;
+  }
+  return 1;
+}
+
+static __always_inline void by_frame_pointer(struct unwind_rule *rule) {
+  *rule = (struct unwind_rule){.cfa_kind = CFA_FRAME_POINTER};
+}
+
+// walk->frame always gets something to show. END_NONE: walk->rule tells how to go on. `cache` may be null.
+__weak __noinline int look_up_frame(struct walk_state *walk, struct frame_cache *cache, __u64 address) {
+  if (!walk) return END_NO_TABLE;
+  struct mapping_value mapping;
+  if (!find_mapping(cache, walk->address_space, walk->generation, address, &mapping)) {
+    walk->frame = frame_at(FRAME_UNKNOWN, address);
+    by_frame_pointer(&walk->rule);
+    return unwind_mode == UNWIND_FRAME_POINTER ? END_NONE : END_UNMAPPED_PC;
+  }
+  if (mapping.flags & MAPPING_JIT) {
+    walk->frame = frame_at(FRAME_JIT, address);
+    by_frame_pointer(&walk->rule);
+    return unwind_mode == UNWIND_TABLE ? END_NO_RULE : END_NONE;
+  }
+  __u64 link_address = address - mapping.bias;
+  walk->frame = frame_in_image(mapping.image, link_address);
+  if (unwind_mode == UNWIND_FRAME_POINTER) {
+    by_frame_pointer(&walk->rule);
+    return END_NONE;
+  }
+  __u32 place_index = mapping.image & (UNWIND_PLACES - 1);
+  __u64 *used_ns = bpf_map_lookup_elem(&usage, &place_index);
+  if (used_ns) *used_ns = walk->now_ns;
+  const struct unwind_place *place = bpf_map_lookup_elem(&unwind_places, &place_index);
+  if (!place) return END_NO_TABLE;
+  if ((mapping.flags & MAPPING_NO_CFI) || (place->image == mapping.image && (place->flags & UNWIND_PLACE_NO_CFI))) {
+    by_frame_pointer(&walk->rule);
+    return unwind_mode == UNWIND_TABLE ? END_NO_RULE : END_NONE;
+  }
+  const struct unwind_rule *found;
+  int reason = unwind_lookup((void *)0, place, mapping.image, link_address, &found);
+  if (reason) return reason;
+  walk->rule = *found;
+  return walk->rule.cfa_kind == CFA_NONE ? END_NO_RULE : END_NONE;
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The table of processes, as programs see it.
+#pragma once
+#include "kernel_types.h"
+#include "maps.bpf.h"
+#include "settings.bpf.h"
+
+#define USER_HZ_NS 10000000ull  // a tick of /proc/PID/stat
+
+static __always_inline __u32 new_address_space(void) { return __sync_fetch_and_add(&next_address_space, 1); }
+
+// exec and miss wake the reader: what they ask for is urgent (mappings within a millisecond). fork and exit wait.
+static __always_inline void send_lifecycle(__u32 kind, struct task_struct *task, __s32 parent_pid, const struct process_value *process) {
+  struct lifecycle_record record = {
+      .kind = kind,
+      .pid = task->tgid,
+      .time_ns = bpf_ktime_get_ns(),
+      .start_ns = process->start_ns,
+      .parent_pid = parent_pid,
+      .address_space = process->address_space,
+      .flags = process->flags,
+      .tid = task->pid,
+  };
+  bpf_probe_read_kernel(record.comm, sizeof(record.comm), task->comm);
+  __u64 wakeup = kind == RECORD_EXEC || kind == RECORD_MISS ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+  if (bpf_ringbuf_output(&events, &record, sizeof(record), wakeup)) count(COUNTER_LIFECYCLE_RING_FULL);
+}
+
+// Asks for a scan of the process, at most once a second.
+static __always_inline void send_miss(struct task_struct *task, struct process_value *process, __u64 now_ns) {
+  if (process->last_miss_ns && now_ns - process->last_miss_ns < 1000000000ull) return;
+  process->last_miss_ns = now_ns;
+  send_lifecycle(RECORD_MISS, task, 0, process);
+}
+
+// First sight of a process that nobody announced. Null: table full, or the process is on its way out.
+static __always_inline struct process_value *adopt_process(struct task_struct *task, __u32 flags) {
+  __s32 pid = task->tgid;
+  if (task->flags & PF_EXITING) return 0;
+  struct process_value fresh = {
+      .start_ns = task->group_leader->start_boottime,
+      .mm = (__u64)task->mm,
+      .address_space = new_address_space(),
+      .flags = flags,
+  };
+  bpf_map_update_elem(&processes, &pid, &fresh, BPF_NOEXIST);
+  struct process_value *process = bpf_map_lookup_elem(&processes, &pid);
+  if (!process) count(COUNTER_PROCESS_TABLE_FULL);
+  return process;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#include "settings.bpf.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+const volatile __u32 filter_mode = FILTER_ALL;
+const volatile __u32 unwind_mode = UNWIND_AUTO;
+const volatile __u32 include_idle = 0;
+const volatile __u32 kernel_stacks = 1;
+const volatile __u64 hash_seed = 0x9e3779b97f4a7c15;
+const volatile __u64 rescue_interval_ns = 5000000;  // 200 a second and CPU: 3.2 MiB/s at worst
+const volatile __u64 rescue_burst_ns = 1000000000;
+const volatile __u64 wakeup_bytes = 1 << 20;
+
+__u32 next_address_space = 1;
+__u32 eviction_epoch = 0;

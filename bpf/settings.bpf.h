@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What user space decides before loading (read-only from then on, so the verifier drops dead branches), and the few words both
+// sides write while running. Defined in settings.bpf.c; user space reaches them through the skeleton's rodata, data and bss.
+#pragma once
+#include "abi/settings.h"
+
+extern const volatile __u32 filter_mode;         // enum filter_mode
+extern const volatile __u32 unwind_mode;         // enum unwind_mode
+extern const volatile __u32 include_idle;        // store samples of the idle task, not just count them
+extern const volatile __u32 kernel_stacks;       // walk the kernel's half
+extern const volatile __u64 hash_seed;           // per run: stack hashes cannot be made to collide on purpose
+extern const volatile __u64 rescue_interval_ns;  // per CPU, one rescue each such time on average; 0: none
+extern const volatile __u64 rescue_burst_ns;     // how much of that time may be saved up
+extern const volatile __u64 wakeup_bytes;        // wake the reader when the ring holds more than this
+
+extern __u32 next_address_space;  // both sides take the old value with an atomic add
+extern __u32 eviction_epoch;      // bumped by user space after a table left: invalidates cached frames

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+// Values of the kernel side's settings (bpf/settings.bpf.h), and what is asked of resolve_kernel_symbols.
+#pragma once
+#include "abi/base_types.h"
+
+enum filter_mode {
+  FILTER_ALL = 0,      // the whole machine
+  FILTER_TARGETS = 1,  // processes with PROCESS_TARGET
+  FILTER_TIDS = 2,     // threads in `target_tids` (their processes are in `processes` too)
+};
+
+enum unwind_mode {
+  UNWIND_AUTO = 0,           // tables; frame pointers where there is no table
+  UNWIND_FRAME_POINTER = 1,  // frame pointers everywhere
+  UNWIND_TABLE = 2,          // tables only: no rule, no caller
+};
+
+#define KERNEL_SYMBOL_BATCH 256
+#define KERNEL_SYMBOL_BYTES 192
+
+// The one value of the mmapped array `kernel_symbols`: addresses in, "name+0x10/0x80 [module]" out, NUL-terminated.
+struct kernel_symbol_batch {
+  __u64 count;
+  __u64 addresses[KERNEL_SYMBOL_BATCH];
+  char text[KERNEL_SYMBOL_BATCH][KERNEL_SYMBOL_BYTES];
+};
