@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// module: unwind
+// The CFI reader: any bytes as .eh_frame (first half) and .debug_frame (second). The packed and the complete reading of the same program must
+// agree on the CFA wherever the row table has a plain rule.
+#include <cstdlib>
+
+#include "dwarf/frame_rules.h"
+#include "elf_around.h"
+#include "unwind/table_builder.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace cicada;
+  if (size == 0) return 0;
+  const Bytes all(data + 1, size - 1);
+  const size_t split = (data[0] & 1) != 0 ? all.size() : all.size() / 2;
+  const std::vector<uint8_t> image = fuzz::wrap_in_elf(all.first(split), all.subspan(split));
+  const auto elf = elf::ElfFile::parse_copy(image, "fuzzed");
+  if (!elf) std::abort();
+  const unwind::RowTable table = unwind::compile_rows(*elf);
+  const dwarf::FrameIndex index(*elf);
+  if (table.stats.malformed_fdes != 0 || split != all.size()) return 0;
+  size_t checked = 0;
+  for (const unwind::Row& row : table.rows) {
+    if (++checked > 64) break;
+    const unwind_rule& rule = table.rules[row.rule];
+    if (rule.cfa_kind != CFA_OFFSET) continue;
+    const auto rules = index.find(table.base + row.begin);
+    // Overlapping FDEs are resolved by different means: only what both find is compared, and only when one FDE is in play.
+    if (!rules || table.stats.fdes != 1 || rules->cfa_by_expression) continue;
+    if (rules->cfa_register != rule.cfa_reg || rules->cfa_offset != rule.cfa_offset) std::abort();
+  }
+  return 0;
+}
