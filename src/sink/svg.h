@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flame graph as one SVG file: a picture without scripts (in a README, in a mail), and with them searchable and zoomable.
+// Source of the behaviour: svg.js; docs/viewer.md is its manual.
+//
+// Frames too narrow to be seen are left out (kMaxNodes at most are kept, never one that is wider than its sibling of
+// another branch that was dropped), but a parent keeps their value: it is wider than its children.
+#pragma once
+#include "sink/sink_registry.h"
+#include "sink/svg_caption.h"
+
+namespace cicada::sink {
+
+// The other side of a comparison: the tree holds the values after, this the values before, by node.
+struct Baseline {
+  std::vector<uint64_t> self, total;
+};
+
+inline constexpr size_t kMaxNodes = 20000;
+// `baseline`: draws differences (red more, blue less; the reader switches whose widths are drawn).
+void append_flame_graph_svg(const profile::CallTree& tree, const Caption& caption, const Baseline* baseline, std::string& out);
+
+std::unique_ptr<profile::Sink> make_svg_sink(std::string path, const SinkOptions& options);
+
+}  // namespace cicada::sink
