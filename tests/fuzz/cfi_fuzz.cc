@@ -4,8 +4,8 @@
 // agree on the CFA wherever the row table has a plain rule.
 #include <cstdlib>
 
+#include "dwarf/cfi_image.h"
 #include "dwarf/frame_rules.h"
-#include "elf_around.h"
 #include "unwind/table_builder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const Bytes all(data + 1, size - 1);
   const size_t split = (data[0] & 1) != 0 ? all.size() : all.size() / 2;
-  const std::vector<uint8_t> image = fuzz::wrap_in_elf(all.first(split), all.subspan(split));
+  const std::vector<uint8_t> image = dwarf::wrap_in_elf(all.first(split), all.subspan(split));
   const auto elf = elf::ElfFile::parse_copy(image, "fuzzed");
   if (!elf) std::abort();
   const unwind::RowTable table = unwind::compile_rows(*elf);

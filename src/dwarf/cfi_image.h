@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wraps fuzzed bytes as the .eh_frame and .debug_frame of a small ELF image whose code is [0x10000, 0x50000).
+// For tests and fuzz targets: wraps bytes as the .eh_frame and .debug_frame of a small ELF image whose code (none in the file) is
+// [0x10000, 0x50000).
 #pragma once
 #include <elf.h>
 
@@ -8,7 +9,7 @@
 
 #include "base/byte_cursor.h"
 
-namespace cicada::fuzz {
+namespace cicada::dwarf {
 
 inline constexpr uint64_t kCodeBegin = 0x10000, kCodeBytes = 0x40000, kFrameAddress = 0x60000;
 
@@ -63,4 +64,4 @@ inline std::vector<uint8_t> wrap_in_elf(Bytes eh_frame, Bytes debug_frame) {
   return image;
 }
 
-}  // namespace cicada::fuzz
+}  // namespace cicada::dwarf

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// module: sink
+// The folded reader: a valid profile or an error, and no sample lost between the text and the tree.
+#include "base/check.h"
+#include "profile/call_tree.h"
+#include "sink/profile_reader.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace cicada;
+  const auto profile = sink::parse_folded({data, size}, "fuzz");
+  if (!profile) return 0;
+  CHECK(profile->validate());
+  uint64_t sum = 0;
+  for (const uint32_t value : profile->samples().value) sum += value;
+  CHECK(profile::build_call_tree(*profile, {}).total() == sum);
+  return 0;
+}
