@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unwind/stack_rescue.h"
+
+#include <execinfo.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "abi/mapping.h"
+#include "dwarf/cfi_builder.h"
+#include "dwarf/cfi_image.h"
+
+namespace cicada::unwind {
+namespace {
+
+using dwarf::CfiBuilder;
+
+// An address space with one image of made-up CFI at kBias, JIT code and code without CFI.
+constexpr uint64_t kBias = 0x7f0000000000, kCode = kBias + 0x11000;
+constexpr uint64_t kJit = 0x7e0000000000, kNoCfi = 0x7d0000000000;
+constexpr uint64_t kStack = 0x7ffc00001000;
+
+class TestSpace final : public AddressSpaceView {
+ public:
+  // Functions of 0x100 bytes from 0x11000 on, one a program.
+  explicit TestSpace(const std::vector<CfiBuilder::Program>& functions) {
+    CfiBuilder cfi;
+    const uint64_t cie = cfi.add_cie();
+    for (size_t i = 0; i < functions.size(); ++i) cfi.add_fde(cie, 0x11000 + 0x100 * i, 0x100, functions[i]);
+    const auto image = dwarf::wrap_in_elf(cfi.bytes(), {});
+    auto elf = elf::ElfFile::parse_copy(image, "test image");
+    EXPECT_TRUE(elf);
+    image_ = std::make_unique<ImageUnwinder>(std::make_shared<elf::ElfFile>(*std::move(elf)));
+  }
+  std::optional<Mapping> find_mapping(RuntimeAddr address) override {
+    if (address.value >> 24 == kBias >> 24) return Mapping{{RuntimeAddr(kBias), RuntimeAddr(kBias + 0x100000)}, kBias, 9, 0};
+    if (address.value >> 24 == kJit >> 24) return Mapping{{RuntimeAddr(kJit), RuntimeAddr(kJit + 0x100000)}, 0, 0, MAPPING_JIT};
+    if (address.value >> 24 == kNoCfi >> 24) {
+      return Mapping{{RuntimeAddr(kNoCfi), RuntimeAddr(kNoCfi + 0x100000)}, kNoCfi, 10, MAPPING_NO_CFI};
+    }
+    return std::nullopt;
+  }
+  const ImageUnwinder* find_image(uint32_t image) override { return image == 9 ? image_.get() : nullptr; }
+
+ private:
+  std::unique_ptr<ImageUnwinder> image_;
+};
+
+struct Stack {
+  std::vector<uint64_t> words = std::vector<uint64_t>(64);
+  StackCopy from;
+  Stack() {
+    from.gpr[7] = kStack;
+    from.exact_ip = from.all_registers = true;
+  }
+  RescuedStack finish(TestSpace& space) {
+    from.stack = Bytes(reinterpret_cast<const uint8_t*>(words.data()), words.size() * 8);
+    return finish_walk(from, space);
+  }
+};
+
+const CfiBuilder::Program kPlain = {};               // cfa = rsp + 8
+const CfiBuilder::Program kOutermost = {0x07, 16};
+// cfa = **(rsp + 8): two dereferences fit no row.
+const CfiBuilder::Program kTwice = {0x0f, 4, 0x77, 8, 0x06, 0x06};
+
+TEST(FinishWalk, GoesToTheOutermostFrame) {
+  TestSpace space({kPlain, kOutermost});
+  Stack stack;
+  stack.from.ip = kCode + 5;
+  stack.words[0] = kCode + 0x100 + 1;  // return address into the second function, just behind its first byte
+  const RescuedStack result = stack.finish(space);
+  EXPECT_EQ(result.end, END_RESCUED);
+  ASSERT_EQ(result.frames.size(), 2u);
+  EXPECT_EQ(result.frames[0], frame_in_image(9, 0x11005));
+  EXPECT_EQ(result.frames[1], frame_in_image(9, 0x11100));
+}
+
+TEST(FinishWalk, ReturnAddressBelongsToTheCallBeforeIt) {
+  TestSpace space({kPlain, kOutermost, kPlain});
+  Stack stack;
+  stack.from.ip = kCode;
+  stack.words[0] = kCode + 0x200;  // a noreturn call is the last instruction of the outermost function
+  const RescuedStack result = stack.finish(space);
+  EXPECT_EQ(result.end, END_RESCUED);
+  EXPECT_EQ(result.frames.back(), frame_in_image(9, 0x111ff));
+}
+
+TEST(FinishWalk, FollowsWhatFitsNoRow) {
+  TestSpace space({kTwice, kOutermost});
+  Stack stack;
+  stack.from.ip = kCode;
+  stack.words[1] = kStack + 16;
+  stack.words[2] = kStack + 64;
+  stack.words[7] = kCode + 0x101;  // at cfa - 8
+  const RescuedStack result = stack.finish(space);
+  EXPECT_EQ(result.end, END_RESCUED);
+  EXPECT_EQ(result.frames.size(), 2u);
+}
+
+TEST(FinishWalk, KeepsRegistersThatOnlyFullCfiTracks) {
+  // The callee saves rcx in memory, the caller's CFA is rcx + 16: no row can say that, the complete rules can.
+  CfiBuilder::Program saves_rcx = {0x0f, 4, 0x77, 8, 0x06, 0x06, 0x82, 2};
+  TestSpace space({saves_rcx, {0x0c, 2, 16}, kOutermost});
+  Stack stack;
+  stack.from.ip = kCode;
+  stack.words[1] = kStack + 16;
+  stack.words[2] = kStack + 64;
+  stack.words[7] = kCode + 0x101;
+  stack.words[6] = kStack + 128;         // rcx of the caller
+  stack.words[16 + 1] = kCode + 0x201;  // at rcx + 16 - 8
+  const RescuedStack result = stack.finish(space);
+  EXPECT_EQ(result.end, END_RESCUED);
+  EXPECT_EQ(result.frames.size(), 3u);
+}
+
+TEST(FinishWalk, NativeToJitToNativeAndTableLess) {
+  TestSpace space({kPlain, {0x0e, 16, 0x86, 2}, kOutermost});
+  Stack stack;
+  stack.from.ip = kCode;
+  stack.from.gpr[6] = kStack + 32;    // the JIT frame's rbp
+  stack.words[0] = kJit + 0x10;       // the leaf was called by JIT code
+  stack.words[4] = kStack + 80;       // JIT frame: saved rbp, return address into code without CFI
+  stack.words[5] = kNoCfi + 0x20;
+  stack.words[10] = 0x1234;           // its frame: saved rbp, back to native
+  stack.words[11] = kCode + 0x110;
+  stack.words[12] = 0;                // native: rbp at cfa - 16, return address at cfa - 8
+  stack.words[13] = kCode + 0x201;
+  const RescuedStack result = stack.finish(space);
+  EXPECT_EQ(result.end, END_RESCUED);
+  ASSERT_EQ(result.frames.size(), 5u);
+  EXPECT_EQ(result.frames[1], frame_at(FRAME_JIT, kJit + 0xf));
+  EXPECT_EQ(result.frames[2], frame_in_image(10, 0x1f));
+}
+
+TEST(FinishWalk, EndsSayWhy) {
+  TestSpace space({kPlain});
+  Stack nowhere;
+  nowhere.from.ip = 0x1000;
+  EXPECT_EQ(nowhere.finish(space).end, END_RESCUE_REFUSED);
+  Stack left;
+  left.from.ip = kCode;
+  left.words[0] = 0x1000;
+  EXPECT_EQ(left.finish(space).end, END_UNMAPPED_PC);
+  Stack zero;
+  zero.from.ip = kCode;
+  EXPECT_EQ(zero.finish(space).end, END_RESCUED);  // a zero return address
+  Stack endless;
+  endless.from.ip = kCode;
+  for (auto& word : endless.words) word = kCode + 1;
+  const RescuedStack result = endless.finish(space);
+  EXPECT_EQ(result.end, END_UNREADABLE);  // the copy is over
+  EXPECT_EQ(result.frames.size(), 65u);
+  endless.words.assign(4096, kCode + 1);
+  EXPECT_EQ(endless.finish(space).end, END_DEPTH_LIMIT);
+}
+
+TEST(FinishWalk, ThirtyTwoBitByFramePointer) {
+  TestSpace space({});
+  Stack stack;
+  stack.from.is_32_bit = true;
+  stack.from.gpr[7] = 0xffff1000;
+  stack.from.gpr[6] = 0xffff1008;
+  stack.from.ip = 0x08049000;
+  stack.words[1] = uint64_t{0x08049100} << 32 | 0xffff1010;
+  const RescuedStack result = stack.finish(space);
+  EXPECT_EQ(result.end, END_RESCUED);
+  ASSERT_EQ(result.frames.size(), 2u);
+  EXPECT_EQ(result.frames[1], frame_at(FRAME_USER_32, 0x080490ff));
+}
+
+// This very process: its own mappings, files and stack.
+class OwnSpace final : public AddressSpaceView {
+ public:
+  OwnSpace() {
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+      std::istringstream in(line);
+      std::string range, flags, offset, device, inode, path;
+      in >> range >> flags >> offset >> device >> inode >> path;
+      if (flags.find('x') == std::string::npos || path.empty() || path[0] != '/') continue;
+      const uint64_t begin = std::stoull(range, nullptr, 16), end = std::stoull(range.substr(range.find('-') + 1), nullptr, 16);
+      auto elf = elf::ElfFile::open(path);
+      if (!elf) continue;
+      const auto bias = elf->find_bias(RuntimeAddr(begin), FileOffset(std::stoull(offset, nullptr, 16)), end - begin);
+      if (!bias) continue;
+      images_.push_back(std::make_unique<ImageUnwinder>(std::make_shared<elf::ElfFile>(*std::move(elf))));
+      mappings_.push_back({{RuntimeAddr(begin), RuntimeAddr(end)}, *bias, static_cast<uint32_t>(images_.size()), 0});
+    }
+  }
+  std::optional<Mapping> find_mapping(RuntimeAddr address) override {
+    for (const Mapping& mapping : mappings_) {
+      if (mapping.range.contains(address)) return mapping;
+    }
+    return std::nullopt;
+  }
+  const ImageUnwinder* find_image(uint32_t image) override { return images_[image - 1].get(); }
+  uint64_t bias_of(uint32_t image) const { return mappings_[image - 1].bias; }
+
+ private:
+  std::vector<Mapping> mappings_;
+  std::vector<std::unique_ptr<ImageUnwinder>> images_;
+};
+
+// By hand, so that no function stands between these registers and this frame.
+[[gnu::noinline]] void walk_here(int depth, std::vector<uint64_t>& ours, end_reason& end, std::vector<void*>& theirs) {
+  if (depth > 0) {
+    walk_here(depth - 1, ours, end, theirs);
+    asm volatile("" ::: "memory");  // no tail call
+    return;
+  }
+  OwnSpace space;
+  static uint8_t stack[256 << 10];
+  StackCopy from;
+  asm volatile(
+      "movq %%rbx, 24(%0)\n movq %%rbp, 48(%0)\n movq %%rsp, 56(%0)\n movq %%r12, 96(%0)\n movq %%r13, 104(%0)\n"
+      "movq %%r14, 112(%0)\n movq %%r15, 120(%0)\n leaq (%%rip), %%rax\n movq %%rax, %1\n"
+      :
+      : "r"(from.gpr), "m"(from.ip)
+      : "rax", "memory");
+  from.exact_ip = true;
+  const auto* sp = reinterpret_cast<const uint8_t*>(from.gpr[7]);
+  uint64_t size = 0;
+  {  // to the end of the stack's mapping
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+      const uint64_t begin = std::stoull(line, nullptr, 16), to = std::stoull(line.substr(line.find('-') + 1), nullptr, 16);
+      if (begin <= from.gpr[7] && from.gpr[7] < to) size = std::min<uint64_t>(sizeof stack, to - from.gpr[7]);
+    }
+  }
+  std::memcpy(stack, sp, size);
+  from.stack = Bytes(stack, size);
+  const RescuedStack result = finish_walk(from, space);
+  end = result.end;
+  for (const uint64_t frame : result.frames) ours.push_back(space.bias_of(frame_image_of(frame)) + frame_link_address_of(frame));
+  theirs.resize(512);
+  theirs.resize(static_cast<size_t>(backtrace(theirs.data(), 512)));
+}
+
+TEST(FinishWalk, OwnStackEqualsBacktrace) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "copying the stack reads AddressSanitizer's red zones";
+#endif
+  std::vector<uint64_t> ours;
+  std::vector<void*> theirs;
+  end_reason end = END_NONE;
+  walk_here(100, ours, end, theirs);
+  EXPECT_EQ(end, END_RESCUED);
+  ASSERT_EQ(ours.size(), theirs.size());
+  EXPECT_GT(ours.size(), 100u);
+  for (size_t i = 1; i < ours.size(); ++i) EXPECT_EQ(ours[i] + 1, reinterpret_cast<uint64_t>(theirs[i])) << i;
+}
+
+}  // namespace
+}  // namespace cicada::unwind
