@@ -5,6 +5,7 @@
 
 #include "base/diagnostics.h"
 #include "symbolize/debug_files.h"
+#include "symbolize/debuginfod_client.h"
 #include "symbolize/dwarf_names.h"
 #include "symbolize/mini_debug_info.h"
 #include "symbolize/plt_symbols.h"
@@ -26,6 +27,7 @@ struct ImageSymbols::Parts {
   explicit Parts(elf::ElfFile file, const SymbolizeOptions& wanted) : elf(std::move(file)), inlines(wanted.inlines), lines(wanted.lines) {}
   elf::ElfFile elf;
   bool inlines, lines;
+  bool fetched_debug = false;
   std::optional<elf::ElfFile> mini, debug, alternate;
   PltSymbols plt;
   SymbolIndex index;
@@ -33,10 +35,24 @@ struct ImageSymbols::Parts {
 
   uint32_t unit_of(LinkAddr address) const { return dwarf == nullptr ? kNoUnit : dwarf->find_unit(address).value_or(kNoUnit); }
   // What a debug file adds, .symtab and DWARF, is looked for only where the image itself lacks it.
-  void open_debug_file(const std::string& path, const SymbolizeOptions& options) {
+  void open_debug_file(const std::string& path, const SymbolizeOptions& options, DebuginfodClient* debuginfod) {
     const bool wants_dwarf = (inlines || lines) && !has_dwarf_sections(elf);
     if (elf.find_section(".symtab") != nullptr && !wants_dwarf) return;
     debug = find_debug_file(elf, path, options.debug_dirs);
+    if (debug || debuginfod == nullptr || elf.build_id().empty()) return;
+    const Result<UniqueFd> fetched = debuginfod->find_debug_file(elf.build_id());
+    if (!fetched) {
+      if (fetched.error().kind() == ErrorKind::kNotFound) return;
+      const std::string object = fetched.error().kind() == ErrorKind::kUnsupported || fetched.error().kind() == ErrorKind::kLimit ? "debuginfod" : path;
+      return diagnostics().warn(object, "{}", fetched.error().message());
+    }
+    Result<FileMapping> mapping = FileMapping::map(fetched->get(), "debug file of " + path);
+    if (!mapping) return diagnostics().warn(path, "{}", mapping.error().message());
+    Result<elf::ElfFile> file = elf::ElfFile::parse(std::move(*mapping), "debug file of " + path);
+    if (!file) return diagnostics().warn(path, "{}", file.error().message());
+    if (file->build_id() != elf.build_id()) return diagnostics().warn(path, "{}: debuginfod sent the debug file of another build", path);
+    debug = std::move(*file);
+    fetched_debug = true;
   }
   void open_dwarf(const std::string& path, const SymbolizeOptions& options) {
     if (!inlines && !lines) return;
@@ -50,7 +66,7 @@ struct ImageSymbols::Parts {
 ImageSymbols::ImageSymbols() = default;
 ImageSymbols::~ImageSymbols() = default;
 
-std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::string& path, const SymbolizeOptions& options) {
+std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::string& path, const SymbolizeOptions& options, DebuginfodClient* debuginfod) {
   auto symbols = std::unique_ptr<ImageSymbols>(new ImageSymbols);
   symbols->parts_ = std::make_unique<Parts>(std::move(elf), options);
   Parts& parts = *symbols->parts_;
@@ -62,8 +78,8 @@ std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::st
   } else {
     builder.append_section(parts.elf, ".dynsym", NameSource::kDynsym);
   }
-  parts.open_debug_file(path, options);
-  if (parts.debug) builder.append_section(*parts.debug, ".symtab", NameSource::kDebugFile);
+  parts.open_debug_file(path, options, debuginfod);
+  if (parts.debug) builder.append_section(*parts.debug, ".symtab", parts.fetched_debug ? NameSource::kDebuginfod : NameSource::kDebugFile);
   if (parts.elf.find_section(".symtab") == nullptr && !parts.debug) {
     auto mini = load_mini_debug_info(parts.elf);
     if (!mini) diagnostics().warn(path, "{}", mini.error().message());

@@ -20,6 +20,8 @@
 
 namespace cicada::symbolize {
 
+class DebuginfodClient;
+
 // One source position. Views are valid during the callback only.
 struct SourceFrame {
   std::string_view linkage_name;  // empty: unknown
@@ -37,7 +39,9 @@ class ImageSymbols {
  public:
   // `path` is where the image was seen; debug files are looked for beside it and in options.debug_dirs. A bad debug file costs
   // one diagnostic and is left out.
-  static std::unique_ptr<ImageSymbols> open(elf::ElfFile elf, const std::string& path, const SymbolizeOptions& options);
+  // `debuginfod`: asked last; may be null.
+  static std::unique_ptr<ImageSymbols> open(elf::ElfFile elf, const std::string& path, const SymbolizeOptions& options,
+                                            DebuginfodClient* debuginfod = nullptr);
   ~ImageSymbols();
 
   // `addresses` sorted ascending; link addresses.

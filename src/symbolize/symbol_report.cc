@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <unordered_map>
 
+#include "symbolize/debuginfod_client.h"
 #include "symbolize/demangle.h"
 #include "symbolize/image_symbols.h"
 #include "symbolize/parallel.h"
@@ -114,7 +115,9 @@ Result<void> report_symbols(const std::string& path, std::span<const std::string
                             const std::function<void(std::string_view)>& write) {
   elf::ElfFile elf = TRY(elf::ElfFile::open(path));
   const std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
-  const auto image = ImageSymbols::open(std::move(elf), absolute, options.symbols);
+  std::optional<DebuginfodClient> debuginfod;
+  if (options.symbols.debuginfod) debuginfod.emplace(std::chrono::seconds(options.symbols.debuginfod_seconds));
+  const auto image = ImageSymbols::open(std::move(elf), absolute, options.symbols, debuginfod ? &*debuginfod : nullptr);
   const Answers answers(*image, options);
   if (!addresses.empty()) {
     const std::vector<std::string_view> questions(addresses.begin(), addresses.end());

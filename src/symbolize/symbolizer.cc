@@ -13,9 +13,11 @@
 #include <unordered_map>
 
 #include "base/diagnostics.h"
+#include "symbolize/debuginfod_client.h"
 #include "symbolize/demangle.h"
 #include "symbolize/image_symbols.h"
 #include "symbolize/jit_symbols.h"
+#include "symbolize/kernel_context.h"
 #include "symbolize/kernel_names.h"
 #include "symbolize/parallel.h"
 #include "symbolize/vdso_image.h"
@@ -81,7 +83,9 @@ struct ImageJob {
 
 class Worker {
  public:
-  Worker(const Profile& profile, ImageFiles& files, const SymbolizeOptions& options) : profile_(profile), files_(files), options_(options) {}
+  Worker(const Profile& profile, ImageFiles& files, const SymbolizeOptions& options) : profile_(profile), files_(files), options_(options) {
+    if (options.debuginfod) debuginfod_.emplace(std::chrono::seconds(options.debuginfod_seconds));
+  }
 
   void open(ImageJob& job) {
     Result<elf::ElfFile> elf = job.kind == profile::ImageKind::kVdso || job.path == "[vdso]" ? load_vdso() : load(job);
@@ -90,7 +94,7 @@ class Worker {
       job.without_symbols = true;
       return;
     }
-    job.symbols = ImageSymbols::open(std::move(*elf), job.path, options_);
+    job.symbols = ImageSymbols::open(std::move(*elf), job.path, options_, debuginfod_ ? &*debuginfod_ : nullptr);
     job.without_symbols = !job.symbols->has_symbols() && !job.symbols->has_dwarf();
     for (auto& part : job.symbols->partition(job.addresses, kChunkAddresses)) job.chunks.emplace_back().indices = std::move(part);
     job.open_chunks = job.chunks.size();
@@ -131,6 +135,7 @@ class Worker {
   const Profile& profile_;
   ImageFiles& files_;
   const SymbolizeOptions& options_;
+  std::optional<DebuginfodClient> debuginfod_;
 };
 
 std::vector<std::unique_ptr<ImageJob>> make_jobs(const Profile& profile) {
@@ -280,6 +285,7 @@ SymbolizeStats symbolize(Profile& profile, ImageFiles& files, const std::vector<
   }
   stats.named += name_kernel_frames(profile, options);
   stats.named += name_jit_frames(profile, jit);
+  if (options.kernel_context) annotate_kernel_context(profile);
   for (const profile::Frame& frame : profile.frames()) {
     if (frame.kind != FrameKind::kLabel) ++stats.frames;
   }

@@ -23,7 +23,8 @@ struct SymbolizeOptions {
   bool lines = true;
   Demangle demangle = Demangle::kFull;
   bool fold_clones = true;             // "f.cold", "f.part.0", "f.constprop.0" shown as "f"
-  bool debuginfod = false;
+  bool debuginfod = false;             // fetch missing debug files, from where DEBUGINFOD_URLS says
+  unsigned debuginfod_seconds = 30;    // for all of them together
   unsigned threads = 0;                // 0: one per CPU, at most 4
   std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
   KernelNames* kernel_names = nullptr;  // borrowed (kernel_names.h); null: /proc/kallsyms

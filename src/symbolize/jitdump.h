@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// jit-PID.dump: code that a JIT compiler loaded, with names and lines, as perf's jitdump format has it. Newer code at the same
+// address replaces older; moved code takes its name along. Source: linux tools/perf/Documentation/jitdump-specification.txt.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/byte_cursor.h"
+#include "base/process_key.h"
+#include "base/result.h"
+#include "symbolize/symbolizer.h"
+
+namespace cicada::symbolize {
+
+// Reads records until the end or the first one that is cut off (the file may still be written). A function with line
+// entries becomes one symbol per run of equal lines. `pid`: whose dump it must be; 0: anybody's.
+// Fails: kCorrupt (no jitdump), kInvalid (another process's), kUnsupported (version, byte order).
+Result<void> append_jitdump(Bytes bytes, const std::string& name, Pid pid, uint32_t address_space, std::vector<JitSymbol>& symbols);
+
+// The dump that a process has mapped, opened as the process sees it. None: nothing. Fails as append_jitdump and open_in_target do.
+Result<bool> collect_jitdump(Pid pid, uint32_t address_space, std::vector<JitSymbol>& symbols, const std::string& proc = "/proc");
+
+}  // namespace cicada::symbolize
