@@ -96,6 +96,22 @@ void Profile::reserve_samples(size_t count) {
   samples_.flags.reserve(count);
 }
 
+void Profile::append_samples(const SampleColumns& block) {
+  const size_t count = block.time_ns.size();
+  CHECK(count < 0xffffffff - sample_count());
+  const auto append = [count](auto& column, const auto& more) {
+    CHECK(more.size() == count);
+    column.insert(column.end(), more.begin(), more.end());
+  };
+  append(samples_.time_ns, block.time_ns);
+  append(samples_.thread, block.thread);
+  append(samples_.stack, block.stack);
+  append(samples_.value, block.value);
+  append(samples_.cpu, block.cpu);
+  append(samples_.kind, block.kind);
+  append(samples_.flags, block.flags);
+}
+
 Sample Profile::sample(size_t index) const {
   return {samples_.time_ns[index], samples_.thread[index], samples_.stack[index], samples_.value[index],
           samples_.cpu[index],     samples_.kind[index],   samples_.flags[index]};

@@ -163,6 +163,7 @@ class Profile {
   void reserve_samples(size_t count);
   // Moves a sample to another stack: symbolize/ puts context labels in, once names are known.
   void set_stack(size_t index, StackId stack) { samples_.stack[index] = stack; }
+  void append_samples(const SampleColumns& block);  // columns of equal length
   // Names of a frame, innermost first; replaces earlier ones.
   void set_locations(FrameId frame, std::span<const Location> locations);
 

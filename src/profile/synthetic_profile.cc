@@ -118,12 +118,19 @@ class Maker {
       Sample sample;
       sample.time_ns = time + uint64_t{cpu} * 1000000 + static_cast<uint64_t>(std::abs(jitter(random_)));
       sample.thread = thread;
-      sample.stack = below(50) == 0 ? StackId() : stacks_[static_cast<size_t>(at * static_cast<double>(stacks_.size()))];
+      sample.stack = below(50) == 0 ? StackId() : pick_stack(thread, at);
       sample.cpu = cpu;
       sample.flags = below(20) == 0 ? 0x13 & ~kFlagIdle : 0x10;
       profile_.append_sample(sample);
     }
     profile_.header.duration_ns = time - profile_.header.start_monotonic_ns + profile_.header.period;
+  }
+
+  // A process runs its own program: an equal part of all stacks. `at`: 0 (hot) … 1 (rare).
+  StackId pick_stack(ThreadId thread, double at) const {
+    const size_t part = std::max<size_t>(1, stacks_.size() / options_.processes);
+    const size_t first = profile_.threads()[thread.value].process.value * part;
+    return stacks_[std::min(stacks_.size() - 1, first + static_cast<size_t>(at * static_cast<double>(part)))];
   }
 
   SyntheticOptions options_;

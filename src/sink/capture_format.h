@@ -30,9 +30,10 @@ enum class Section : uint8_t {
   kSamples = 9,
   kLocations = 10,
   kEnd = 11,       // the recording was finished
+  kMoved = 12,     // samples that have another stack than when they were written
 };
 
-// Fields of the header section: uleb field, then uleb size and bytes (texts) or uleb 8-byte-free numbers inside.
+// Fields of the header section: uleb field, uleb size, content: a text, or a uleb number. Zero and empty are left out.
 enum class HeaderField : uint8_t {
   kHost = 1, kKernel = 2, kArchitecture = 3, kCicadaVersion = 4, kBootId = 5, kCommandWord = 6, kEvent = 7, kPeriod = 8,
   kFrequencyHz = 9, kStartRealtimeNs = 10, kStartMonotonicNs = 11, kDurationNs = 12, kCpuCount = 13, kFired = 14,

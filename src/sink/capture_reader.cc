@@ -104,7 +104,7 @@ class Reader {
   }
 
   Result<void> read_section(uint64_t kind, ByteCursor& in) {
-    if (kind > static_cast<uint64_t>(Section::kEnd)) return {};  // of a later minor version
+    if (kind > static_cast<uint64_t>(Section::kMoved)) return {};  // of a later minor version
     switch (static_cast<Section>(kind)) {
       case Section::kHeader: return read_header(in);
       case Section::kStrings: return read_strings(in);
@@ -116,6 +116,7 @@ class Reader {
       case Section::kThreads: return read_threads(in);
       case Section::kSamples: return read_samples(in);
       case Section::kLocations: return read_locations(in);
+      case Section::kMoved: return read_moved(in);
       case Section::kEnd:
         ended_ = true;
         declared_samples_ = in.uleb128();
@@ -298,32 +299,50 @@ class Reader {
   Result<void> read_samples(ByteCursor& in) {
     const size_t count = TRY(read_count(in, 7, "samples"));
     if (count + profile().sample_count() >= 0xffffffff) return corrupt("samples");
-    std::vector<Sample> rows(count);
-    for (auto& row : rows) row.cpu = static_cast<uint16_t>(in.uleb128());
+    SampleColumns& block = block_;
+    block.cpu.resize(count);
+    block.time_ns.resize(count);
+    block.thread.resize(count);
+    block.stack.resize(count);
+    block.value.resize(count);
+    block.kind.resize(count);
+    for (uint16_t& cpu : block.cpu) cpu = static_cast<uint16_t>(in.uleb128());
     const uint64_t tick = in.uleb128();
     last_of_cpu_.assign(size_t{1} << 16, 0);
     uint64_t any = 0;
-    for (auto& row : rows) {
-      uint64_t& before = last_of_cpu_[row.cpu];
+    for (size_t i = 0; i < count; ++i) {
+      uint64_t& before = last_of_cpu_[block.cpu[i]];
       const uint64_t expected = before != 0 ? before + tick : any;
-      before = any = row.time_ns = expected + static_cast<uint64_t>(from_zigzag(in.uleb128()));
+      before = any = block.time_ns[i] = expected + static_cast<uint64_t>(from_zigzag(in.uleb128()));
     }
-    bool bad = false;
-    for (auto& row : rows) {
+    for (ThreadId& id : block.thread) {
       const uint64_t thread = in.uleb128();
       if (thread >= threads_.size()) return corrupt("samples");
-      row.thread = threads_[thread];
+      id = threads_[thread];
     }
-    for (auto& row : rows) row.stack = optional_id(stacks_, in.uleb128(), bad);
-    for (auto& row : rows) row.value = static_cast<uint32_t>(in.uleb128());
-    for (auto& row : rows) {
-      const uint8_t kind = in.u8();
-      if (kind > static_cast<uint8_t>(SampleKind::kEvent)) return corrupt("samples");
-      row.kind = static_cast<SampleKind>(kind);
-    }
-    for (auto& row : rows) row.flags = in.u8();
+    bool bad = false;
+    for (StackId& id : block.stack) id = optional_id(stacks_, in.uleb128(), bad);
+    for (uint32_t& value : block.value) value = static_cast<uint32_t>(in.uleb128());
+    const Bytes kinds = in.take(count), flags = in.take(count);
     if (bad || in.failed()) return corrupt("samples");
-    for (const auto& row : rows) profile().append_sample(row);
+    for (size_t i = 0; i < count; ++i) {
+      if (kinds[i] > static_cast<uint8_t>(SampleKind::kEvent)) return corrupt("samples");
+      block.kind[i] = static_cast<SampleKind>(kinds[i]);
+    }
+    block.flags.assign(flags.begin(), flags.end());
+    profile().append_samples(block);
+    return {};
+  }
+
+  Result<void> read_moved(ByteCursor& in) {
+    uint64_t sample = 0;
+    while (!in.at_end()) {
+      bool bad = false;
+      sample += in.uleb128();
+      const StackId stack = optional_id(stacks_, in.uleb128(), bad);
+      if (bad || in.failed() || sample >= profile().sample_count()) return corrupt("moved samples");
+      profile().set_stack(static_cast<size_t>(sample), stack);
+    }
     return {};
   }
 
@@ -359,6 +378,7 @@ class Reader {
   uint64_t raw_total_ = 0;
   std::vector<uint8_t> raw_;
   std::vector<uint64_t> last_of_cpu_;
+  SampleColumns block_;  // of one section, kept for its memory
   // id in the file -> id here
   std::vector<StringId> strings_;
   std::vector<ImageId> images_;

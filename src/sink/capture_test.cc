@@ -132,6 +132,20 @@ TEST_F(CaptureTest, KeepsLateNamesOfProcessesAndThreads) {
   EXPECT_EQ(capture->profile.text(capture->profile.threads()[0].name), "worker");
 }
 
+TEST_F(CaptureTest, KeepsStacksThatNamingChanged) {
+  Profile profile = profile::make_synthetic_profile({.samples = 300});
+  const auto sink = make_capture_sink(path, {});
+  ASSERT_TRUE(sink->update(profile));
+  const auto label = profile.intern_frame({profile::FrameKind::kLabel, {}, 0, 0, profile.intern("[softirq: net_rx]")});
+  for (size_t i = 0; i < 300; i += 7) profile.set_stack(i, profile.intern_stack(profile.samples().stack[i], label));
+  ASSERT_TRUE(sink->finish(profile));
+  const auto bytes = content(path);
+  const auto capture = read_capture(bytes, "x");
+  ASSERT_TRUE(capture);
+  EXPECT_TRUE(capture->complete);
+  expect_equal(profile, capture->profile);
+}
+
 TEST_F(CaptureTest, LosesOnlyTheLastUpdateToKill9) {
   const Profile whole = profile::make_synthetic_profile({.samples = 3000});
   const pid_t child = ::fork();

@@ -79,6 +79,8 @@ class CaptureSink : public profile::Sink {
     if (!header_written_) TRY(append_section(Section::kHeader, [&](ByteWriter& out) { append_header(out, profile.header); }));
     header_written_ = true;
     TRY(append_growth(profile));
+    stacks_of_samples_.insert(stacks_of_samples_.end(), profile.samples().stack.begin() + static_cast<ptrdiff_t>(stacks_of_samples_.size()),
+                              profile.samples().stack.end());
     TRY(write_chunk());
     return file_->publish();
   }
@@ -86,6 +88,7 @@ class CaptureSink : public profile::Sink {
   Result<void> finish(const Profile& profile) override {
     TRY(open());
     TRY(append_growth(profile));
+    TRY(append_moved(profile));
     TRY(append_locations(profile));
     TRY(append_section(Section::kHeader, [&](ByteWriter& out) { append_header(out, profile.header); }));
     TRY(append_section(Section::kEnd, [&](ByteWriter& out) { out.uleb128(profile.sample_count()); }));
@@ -266,6 +269,20 @@ class CaptureSink : public profile::Sink {
     }
   }
 
+  // Naming puts labels into stacks that were written before.
+  Result<void> append_moved(const Profile& profile) {
+    return append_section(Section::kMoved, [&](ByteWriter& out) {
+      size_t last = 0;
+      for (size_t i = 0; i < stacks_of_samples_.size(); ++i) {
+        const profile::StackId now = profile.samples().stack[i];
+        if (now == stacks_of_samples_[i]) continue;
+        out.uleb128(i - last);
+        out.uleb128(plus_one(now));
+        last = i;
+      }
+    });
+  }
+
   Result<void> append_locations(const Profile& profile) {
     constexpr size_t kStep = 1 << 16;
     for (size_t begin = 0; begin < profile.frames().size(); begin += kStep) {
@@ -320,6 +337,7 @@ class CaptureSink : public profile::Sink {
   size_t strings_ = 0, images_ = 0, functions_ = 0, frames_ = 0, stacks_ = 0, samples_ = 0;
   std::vector<std::array<uint64_t, 4>> processes_;  // as last written
   std::vector<uint64_t> threads_;
+  std::vector<profile::StackId> stacks_of_samples_;  // as written by update()
   ByteWriter raw_, content_;
 };
 
