@@ -1,14 +1,189 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/record.h"
 
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 #include "cli/exit_code.h"
+#include "cli/invoking_user.h"
+#include "cli/launched_command.h"
+#include "cli/stop_signals.h"
+#include "cli/summary.h"
 #include "cli/terminal.h"
+#include "collect/session.h"
+#include "sink/sink_registry.h"
 
 namespace cicada::cli {
+namespace {
 
-int run_record(const RecordOptions&) {
-  print_error("record: the session is not wired yet in this build; use a newer one");
+// How long a command that was asked to end (-d is over) may take before it is killed.
+constexpr auto kPatience = std::chrono::seconds(5);
+
+collect::SessionConfig session_config(const RecordOptions& options, const std::optional<LaunchedCommand>& command) {
+  collect::SessionConfig config;
+  collect::SamplingConfig& sampling = config.sampling;
+  if (!options.target.tids.empty()) {
+    sampling.targets = collect::TargetKind::kThreads;
+    sampling.tids = options.target.tids;
+  } else if (!options.target.whole_machine) {
+    sampling.targets = collect::TargetKind::kProcesses;
+    sampling.pids = command ? std::vector<Pid>{command->pid()} : options.target.pids;
+  }
+  sampling.event.frequency_hz = options.frequency_hz;
+  sampling.event.period = options.period.value_or(0);
+  sampling.event.cpus.assign(options.cpus.begin(), options.cpus.end());
+  sampling.kernel_frames = options.kernel_frames;
+  sampling.include_idle = options.include_idle;
+  sampling.max_map_memory_bytes = options.max_map_memory_bytes;
+  switch (options.unwind) {
+    case UnwindMode::kAuto: sampling.unwind = collect::UnwindMode::kAuto; break;
+    case UnwindMode::kFramePointer: sampling.unwind = collect::UnwindMode::kFramePointer; break;
+    case UnwindMode::kTable: sampling.unwind = collect::UnwindMode::kTable; break;
+  }
+  config.command_line = options.command_line;
+  return config;
+}
+
+std::string title_of(const RecordOptions& options) {
+  if (options.target.whole_machine) return "whole machine";
+  std::string title;
+  for (const std::string& word : options.target.command) title += (title.empty() ? "" : " ") + word;
+  for (const Pid pid : options.target.pids) title += fmt::format("{}{}", title.empty() ? "process " : ", ", pid);
+  for (const Tid tid : options.target.tids) title += fmt::format("{}{}", title.empty() ? "thread " : ", ", tid);
+  return title;
+}
+
+Result<void> add_sinks(collect::Session& session, const RecordOptions& options, const InvokingUser& user) {
+  sink::SinkOptions sink_options;
+  sink_options.tree.expand_inlined = options.inlines.value_or(true);
+  sink_options.tree.include_idle = options.include_idle;
+  sink_options.tree.kernel_frames = options.kernel_frames;
+  sink_options.tree.group_by = options.group_by;
+  sink_options.title = title_of(options);
+  if (user.through_sudo()) sink_options.owner = sink::FileOwner{user.uid(), user.gid()};
+  for (const std::string& path : options.outputs) session.add_sink(TRY(sink::make_sink(path, sink_options)));
+  return {};
+}
+
+bool has_place_for_lines(const std::string& path) {
+  return !path.ends_with(".svg") && !path.ends_with(".folded") && path != "-";
+}
+
+symbolize::SymbolizeOptions symbolize_options(const RecordOptions& options) {
+  symbolize::SymbolizeOptions out;
+  out.inlines = options.inlines.value_or(true);
+  out.lines = options.lines.value_or(std::any_of(options.outputs.begin(), options.outputs.end(), has_place_for_lines));
+  out.demangle = options.demangle;
+  out.debuginfod = options.debuginfod;
+  return out;
+}
+
+// Ends a command whose time is over; its exit code then says nothing about it.
+void end_command(LaunchedCommand& command) {
+  command.send(SIGTERM);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!command.find_exit_code() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  if (!command.find_exit_code()) command.send(SIGKILL);
+  command.wait();
+}
+
+void open_in_browser(const std::string& path, const InvokingUser& user) {
+  auto opener = LaunchedCommand::hold({"xdg-open", path}, user);
+  const Result<void> opened = opener ? opener->release() : Result<void>(opener.error());
+  if (!opened) print_warning(fmt::format("--open: {} (open {} yourself)", opened.error().message(), path));
+}
+
+int fail(const Error& error) {
+  print_error(error.message());
   return kExitFailure;
+}
+
+}  // namespace
+
+int run_record(const RecordOptions& options) {
+  const bool quiet = options.verbosity == Verbosity::kQuiet;
+  auto signals = StopSignals::open();
+  if (!signals) return fail(signals.error());
+  const InvokingUser user = options.as_root ? InvokingUser::effective() : InvokingUser::detect();
+
+  // Before any thread is started.
+  std::optional<LaunchedCommand> command;
+  if (!options.target.command.empty()) {
+    auto held = LaunchedCommand::hold(options.target.command, user);
+    if (!held) {
+      print_error(held.error().message());
+      return LaunchedCommand::exit_code_of(held.error());
+    }
+    command.emplace(std::move(*held));
+  }
+
+  auto opened = collect::Session::open(session_config(options, command));
+  if (!opened) return fail(opened.error());
+  collect::Session& session = **opened;
+  if (const Result<void> added = add_sinks(session, options, user); !added) return fail(added.error());
+  if (const Result<void> started = session.start(); !started) return fail(started.error());
+
+  if (command) {
+    if (const Result<void> released = command->release(); !released) {
+      print_error(released.error().message());
+      return LaunchedCommand::exit_code_of(released.error());
+    }
+  } else if (!quiet) {
+    print_progress(options.duration_ns ? "recording …" : "recording … Ctrl-C ends it and writes the result");
+  }
+
+  collect::StopRule rule;
+  rule.duration_ns = options.duration_ns;
+  rule.stop_fds = {signals->fd()};
+  if (command) rule.stop_fds.push_back(command->exit_fd());
+  rule.when_targets_exit = !command;
+  const Result<void> ran = session.run(rule);
+  if (!ran) print_error(ran.error().message());
+
+  // Nothing of the command's end is sampled any more, but it is ended before results are written: it may print on the same terminal.
+  std::vector<std::string> failures;
+  if (const Result<void> stopped = session.stop(); !stopped) failures.push_back(stopped.error().message());
+  const std::optional<int> signal = signals->take();
+  int exit_code = kExitSuccess;
+  if (command) {
+    if (command->find_exit_code()) {
+      exit_code = *command->find_exit_code();
+    } else if (signal) {
+      if (*signal != SIGINT) command->send(*signal);  // the terminal gave Ctrl-C to both
+      exit_code = command->wait();
+    } else {
+      end_command(*command);
+    }
+  }
+  signals->let_through();
+
+  end_progress();
+  std::vector<std::string> written;
+  for (const collect::SinkOutcome& outcome : session.finish(symbolize_options(options))) {
+    if (outcome.error) {
+      failures.push_back(outcome.error->message());
+    } else {
+      written.push_back(outcome.description);
+    }
+  }
+  if (!quiet) {
+    SummaryOptions summary;
+    summary.include_idle = options.include_idle;
+    summary.stats = options.stats;
+    summary.columns = terminal_columns();
+    print_message(format_summary(session.profile(), written, summary));
+    if (options.stats) {
+      for (const std::string& line : session.statistics()) print_message(line + "\n");
+    }
+  }
+  for (const std::string& failure : failures) print_error(failure);
+  if (options.open && failures.empty() && !options.outputs.empty()) open_in_browser(options.outputs.front(), user);
+  return failures.empty() && ran ? exit_code : kExitFailure;
 }
 
 }  // namespace cicada::cli

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/bpf_source.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/diagnostics.h"
+#include "collect/bpf_kernel_names.h"
+#include "collect/kernel_mappings.h"
+#include "collect/pinned_images.h"
+#include "collect/record_decoder.h"
+#include "collect/rescuer.h"
+#include "collect/sample_account.h"
+#include "collect/table_loader.h"
+#include "collect/tracker.h"
+#include "process/proc_fs.h"
+
+namespace cicada::collect {
+namespace {
+
+constexpr unsigned kMaxTableWorkers = 4;
+constexpr uint64_t kCycleNs = 1'000'000'000;
+// A first look at the targets' mappings before sampling starts; what is not done by then is done while sampling.
+constexpr int kFirstScanMs = 500;
+constexpr int kLastSyncMs = 1000;
+
+// The process a thread belongs to.
+Result<Pid> owner_of(Tid tid) {
+  const std::string status = TRY(process::read_proc_file(fmt::format("/proc/{}/status", tid), 4096));
+  const size_t at = status.find("\nTgid:");
+  if (at == std::string::npos) return make_error(ErrorKind::kGone, "thread {}: no such thread", tid);
+  return static_cast<Pid>(std::strtol(status.c_str() + at + 6, nullptr, 10));
+}
+
+unsigned table_workers() { return std::min(kMaxTableWorkers, std::max(1U, std::thread::hardware_concurrency())); }
+
+// Publishes like KernelMappings and asks for the tables of what is published: targets will be sampled, so their tables are compiled
+// before they are missed. For the whole machine tables are compiled when a sample first needs them.
+class EagerMappings final : public process::MappingPublisher {
+ public:
+  EagerMappings(KernelSide& kernel, TableLoader& loader, bool eager) : inner_(kernel), loader_(loader), eager_(eager) {}
+  std::optional<process_value> find_process(Pid pid) override { return inner_.find_process(pid); }
+  Result<process_value> adopt_process(Pid pid, uint64_t start_ticks) override { return inner_.adopt_process(pid, start_ticks); }
+  uint32_t allocate_address_space() override { return inner_.allocate_address_space(); }
+  bool replace_address_space(Pid pid, uint32_t from, uint32_t to) override { return inner_.replace_address_space(pid, from, to); }
+  process::PublishOutcome publish(uint32_t address_space, std::span<const process::BlockOperation> operations,
+                                  std::span<const Pid> users) override {
+    if (eager_) {
+      for (const auto& op : operations) {
+        if (op.change != process::BlockChange::kDelete && op.value.image != 0) loader_.request(op.value.image);
+      }
+    }
+    return inner_.publish(address_space, operations, users);
+  }
+  void forget(uint32_t address_space) override { inner_.forget(address_space); }
+  uint64_t trie_entries() const { return inner_.trie_entries(); }
+
+ private:
+  KernelMappings inner_;
+  TableLoader& loader_;
+  bool eager_;
+};
+
+}  // namespace
+
+// Order matters: what is below borrows what is above, and threads end before what they use.
+struct BpfSource::Parts {
+  SamplingConfig config;
+  std::unique_ptr<KernelSide> kernel;
+  std::unique_ptr<process::ImageRegistry> images;
+  std::unique_ptr<TableStore> store;
+  std::unique_ptr<TableLoader> loader;
+  std::unique_ptr<EagerMappings> mappings;
+  std::unique_ptr<Tracker> tracker;
+  std::optional<CpuEvents> events;
+  std::unique_ptr<Rescuer> rescuer;
+  std::unique_ptr<StackTable> stacks;
+  std::unique_ptr<ThreadTable> threads;
+  std::unique_ptr<RecordDecoder> decoder;
+  std::unique_ptr<PinnedImages> files;
+  std::vector<symbolize::JitSymbol> jit;
+  uint64_t next_cycle_ns = 0;
+  uint64_t longest_drain_gap_ns = 0, last_drain_ns = 0;
+
+  void consume(int timeout_ms) {
+    kernel->consume([this](std::span<const uint8_t> record) { decoder->decode(record); }, timeout_ms);
+  }
+};
+
+BpfSource::BpfSource(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+BpfSource::~BpfSource() = default;
+
+Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config, LifecycleCallbacks callbacks) {
+  auto parts = std::make_unique<Parts>();
+  parts->config = config;
+  KernelSideOptions options;
+  options.targets = config.targets;
+  options.kernel_frames = config.kernel_frames;
+  options.include_idle = config.include_idle;
+  options.unwind = config.unwind;
+  parts->kernel = TRY(KernelSide::load(options));
+  KernelSide& kernel = *parts->kernel;
+  parts->events = TRY(CpuEvents::open(config.event, kernel.sampling_program_fd()));
+  parts->images = std::make_unique<process::ImageRegistry>(process::ImageRegistry::Options{});
+  parts->store = std::make_unique<TableStore>(
+      TableStore::Maps{kernel.slabs_fd(), kernel.places(), kernel.image_usage(), kernel.eviction_epoch()}, config.max_map_memory_bytes);
+  parts->loader = std::make_unique<TableLoader>(*parts->store, *parts->images, table_workers());
+  const bool machine = config.targets == TargetKind::kMachine;
+  parts->mappings = std::make_unique<EagerMappings>(kernel, *parts->loader, !machine && config.unwind != UnwindMode::kFramePointer);
+  // Subscribed first, attached second, scanned third: nothing falls between.
+  parts->tracker = TRY(Tracker::open(kernel, *parts->mappings, *parts->images, {machine, std::move(callbacks)}));
+  TRY(kernel.attach_lifecycle());
+  if (machine) {
+    for (const Pid pid : TRY(process::list_processes())) {
+      if (pid == ::getpid()) continue;
+      if (const Result<void> adopted = parts->tracker->adopt(pid); !adopted && adopted.error().kind() != ErrorKind::kGone) {
+        diagnostics().warn(fmt::format("process {}", pid), "{}", adopted.error().message());
+      }
+    }
+  }
+  for (const Pid pid : config.pids) TRY(parts->tracker->adopt(pid));
+  for (const Tid tid : config.tids) {
+    TRY(kernel.add_target_thread(tid));
+    const Pid owner = TRY(owner_of(tid));
+    TRY(parts->tracker->adopt(owner));
+  }
+  parts->tracker->start();
+  if (!machine) parts->tracker->sync(kFirstScanMs);
+  return std::unique_ptr<BpfSource>(new BpfSource(std::move(parts)));
+}
+
+Result<void> BpfSource::start(profile::Profile& profile) {
+  Parts& p = *parts_;
+  p.rescuer = std::make_unique<Rescuer>(*p.tracker, *p.images, *p.loader);
+  p.stacks = std::make_unique<StackTable>(profile, *p.images);
+  p.threads = std::make_unique<ThreadTable>(profile);
+  p.decoder = std::make_unique<RecordDecoder>(profile, *p.stacks, *p.threads, *p.tracker, *p.rescuer, *p.loader);
+  p.files = std::make_unique<PinnedImages>(*p.stacks, *p.images);
+  profile.header.event = p.events->name();
+  profile.header.period = p.events->period();
+  profile.header.frequency_hz = p.events->frequency_hz();
+  if (!p.events->warning().empty()) profile.header.warnings.push_back(p.events->warning());
+  p.next_cycle_ns = monotonic_ns() + kCycleNs;
+  return p.events->enable();
+}
+
+Result<bool> BpfSource::drain(profile::Profile&, int timeout_ms) {
+  Parts& p = *parts_;
+  p.consume(timeout_ms);
+  p.decoder->take_rescued();
+  const uint64_t now = monotonic_ns();
+  if (now >= p.next_cycle_ns) {
+    p.next_cycle_ns = now + kCycleNs;
+    p.tracker->note_sampled(p.decoder->take_sampled_spaces());
+    p.threads->refresh(p.tracker->table(), p.tracker->names(), p.tracker->metadata());
+    p.events->follow_hotplug();
+  }
+  return true;
+}
+
+Result<void> BpfSource::stop(profile::Profile& profile) {
+  Parts& p = *parts_;
+  p.events->disable();
+  const std::vector<CpuCount> fired = p.events->counts();
+  p.consume(0);
+  p.tracker->sync(kLastSyncMs);
+  p.rescuer->finish();
+  p.decoder->flush();
+  p.decoder->take_rescued();
+  p.threads->refresh(p.tracker->table(), p.tracker->names(), p.tracker->metadata());
+  fill_account(profile.header, fired, p.events->period(), p.kernel->counters(), p.decoder->counts());
+  p.tracker->stop();
+  return {};
+}
+
+process::ProcessMetadataCache& BpfSource::metadata() { return parts_->tracker->metadata(); }
+symbolize::ImageFiles& BpfSource::image_files() { return *parts_->files; }
+std::unique_ptr<symbolize::KernelNames> BpfSource::kernel_names() { return std::make_unique<BpfKernelNames>(*parts_->kernel); }
+
+const std::vector<symbolize::JitSymbol>& BpfSource::jit_symbols() const { return parts_->jit; }
+
+std::vector<std::string> BpfSource::statistics() const {
+  const Parts& p = *parts_;
+  const TableStoreStats tables = p.store->stats();
+  const process::ProcessTableCounts processes = p.tracker->table().counts();
+  const process::ImageRegistryCounts images = p.images->counts();
+  const process::MappingEventCounts events = p.tracker->event_counts();
+  return {
+      fmt::format("unwind tables: {} loaded, {} KiB in {} slabs of {} KiB (limit {} KiB), {} evicted, {} refused", tables.tables,
+                  tables.table_bytes >> 10, tables.slabs, tables.slab_bytes >> 10, p.config.max_map_memory_bytes >> 10, tables.evictions,
+                  tables.refused),
+      fmt::format("processes: {} now, {} address spaces, {} mappings in {} blocks; {} forks, {} execs, {} exits, {} copies on write",
+                  processes.processes, processes.address_spaces, processes.mappings, processes.blocks, processes.forks,
+                  processes.execs, processes.exits, processes.copies_on_write),
+      fmt::format("mapping table: {} entries of {}, {} address spaces evicted, {} publish failures", p.mappings->trie_entries(),
+                  KernelSideOptions{}.max_mapping_blocks, processes.evicted_spaces, processes.publish_failures),
+      fmt::format("scans of /proc/PID/maps: {}, {} discarded; orphan events: {}", processes.scans, processes.scans_discarded,
+                  processes.orphan_events),
+      fmt::format("mapping events: {} delivered, {} unwanted, {} lost, {} late", events.delivered, events.unwanted, events.lost, events.late),
+      fmt::format("images: {} known, {} opened, {} failed, {} not ELF, {} replaced, {} stuck", images.images, images.opened,
+                  images.open_failed, images.not_elf, images.replaced, images.stuck),
+  };
+}
+
+}  // namespace cicada::collect

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process table's port to the BPF maps: `processes` and the LPM trie `exec_mappings`.
+// Threads: the tracker's.
+#pragma once
+#include <atomic>
+
+#include "collect/kernel_side.h"
+#include "process/mapping_publisher.h"
+
+namespace cicada::collect {
+
+class KernelMappings final : public process::MappingPublisher {
+ public:
+  // Borrows. `targets`: processes adopted from user space are wanted by the sampler.
+  explicit KernelMappings(KernelSide& kernel) : kernel_(kernel) {}
+
+  std::optional<process_value> find_process(Pid pid) override;
+  Result<process_value> adopt_process(Pid pid, uint64_t start_ticks) override;
+  uint32_t allocate_address_space() override { return kernel_.allocate_address_space(); }
+  bool replace_address_space(Pid pid, uint32_t from, uint32_t to) override;
+  process::PublishOutcome publish(uint32_t address_space, std::span<const process::BlockOperation> operations,
+                                  std::span<const Pid> users) override;
+  void forget(uint32_t) override {}
+
+  uint64_t trie_entries() const { return entries_; }
+
+ private:
+  KernelSide& kernel_;
+  std::atomic<uint64_t> entries_{0};
+};
+
+}  // namespace cicada::collect

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loaded BPF object: its settings, programs, maps and counters. Nothing outside this file pair sees the skeleton.
+//
+// Owns programs and maps; destruction detaches and frees everything. Threads: load on one, the accessors on any; consume() on the
+// drain thread only.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "abi/counters.h"
+#include "abi/mapping.h"
+#include "abi/process_update.h"
+#include "abi/unwind_table.h"
+#include "base/process_key.h"
+#include "base/result.h"
+
+namespace cicada::collect {
+
+enum class TargetKind : uint8_t { kMachine, kProcesses, kThreads };
+enum class UnwindMode : uint8_t { kAuto, kFramePointer, kTable };
+
+struct KernelSideOptions {
+  TargetKind targets = TargetKind::kMachine;
+  bool kernel_frames = true;
+  bool include_idle = false;
+  UnwindMode unwind = UnwindMode::kAuto;
+  uint32_t ring_bytes = 8 << 20;            // a power of two
+  uint32_t max_mapping_blocks = 256 << 10;  // of the LPM trie, allocated as used
+  uint32_t rescues_per_second = 500;        // and CPU
+};
+
+// One CPU's counters, as the programs keep them.
+struct CpuCounters {
+  int cpu = 0;
+  std::array<uint64_t, COUNTER_COUNT> counts{};
+  uint64_t period_sum = 0;  // of the samples that reached the program, in event units
+};
+
+class KernelSide {
+ public:
+  // Fails: kPermission (which capability), kUnsupported (kernel too old, no BTF), or the verifier's last words.
+  static Result<std::unique_ptr<KernelSide>> load(const KernelSideOptions& options);
+  ~KernelSide();
+  KernelSide(const KernelSide&) = delete;
+  KernelSide& operator=(const KernelSide&) = delete;
+
+  // Lifecycle programs: from now on forks, execs and exits are followed.
+  Result<void> attach_lifecycle();
+
+  int sampling_program_fd() const;
+  int processes_fd() const;
+  int mappings_fd() const;
+  int slabs_fd() const;
+  std::span<unwind_place> places() const;
+  std::span<const uint64_t> image_usage() const;  // last-sampled time, ns, by image id modulo its size
+  std::span<address_space_state> address_spaces() const;  // by id modulo its size
+  volatile uint32_t* eviction_epoch() const;
+
+  Result<void> add_target_thread(Tid tid);
+  uint32_t allocate_address_space();
+  // Compare and swap of a process' address space, inside the kernel. False: it was another one, or the process is unknown.
+  bool update_process(process_update update);
+
+  // Waits up to `timeout_ms`, then hands over every record in the ring. Records are valid during the call.
+  using Consumer = std::function<void(std::span<const uint8_t> record)>;
+  void consume(const Consumer& consumer, int timeout_ms);
+  std::vector<CpuCounters> counters() const;
+
+  // "name+0x12/0x34 [module]" of each address, by the kernel itself; empty where the kernel cannot say.
+  std::vector<std::string> resolve(std::span<const uint64_t> kernel_addresses);
+
+ private:
+  struct Impl;
+  explicit KernelSide(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cicada::collect

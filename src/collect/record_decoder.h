@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ring-buffer records -> profile. Decides by kind and hands on: stacks, samples, walks to be finished, lifecycle events.
+// Threads: the drain thread's.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "abi/end_reason.h"
+#include "collect/rescuer.h"
+#include "collect/stack_table.h"
+#include "collect/thread_table.h"
+#include "collect/tracker.h"
+
+namespace cicada::collect {
+
+struct DecoderCounts {
+  uint64_t samples = 0;              // sample records received
+  uint64_t lost_stack = 0;           // their stack record never came
+  uint64_t malformed = 0;
+  uint64_t rescue_queue_full = 0;
+  std::array<uint64_t, END_REASON_COUNT> end_reasons{};
+};
+
+class RecordDecoder {
+ public:
+  RecordDecoder(profile::Profile& profile, StackTable& stacks, ThreadTable& threads, Tracker& tracker, Rescuer& rescuer,
+                TableLoader& loader)
+      : profile_(profile), stacks_(stacks), threads_(threads), tracker_(tracker), rescuer_(rescuer), loader_(loader) {}
+
+  void decode(std::span<const uint8_t> record);
+  // Takes what the rescuer has finished.
+  void take_rescued();
+  // After the ring has ended: samples whose rescue record never came are stored as they are.
+  void flush();
+  const DecoderCounts& counts() const { return counts_; }
+  // Address spaces sampled since the last call.
+  std::vector<uint32_t> take_sampled_spaces();
+
+ private:
+  void on_sample(const sample_record& sample);
+  void on_rescue(std::span<const uint8_t> record);
+  void store(const sample_record& sample, std::optional<profile::StackId> stack, uint8_t end_reason);
+  void store_unfinished(const sample_record& sample, uint8_t end_reason);
+
+  profile::Profile& profile_;
+  StackTable& stacks_;
+  ThreadTable& threads_;
+  Tracker& tracker_;
+  Rescuer& rescuer_;
+  TableLoader& loader_;
+  DecoderCounts counts_;
+  std::unordered_map<uint16_t, sample_record> waiting_;  // by CPU: a sample whose rescue record comes next
+  std::unordered_set<uint32_t> sampled_spaces_;
+};
+
+}  // namespace cicada::collect

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/rescuer.h"
+
+#include <sys/prctl.h>
+
+#include <unordered_map>
+
+#include "unwind/stack_rescue.h"
+
+namespace cicada::collect {
+namespace {
+
+// Compiled images kept for further rescues; beyond this all are dropped and come back as needed. A row is 12 bytes.
+constexpr size_t kMaxRows = 2'000'000;
+constexpr uint64_t kNsPerMs = 1'000'000;
+
+}  // namespace
+
+// The sample's address space as the tracker knows it. What is not mapped yet may be a moment later: asks again until kMaxWait
+// after the sample, so a backlog of old jobs is not waited for.
+class Rescuer::View final : public unwind::AddressSpaceView {
+ public:
+  View(const Tracker& tracker, process::ImageRegistry& images) : tracker_(tracker), images_(images) {}
+
+  void begin(const rescue_record& start) {
+    address_space_ = start.address_space;
+    patience_ends_ns_ = start.time_ns + static_cast<uint64_t>(kMaxWait.count()) * kNsPerMs;
+    if (rows_ > kMaxRows) {
+      unwinders_.clear();
+      rows_ = 0;
+    }
+  }
+
+  std::optional<Mapping> find_mapping(RuntimeAddr address) override {
+    for (;;) {
+      if (const auto found = tracker_.table().find_mapping(address_space_, address)) {
+        return Mapping{{RuntimeAddr(found->begin), RuntimeAddr(found->end)}, found->bias, found->image, found->flags};
+      }
+      if (monotonic_ns() >= patience_ends_ns_) return std::nullopt;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+
+  const unwind::ImageUnwinder* find_image(uint32_t image) override {
+    const auto [at, added] = unwinders_.try_emplace(image);
+    if (added) {
+      if (auto elf = images_.elf(image)) {
+        at->second = std::make_unique<unwind::ImageUnwinder>(*elf);
+        rows_ += at->second->rows().rows.size();
+      }
+    }
+    return at->second.get();
+  }
+
+ private:
+  const Tracker& tracker_;
+  process::ImageRegistry& images_;
+  uint32_t address_space_ = 0;
+  uint64_t patience_ends_ns_ = 0;
+  size_t rows_ = 0;
+  std::unordered_map<uint32_t, std::unique_ptr<unwind::ImageUnwinder>> unwinders_;
+};
+
+Rescuer::Rescuer(const Tracker& tracker, process::ImageRegistry& images, TableLoader& loader)
+    : tracker_(tracker),
+      loader_(loader),
+      view_(std::make_unique<View>(tracker, images)),
+      thread_([this](std::stop_token stop) { work(stop); }) {}
+
+Rescuer::~Rescuer() {
+  if (thread_.joinable()) {
+    thread_.request_stop();
+    wake_.notify_all();
+  }
+}
+
+bool Rescuer::submit(RescueJob job) {
+  const std::lock_guard lock(mutex_);
+  if (queue_.size() >= kMaxQueued || finishing_) return false;
+  queue_.push_back(std::move(job));
+  wake_.notify_one();
+  return true;
+}
+
+std::vector<RescueResult> Rescuer::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(results_, {});
+}
+
+void Rescuer::finish() {
+  finishing_ = true;
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Rescuer::work(std::stop_token stop) {
+  ::prctl(PR_SET_NAME, "cicada-rescue");
+  for (;;) {
+    RescueJob job;
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, stop, [&] { return !queue_.empty() || finishing_; });
+      if (stop.stop_requested() || queue_.empty()) return;
+      job = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    const uint64_t patience_ends_ns = job.sample.time_ns + static_cast<uint64_t>(kMaxWait.count()) * kNsPerMs;
+    while (tracker_.horizon() <= job.sample.time_ns && monotonic_ns() < patience_ends_ns && !stop.stop_requested()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    RescueResult result = rescue(job);
+    const std::lock_guard lock(mutex_);
+    results_.push_back(std::move(result));
+  }
+}
+
+RescueResult Rescuer::rescue(const RescueJob& job) {
+  RescueResult result;
+  result.sample = job.sample;
+  const rescue_record& start = job.start();
+  view_->begin(start);
+  unwind::StackCopy copy;
+  std::copy(std::begin(start.gpr), std::end(start.gpr), copy.gpr);
+  copy.ip = start.ip;
+  copy.exact_ip = copy.all_registers = start.all_registers != 0;
+  copy.is_32_bit = (job.sample.flags & SAMPLE_32_BIT) != 0;
+  copy.stack = Bytes(job.record).subspan(sizeof(rescue_record), start.stack_bytes);
+  unwind::RescuedStack rescued = unwind::finish_walk(copy, *view_);
+  result.frames = std::move(rescued.frames);
+  result.end_reason = static_cast<uint8_t>(rescued.end);
+  if (const auto mapping = tracker_.table().find_mapping(start.address_space, RuntimeAddr(start.ip)); mapping && mapping->image != 0) {
+    if (start.end_reason == END_NO_TABLE) loader_.request_again(mapping->image);
+  }
+  return result;
+}
+
+}  // namespace cicada::collect

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finishes walks that the kernel could not: same step, full CFI, on a copy of the stack.
+//
+//   drain thread ──submit──▶ queue ──▶ rescue thread ──▶ results ──take──▶ drain thread
+//
+// A job waits until the tracker has applied everything up to the sample (kMaxWait after it at most), because what was missing is
+// usually a mapping that is on its way. The queue is bounded: what does not fit is refused, and counted by the caller.
+// Threads: submit, take, finish: the drain thread's.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "abi/end_reason.h"
+#include "abi/records.h"
+#include "collect/table_loader.h"
+#include "collect/tracker.h"
+
+namespace cicada::collect {
+
+struct RescueJob {
+  sample_record sample;
+  std::vector<uint8_t> record;  // rescue_record, its copy of the stack included
+  const rescue_record& start() const { return *reinterpret_cast<const rescue_record*>(record.data()); }
+};
+
+struct RescueResult {
+  sample_record sample;
+  std::vector<uint64_t> frames;  // abi/frame.h, leaf first; continues what the kernel found
+  uint8_t end_reason = END_RESCUE_REFUSED;
+};
+
+class Rescuer {
+ public:
+  static constexpr size_t kMaxQueued = 2048;
+  static constexpr auto kMaxWait = std::chrono::milliseconds(250);
+
+  Rescuer(const Tracker& tracker, process::ImageRegistry& images, TableLoader& loader);
+  ~Rescuer();
+
+  bool submit(RescueJob job);
+  std::vector<RescueResult> take();
+  // Works off what is queued and ends the thread; take() then has the rest.
+  void finish();
+
+ private:
+  class View;
+  void work(std::stop_token stop);
+  RescueResult rescue(const RescueJob& job);
+
+  const Tracker& tracker_;
+  TableLoader& loader_;
+  std::unique_ptr<View> view_;
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::deque<RescueJob> queue_;
+  std::vector<RescueResult> results_;
+  std::atomic<bool> finishing_{false};
+  std::jthread thread_;
+};
+
+}  // namespace cicada::collect

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// With a fixed period (cpu-clock always, cycles with -c) the number of interrupts of a CPU is its event count ÷ period. With cycles
+// at a frequency the kernel adapts the period, and the units that no sample reported, divided by the mean period of those that
+// did, tell how many are missing.
+#include "collect/sample_account.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/diagnostics.h"
+
+namespace cicada::collect {
+namespace {
+
+struct CounterText {
+  bool outcome;
+  const char* text;
+};
+constexpr bool OUTCOME = true, EVENT = false;
+constexpr CounterText kCounterTexts[] = {
+#define X(name, cls, text) {cls, text},
+    CICADA_COUNTERS(X)
+#undef X
+};
+constexpr const char* kEndTexts[] = {
+#define X(name, complete, text) text,
+    CICADA_END_REASONS(X)
+#undef X
+};
+
+uint64_t outcomes(const CpuCounters& cpu) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < COUNTER_COUNT; ++i) sum += kCounterTexts[i].outcome ? cpu.counts[i] : 0;
+  return sum;
+}
+
+uint64_t skipped_on(const CpuCount& event, const CpuCounters& cpu, uint64_t period) {
+  const uint64_t seen = outcomes(cpu);
+  if (period != 0) {
+    const uint64_t fired = event.count / period;
+    if (seen > fired) {
+      diagnostics().warn(fmt::format("CPU {}", cpu.cpu), "the books do not balance: {} samples counted, {} interrupts", seen, fired);
+      return 0;
+    }
+    return fired - seen;
+  }
+  if (seen == 0 || cpu.period_sum >= event.count) return 0;
+  const double mean = static_cast<double>(cpu.period_sum) / static_cast<double>(seen);
+  return static_cast<uint64_t>(std::floor(static_cast<double>(event.count - cpu.period_sum) / mean));
+}
+
+}  // namespace
+
+void fill_account(profile::Header& header, std::span<const CpuCount> fired, uint64_t period, std::span<const CpuCounters> kernel,
+                  const DecoderCounts& decoder) {
+  CpuCounters sum;
+  uint64_t skipped = 0, reached = 0;
+  for (const CpuCounters& cpu : kernel) {
+    for (size_t i = 0; i < COUNTER_COUNT; ++i) sum.counts[i] += cpu.counts[i];
+    reached += outcomes(cpu);
+    const auto event = std::find_if(fired.begin(), fired.end(), [&](const CpuCount& c) { return c.cpu == cpu.cpu; });
+    if (event != fired.end()) skipped += skipped_on(*event, cpu, period);
+  }
+  header.fired = reached + skipped;
+  header.counts.clear();
+  for (size_t i = 0; i < COUNTER_COUNT; ++i) {
+    uint64_t value = sum.counts[i];
+    if (i == COUNTER_STORED) value -= std::min(value, decoder.lost_stack);
+    header.counts.push_back({kCounterTexts[i].text, value, kCounterTexts[i].outcome});
+  }
+  header.counts.push_back({"lost: skipped by the kernel (another BPF program or map call on that CPU)", skipped, true});
+  header.counts.push_back({"lost: stack record missing", decoder.lost_stack, true});
+  header.counts.push_back({"stacks not finished: rescue queue full", decoder.rescue_queue_full, false});
+  header.counts.push_back({"records that could not be decoded", decoder.malformed, false});
+  header.end_reasons.clear();
+  for (size_t i = 0; i < END_REASON_COUNT; ++i) header.end_reasons.push_back({kEndTexts[i], decoder.end_reasons[i], false});
+}
+
+}  // namespace cicada::collect

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/sample_account.h"
+
+#include <gtest/gtest.h>
+
+namespace cicada::collect {
+namespace {
+
+uint64_t outcome_sum(const profile::Header& header) {
+  uint64_t sum = 0;
+  for (const profile::Count& count : header.counts) sum += count.outcome ? count.value : 0;
+  return sum;
+}
+
+uint64_t value_of(const profile::Header& header, std::string_view name) {
+  for (const profile::Count& count : header.counts) {
+    if (count.name.find(name) != std::string::npos) return count.value;
+  }
+  ADD_FAILURE() << "no count named " << name;
+  return 0;
+}
+
+TEST(SampleAccount, WhatTheProgramNeverSawIsSkippedByTheKernel) {
+  profile::Header header;
+  CpuCounters cpu0, cpu1;
+  cpu1.cpu = 1;
+  cpu0.counts[COUNTER_STORED] = 60;
+  cpu0.counts[COUNTER_IDLE] = 30;
+  cpu1.counts[COUNTER_FILTERED] = 100;
+  const CpuCount fired[] = {{0, 100'999}, {1, 100'000}};
+  const CpuCounters kernel[] = {cpu0, cpu1};
+  fill_account(header, fired, 1000, kernel, {});
+  EXPECT_EQ(header.fired, 200U);
+  EXPECT_EQ(value_of(header, "skipped by the kernel"), 10U);
+  EXPECT_EQ(outcome_sum(header), header.fired);
+}
+
+TEST(SampleAccount, ASampleWithoutItsStackIsLostNotStored) {
+  profile::Header header;
+  CpuCounters cpu;
+  cpu.counts[COUNTER_STORED] = 10;
+  const CpuCount fired[] = {{0, 10'000}};
+  const CpuCounters kernel[] = {cpu};
+  DecoderCounts decoder;
+  decoder.lost_stack = 3;
+  fill_account(header, fired, 1000, kernel, decoder);
+  EXPECT_EQ(value_of(header, "stored"), 7U);
+  EXPECT_EQ(value_of(header, "stack record missing"), 3U);
+  EXPECT_EQ(outcome_sum(header), header.fired);
+}
+
+TEST(SampleAccount, EstimatesFromTheMeanPeriodWhereTheKernelAdaptsIt) {
+  profile::Header header;
+  CpuCounters cpu;
+  cpu.counts[COUNTER_STORED] = 10;
+  cpu.period_sum = 20'000;
+  const CpuCount fired[] = {{0, 30'000}};
+  const CpuCounters kernel[] = {cpu};
+  fill_account(header, fired, 0, kernel, {});
+  EXPECT_EQ(header.fired, 15U);
+  EXPECT_EQ(value_of(header, "skipped by the kernel"), 5U);
+}
+
+}  // namespace
+}  // namespace cicada::collect

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to sample, how often, and how. Plain data; validated by whoever opens a source with it.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/process_key.h"
+#include "collect/cpu_events.h"
+#include "collect/kernel_side.h"
+#include "process/process_table.h"
+
+namespace cicada::collect {
+
+struct SamplingConfig {
+  TargetKind targets = TargetKind::kMachine;
+  std::vector<Pid> pids;  // kProcesses: these and what they fork from now on
+  std::vector<Tid> tids;  // kThreads
+  CpuEventOptions event;
+  bool kernel_frames = true;
+  bool include_idle = false;  // idle samples are stored; otherwise only counted
+  UnwindMode unwind = UnwindMode::kAuto;
+  uint64_t max_map_memory_bytes = uint64_t{64} << 20;
+};
+
+// What happens to processes, for whoever embeds the engine. Called on the tracker's thread; must not block.
+struct LifecycleCallbacks {
+  std::function<void(const process::ProcessInfo&)> on_fork, on_exec, on_exit;
+};
+
+}  // namespace cicada::collect

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/session.h"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/diagnostics.h"
+#include "collect/bpf_source.h"
+#include "collect/tracker.h"
+
+#ifndef CICADA_VERSION
+#define CICADA_VERSION "unknown"
+#endif
+
+namespace cicada::collect {
+namespace {
+
+constexpr int kDrainMs = 20;  // longest sleep between two looks at the ring
+constexpr uint64_t kUpdateNs = 1'000'000'000;
+
+uint64_t realtime_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+bool any_readable(const std::vector<int>& fds) {
+  std::vector<pollfd> polled;
+  for (const int fd : fds) polled.push_back({fd, POLLIN, 0});
+  return ::poll(polled.data(), polled.size(), 0) > 0;
+}
+
+void describe_host(profile::Header& header) {
+  utsname host{};
+  ::uname(&host);
+  header.host = host.nodename;
+  header.kernel = fmt::format("{} {}", host.sysname, host.release);
+  header.architecture = host.machine;
+  header.cicada_version = CICADA_VERSION;
+  if (const auto cpus = online_cpus()) header.cpu_count = static_cast<uint32_t>(cpus->size());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::open(SessionConfig config) {
+  std::unique_ptr<Session> session(new Session());
+  session->config_ = std::move(config);
+  const SamplingConfig& sampling = session->config_.sampling;
+  for (const Pid pid : sampling.pids) {
+    const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+    if (fd < 0) return make_error(ErrorKind::kGone, "process {}: {}", pid, errno == ESRCH ? "no such process" : "cannot be watched");
+    session->target_fds_.emplace_back(fd);
+  }
+  session->source_ = TRY(BpfSource::open(sampling, session->config_.callbacks));
+  profile::Header& header = session->profile_.header;
+  describe_host(header);
+  header.command = session->config_.command_line;
+  return session;
+}
+
+Session::~Session() = default;
+
+Result<void> Session::start() {
+  profile_.header.start_realtime_ns = realtime_ns();
+  profile_.header.start_monotonic_ns = monotonic_ns();
+  TRY(source_->start(profile_));
+  running_ = true;
+  return {};
+}
+
+Result<void> Session::run(const StopRule& rule) {
+  const uint64_t begin = monotonic_ns();
+  const uint64_t end = rule.duration_ns ? begin + *rule.duration_ns : ~uint64_t{0};
+  uint64_t next_update = begin + kUpdateNs;
+  for (;;) {
+    const uint64_t now = monotonic_ns();
+    if (now >= end || any_readable(rule.stop_fds) || (rule.when_targets_exit && targets_gone())) return {};
+    const uint64_t left_ms = std::min<uint64_t>((end - now) / 1'000'000 + 1, kDrainMs);
+    if (!TRY(source_->drain(profile_, static_cast<int>(left_ms)))) return {};
+    profile_.header.duration_ns = monotonic_ns() - profile_.header.start_monotonic_ns;
+    if (now >= next_update) {
+      next_update = now + kUpdateNs;
+      update_sinks();
+      if (rule.each_second && rule.each_second(profile_)) return {};
+    }
+  }
+}
+
+Result<void> Session::stop() {
+  if (!running_) return {};
+  running_ = false;
+  profile_.header.duration_ns = monotonic_ns() - profile_.header.start_monotonic_ns;
+  return source_->stop(profile_);
+}
+
+symbolize::SymbolizeStats Session::symbolize(const symbolize::SymbolizeOptions& options) {
+  const auto kernel_names = source_->kernel_names();
+  symbolize::SymbolizeOptions with_kernel = options;
+  with_kernel.kernel_names = kernel_names.get();
+  return symbolize::symbolize(profile_, source_->image_files(), source_->jit_symbols(), with_kernel);
+}
+
+std::vector<SinkOutcome> Session::finish(const symbolize::SymbolizeOptions& options) {
+  std::vector<SinkOutcome> outcomes;
+  if (const Result<void> stopped = stop(); !stopped) profile_.header.warnings.push_back(stopped.error().message());
+  symbolize(options);
+  for (const auto& sink : sinks_) {
+    SinkOutcome outcome{sink->description(), std::nullopt};
+    if (const Result<void> finished = sink->finish(profile_); !finished) outcome.error = finished.error();
+    outcomes.push_back(std::move(outcome));
+  }
+  return outcomes;
+}
+
+process::ProcessMetadataCache& Session::metadata() { return source_->metadata(); }
+std::vector<std::string> Session::statistics() const { return source_->statistics(); }
+
+void Session::update_sinks() {
+  for (const auto& sink : sinks_) {
+    if (const Result<void> updated = sink->update(profile_); !updated) {
+      diagnostics().warn(sink->description(), "{}", updated.error().message());
+    }
+  }
+}
+
+bool Session::targets_gone() const {
+  if (config_.sampling.targets == TargetKind::kThreads) {
+    return std::none_of(config_.sampling.tids.begin(), config_.sampling.tids.end(),
+                        [](Tid tid) { return ::access(fmt::format("/proc/{}", tid).c_str(), F_OK) == 0; });
+  }
+  if (config_.sampling.targets != TargetKind::kProcesses) return false;
+  return std::all_of(target_fds_.begin(), target_fds_.end(), [](const UniqueFd& fd) { return any_readable({fd.get()}); });
+}
+
+}  // namespace cicada::collect

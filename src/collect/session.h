@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// One recording, from configuration to written outputs: the engine's front door. The command line uses nothing else, and neither
+// needs an agent (examples/agent).
+//
+//   auto session = TRY(Session::open(config));
+//   session->add_sink(TRY(sink::make_sink("flame.svg", {})));
+//   TRY(session->start());
+//   TRY(session->run({.duration_ns = 10'000'000'000, .stop_fds = {signal_fd}}));
+//   for (const SinkOutcome& outcome : session->finish(options)) …
+//
+// There is one collection loop (run); modes are sources, sinks and stop rules.
+// Threads: one; it is the drain thread. Callbacks come on the tracker's thread.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collect/sampling_config.h"
+#include "process/metadata_cache.h"
+#include "profile/ports.h"
+#include "symbolize/symbolizer.h"
+
+namespace cicada::collect {
+
+class BpfSource;
+
+struct SessionConfig {
+  SamplingConfig sampling;
+  LifecycleCallbacks callbacks;
+  std::vector<std::string> command_line;  // for the profile's header
+};
+
+// The recording ends with the first of these.
+struct StopRule {
+  std::optional<uint64_t> duration_ns;
+  std::vector<int> stop_fds;         // readable: stop
+  bool when_targets_exit = false;    // kProcesses, kThreads: all of them are gone
+  std::function<bool(const profile::Profile&)> each_second;  // true: stop
+};
+
+struct SinkOutcome {
+  std::string description;
+  std::optional<Error> error;
+};
+
+class Session {
+ public:
+  // Loads the kernel side and makes targets known. Nothing is sampled yet.
+  // Fails: kPermission, kUnsupported, kGone, kInvalid: a line for people, with the remedy.
+  static Result<std::unique_ptr<Session>> open(SessionConfig config);
+  ~Session();
+
+  void add_sink(std::unique_ptr<profile::Sink> sink) { sinks_.push_back(std::move(sink)); }
+  // From the return on every interrupt is sampled.
+  Result<void> start();
+  // Collects until `rule` says stop. May be called again (a collection cycle each, as in an agent).
+  Result<void> run(const StopRule& rule);
+  // Stops sampling, keeps everything. Idempotent; finish() calls it.
+  Result<void> stop();
+  // Names every frame; free for those that have names. May be called while running.
+  symbolize::SymbolizeStats symbolize(const symbolize::SymbolizeOptions& options);
+  // stop, symbolize, every sink's finish. A sink that fails does not keep the others from writing.
+  std::vector<SinkOutcome> finish(const symbolize::SymbolizeOptions& options);
+
+  const profile::Profile& profile() const { return profile_; }
+  profile::Profile& profile() { return profile_; }
+  process::ProcessMetadataCache& metadata();
+  std::vector<std::string> statistics() const;
+
+ private:
+  Session() = default;
+  void update_sinks();
+  bool targets_gone() const;
+
+  SessionConfig config_;
+  profile::Profile profile_;
+  std::unique_ptr<BpfSource> source_;
+  std::vector<std::unique_ptr<profile::Sink>> sinks_;
+  std::vector<UniqueFd> target_fds_;  // pidfds
+  bool running_ = false;
+};
+
+}  // namespace cicada::collect

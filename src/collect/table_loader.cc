@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/table_loader.h"
+
+#include <sys/prctl.h>
+
+#include "base/diagnostics.h"
+
+namespace cicada::collect {
+
+TableLoader::TableLoader(TableStore& store, process::ImageRegistry& images, unsigned workers) : store_(store), images_(images) {
+  for (unsigned i = 0; i < std::max(1U, workers); ++i) {
+    threads_.emplace_back([this](std::stop_token stop) { work(stop); });
+  }
+}
+
+TableLoader::~TableLoader() {
+  for (std::jthread& thread : threads_) thread.request_stop();
+  wake_.notify_all();
+}
+
+void TableLoader::request(uint32_t image) {
+  const std::lock_guard lock(mutex_);
+  if (requested_.insert(image).second) enqueue(image);
+}
+
+void TableLoader::request_again(uint32_t image) {
+  if (store_.is_loaded(image)) return;
+  const std::lock_guard lock(mutex_);
+  requested_.insert(image);
+  enqueue(image);
+}
+
+void TableLoader::enqueue(uint32_t image) {
+  if (!queued_.insert(image).second) return;
+  queue_.push_back(image);
+  wake_.notify_one();
+}
+
+bool TableLoader::idle() const {
+  const std::lock_guard lock(mutex_);
+  return queue_.empty() && busy_ == 0;
+}
+
+uint64_t TableLoader::compiled() const {
+  const std::lock_guard lock(mutex_);
+  return compiled_;
+}
+
+void TableLoader::work(std::stop_token stop) {
+  ::prctl(PR_SET_NAME, "cicada-tables");
+  for (;;) {
+    uint32_t image = 0;
+    {
+      std::unique_lock lock(mutex_);
+      if (!wake_.wait(lock, stop, [&] { return !queue_.empty(); })) return;
+      image = queue_.front();
+      queue_.pop_front();
+      ++busy_;
+    }
+    const auto elf = images_.elf(image);
+    if (elf) {
+      const unwind::RowTable table = unwind::compile_rows(**elf);
+      if (table.rows.empty()) {
+        store_.load_without_cfi(image);
+      } else if (const Result<void> loaded = store_.load(image, table); !loaded) {
+        diagnostics().warn((*elf)->name(), "no unwind table: {}", loaded.error().message());
+      }
+    } else {
+      diagnostics().info(fmt::format("image {}", image), "no unwind table: {}", elf.error().message());
+    }
+    const std::lock_guard lock(mutex_);
+    queued_.erase(image);
+    --busy_;
+    ++compiled_;
+  }
+}
+
+}  // namespace cicada::collect

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiles unwind tables on worker threads, never on the thread that drains the ring, and puts them into the TableStore.
+//
+//   request(image) ──▶ queue ──▶ worker: ElfFile ─▶ compile_rows ─▶ TableStore::load
+//
+// Owns its threads. Threads: any.
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+#include "collect/table_store.h"
+#include "process/image_registry.h"
+
+namespace cicada::collect {
+
+class TableLoader {
+ public:
+  TableLoader(TableStore& store, process::ImageRegistry& images, unsigned workers);
+  ~TableLoader();
+
+  // Once per image, until forget(): further calls are free. An evicted table comes back with request_again.
+  void request(uint32_t image);
+  void request_again(uint32_t image);
+  bool idle() const;
+  uint64_t compiled() const;
+
+ private:
+  void work(std::stop_token stop);
+  void enqueue(uint32_t image);
+
+  TableStore& store_;
+  process::ImageRegistry& images_;
+  mutable std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::deque<uint32_t> queue_;
+  std::unordered_set<uint32_t> requested_, queued_;
+  unsigned busy_ = 0;
+  uint64_t compiled_ = 0;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace cicada::collect

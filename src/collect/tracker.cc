@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/tracker.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/diagnostics.h"
+
+namespace cicada::collect {
+namespace {
+
+constexpr uint64_t kCycleNs = 1'000'000'000;
+constexpr uint64_t kNsPerTick = 10'000'000;
+constexpr int kIdlePollMs = 1000;
+constexpr int kBusyPollMs = 1;
+
+}  // namespace
+
+uint64_t monotonic_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+Result<std::unique_ptr<Tracker>> Tracker::open(KernelSide&, process::MappingPublisher& publisher, process::ImageRegistry& images,
+                                               Options options) {
+  const bool whole_machine = options.whole_machine;
+  std::unique_ptr<Tracker> tracker(new Tracker(TRY(process::MappingEvents::open({})), std::move(options)));
+  tracker->wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!tracker->wake_) return errno_error(errno, "eventfd");
+  tracker->images_ = &images;
+  process::ProcessTable::Options table_options;
+  table_options.whole_machine = whole_machine;
+  tracker->table_ = std::make_unique<process::ProcessTable>(publisher, images, tracker->names_, table_options);
+  return tracker;
+}
+
+Tracker::~Tracker() { stop(); }
+
+void Tracker::start() {
+  next_cycle_ns_ = monotonic_ns() + kCycleNs;
+  thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
+}
+
+void Tracker::stop() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  wake();
+  thread_.join();
+}
+
+void Tracker::wake() const {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+}
+
+void Tracker::push(const lifecycle_record& record) {
+  {
+    const std::lock_guard lock(mutex_);
+    inbox_.records.push_back(record);
+    if (inbox_.records.size() > 1) return;  // already woken
+  }
+  wake();
+}
+
+void Tracker::request_rescan(Pid pid) {
+  {
+    const std::lock_guard lock(mutex_);
+    inbox_.rescans.push_back(pid);
+  }
+  wake();
+}
+
+void Tracker::note_sampled(std::vector<uint32_t> address_spaces) {
+  const std::lock_guard lock(mutex_);
+  inbox_.sampled.insert(inbox_.sampled.end(), address_spaces.begin(), address_spaces.end());
+}
+
+void Tracker::sync(int timeout_ms) {
+  const uint64_t now = monotonic_ns();
+  const uint64_t deadline = now + static_cast<uint64_t>(timeout_ms) * 1'000'000;
+  while (horizon() < now && monotonic_ns() < deadline) {
+    wake();
+    const timespec pause{0, 200'000};
+    ::nanosleep(&pause, nullptr);
+  }
+}
+
+process::MappingEventCounts Tracker::event_counts() const {
+  const std::lock_guard lock(mutex_);
+  return event_counts_;
+}
+
+void Tracker::run(std::stop_token stop) {
+  ::prctl(PR_SET_NAME, "cicada-tracker");
+  bool more = true;
+  while (!stop.stop_requested()) {
+    pollfd fds[] = {{events_.poll_fd(), POLLIN, 0}, {images_->settled_fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+    ::poll(fds, std::size(fds), more ? kBusyPollMs : kIdlePollMs);
+    uint64_t drained = 0;
+    [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &drained, sizeof drained);
+    more = turn();
+  }
+}
+
+bool Tracker::turn() {
+  const uint64_t now = monotonic_ns();
+  Inbox inbox;
+  {
+    const std::lock_guard lock(mutex_);
+    std::swap(inbox, inbox_);
+  }
+  for (const lifecycle_record& record : inbox.records) {
+    if (record.kind == RECORD_EXIT) tell(record);  // while the table still knows it
+    table_->apply(record);
+    if (record.kind == RECORD_EXEC) metadata_.on_exec({record.pid, record.start_ns / kNsPerTick});
+    if (record.kind == RECORD_EXIT) metadata_.on_exit({record.pid, record.start_ns / kNsPerTick});
+    if (record.kind != RECORD_EXIT) tell(record);
+  }
+  const uint64_t lost = events_.drain(
+      now, [this](const process::MappingEvent& event) { return table_->wants(event); },
+      [this](const process::MappingEvent& event) { table_->apply(event); });
+  if (lost > 0) table_->report_lost();
+  for (const Pid pid : inbox.rescans) table_->request_rescan(pid);
+  if (!inbox.sampled.empty()) table_->note_sampled(inbox.sampled);
+  const bool more = table_->advance(now);
+  if (now >= next_cycle_ns_) {
+    next_cycle_ns_ = now + kCycleNs;
+    table_->end_cycle();
+    names_.end_cycle();
+    metadata_.end_cycle();
+    if (const Result<void> followed = events_.follow_cpus(); !followed) {
+      diagnostics().warn("mapping events", "{}", followed.error().message());
+    }
+    const std::lock_guard lock(mutex_);
+    event_counts_ = events_.counts();
+  }
+  horizon_.store(now, std::memory_order_release);
+  return more;
+}
+
+void Tracker::tell(const lifecycle_record& record) {
+  const auto& callbacks = options_.callbacks;
+  const auto& callback = record.kind == RECORD_FORK ? callbacks.on_fork : record.kind == RECORD_EXEC ? callbacks.on_exec : callbacks.on_exit;
+  if (!callback || record.kind < RECORD_FORK || record.kind > RECORD_EXIT) return;
+  process::ProcessInfo info;
+  info.pid = record.pid;
+  info.parent_pid = record.parent_pid;
+  info.start_ns = record.start_ns;
+  info.address_space = record.address_space;
+  info.comm.assign(record.comm, ::strnlen(record.comm, sizeof record.comm));
+  callback(info);
+}
+
+}  // namespace cicada::collect

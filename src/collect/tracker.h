@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread that follows processes: reads mapping events, applies lifecycle records that the drain thread passes on, scans /proc,
+// opens images, publishes mappings. It may wait for /proc; the drain thread never does.
+//
+// Threads: push, request_rescan, note_sampled, sync, horizon, table: any.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "abi/records.h"
+#include "collect/kernel_mappings.h"
+#include "collect/sampling_config.h"
+#include "process/image_registry.h"
+#include "process/mapping_events.h"
+#include "process/metadata_cache.h"
+#include "process/process_table.h"
+#include "process/thread_names.h"
+
+namespace cicada::collect {
+
+class Tracker {
+ public:
+  struct Options {
+    bool whole_machine = true;
+    LifecycleCallbacks callbacks;
+  };
+  // Subscribes to mapping events; nothing is followed yet. Borrows everything.
+  // Fails: kPermission, kUnsupported.
+  static Result<std::unique_ptr<Tracker>> open(KernelSide& kernel, process::MappingPublisher& publisher,
+                                               process::ImageRegistry& images, Options options);
+  ~Tracker();
+
+  // Processes that are there before the recording. Call before start(); after lifecycle programs are attached.
+  Result<void> adopt(Pid pid) { return table_->adopt(pid); }
+  void start();
+  void stop();
+
+  void push(const lifecycle_record& record);
+  void request_rescan(Pid pid);
+  void note_sampled(std::vector<uint32_t> address_spaces);
+  // Waits until everything that had happened at the call has been applied, or `timeout_ms` has passed.
+  void sync(int timeout_ms);
+  // Everything up to this moment (CLOCK_MONOTONIC, ns) has been applied.
+  uint64_t horizon() const { return horizon_.load(std::memory_order_acquire); }
+
+  const process::ProcessTable& table() const { return *table_; }
+  const process::ThreadNames& names() const { return names_; }
+  process::ProcessMetadataCache& metadata() { return metadata_; }
+  process::MappingEventCounts event_counts() const;
+
+ private:
+  Tracker(process::MappingEvents events, Options options) : options_(std::move(options)), events_(std::move(events)) {}
+  void run(std::stop_token stop);
+  bool turn();
+  void tell(const lifecycle_record& record);
+  void wake() const;
+
+  struct Inbox {
+    std::vector<lifecycle_record> records;
+    std::vector<Pid> rescans;
+    std::vector<uint32_t> sampled;
+  };
+
+  Options options_;
+  process::MappingEvents events_;
+  process::ThreadNames names_;
+  process::ProcessMetadataCache metadata_;
+  process::ImageRegistry* images_ = nullptr;
+  std::unique_ptr<process::ProcessTable> table_;
+  UniqueFd wake_, timer_;
+  mutable std::mutex mutex_;
+  Inbox inbox_;
+  process::MappingEventCounts event_counts_;
+  std::atomic<uint64_t> horizon_{0};
+  uint64_t next_cycle_ns_ = 0;
+  std::jthread thread_;
+};
+
+uint64_t monotonic_ns();
+
+}  // namespace cicada::collect
