@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// The BPF object on the real kernel: a forked child with a known chain, its tables published by hand. Needs root.
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "bpf_session.h"
+#include "cicada.skel.h"
+
+namespace cicada::native {
+namespace {
+
+constexpr int kDepth = 60;
+volatile uint64_t g_sink;
+volatile bool g_forever = true;
+
+[[gnu::noinline]] void chain_leaf() {
+  while (g_forever) g_sink = g_sink + 1;
+}
+[[gnu::noinline]] void chain_middle(int depth) {
+  if (depth == 0)
+    chain_leaf();
+  else
+    chain_middle(depth - 1);
+  g_sink = g_sink + 1;  // no tail call
+}
+[[gnu::noinline]] void chain_system_calls() {
+  for (;;) ::getppid();
+}
+
+struct Child {
+  pid_t pid;
+  template <typename Body>
+  explicit Child(Body body) : pid(::fork()) {
+    if (pid == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      body();
+      ::_exit(0);
+    }
+  }
+  ~Child() {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+  }
+};
+
+std::vector<int> all_cpus() {
+  std::vector<int> cpus;
+  for (int i = 0; i < ::sysconf(_SC_NPROCESSORS_ONLN); i++) cpus.push_back(i);
+  return cpus;
+}
+
+template <typename Condition>
+bool wait_until(BpfSession& session, Condition condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (std::chrono::steady_clock::now() < deadline) {
+    session.drain();
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+uint64_t own_bias() {
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  std::getline(maps, line);
+  return std::strtoull(line.c_str(), nullptr, 16);
+}
+
+std::unique_ptr<BpfSession> open_session(const BpfSession::Options& options = {}) {
+  auto session = BpfSession::open(options);
+  if (!session) {
+    ADD_FAILURE() << session.error().message();
+    return nullptr;
+  }
+  return std::move(*session);
+}
+
+size_t count_samples(const BpfSession& session, pid_t pid) {
+  return static_cast<size_t>(std::count_if(session.samples().begin(), session.samples().end(), [&](const auto& s) { return s.pid == pid; }));
+}
+
+TEST(CpuSample, WalksAKnownChainToItsOutermostFrame) {
+  auto session = open_session();
+  ASSERT_TRUE(session);
+  Child child([] { chain_middle(kDepth); });
+  auto space = session->add_process(child.pid);
+  ASSERT_TRUE(space) << space.error().message();
+  ASSERT_TRUE(session->start(997, all_cpus()));
+  ASSERT_TRUE(wait_until(*session, [&] { return count_samples(*session, child.pid) >= 100; }));
+  session->stop();
+  session->drain();
+  const uint64_t bias = own_bias();
+  size_t complete = 0, deep = 0, total = 0;
+  for (const sample_record& sample : session->samples()) {
+    if (sample.pid != child.pid) continue;
+    total++;
+    EXPECT_EQ(sample.address_space, *space);
+    complete += sample.end_reason == END_OUTERMOST;
+    const Stack& stack = session->stacks().at(sample.user_stack);
+    ASSERT_EQ(stack.frames.size(), sample.user_frames);
+    // kDepth + 1 frames of chain_middle, one return address (the recursive call) kDepth times.
+    const auto leaf_call = std::count_if(stack.frames.begin(), stack.frames.end(), [&](uint64_t frame) {
+      const uint64_t begin = reinterpret_cast<uint64_t>(&chain_middle) - bias;
+      return frame_kind_of(frame) == FRAME_IMAGE && frame_link_address_of(frame) >= begin && frame_link_address_of(frame) < begin + 256;
+    });
+    deep += leaf_call >= kDepth + 1;
+  }
+  EXPECT_GE(complete * 1000, total * 999) << complete << " of " << total;
+  EXPECT_GE(deep * 1000, total * 999) << deep << " of " << total;
+}
+
+TEST(CpuSample, AddsUpToOneOutcomeEach) {
+  auto session = open_session();
+  ASSERT_TRUE(session);
+  Child child([] { chain_middle(kDepth); });
+  ASSERT_TRUE(session->add_process(child.pid));
+  ASSERT_TRUE(session->start(4999, all_cpus()));
+  ASSERT_TRUE(wait_until(*session, [&] { return count_samples(*session, child.pid) >= 1000; }));
+  session->stop();
+  session->drain();
+  const cpu_counters counts = session->counters();
+  EXPECT_EQ(counts.counter[COUNTER_STORED], session->samples().size());
+  EXPECT_EQ(counts.counter[COUNTER_STACK_RECORDS] >= session->stacks().size(), true);
+  EXPECT_GT(counts.counter[COUNTER_FRAME_CACHE_HIT], 10 * counts.counter[COUNTER_FRAME_CACHE_MISS]);
+}
+
+TEST(CpuSample, WalksTheUserStackFromKernelMode) {
+  auto session = open_session();
+  ASSERT_TRUE(session);
+  Child child([] { chain_system_calls(); });
+  ASSERT_TRUE(session->add_process(child.pid));
+  ASSERT_TRUE(session->start(997, all_cpus()));
+  const auto in_kernel = [&] {
+    return std::count_if(session->samples().begin(), session->samples().end(),
+                         [](const sample_record& s) { return (s.flags & SAMPLE_IN_KERNEL) != 0; });
+  };
+  ASSERT_TRUE(wait_until(*session, [&] { return in_kernel() >= 30; }));
+  session->stop();
+  session->drain();
+  std::vector<uint64_t> addresses;
+  for (const sample_record& sample : session->samples()) {
+    EXPECT_TRUE(sample.end_reason == END_OUTERMOST) << int{sample.end_reason};
+    if (!(sample.flags & SAMPLE_IN_KERNEL)) continue;
+    ASSERT_NE(sample.kernel_stack, 0u);
+    const Stack& stack = session->stacks().at(sample.kernel_stack);
+    EXPECT_EQ(stack.side, STACK_KERNEL);
+    addresses.push_back(frame_address_of(stack.frames.back()));
+  }
+  const auto names = session->resolve(addresses);
+  ASSERT_FALSE(names.empty());
+  EXPECT_NE(names.front().find("entry_SYSCALL_64"), std::string::npos) << names.front();
+}
+
+TEST(CpuSample, SendsRegistersAndStackWhereTheTableIsMissing) {
+  auto session = open_session({.rescue_interval_ns = 1'000'000});
+  ASSERT_TRUE(session);
+  Child child([] { chain_middle(kDepth); });
+  // A target whose mappings nobody published.
+  const process_value process{1, 0, 77, PROCESS_TARGET, 0};
+  ASSERT_EQ(::bpf_map_update_elem(::bpf_map__fd(session->skeleton()->maps.processes), &child.pid, &process, BPF_ANY), 0);
+  ASSERT_TRUE(session->start(499, all_cpus()));
+  ASSERT_TRUE(wait_until(*session, [&] { return session->rescues().size() >= 20; }));
+  session->stop();
+  session->drain();
+  rescue_record rescue;
+  std::memcpy(&rescue, session->rescues()[0].data(), sizeof rescue);
+  EXPECT_EQ(rescue.pid, child.pid);
+  EXPECT_EQ(rescue.end_reason, END_UNMAPPED_PC);
+  EXPECT_GT(rescue.stack_bytes, 1000u);
+  EXPECT_EQ(session->rescues()[0].size(), sizeof rescue + rescue.stack_bytes);
+  EXPECT_EQ(rescue.all_registers, 1);
+  const auto misses = std::count_if(session->lifecycle().begin(), session->lifecycle().end(),
+                                    [](const lifecycle_record& record) { return record.kind == RECORD_MISS; });
+  EXPECT_GE(misses, 1);
+}
+
+TEST(Lifecycle, FollowsForkExecAndExitOfATarget) {
+  auto session = open_session();
+  ASSERT_TRUE(session);
+  ASSERT_TRUE(session->attach_lifecycle());
+  const process_value self{1, 0, 5000, PROCESS_TARGET, 0};
+  const pid_t own = ::getpid();
+  ASSERT_EQ(::bpf_map_update_elem(::bpf_map__fd(session->skeleton()->maps.processes), &own, &self, BPF_ANY), 0);
+  pid_t pid;
+  {
+    Child child([] { ::execl("/bin/true", "true", nullptr); });
+    pid = child.pid;
+    ASSERT_TRUE(wait_until(*session, [&] {
+      return std::any_of(session->lifecycle().begin(), session->lifecycle().end(),
+                         [&](const auto& record) { return record.kind == RECORD_EXIT && record.pid == pid; });
+    }));
+  }
+  std::vector<uint32_t> kinds, spaces;
+  for (const lifecycle_record& record : session->lifecycle()) {
+    if (record.pid != pid) continue;
+    kinds.push_back(record.kind);
+    spaces.push_back(record.address_space);
+  }
+  EXPECT_EQ(kinds, (std::vector<uint32_t>{RECORD_FORK, RECORD_EXEC, RECORD_EXIT}));
+  EXPECT_EQ(spaces[0], 5000u);       // shared, copy-on-write
+  EXPECT_NE(spaces[1], spaces[0]);   // exec: new
+  EXPECT_EQ(spaces[2], spaces[1]);
+  EXPECT_TRUE(session->lifecycle()[0].flags & PROCESS_SHARED_SPACE);
+  process_value left;
+  EXPECT_TRUE(wait_until(*session, [&] {
+    return ::bpf_map_lookup_elem(::bpf_map__fd(session->skeleton()->maps.processes), &pid, &left) != 0;
+  }));
+}
+
+TEST(Lifecycle, AThreadIsNoProcess) {
+  auto session = open_session();
+  ASSERT_TRUE(session);
+  ASSERT_TRUE(session->attach_lifecycle());
+  const process_value self{1, 0, 5000, PROCESS_TARGET, 0};
+  const pid_t own = ::getpid();
+  ASSERT_EQ(::bpf_map_update_elem(::bpf_map__fd(session->skeleton()->maps.processes), &own, &self, BPF_ANY), 0);
+  for (int i = 0; i < 10; i++) std::thread([] {}).join();
+  session->drain();
+  EXPECT_TRUE(std::none_of(session->lifecycle().begin(), session->lifecycle().end(), [&](const auto& record) { return record.pid == own; }));
+}
+
+}  // namespace
+}  // namespace cicada::native
