@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/command.h"
+#include "cli/debug_command.h"
+#include "cli/doctor_command.h"
 #include "cli/exit_code.h"
 #include "cli/help_formatter.h"
 #include "cli/record_command.h"
@@ -44,6 +46,8 @@ int main(int argc, char** argv) {
 
   const Command commands[] = {
       add_record_command(app),
+      add_doctor_command(app),
+      add_debug_command(app),
   };
 
   std::vector<std::string> words;  // the parser wants them in reverse

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every check is one function that returns one MachineCheck. What can be tried is tried (events are opened, maps
+// created); the rest is read from /proc and /sys.
+#include "cli/machine_check.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fmt/format.h>
+#include <linux/perf_event.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "base/unique_fd.h"
+#include "cli/invoking_user.h"
+
+namespace cicada::cli {
+namespace {
+
+constexpr const char* kUseSudo = "run it with sudo";
+constexpr unsigned long kInitialPidNamespace = 0xEFFFFFFC;  // include/linux/proc_ns.h: PROC_PID_INIT_INO
+constexpr int kOldestMajor = 6, kOldestMinor = 1;           // bpf_loop is 5.17; 6.1 is the oldest that is tested
+
+std::string first_line(const char* path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// Nothing is worth less than a wrong guess: absent files give `missing`.
+long number_in(const char* path, long missing) {
+  std::ifstream file(path);
+  long value = 0;
+  return file >> value ? value : missing;
+}
+
+int open_event(uint32_t type, uint64_t config) {
+  perf_event_attr attr = {};
+  attr.size = sizeof attr;
+  attr.type = type;
+  attr.config = config;
+  attr.freq = 1;
+  attr.sample_freq = 99;
+  attr.disabled = 1;
+  return static_cast<int>(::syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC));
+}
+
+// Zero, or the errno of trying to count on CPU 0 for all processes, as a recording does.
+int try_event(uint32_t type, uint64_t config) {
+  const UniqueFd fd(open_event(type, config));
+  return fd ? 0 : errno;
+}
+
+MachineCheck kernel_version() {
+  utsname name = {};
+  ::uname(&name);
+  int major = 0, minor = 0;
+  std::sscanf(name.release, "%d.%d", &major, &minor);
+  MachineCheck check{"kernel", Verdict::kWorks, fmt::format("{} {}", name.release, name.machine), ""};
+  if (std::pair(major, minor) < std::pair(kOldestMajor, kOldestMinor)) {
+    check.verdict = Verdict::kMissing;
+    check.remedy = fmt::format("cicada's kernel side needs Linux {}.{} or newer", kOldestMajor, kOldestMinor);
+  }
+  if (std::strcmp(name.machine, "x86_64") != 0) {
+    check.verdict = Verdict::kMissing;
+    check.remedy = "only x86_64 is supported";
+  }
+  return check;
+}
+
+MachineCheck type_information() {
+  const std::ifstream file("/sys/kernel/btf/vmlinux");
+  if (file.good()) return {"BTF", Verdict::kWorks, "/sys/kernel/btf/vmlinux", ""};
+  return {"BTF", Verdict::kMissing, "no /sys/kernel/btf/vmlinux",
+          "use a kernel with CONFIG_DEBUG_INFO_BTF=y (all of Debian's have it)"};
+}
+
+MachineCheck capabilities() {
+  struct Wanted {
+    int bit;
+    const char* name;
+  };
+  constexpr Wanted kWanted[] = {{38, "cap_perfmon"},
+                                {39, "cap_bpf"},
+                                {40, "cap_checkpoint_restore"},
+                                {19, "cap_sys_ptrace"},
+                                {2, "cap_dac_read_search"}};
+  constexpr uint64_t kSysAdmin = uint64_t{1} << 21;
+  std::ifstream file("/proc/self/status");
+  uint64_t held = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("CapEff:")) held = std::strtoull(line.c_str() + 7, nullptr, 16);
+  }
+  std::string missing;
+  for (const Wanted& wanted : kWanted) {
+    // Before they were split off, the first three were part of cap_sys_admin, which still grants them.
+    const bool implied = wanted.bit >= 38 && (held & kSysAdmin) != 0;
+    if ((held >> wanted.bit & 1) == 0 && !implied)
+      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", wanted.name);
+  }
+  if (missing.empty())
+    return {"privileges", Verdict::kWorks, ::geteuid() == 0 ? "root" : "all capabilities needed", ""};
+  return {"privileges", Verdict::kMissing, "missing " + missing,
+          "run it with sudo, or: sudo setcap "
+          "cap_perfmon,cap_bpf,cap_checkpoint_restore,cap_sys_ptrace,cap_dac_read_search=ep \"$(command -v cicada)\""};
+}
+
+MachineCheck lockdown() {
+  const std::string line = first_line("/sys/kernel/security/lockdown");
+  if (line.empty()) return {"lockdown", Verdict::kWorks, "not in this kernel, or securityfs is not mounted", ""};
+  if (line.find("[confidentiality]") != std::string::npos) {
+    return {"lockdown", Verdict::kMissing, "confidentiality: BPF may not read kernel memory",
+            "boot with lockdown=integrity, or switch Secure Boot's lockdown off"};
+  }
+  return {"lockdown", Verdict::kWorks, line, ""};
+}
+
+MachineCheck pid_namespace() {
+  struct stat status = {};
+  if (::stat("/proc/self/ns/pid", &status) != 0)
+    return {"pid namespace", Verdict::kLimited, "unknown: /proc is not mounted", "mount /proc"};
+  if (status.st_ino == kInitialPidNamespace) return {"pid namespace", Verdict::kWorks, "the initial one", ""};
+  return {"pid namespace", Verdict::kMissing, "a container's: pids here are not those of the kernel",
+          "run cicada on the host, or the container with --pid=host"};
+}
+
+MachineCheck bpf_maps() {
+  struct Wanted {
+    bpf_map_type type;
+    uint32_t key, value, entries, flags;
+    const char* name;
+  };
+  constexpr Wanted kWanted[] = {{BPF_MAP_TYPE_RINGBUF, 0, 0, 4096, 0, "ring buffer"},
+                                {BPF_MAP_TYPE_LPM_TRIE, 16, 8, 8, BPF_F_NO_PREALLOC, "prefix trie"},
+                                {BPF_MAP_TYPE_ARRAY, 4, 4096, 1, BPF_F_MMAPABLE | BPF_F_INNER_MAP, "mappable array"}};
+  for (const Wanted& wanted : kWanted) {
+    LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = wanted.flags);
+    const UniqueFd map(
+        bpf_map_create(wanted.type, "cicada_doctor", wanted.key, wanted.value, wanted.entries, &options));
+    if (!map) {
+      const int error = errno;
+      return {"BPF maps", Verdict::kMissing, fmt::format("{}: {}", wanted.name, std::strerror(error)),
+              error == EPERM || error == EACCES ? kUseSudo : "use a kernel with CONFIG_BPF_SYSCALL=y, 6.1 or newer"};
+    }
+  }
+  return {"BPF maps", Verdict::kWorks, "ring buffer, prefix trie and mappable array can be created", ""};
+}
+
+MachineCheck bpf_programs() {
+  const int type = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_PERF_EVENT, nullptr);
+  if (type <= 0) {
+    return {"BPF programs", Verdict::kMissing,
+            type == 0 ? "perf_event programs are refused" : fmt::format("cannot be tried: {}", std::strerror(-type)),
+            kUseSudo};
+  }
+  for (const auto& [helper, name] :
+       {std::pair(BPF_FUNC_loop, "bpf_loop"), std::pair(BPF_FUNC_get_current_task_btf, "bpf_get_current_task_btf")}) {
+    if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, helper, nullptr) <= 0) {
+      return {"BPF programs", Verdict::kMissing, fmt::format("the kernel has no {}", name), "use Linux 6.1 or newer"};
+    }
+  }
+  if (number_in("/proc/sys/net/core/bpf_jit_enable", 1) == 0) {
+    return {"BPF programs", Verdict::kLimited, "load, but are interpreted: samples cost several times more",
+            "sysctl net.core.bpf_jit_enable=1"};
+  }
+  return {"BPF programs", Verdict::kWorks, "load, bpf_loop included, compiled to machine code", ""};
+}
+
+MachineCheck paranoia() {
+  const long level = number_in("/proc/sys/kernel/perf_event_paranoid", 2);
+  const char* const meaning = level <= -1  ? "everybody may do everything"
+                              : level == 0 ? "everybody may watch whole CPUs"
+                              : level == 1 ? "everybody may watch their own processes, the kernel included"
+                              : level == 2 ? "everybody may watch their own processes, user space only"
+                                           : "nobody but root may watch anything";
+  return {"perf_event_paranoid", Verdict::kWorks, fmt::format("{}: {}; root may always", level, meaning), ""};
+}
+
+MachineCheck hardware_cycles() {
+  const int error = try_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
+  if (error == 0) return {"hardware cycles", Verdict::kWorks, "counted", ""};
+  if (error == EACCES || error == EPERM) return {"hardware cycles", Verdict::kLimited, "not allowed to try", kUseSudo};
+  return {"hardware cycles", Verdict::kLimited,
+          fmt::format("not on this machine ({}); virtual machines often have none", std::strerror(error)),
+          "nothing to do: cpu-clock is used; give the virtual machine a PMU for cycles"};
+}
+
+MachineCheck sampling_event() {
+  if (try_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) == 0) {
+    return {"sampling uses", Verdict::kWorks,
+            "cycles: an NMI, so code that runs with interrupts off is seen where it is", ""};
+  }
+  const int error = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
+  if (error == 0) {
+    return {"sampling uses", Verdict::kWorks,
+            "cpu-clock: a timer; time with interrupts off is charged to the instruction that enables them", ""};
+  }
+  return {"sampling uses", Verdict::kMissing,
+          fmt::format("neither cycles nor cpu-clock can be opened: {}", std::strerror(error)),
+          error == EACCES || error == EPERM
+              ? kUseSudo
+              : "use a kernel with CONFIG_PERF_EVENTS=y; in a container allow perf_event_open"};
+}
+
+MachineCheck kernel_names() {
+  const long restrict = number_in("/proc/sys/kernel/kptr_restrict", 0);
+  const std::string line = first_line("/proc/kallsyms");
+  const bool visible = !line.empty() && !line.starts_with("0000000000000000");
+  if (visible) return {"kernel names", Verdict::kWorks, fmt::format("visible (kptr_restrict {})", restrict), ""};
+  return {"kernel names", Verdict::kLimited, fmt::format("hidden from this user (kptr_restrict {})", restrict),
+          restrict >= 2 ? "sysctl kernel.kptr_restrict=1" : kUseSudo};
+}
+
+MachineCheck process_visibility() {
+  std::ifstream mounts("/proc/self/mounts");
+  std::string options;
+  for (std::string line; std::getline(mounts, line);) {
+    if (line.find(" /proc proc ") != std::string::npos) options = line;
+  }
+  const bool hidden = options.find("hidepid=") != std::string::npos && options.find("hidepid=0") == std::string::npos;
+  std::ifstream maps("/proc/1/maps");
+  const bool readable = maps.is_open() && maps.peek() != std::ifstream::traits_type::eof();
+  const std::string mount = hidden ? "/proc is mounted with hidepid" : "/proc is open";
+  if (readable) return {"other processes", Verdict::kWorks, mount + "; mappings of others can be read", ""};
+  return {"other processes", Verdict::kLimited, mount + "; mappings of other users' processes cannot be read",
+          kUseSudo};
+}
+
+MachineCheck probes() {
+  std::string found, absent;
+  for (const char* kind : {"kprobe", "uprobe"}) {
+    const bool there = std::ifstream(fmt::format("/sys/bus/event_source/devices/{}/type", kind)).good();
+    std::string& list = there ? found : absent;
+    list += fmt::format("{}{}s", list.empty() ? "" : " and ", kind);
+  }
+  if (absent.empty()) return {"probes", Verdict::kWorks, found, ""};
+  return {"probes", Verdict::kLimited,
+          fmt::format("no {} in this kernel{}", absent, found.empty() ? "" : "; " + found + " work"),
+          "only tracing needs them; CPU profiles do not"};
+}
+
+MachineCheck sample_rate() {
+  const long limit = number_in("/proc/sys/kernel/perf_event_max_sample_rate", 0);
+  if (limit >= 1000 || limit == 0)
+    return {"sample rate", Verdict::kWorks, limit == 0 ? "no limit" : fmt::format("up to {} Hz (-F)", limit), ""};
+  return {"sample rate", Verdict::kLimited, fmt::format("the kernel has throttled sampling to {} Hz", limit),
+          "sysctl kernel.perf_event_max_sample_rate=100000"};
+}
+
+MachineCheck open_files() {
+  constexpr rlim_t kEnough = 4096;  // a pinned descriptor for each image, events and rings for each CPU
+  rlimit limit = {};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const std::string found =
+      limit.rlim_max == RLIM_INFINITY ? "unlimited" : fmt::format("{} (raised to it when recording)", limit.rlim_max);
+  if (limit.rlim_max >= kEnough) return {"open files", Verdict::kWorks, found, ""};
+  return {"open files", Verdict::kLimited, found, fmt::format("ulimit -Hn {}", kEnough)};
+}
+
+}  // namespace
+
+std::vector<MachineCheck> check_machine() {
+  libbpf_set_print(nullptr);  // the answer is the check; the library's own words are for developers
+  return {kernel_version(), type_information(),   capabilities(), lockdown(),        pid_namespace(),
+          bpf_maps(),       bpf_programs(),       paranoia(),     hardware_cycles(), sampling_event(),
+          kernel_names(),   process_visibility(), probes(),       sample_rate(),     open_files()};
+}
+
+bool can_record(const std::vector<MachineCheck>& checks) {
+  return std::none_of(checks.begin(), checks.end(),
+                      [](const MachineCheck& check) { return check.verdict == Verdict::kMissing; });
+}
+
+}  // namespace cicada::cli

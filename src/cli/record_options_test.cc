@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/record_options.h"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace cicada::cli {
+namespace {
+
+using testing::HasSubstr;
+
+class RecordOptionsTest : public testing::Test {
+ protected:
+  RecordOptionsTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "cicada-options-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    raw_.outputs = {folder_ / "x.folded"};
+    raw_.whole_machine = true;
+  }
+  ~RecordOptionsTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string error() const {
+    const auto checked = check_record_options(raw_);
+    return checked ? "no error" : checked.error().message();
+  }
+
+  std::filesystem::path folder_;
+  RawRecordOptions raw_;
+};
+
+TEST_F(RecordOptionsTest, AcceptsTheDefaults) {
+  const auto options = check_record_options(raw_);
+  ASSERT_TRUE(options) << options.error().message();
+  EXPECT_EQ(options->frequency_hz, 99u);
+  EXPECT_TRUE(options->kernel_frames);
+  EXPECT_FALSE(options->inlines.has_value());
+  EXPECT_EQ(options->max_map_memory_bytes, uint64_t{64} << 20);
+  EXPECT_TRUE(options->warnings.empty());
+}
+
+TEST_F(RecordOptionsTest, WritesNothingWhileChecking) {
+  ASSERT_TRUE(check_record_options(raw_));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(RecordOptionsTest, WantsExactlyOneTarget) {
+  raw_.whole_machine = false;
+  EXPECT_THAT(error(), HasSubstr("what shall be recorded?"));
+  raw_.processes = {std::to_string(::getpid())};
+  EXPECT_EQ(error(), "no error");
+  raw_.command = {"true"};
+  EXPECT_THAT(error(), HasSubstr("exclude each other"));
+}
+
+TEST_F(RecordOptionsTest, ResolvesPidsAndNamesOfOneList) {
+  raw_.whole_machine = false;
+  raw_.processes = {"1," + std::to_string(::getpid()), "1"};
+  const auto options = check_record_options(raw_);
+  ASSERT_TRUE(options) << options.error().message();
+  EXPECT_THAT(options->target.pids, testing::ElementsAre(1, ::getpid()));
+}
+
+TEST_F(RecordOptionsTest, NamesTheProcessThatIsNotThere) {
+  raw_.whole_machine = false;
+  raw_.processes = {"4194303"};
+  EXPECT_THAT(error(), HasSubstr("-p 4194303: no such process"));
+  raw_.processes = {"nobody-is-called-this"};
+  EXPECT_THAT(error(), HasSubstr("-p nobody-is-called-this: no running process"));
+}
+
+TEST_F(RecordOptionsTest, LowersTheFrequencyToTheKernelsLimitAndSaysSo) {
+  raw_.frequency = "4000000000";
+  const auto options = check_record_options(raw_);
+  ASSERT_TRUE(options);
+  EXPECT_LT(options->frequency_hz, 4000000000u);
+  ASSERT_EQ(options->warnings.size(), 1u);
+  EXPECT_THAT(options->warnings[0], HasSubstr("lowered to"));
+}
+
+TEST_F(RecordOptionsTest, RefusesWhatWouldRecordNothing) {
+  raw_.frequency = "0";
+  EXPECT_THAT(error(), HasSubstr("-F 0"));
+  raw_.frequency = "99";
+  raw_.period = "0";
+  EXPECT_THAT(error(), HasSubstr("-c 0"));
+  raw_.period.clear();
+  raw_.cpus = {"8000"};
+  EXPECT_THAT(error(), HasSubstr("--cpu 8000"));
+}
+
+TEST_F(RecordOptionsTest, RefusesOutputsItCannotWrite) {
+  raw_.outputs = {"/no/such/folder/x.folded"};
+  EXPECT_THAT(error(), HasSubstr("/no/such/folder"));
+  raw_.outputs = {folder_ / "x.unknown"};
+  EXPECT_THAT(error(), HasSubstr(".folded"));
+  raw_.outputs = {folder_ / "x.folded", folder_ / "x.folded"};
+  EXPECT_THAT(error(), HasSubstr("given twice"));
+}
+
+TEST_F(RecordOptionsTest, ListsTheWordsOfAChoice) {
+  raw_.unwind = "magic";
+  EXPECT_EQ(error(), "--unwind magic: use one of auto, fp, table");
+  raw_.unwind = "table";
+  raw_.group_by = {"process,planet"};
+  EXPECT_THAT(error(), HasSubstr("--group-by planet: use one of process"));
+}
+
+}  // namespace
+}  // namespace cicada::cli
