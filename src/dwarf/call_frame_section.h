@@ -62,6 +62,7 @@ class FdeReader {
     bool wide = false;           // 64-bit DWARF
   };
   std::optional<Entry> read_entry(uint64_t at) const;
+  std::optional<Fde> next_common();
   std::optional<Fde> read_fde(const Entry& entry, uint64_t cie_at);
   uint32_t find_cie(uint64_t at);
   std::optional<Cie> read_cie(uint64_t at);
@@ -70,6 +71,7 @@ class FdeReader {
   uint64_t position_ = 0, found_ = 0, malformed_ = 0, cie_bytes_ = 0;
   uint64_t last_cie_at_ = ~uint64_t{0};
   uint32_t last_cie_ = kMalformed;
+  bool last_cie_is_common_ = false;
   std::vector<Cie> cies_;
   std::unordered_map<uint64_t, uint32_t> cie_at_;  // offset -> index, kMalformed if it is not one
 };

@@ -10,7 +10,6 @@ namespace {
 
 constexpr uint64_t kMaxSearchedBytes = 32 << 20;
 constexpr size_t kMaxPatches = 4096;
-constexpr uint64_t kCodeGap = 64;  // shorter gaps are padding of functions aligned to a cache line
 constexpr uint64_t kEntryBytes = 64;  // _start of musl and of Go are half as long
 
 struct Patch {
@@ -166,7 +165,7 @@ void add_code_patterns(const elf::ElfFile& elf, const ExecutableRanges& code, co
       if (part.empty()) continue;
       if (program && part.contains(elf.entry())) search.search_entry(elf.entry(), part.end);
       if (!go && part.size() >= kSmallestPatternGap) search_part(part);
-      if (part.size() >= kCodeGap && by_frame_pointer.size() < kMaxPatches) {
+      if (table.stats.fdes == 0 && by_frame_pointer.size() < kMaxPatches) {
         by_frame_pointer.push_back({static_cast<uint32_t>(part.begin - table.base), static_cast<uint32_t>(part.end - table.base),
                                     make_rule(CFA_FRAME_POINTER)});
       }

@@ -21,6 +21,7 @@ namespace cicada::unwind {
 namespace {
 
 constexpr uint64_t kMaxPadding = 15;
+constexpr uint64_t kCodeGap = 64;          // shorter gaps are padding of functions aligned to a cache line
 constexpr uint64_t kMaxRows = 32 << 20;      // 256 MiB of rows, forty times libLLVM: a hostile file's bound
 constexpr size_t kMaxRemembered = 64;        // DW_CFA_remember_state; compilers nest it once
 constexpr uint64_t kMaxSectionBytes = 0xffffffff;
@@ -39,7 +40,8 @@ struct RuleUse {
 
 class Compiler {
  public:
-  Compiler(const elf::ElfFile& elf, const ExecutableRanges& code, RowTable& table) : elf_(elf), code_(code), table_(table) {}
+  Compiler(const elf::ElfFile& elf, const ExecutableRanges& code, RowDetail detail, RowTable& table)
+      : elf_(elf), code_(code), table_(table), counting_(detail == RowDetail::kCounted) {}
   void run();
   const std::vector<Range<LinkAddr>>& gaps() const { return gaps_; }
 
@@ -58,6 +60,7 @@ class Compiler {
   class Program;
 
   void collect(uint32_t section_number);
+  void append_gap(Range<LinkAddr> gap);
   void sort();
   void drop_overlaps();
   void compile(const FdeEntry& fde, uint32_t end);
@@ -73,12 +76,14 @@ class Compiler {
   const ExecutableRanges& code_;
   RowTable& table_;
   std::vector<Section> sections_;
+  std::vector<Range<LinkAddr>> sections_with_code_;  // within code_
   std::vector<FdeEntry> fdes_;
   std::vector<uint64_t> order_;  // begin << 32 | index into fdes_
   RuleSet rules_;
   std::vector<RuleUse> uses_;  // by rule
   std::vector<Range<LinkAddr>> gaps_;  // that no FDE covers and that are not padding
   uint32_t last_rule_ = 0;
+  bool counting_;
 };
 
 // One FDE's run: the state of dwarf/cfi_program.h.
@@ -102,28 +107,28 @@ class Compiler::Program : public RuleState {
     remembered_.pop_back();
     return true;
   }
-  bool row(LinkAddr begin, LinkAddr end) {
+  [[gnu::always_inline]] bool row(LinkAddr begin, LinkAddr end) {
     uint64_t low, high;
     copy_rule(low, high);
     const uint32_t rule = compiler_.rules_.insert(low, high);
-    const uint64_t size = end - begin;
-    if (rule >= compiler_.uses_.size()) compiler_.uses_.resize(rule + 64);
-    RuleUse& use = compiler_.uses_[rule];
-    if (undo_) {
-      use.bytes -= size;
-      --use.rows;
-      return true;
-    }
-    use.bytes += size;
-    ++use.rows;
+    ++rows_;
+    if (compiler_.counting_) [[unlikely]] count(rule, end - begin);
     compiler_.append(static_cast<uint32_t>(begin - compiler_.table_.base), rule);
     return true;
   }
+  uint64_t rows() const { return rows_; }
 
  private:
+  void count(uint32_t rule, uint64_t size) {
+    if (rule >= compiler_.uses_.size()) compiler_.uses_.resize(rule + 64);
+    RuleUse& use = compiler_.uses_[rule];
+    use.bytes += undo_ ? -size : size;
+    use.rows += undo_ ? ~uint64_t{0} : 1;
+  }
   Compiler& compiler_;
   const RuleState* initial_;
   std::vector<RuleState> remembered_;
+  uint64_t rows_ = 0;
   bool undo_;
 };
 
@@ -141,6 +146,12 @@ void Compiler::run() {
     if (section.bytes.size() > kMaxSectionBytes || sections_.size() == 2) continue;
     sections_.emplace_back(section);
   }
+  if (const auto sections = ExecutableRanges::find_code(elf_)) {
+    for (const Range<LinkAddr>& range : sections->ranges()) {
+      size_t hint = 0;
+      if (code_.contains(range, hint)) sections_with_code_.push_back(range);
+    }
+  }
   for (uint32_t i = 0; i < sections_.size(); ++i) collect(i);
   sort();
   drop_overlaps();
@@ -157,8 +168,7 @@ void Compiler::run() {
     uint64_t end = uint64_t{fde.begin} + fde.size;
     if (i + 1 < order_.size()) end = std::min(end, order_[i + 1] >> 32);
     if (fde.begin > covered_end + kMaxPadding) {
-      append(static_cast<uint32_t>(covered_end), 0);
-      gaps_.push_back({table_.base + covered_end, table_.base + fde.begin});
+      append_gap({table_.base + covered_end, table_.base + fde.begin});
     } else if (fde.begin >= covered_end + kSmallestPatternGap && fde.begin % 16 != 0) {
       gaps_.push_back({table_.base + covered_end, table_.base + fde.begin});
     }
@@ -170,8 +180,7 @@ void Compiler::run() {
       return;
     }
   }
-  append(static_cast<uint32_t>(covered_end), 0);
-  gaps_.push_back({table_.base + covered_end, code_.ranges().back().end});
+  append_gap({table_.base + covered_end, code_.ranges().back().end});
   finish_stats();
   table_.rules.reserve(rules_.size() + 2);
   for (size_t i = 0; i < rules_.size(); ++i) table_.rules.push_back(rules_.rule(i));
@@ -179,6 +188,26 @@ void Compiler::run() {
     diagnostics().warn(elf_.name(), "{} malformed call-frame entries: stacks end at the functions concerned",
                        table_.stats.malformed_fdes);
   }
+}
+
+// No rule, but by frame pointer where there is code: hand-written assembly, V8's built-ins.
+void Compiler::append_gap(Range<LinkAddr> gap) {
+  gaps_.push_back(gap);
+  const auto offset = [&](LinkAddr address) { return static_cast<uint32_t>(address - table_.base); };
+  LinkAddr done = gap.begin;
+  if (gap.size() >= kCodeGap && !order_.empty()) {
+    const auto& ranges = sections_with_code_;
+    auto part = std::lower_bound(ranges.begin(), ranges.end(), gap.begin,
+                                 [](const Range<LinkAddr>& range, LinkAddr begin) { return range.end <= begin; });
+    for (; part != ranges.end() && part->begin < gap.end; ++part) {
+      const Range<LinkAddr> code{std::max(part->begin, gap.begin), std::min(part->end, gap.end)};
+      if (code.size() < kCodeGap) continue;
+      if (done < code.begin) append(offset(done), 0);
+      append(offset(code.begin), rules_.insert(CFA_FRAME_POINTER, 0));
+      done = code.end;
+    }
+  }
+  if (done < gap.end) append(offset(done), 0);
 }
 
 void Compiler::collect(uint32_t section_number) {
@@ -260,11 +289,12 @@ void Compiler::compile(const FdeEntry& fde, uint32_t end) {
     Program program(*this, start.state, false);
     good = dwarf::run_cfi_program(section.section, cie, fde.program_begin, fde.program_end, code, program) ==
            dwarf::ProgramResult::kDone;
+    if (good) table_.stats.cfi_rows += program.rows();
   }
   ++table_.stats.fdes;
   table_.stats.covered_bytes += code.size();
   if (good) return;
-  if (start.valid) {  // take back what it had counted before it went wrong
+  if (start.valid && counting_) {  // take back what it had counted before it went wrong
     Program program(*this, start.state, true);
     dwarf::run_cfi_program(section.section, cie, fde.program_begin, fde.program_end, code, program);
   }
@@ -284,7 +314,6 @@ void Compiler::finish_stats() {
   RowStats& stats = table_.stats;
   for (size_t i = 0; i < std::min(uses_.size(), rules_.size()); ++i) {
     const unwind_rule rule = rules_.rule(i);
-    stats.cfi_rows += uses_[i].rows;
     if (is_simple(rule)) stats.simple_rule_bytes += uses_[i].bytes;
     if (rule.cfa_kind != CFA_UNSUPPORTED) continue;
     stats.unsupported_bytes += uses_[i].bytes;
@@ -304,7 +333,7 @@ const unwind_rule& RowTable::find(LinkAddr address) const {
   return rules[std::prev(after)->rule];
 }
 
-RowTable compile_rows(const elf::ElfFile& elf) {
+RowTable compile_rows(const elf::ElfFile& elf, RowDetail detail) {
   RowTable table;
   const auto code = ExecutableRanges::find(elf);
   if (!code) {
@@ -313,7 +342,7 @@ RowTable compile_rows(const elf::ElfFile& elf) {
   }
   if (code->ranges().empty()) return table;
   table.base = LinkAddr(code->ranges().front().begin.value & ~uint64_t{0xffff});
-  Compiler compiler(elf, *code, table);
+  Compiler compiler(elf, *code, detail, table);
   compiler.run();
   add_code_patterns(elf, *code, compiler.gaps(), table);
   return table;

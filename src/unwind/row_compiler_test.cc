@@ -20,7 +20,7 @@ RowTable compile(CfiBuilder& eh, Bytes debug = {}) {
   const auto image = dwarf::wrap_in_elf(eh.bytes(), debug);
   const auto elf = elf::ElfFile::parse_copy(image, "test image");
   EXPECT_TRUE(elf);
-  return compile_rows(*elf);
+  return compile_rows(*elf, RowDetail::kCounted);
 }
 
 RowTable compile_one(const Program& program, uint64_t size = 0x100) {

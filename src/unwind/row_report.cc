@@ -102,7 +102,7 @@ std::string to_text(const unwind_rule& rule) {
 Result<std::string> report_rows(const std::string& path, RowReport report) {
   const elf::ElfFile elf = TRY(elf::ElfFile::open(path));
   const auto begin = std::chrono::steady_clock::now();
-  const RowTable table = compile_rows(elf);
+  const RowTable table = compile_rows(elf, RowDetail::kCounted);
   const double compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   switch (report) {
     case RowReport::kRows: return print_rows(table, false);

@@ -23,11 +23,11 @@ struct Row {
 struct RowStats {
   uint64_t fdes = 0, cies = 0;
   uint64_t cfi_rows = 0;  // row boundaries libdw would report
-  uint64_t covered_bytes = 0;
+  uint64_t covered_bytes = 0, malformed_fdes = 0;
+  uint64_t signal_trampolines = 0;  // found by their code bytes
+  // With RowDetail::kCounted only.
   uint64_t unsupported_bytes = 0;  // rules that do not fit unwind_rule
   uint64_t simple_rule_bytes = 0;  // rules that need rsp, rbp and the PLT form only
-  uint64_t malformed_fdes = 0;
-  uint64_t signal_trampolines = 0;  // found by their code bytes
   struct Class {
     uint64_t rows = 0, bytes = 0;
   };

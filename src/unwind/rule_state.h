@@ -53,9 +53,10 @@ class RuleState {
   void cfa(uint64_t reg, int64_t offset) {
     low_ = (low_ & kViaMask) | CFA_OFFSET | (reg & 15) << 8 | static_cast<uint64_t>(offset) << 32;
     high_ &= kSavedMask;
-    set_misfit(kCfa, reg > 15                              ? Misfit::kCfaRegister
-                     : offset != static_cast<int32_t>(offset) ? Misfit::kCfaOffset
-                                                           : Misfit::kNone);
+    const Misfit why = reg > 15                                   ? Misfit::kCfaRegister
+                       : offset != static_cast<int32_t>(offset) ? Misfit::kCfaOffset
+                                                                : Misfit::kNone;
+    if (why != Misfit::kNone || doubts_ != 0) [[unlikely]] set_misfit(kCfa, why);
   }
   void cfa_register(uint64_t reg) {
     if (cfa_kind() != CFA_OFFSET) [[unlikely]] return cfa(reg, register_offset_);
@@ -65,7 +66,7 @@ class RuleState {
   void cfa_offset(int64_t offset) {
     low_ = (low_ & 0xffffffff) | static_cast<uint64_t>(offset) << 32;
     if (offset != static_cast<int32_t>(offset)) [[unlikely]] set_misfit(kCfa, Misfit::kCfaOffset);
-    else if (misfit(kCfa) == Misfit::kCfaOffset) [[unlikely]] set_misfit(kCfa, Misfit::kNone);
+    else if (doubts_ != 0 && misfit(kCfa) == Misfit::kCfaOffset) [[unlikely]] set_misfit(kCfa, Misfit::kNone);
     if (cfa_kind() != CFA_OFFSET) [[unlikely]] set_misfit(kCfa, Misfit::kCfaExpression);
   }
   void cfa_expression(Bytes expression);
@@ -73,9 +74,10 @@ class RuleState {
     const unsigned item = item_of(reg);
     if (item < SAVED_COUNT) {
       clear_via(item);
-      const auto words = static_cast<int8_t>(offset / 8);
+      const auto words = static_cast<int8_t>(offset >> 3);
       set_words(item, words);
-      set_misfit(item, offset == 0 || offset != int64_t{words} * 8 ? Misfit::kSavedOffset : Misfit::kNone);
+      const bool fits = offset != 0 && offset == int64_t{words} * 8;
+      if (!fits || doubts_ != 0) [[unlikely]] set_misfit(item, fits ? Misfit::kNone : Misfit::kSavedOffset);
     } else if (item == kReturn) {
       set_return(kReturnSaved, offset == -8 ? Misfit::kNone : Misfit::kReturnAddress);
     } else if (item == kStack) {
@@ -93,7 +95,7 @@ class RuleState {
     if (item < SAVED_COUNT && ((low_ | initial.low_) >> (16 + item) & 1) == 0) [[likely]] {
       const uint64_t mask = uint64_t{0xff} << (8 * item);
       high_ = (high_ & ~mask) | (initial.high_ & mask);
-      set_misfit(item, initial.misfit(item));
+      if ((doubts_ | initial.doubts_) != 0) [[unlikely]] set_misfit(item, initial.misfit(item));
     } else {
       restore_rare(item, initial);
     }

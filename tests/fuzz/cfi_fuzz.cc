@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::vector<uint8_t> image = dwarf::wrap_in_elf(all.first(split), all.subspan(split));
   const auto elf = elf::ElfFile::parse_copy(image, "fuzzed");
   if (!elf) std::abort();
-  const unwind::RowTable table = unwind::compile_rows(*elf);
+  const unwind::RowTable table = unwind::compile_rows(*elf, unwind::RowDetail::kCounted);
   const dwarf::FrameIndex index(*elf);
   if (table.stats.malformed_fdes != 0 || split != all.size()) return 0;
   size_t checked = 0;

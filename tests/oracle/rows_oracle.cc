@@ -70,7 +70,7 @@ class FileComparison {
     const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
     ::Elf* handle = elf_begin(fd, ELF_C_READ_MMAP, nullptr);
     Dwarf_CFI* cfi = dwarf_getcfi_elf(handle);
-    table_ = unwind::compile_rows(*elf);
+    table_ = unwind::compile_rows(*elf, unwind::RowDetail::kCounted);
     const auto layout = unwind::TableLayout::plan(table_, 64);
     slab_.assign(((64 + layout.size_bytes()) | (UNWIND_CHUNK_BYTES - 1)) + 1, 0xee);
     layout.write(table_, kImage, slab_, place_);
