@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wires the source, the selection and the views. Every view is a function of the state, and the state is in the address.
+import { amountWithUnit, byId, element, share, shorten } from './format.js';
+import { kinds } from './palette.js';
+import { embeddedProfile } from './profile_data.js';
+import { callTree, calleesOf, callersOf, functionTotals, matchedTotal, selectedSelf } from './view_tree.js';
+import { readState, writeState } from './url_state.js';
+import { explainNode, FlameView } from './flame_view.js';
+import { placeOf } from './layout.js';
+import { TableView } from './table_view.js';
+import { TimelineView } from './timeline_view.js';
+import { ProcessView } from './process_view.js';
+
+const keyHelp = [
+  ['/', 'search; n and N: next and previous match'], ['1 2 3', 'flame graph, functions, callers & callees'],
+  ['← → ↑ ↓', 'move the selection'], ['Enter', 'zoom to the selected frame, open the selected function'],
+  ['Backspace', 'zoom out to the parent'], ['+ − w s', 'zoom in and out'], ['a e', 'pan left and right'],
+  ['Escape', 'reset zoom, then the selected span'], ['o', 'order of siblings'], ['i', 'icicle or flames'], ['b', 'widths of before or after'],
+  ['c', 'copy the stack'], ['d', 'dark or light'], ['?', 'this list'],
+  ['wheel, drag', 'scroll, pan; ctrl+wheel zooms at the pointer'], ['drag in the time line', 'select a span; a click clears it']];
+
+function start(profile) {
+  const {about} = profile, state = readState(), tip = byId('tip');
+  const selection = {from: null, to: null, threads: null};
+  let matches = null, tree, totals, dirty = {}, picked = null, theme = {};
+  byId('title').textContent = about.title;
+  byId('subtitle').textContent = [about.subtitle, ...about.notes].filter(Boolean).join(' · ');
+
+  function applyTheme(dark) {
+    document.documentElement.classList.toggle('dark', dark);
+    const style = getComputedStyle(document.documentElement);
+    for (const name of ['page', 'ink', 'soft', 'line', 'accent']) theme[name] = style.getPropertyValue('--' + name).trim();
+  }
+  const preference = matchMedia('(prefers-color-scheme: dark)');
+  applyTheme(preference.matches);
+
+  const common = {theme: () => theme, matches: () => matches};
+  const flame = new FlameView(byId('flame-canvas'), tip, profile, {...common, zoomed: node => { state.z = node || ''; showPath(); save(); }, picked: pick});
+  const callers = new FlameView(byId('callers-canvas'), tip, profile, {...common, picked: pick});
+  const callees = new FlameView(byId('callees-canvas'), tip, profile, {...common, picked: pick});
+  callers.view.upward = true;
+  const table = new TableView(byId('table'), profile, {picked: f => { state.f = f; save(); }, opened: f => { state.f = f; openView('sandwich'); }});
+  const timeline = new TimelineView(byId('timeline'), profile, {...common, changed: (from, to) => {
+    selection.from = from; selection.to = to;
+    state.t = from === null ? '' : `${Math.round(from)}-${Math.round(to)}`;
+    reselectSoon();
+  }});
+  const processes = new ProcessView(byId('processes'), profile, {changed: threads => {
+    selection.threads = timeline.threads = threads;
+    state.th = threads ? [...threads].join('.') : '';
+    timeline.draw();
+    reselectSoon();
+  }});
+  byId('processes').hidden = !profile.samples.time.length;
+
+  let selecting = 0;
+  function reselectSoon() { selecting ||= requestAnimationFrame(() => { selecting = 0; reselect(); }); }
+  function reselect() {
+    tree = callTree(profile, selectedSelf(profile, selection));
+    totals = null;
+    picked = null;
+    dirty = {flame: true, table: true, sandwich: true};
+    byId('empty').hidden = tree.total[0] > 0;
+    showView();
+    showMatched();
+    showStatus();
+    showLegend();
+  }
+  const functionTotalsNow = () => totals ||= functionTotals(profile, tree);
+
+  function showView() {
+    for (const view of ['flame', 'table', 'sandwich']) {
+      byId(view).hidden = state.view !== view;
+      byId('tab-' + view).setAttribute('aria-selected', state.view === view);
+    }
+    for (const id of ['order', 'direction', 'copy', 'reset']) byId(id).disabled = state.view === 'table';
+    if (dirty[state.view]) {
+      dirty[state.view] = false;
+      if (state.view === 'flame') {
+        flame.view.upward = !!state.up;
+        flame.zoomedNode = Number(state.z) || 0;
+        flame.show(tree, state.order, state.by === 'before');
+      } else if (state.view === 'table') table.show(functionTotalsNow(), tree.total[0], matches);
+      else showSandwich();
+    }
+    byId('order').textContent = state.order === 'name' ? 'By name' : 'Largest first';
+    byId('direction').textContent = state.up ? 'Flames' : 'Icicle';
+    byId('side').textContent = state.by === 'before' ? 'Width: before' : 'Width: after';
+    showPath();
+    save();
+  }
+  function openView(view) {
+    state.view = view;
+    if (view === 'sandwich') dirty.sandwich = true;
+    tip.hidden = true;
+    showView();
+  }
+  function showSandwich() {
+    let f = state.f === '' ? -1 : Number(state.f);
+    if (!(f >= 0 && f < profile.functions.length)) f = functionTotalsNow().self.reduce((best, value, i, all) => value > all[best] ? i : best, 0);
+    state.f = f;
+    const {self, total} = functionTotalsNow(), {name} = profile.functions[f];
+    byId('sandwich-name').textContent = `${name} · self ${share(self[f], tree.total[0])} · total ${share(total[f], tree.total[0])}`;
+    callers.show(callersOf(profile, tree, f), state.order);
+    callees.show(calleesOf(profile, tree, f), state.order);
+  }
+  function showPath() {
+    const line = byId('path'), chain = [];
+    line.replaceChildren();
+    if (state.view !== 'flame' || !flame.tree) return;
+    for (let i = flame.zoomedNode || 0; ; i = tree.parent[i]) { chain.unshift(i); if (!i) break; }
+    if (chain.length < 2) return;
+    chain.forEach((node, at) => {
+      if (chain.length > 9 && at > 1 && at < chain.length - 6) { if (at === 2) line.append(' › …'); return; }
+      if (at) line.append(' › ');
+      const name = shorten(node ? profile.functions[profile.frames.functionOf[tree.frame[node]]].name : 'all', 46);
+      if (at === chain.length - 1) return line.append(element('b', {}, name));
+      const link = element('button', {}, name);
+      link.onclick = () => flame.zoomTo(placeOf(flame.layout, node));
+      line.append(link);
+    });
+  }
+  function showLegend() {
+    const legend = byId('legend'), sums = new Float64Array(kinds.length);
+    legend.replaceChildren();
+    if (profile.before) {
+      for (const [colour, text] of [['rgb(240,84,70)', 'more than before'], ['rgb(84,132,240)', 'less than before']]) entry(colour, text);
+      return;
+    }
+    for (let i = 0; i < tree.self.length; ++i) sums[profile.frames.kind[tree.frame[i]]] += tree.self[i];
+    sums.forEach((sum, kind) => { if (sum && kind > 1) entry(kinds[kind].shades[0], `${kinds[kind].name} ${share(sum, tree.total[0])}`); });
+    function entry(colour, text) {
+      const swatch = element('i');
+      swatch.style.background = colour;
+      legend.append(element('span', {}, swatch, text));
+    }
+  }
+  function showStatus() {
+    const {unit} = about, all = amountWithUnit(tree.total[0], unit);
+    if (!picked) { byId('status').textContent = `${all} shown` + (selection.from !== null || selection.threads ? ' (selection)' : ''); return; }
+    const {name, place, lines} = explainNode(profile, picked.tree, picked.node);
+    byId('status').textContent = [shorten(name, 120), place, lines[0]].join(' — ');
+  }
+  function pick(node, of) {
+    picked = {node, tree: of};
+    state.f = profile.frames.functionOf[of.frame[node]];
+    showStatus();
+    save();
+  }
+
+  function search(text) {
+    const field = byId('search');
+    let regex = null;
+    field.classList.remove('bad');
+    try { regex = text ? new RegExp(text, text === text.toLowerCase() ? 'iu' : 'u') : null; } catch { field.classList.add('bad'); return; }
+    state.q = text;
+    matches = regex && Uint8Array.from(profile.functions, f => regex.test(f.name) || regex.test(f.image) ? 1 : 0);
+    showMatched();
+    for (const view of [flame, callers, callees]) view.redraw();
+    dirty.table = true;
+    if (state.view === 'table') showView();
+    save();
+  }
+  function showMatched() {
+    byId('matched').textContent = matches && tree ? share(matchedTotal(profile, tree, matches), tree.total[0]) + ' matched' : '';
+  }
+  function nextMatch(step) {
+    if (!matches || state.view !== 'flame') return;
+    const {layout} = flame, count = layout.node.length;
+    for (let i = 1, at = Math.max(0, flame.selected); i <= count; ++i) {
+      at = (at + step + count) % count;
+      if (at && matches[profile.frames.functionOf[tree.frame[layout.node[at]]]]) return flame.select(at);
+    }
+  }
+
+  function stackText() {
+    const of = picked || {node: flame.zoomedNode || 0, tree}, names = [];
+    for (let i = of.node; i > 0; i = of.tree.parent[i]) names.push(profile.functions[profile.frames.functionOf[of.tree.frame[i]]].name);
+    return of.tree === callers.tree ? names.reverse().join('\n') : names.join('\n');
+  }
+  async function copyStack() {
+    const text = stackText();
+    if (!text) return toast('Select a frame first');
+    try { await navigator.clipboard.writeText(text); } catch {  // not allowed for file: pages in some browsers
+      const field = element('textarea', {value: text});
+      document.body.append(field);
+      field.select();
+      document.execCommand('copy');
+      field.remove();
+    }
+    toast(`Stack copied (${text.split('\n').length} frames)`);
+  }
+  let toastTimer;
+  function toast(text) {
+    byId('toast').textContent = text;
+    byId('toast').hidden = false;
+    clearTimeout(toastTimer);
+    toastTimer = setTimeout(() => { byId('toast').hidden = true; }, 1800);
+  }
+  function save() { writeState(state); }
+  function redrawAll() { for (const view of [flame, callers, callees]) view.redraw(); timeline.draw(); }
+  function toggle(key, on, off = '') {
+    state[key] = state[key] === on ? off : on;
+    dirty.flame = dirty.sandwich = true;
+    showView();
+  }
+
+  const actions = {
+    '/': () => { byId('search').focus(); byId('search').select(); }, 1: () => openView('flame'), 2: () => openView('table'), 3: () => openView('sandwich'),
+    ArrowLeft: () => flame.step(-1), ArrowRight: () => flame.step(1), ArrowUp: () => flame.step(state.up ? 'child' : 'parent'), ArrowDown: () => flame.step(state.up ? 'parent' : 'child'),
+    Enter: () => flame.selected >= 0 && flame.zoomTo(flame.selected), Backspace: () => flame.zoomOut(),
+    '+': () => flame.zoomBy(.7), '=': () => flame.zoomBy(.7), w: () => flame.zoomBy(.7), '-': () => flame.zoomBy(1.4), s: () => flame.zoomBy(1.4),
+    a: () => pan(-.2), e: () => pan(.2), n: () => nextMatch(1), N: () => nextMatch(-1),
+    Escape: () => { const {from, to} = flame.view; if (state.z || from > 0 || to < flame.all()) flame.zoomTo(0); else if (selection.from !== null) timeline.select(null, null); },
+    o: () => toggle('order', 'name', 'heavy'), i: () => toggle('up', '1'), b: () => profile.before && toggle('by', 'before'), c: copyStack,
+    d: () => { applyTheme(!document.documentElement.classList.contains('dark')); redrawAll(); }, '?': () => byId('keys').showModal(),
+  };
+  function pan(part) { const {from, to} = flame.view; flame.setRange(from + part * (to - from), to + part * (to - from)); }
+  addEventListener('keydown', event => {
+    if (event.ctrlKey || event.metaKey || event.altKey || byId('keys').open) return;
+    if (event.target === byId('search')) {
+      if (event.key === 'Escape') { event.target.value = ''; search(''); event.target.blur(); }
+      if (event.key === 'Enter') { event.target.blur(); nextMatch(1); }
+      return;
+    }
+    if (event.target.tagName === 'BUTTON' && event.key === 'Enter') return;
+    const act = actions[event.key];
+    if (act) { event.preventDefault(); act(); }
+  });
+  byId('search').addEventListener('input', event => search(event.target.value));
+  for (const [id, key] of [['theme', 'd'], ['help', '?'], ['order', 'o'], ['direction', 'i'], ['side', 'b'], ['copy', 'c'], ['tab-flame', 1], ['tab-table', 2], ['tab-sandwich', 3]])
+    byId(id).onclick = () => actions[key]();
+  byId('reset').onclick = () => flame.zoomTo(0);
+  byId('side').hidden = !profile.before;
+  for (const [key, text] of keyHelp) byId('key-list').append(element('dt', {}, key), element('dd', {}, text));
+  preference.addEventListener('change', () => { applyTheme(preference.matches); redrawAll(); });
+
+  function restore() {
+    const span = /^(\d+)-(\d+)$/.exec(state.t);
+    if (span) { selection.from = timeline.from = Number(span[1]); selection.to = timeline.to = Number(span[2]); }
+    if (state.th) selection.threads = timeline.threads = processes.selected = new Set(state.th.split('.').map(Number));
+    if (!['flame', 'table', 'sandwich'].includes(state.view)) state.view = 'flame';
+    processes.draw();
+    timeline.draw();
+    byId('search').value = state.q;
+    reselect();
+    search(state.q);
+  }
+  addEventListener('hashchange', () => { Object.assign(state, readState()); selection.from = selection.threads = timeline.from = timeline.threads = processes.selected = null; restore(); });
+  restore();
+  document.documentElement.dataset.ready = 'yes';
+  return {profile, flame, drawNow: () => flame.drawNow()};
+}
+
+embeddedProfile().then(profile => { globalThis.cicada = start(profile); }, error => {
+  document.body.replaceChildren(element('p', {}, `This report cannot be shown: ${error.message}`));
+});

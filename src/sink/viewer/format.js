@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers for people, and elements from text (never from markup: every name in a profile is a stranger's).
+const grouped = new Intl.NumberFormat('en-US');
+
+export function share(part, whole) {
+  if (!whole) return '–';
+  const percent = 100 * part / whole;
+  return percent.toFixed(percent >= 10 ? 1 : 2) + ' %';
+}
+export function duration(microseconds) {
+  if (microseconds >= 1e6) return (microseconds / 1e6).toFixed(2) + ' s';
+  return microseconds >= 1e3 ? (microseconds / 1e3).toFixed(2) + ' ms' : Math.round(microseconds) + ' µs';
+}
+export function amount(value, unit) {
+  return unit === 'µs' ? duration(value) : grouped.format(value);
+}
+export function amountWithUnit(value, unit) {
+  return unit === 'µs' ? duration(value) : `${grouped.format(value)} ${value === 1 ? 'sample' : 'samples'}`;
+}
+export function element(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key in made) made[key] = value; else made.setAttribute(key, value);
+  }
+  made.append(...children);
+  return made;
+}
+export const byId = id => document.getElementById(id);
+export function shorten(text, letters) {
+  return text.length <= letters ? text : text.slice(0, letters - 1) + '…';
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is being looked at, in the fragment of the address: a link shows others the same.
+const defaults = {view: 'flame', q: '', order: 'heavy', up: '', z: '', f: '', t: '', th: '', by: ''};
+
+export function readState() {
+  const state = {...defaults};
+  for (const [key, value] of new URLSearchParams(location.hash.slice(1))) if (key in defaults) state[key] = value;
+  return state;
+}
+export function writeState(state) {
+  const kept = Object.entries(state).filter(([key, value]) => key in defaults && String(value) !== defaults[key]);
+  const hash = kept.length ? '#' + new URLSearchParams(kept.map(([key, value]) => [key, String(value)])) : '';
+  if (hash !== location.hash) history.replaceState(null, '', hash || '#');
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A headless Chromium that may not talk to anyone, and the few checks all browser tests share.
+import { execFileSync } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+export const [maker, pages, npm] = process.argv.slice(2);
+export function skip(reason) { console.log('SKIP: ' + reason); process.exit(77); }
+
+export function makePages(...extra) {
+  mkdirSync(pages, {recursive: true});
+  execFileSync(maker, [pages, ...extra], {stdio: 'inherit'});
+}
+export async function launch() {
+  const executablePath = process.env.CICADA_CHROMIUM || '/usr/bin/chromium';
+  if (!existsSync(executablePath)) skip(`no ${executablePath}: apt-get install chromium`);
+  const module = join(npm, 'node_modules/playwright-core');
+  if (!existsSync(module)) skip(`no playwright-core in ${npm}: ./dev setup installs it`);
+  const { chromium } = createRequire(import.meta.url)(module);
+  return chromium.launch({executablePath, headless: true, args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking',
+    '--disable-component-update', '--disable-sync', '--no-first-run']});
+}
+
+let failures = 0;
+export function check(condition, promise, seen = '') {
+  console.log(`${condition ? 'ok' : 'FAILED'}: ${promise}${condition || seen === '' ? '' : ` (seen: ${seen})`}`);
+  if (!condition) ++failures;
+}
+export function finish() { console.log(failures ? `${failures} failed` : 'all passed'); process.exitCode = failures ? 1 : 0; }
+
+// Opens a page of `pages`; errors on the console and requests to anywhere are kept in page.troubles.
+export async function open(browser, file, {width = 1360, height = 820, hash = '', dark = false} = {}) {
+  const page = await browser.newPage({viewport: {width, height}, colorScheme: dark ? 'dark' : 'light'});
+  page.troubles = [];
+  page.on('console', message => { if (['error', 'warning'].includes(message.type())) page.troubles.push(message.text()); });
+  page.on('pageerror', error => page.troubles.push(String(error)));
+  const url = 'file://' + join(pages, file);
+  page.on('request', request => { if (!request.url().startsWith(url) && !request.url().startsWith('data:')) page.troubles.push('request ' + request.url()); });
+  await page.goto(url + hash);
+  return page;
+}

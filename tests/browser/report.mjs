@@ -1,0 +1,137 @@
+#!/usr/bin/env node
+// SPDX-License-Identifier: Apache-2.0
+// The HTML report: click, search, brush, threads, table, sandwich, keyboard, link state, hostile names; nothing on the console.
+import { join } from 'node:path';
+import { check, finish, launch, makePages, open, pages } from './browser.mjs';
+
+const browser = await launch();
+makePages();
+const picture = (page, name) => page.screenshot({path: join(pages, name + '.png')});
+const ready = page => page.waitForSelector('html[data-ready=yes]');
+const text = (page, selector) => page.locator(selector).innerText();
+const shown = page => page.evaluate(() => cicada.flame.tree.total[0]);
+
+let page = await open(browser, 'demo.html');
+await ready(page);
+await page.waitForTimeout(300);
+await picture(page, 'report-light');
+check((await text(page, '#title')) === 'orderbook under load', 'the title is shown');
+const all = await shown(page);
+check(all === 12180, 'the total is the number of samples', all);
+check(await page.evaluate(() => { const t = cicada.flame.tree; const sums = new Float64Array(t.parent.length);
+  for (let i = t.parent.length; --i > 0;) sums[t.parent[i]] += t.total[i];
+  return t.total.every((total, i) => total === sums[i] + t.self[i]); }), 'children and self sum to the parent');
+
+const box = await page.locator('#flame-canvas').boundingBox();
+await page.mouse.move(box.x + 200, box.y + 3 * 19 - 5);
+await page.waitForTimeout(60);
+check((await text(page, '#tip')).includes('of its parent'), 'hovering explains the frame');
+await page.mouse.click(box.x + 200, box.y + 3 * 19 - 5);
+await page.waitForTimeout(350);
+check(page.url().includes('z='), 'a click zooms, and the address says so', page.url());
+check((await text(page, '#path')).startsWith('all'), 'the path to the zoomed frame is shown');
+await page.keyboard.press('Escape');
+await page.waitForTimeout(350);
+check(!page.url().includes('z='), 'Escape resets the zoom', page.url());
+
+await page.keyboard.press('/');
+await page.keyboard.type('Matcher::match');
+const matched = await text(page, '#matched');
+check(/^\d+\.\d+ % matched$/.test(matched) && parseFloat(matched) > 20, 'search shows the matched share', matched);
+await page.waitForTimeout(100);
+await picture(page, 'report-search');
+await page.keyboard.press('Enter');
+await page.waitForTimeout(100);
+check((await text(page, '#status')).includes('Matcher::match'), 'Enter selects the first match', await text(page, '#status'));
+await page.locator('#search').fill('(');
+check(await page.locator('#search.bad').count() === 1, 'a broken expression is marked');
+await page.locator('#search').fill('');
+
+const line = await page.locator('#timeline').boundingBox();
+await page.mouse.move(line.x + 20, line.y + 20);
+await page.mouse.down();
+await page.mouse.move(line.x + line.width / 4, line.y + 20, {steps: 5});
+await page.mouse.up();
+await page.waitForTimeout(100);
+const part = await shown(page);
+check(part > 1500 && part < 5000, 'the flame graph follows the brush', part);
+check(page.url().includes('t='), 'the span is in the address');
+await picture(page, 'report-brush');
+const link = new URL(page.url()).hash;
+const second = await open(browser, 'demo.html', {hash: link});
+await ready(second);
+check(await shown(second) === part, 'the link shows the same selection', await shown(second));
+await second.close();
+await page.mouse.click(line.x + 500, line.y + 20);
+await page.waitForTimeout(100);
+check(await shown(page) === all, 'a click in the time line clears it');
+
+await page.locator('#processes button', {hasText: 'matcher'}).click();
+await page.waitForTimeout(100);
+const one = await shown(page);
+check(one > 0 && one < all, 'a thread can be selected', one);
+await page.locator('#processes button', {hasText: 'feed-reader'}).click({modifiers: ['Control']});
+await page.waitForTimeout(100);
+check(await shown(page) > one, 'and a second one');
+await page.locator('#processes button').first().click();
+
+await page.keyboard.press('2');
+await page.waitForSelector('.table-row');
+const column = async i => (await page.locator('.table-row').evaluateAll((rows, n) => rows.map(row => row.children[n].innerText), i));
+const selfs = (await column(0)).map(parseFloat);
+check(selfs.every((value, i) => !i || value <= selfs[i - 1]), 'the table is sorted by self');
+await picture(page, 'report-table');
+await page.locator('.table-head button', {hasText: 'Total'}).click();
+const totals = (await column(1)).map(parseFloat);
+check(totals.every((value, i) => !i || value <= totals[i - 1]), 'and by total after a click');
+await page.locator('.table-row', {hasText: 'std::_Hash_bytes'}).dblclick();
+await page.waitForTimeout(150);
+check((await text(page, '#sandwich-name')).includes('std::_Hash_bytes'), 'a double click opens callers and callees');
+await picture(page, 'report-sandwich');
+await page.keyboard.press('1');
+await page.keyboard.press('i');
+check(page.url().includes('up=1'), 'i turns the graph');
+await page.waitForTimeout(100);
+await picture(page, 'report-flames');
+await page.keyboard.press('i');
+await page.keyboard.press('?');
+check(await page.locator('dialog[open]').count() === 1, '? lists the keys');
+await picture(page, 'report-keys');
+await page.keyboard.press('Escape');
+for (let i = 0; i < 4; ++i) await page.keyboard.press('ArrowDown');
+await page.keyboard.press('c');
+await page.waitForTimeout(100);
+check((await text(page, '#toast')).includes('Stack copied'), 'c copies the stack', await text(page, '#toast'));
+check(page.troubles.length === 0, 'no errors, no requests', page.troubles.join(' | '));
+await page.close();
+
+page = await open(browser, 'demo.html', {dark: true, width: 1000, height: 640});
+await ready(page);
+await page.waitForTimeout(250);
+await picture(page, 'report-dark');
+await page.close();
+
+page = await open(browser, 'diff.html');
+await ready(page);
+await page.waitForTimeout(200);
+await picture(page, 'report-diff');
+check(await page.locator('#side').isVisible(), 'a comparison offers both directions');
+const widthsBefore = await page.evaluate(() => cicada.flame.all());
+await page.keyboard.press('b');
+await page.waitForTimeout(100);
+check(await page.evaluate(() => cicada.flame.all()) !== widthsBefore, 'b draws the widths of before');
+check(page.troubles.length === 0, 'no errors in a comparison', page.troubles.join(' | '));
+await page.close();
+
+for (const file of ['hostile.html', 'empty.html']) {
+  page = await open(browser, file);
+  await ready(page);
+  await page.waitForTimeout(150);
+  await picture(page, file.replace('.', '-'));
+  for (const key of ['2', '3', '1']) { await page.keyboard.press(key); await page.waitForTimeout(60); }
+  check(await page.evaluate(() => globalThis.broken) === undefined, file + ': no name became code');
+  check(page.troubles.length === 0, file + ': no errors, no requests', page.troubles.join(' | '));
+  await page.close();
+}
+await browser.close();
+finish();

@@ -1,0 +1,50 @@
+#!/usr/bin/env node
+// SPDX-License-Identifier: Apache-2.0
+// The SVG flame graph: well-formed, search, click zoom, hover, differences, hostile names, and as a picture without scripts.
+import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { check, finish, launch, makePages, open, pages } from './browser.mjs';
+
+const browser = await launch();
+makePages();
+const picture = (page, name) => page.screenshot({path: join(pages, name + '.png')});
+
+const blank = await browser.newPage();
+for (const name of ['demo', 'hostile', 'empty', 'diff']) {
+  const error = await blank.evaluate(text => new DOMParser().parseFromString(text, 'image/svg+xml').querySelector('parsererror')?.textContent || '', readFileSync(join(pages, name + '.svg'), 'utf8'));
+  check(error === '', `${name}.svg is well-formed`, error);
+  const page = await open(browser, name + '.svg');
+  await page.waitForSelector('#search');
+  await picture(page, 'svg-' + name);
+  check(await page.evaluate(() => globalThis.broken) === undefined && page.troubles.length === 0, `${name}.svg: nothing on the console, no requests`, page.troubles.join(' | '));
+  await page.close();
+}
+await blank.close();
+
+const page = await open(browser, 'demo.svg');
+const rects = () => page.locator('#frames rect').count(), before = await rects();
+check(before > 20, 'frames are drawn', before);
+const label = page.locator('#frames text', {hasText: 'exchange::Matcher::match'}).first(), at = await label.boundingBox();
+await page.mouse.move(at.x + 10, at.y + 6);
+const tip = await page.locator('#tip').innerText();
+check(tip.includes('of its caller') && tip.includes('samples') && tip.includes('orderbook'), 'hovering explains the frame', tip);
+await page.mouse.click(at.x + 10, at.y + 6);
+const wide = await page.locator('#frames text', {hasText: 'exchange::Matcher::match'}).first().boundingBox();
+check(wide.x < 40, 'a click zooms to the frame', wide.x);
+check((await page.locator('#path').innerText()).startsWith('all ›'), 'the path back is shown');
+await picture(page, 'svg-zoomed');
+await page.locator('#path a').first().click();
+check(await rects() === before, 'the path leads back', await rects());
+await page.keyboard.press('/');
+await page.keyboard.type('tcp_|vfs');
+check(/^\d+\.\d+ % matched$/.test(await page.locator('#matched').innerText()), 'search shows the matched share', await page.locator('#matched').innerText());
+check(await page.locator('#frames rect.hit').count() > 0, 'matches are marked');
+await picture(page, 'svg-search');
+await page.keyboard.press('Escape');
+await page.keyboard.press('f');
+await picture(page, 'svg-flames');
+check(page.troubles.length === 0, 'no errors, no requests', page.troubles.join(' | '));
+const dark = await open(browser, 'demo.svg', {dark: true, width: 900});
+await picture(dark, 'svg-dark');
+await browser.close();
+finish();
