@@ -187,7 +187,8 @@ std::string_view LineProgram::file_path(uint64_t index) {
   if (index >= files_.size()) return {};
   const auto found = paths_.find(index);
   if (found != paths_.end()) return found->second;
-  const FileEntry& file = files_[index];
+  FileEntry file = files_[index];
+  if (file.name.starts_with("./")) file.name.remove_prefix(2);  // clang's way of saying "here"
   std::string path;
   if (!file.name.starts_with('/') && !file.name.empty()) {
     const std::string_view folder = file.directory < directories_.size() ? directories_[file.directory] : std::string_view();
