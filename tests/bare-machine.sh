@@ -13,7 +13,7 @@ source_tree=$(cd "$(dirname "$0")/.." && pwd)
 
 command -v debootstrap >/dev/null || apt-get install -y -q --no-install-recommends debootstrap
 if [[ ! -e $root/etc/debian_version ]]; then
-  mirror=$(sed -n 's/^URIs: \(.*debian.org\/debian\).*/\1/p; s/^deb \(\[[^]]*\] \)\?\([^ ]*\/debian\) .*/\2/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1)
+  mirror=$(sed -n 's/^URIs: \(.*debian.org\/debian\).*/\1/p; s/^deb \(\[[^]]*\] \)\?\([^ ]*\/debian\) .*/\2/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1 || true)
   debootstrap --variant=minbase bookworm "$root" ${mirror:+"$mirror"}
 fi
 # How this machine reaches its package sources, certificates included.
