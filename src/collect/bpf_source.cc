@@ -114,7 +114,6 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   TRY(kernel.attach_lifecycle());
   if (machine) {
     for (const Pid pid : TRY(process::list_processes())) {
-      if (pid == ::getpid()) continue;
       if (const Result<void> adopted = parts->tracker->adopt(pid); !adopted && adopted.error().kind() != ErrorKind::kGone) {
         diagnostics().warn(fmt::format("process {}", pid), "{}", adopted.error().message());
       }

@@ -56,7 +56,9 @@ void ThreadTable::refresh(const process::ProcessTable& processes, const process:
                           process::ProcessMetadataCache& metadata) {
   for (ProcessEntry& entry : processes_) {
     if (entry.pid == 0) continue;
-    const auto info = processes.find_process(entry.pid, entry.start_ticks_low);
+    // Kernel threads come without a start time: the kernel side does not track them.
+    const auto proof = entry.start_ticks_low == 0 ? std::nullopt : std::optional(entry.start_ticks_low);
+    const auto info = processes.find_process(entry.pid, proof);
     if (!info) continue;
     profile_.process(entry.id).parent_pid = info->parent_pid;
     profile_.process(entry.id).name = profile_.intern(info->comm);

@@ -126,7 +126,13 @@ bool Tracker::turn() {
       now, [this](const process::MappingEvent& event) { return table_->wants(event); },
       [this](const process::MappingEvent& event) { table_->apply(event); });
   if (lost > 0) table_->report_lost();
-  for (const Pid pid : inbox.rescans) table_->request_rescan(pid);
+  for (const Pid pid : inbox.rescans) {
+    if (table_->find_process(pid)) {
+      table_->request_rescan(pid);
+    } else if (const Result<void> adopted = table_->adopt(pid); !adopted && adopted.error().kind() != ErrorKind::kGone) {
+      diagnostics().warn(fmt::format("process {}", pid), "{}", adopted.error().message());
+    }
+  }
   if (!inbox.sampled.empty()) table_->note_sampled(inbox.sampled);
   const bool more = table_->advance(now);
   if (now >= next_cycle_ns_) {
