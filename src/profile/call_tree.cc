@@ -24,8 +24,6 @@ struct ShownFrame {
 struct Entry {
   uint32_t group = 0;  // node
   StackId stack;
-  uint64_t value = 0;
-  uint32_t samples = 0;
   uint32_t node = kNoNode;
 };
 
@@ -59,15 +57,20 @@ class Builder {
     if (!grouped) {  // entry = stack + 1; the empty stack wraps to 0
       entries_.resize(profile_.stacks().size() + 1);
       for (size_t i = 1; i < entries_.size(); ++i) entries_[i].stack = StackId(i - 1);
+      sums_.resize(entries_.size());
     }
+    const bool ask = options_.filter || options_.sample_kind;
+    const uint8_t unwanted_flags = options_.include_idle ? uint8_t{0} : uint8_t{kFlagIdle};
     if (leaf_of_sample != nullptr) leaf_of_sample->assign(profile_.sample_count(), kNoNode);
     for (size_t i = 0; i < profile_.sample_count(); ++i) {
-      if (!is_wanted(profile_, options_, i)) continue;
+      if ((samples.flags[i] & unwanted_flags) != 0 || (ask && !is_wanted(profile_, options_, i))) continue;
       const uint32_t entry = grouped ? grouped_entry(i) : samples.stack[i].value + 1;
-      entries_[entry].value += options_.count_samples ? 1 : samples.value[i];
-      ++entries_[entry].samples;
-      if (leaf_of_sample != nullptr) (*leaf_of_sample)[i] = entry;
+      sums_[entry] += options_.count_samples ? 1 : samples.value[i];
+      if (leaf_of_sample == nullptr) continue;
+      (*leaf_of_sample)[i] = entry;
+      if (samples.value[i] == 0) worthless_.push_back(entry);
     }
+    std::sort(worthless_.begin(), worthless_.end());
   }
 
   uint32_t grouped_entry(size_t i) {
@@ -78,6 +81,7 @@ class Builder {
         [&](uint32_t entry) { return entries_[entry].group == group && entries_[entry].stack == stack; },
         [&] {
           entries_.push_back({.group = group, .stack = stack});
+          sums_.push_back(0);
           return static_cast<uint32_t>(entries_.size() - 1);
         });
   }
@@ -118,7 +122,7 @@ class Builder {
     std::vector<StackId> path;
     for (const uint32_t index : order) {
       Entry& entry = entries_[index];
-      if (entry.samples == 0) continue;
+      if (sums_[index] == 0 && !std::binary_search(worthless_.begin(), worthless_.end(), index)) continue;
       path.clear();
       uint32_t node = entry.group;
       for (StackId stack = entry.stack; stack.valid(); stack = profile_.stacks()[stack.value].parent) {
@@ -134,7 +138,7 @@ class Builder {
         group_of_stack[path[i].value] = entry.group;
       }
       entry.node = node;
-      tree_.nodes[node].self += entry.value;
+      tree_.nodes[node].self += sums_[index];
     }
   }
 
@@ -205,6 +209,8 @@ class Builder {
   const CallTreeOptions& options_;
   CallTree tree_;
   std::vector<Entry> entries_;
+  std::vector<uint64_t> sums_;  // by entry; apart, because each sample touches one at random: 8 bytes, not 24
+  std::vector<uint32_t> worthless_;  // entries of samples without a value: they have a leaf all the same
   std::vector<std::pair<GroupKey, uint32_t>> groups_;
   std::vector<ShownFrame> shown_;
   std::vector<Span> shown_spans_;  // by frame
