@@ -96,7 +96,7 @@ function draw() {
     const short = name(i).length > 48 ? name(i).slice(0, 47) + '…' : name(i);
     if (i === zoom) make(XHTML, 'b', line, {text: short}); else make(XHTML, 'a', line, {text: short}).onclick = () => look(i);
   });
-  $('reset').style.visibility = zoom ? 'visible' : 'hidden';
+  $('reset').style.display = zoom ? '' : 'none';
 }
 
 function search(text) {

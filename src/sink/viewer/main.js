@@ -107,6 +107,7 @@ function start(profile) {
   function showPath() {
     const line = byId('path'), chain = [];
     line.replaceChildren();
+    line.hidden = state.view !== 'flame';
     if (state.view !== 'flame' || !flame.tree) return;
     for (let i = flame.zoomedNode || 0; ; i = tree.parent[i]) { chain.unshift(i); if (!i) break; }
     if (chain.length < 2) return;
