@@ -23,16 +23,20 @@ static long walk_frame(__u32 index, void *opaque) {
   __u64 address = unwind_lookup_address(&walk->regs);
   __u64 frame;
   int reason = END_NONE;
-  struct cached_frame *entry = cache ? &cache->frames[frame_cache_slot(address)] : 0;
+  struct cached_frame *entry = cache ? cache->frames[frame_cache_set(address)] : 0;
   const struct unwind_rule *rule = &walk->rule;
-  if (entry && entry->address == address && entry->address_space == walk->address_space && entry->generation == walk->generation) {
+  if (entry && is_cached(entry, address, walk->address_space, walk->generation)) {
     frame = entry->frame;
     rule = &entry->rule;
+  } else if (entry && is_cached(entry + 1, address, walk->address_space, walk->generation)) {
+    frame = entry[1].frame;
+    rule = &entry[1].rule;
   } else {
     reason = look_up_frame(walk, cache, address);
     frame = walk->frame;
     walk->missed++;
     if (entry && reason == END_NONE) {
+      entry[1] = entry[0];
       entry->address = address;
       entry->address_space = walk->address_space;
       entry->generation = walk->generation;
