@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// module: process
 // /proc texts that a process can influence: maps (file names), stat (comm), and CPU lists. What is parsed is also cut into blocks:
 // the entries must be ascending and disjoint, or the cutting would abort.
 #include <cstdlib>
