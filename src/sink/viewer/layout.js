@@ -10,9 +10,9 @@ export function layOut(tree, profile, order, weights = tree.total) {
   const children = new Uint32Array(begin[count]), fill = begin.slice();
   for (let i = 1; i < count; ++i) if (weights[i] > 0) children[fill[parent[i]]++] = i;
 
-  const {functionOf} = profile.frames, {rank} = profile;
-  const byName = (a, b) => rank[functionOf[frame[a]]] - rank[functionOf[frame[b]]] || a - b;
-  const compare = order === 'name' ? byName : (a, b) => weights[b] - weights[a] || byName(a, b);
+  const {functionOf} = profile.frames, rank = order === 'name' ? profile.rank : null;
+  const compare = rank ? (a, b) => rank[functionOf[frame[a]]] - rank[functionOf[frame[b]]] || a - b
+                       : (a, b) => weights[b] - weights[a] || functionOf[frame[a]] - functionOf[frame[b]] || a - b;
   const places = begin[count] + 1, node = new Uint32Array(places), start = new Float64Array(places), end = new Float64Array(places),
         firstChild = new Uint32Array(places + 1), rows = [0];
   end[0] = weights[0];

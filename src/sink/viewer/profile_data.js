@@ -5,17 +5,13 @@
 // Profile: names[], functions {name, image}, frames {functionOf, kind, where}, nodes {parent, frame}, samples {time, thread,
 // node, value, cpu} sorted by time in µs from the start, threads, processes; a comparison has self and before instead of samples.
 export async function unpackProfile(packed) {
-  const compressed = Uint8Array.from(atob(packed.payload), letter => letter.charCodeAt(0));
+  const letters = atob(packed.payload), compressed = new Uint8Array(letters.length);
+  for (let i = 0; i < letters.length; ++i) compressed[i] = letters.charCodeAt(i);
   const stream = new Blob([compressed]).stream().pipeThrough(new DecompressionStream('gzip'));
   const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
   const tableBytes = new DataView(bytes.buffer).getUint32(0, true);
   const tables = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + tableBytes)));
-  let at = 4 + tableBytes;
-  const number = () => {  // LEB128; arithmetic beyond 2^31 needs multiplication
-    let value = 0, scale = 1, byte;
-    do { byte = bytes[at++]; value += (byte & 127) * scale; scale *= 128; } while (byte & 128);
-    return value;
-  };
+  const reader = new NumberReader(bytes, 4 + tableBytes), number = () => reader.next();
   const nodes = number(), parent = new Uint32Array(nodes), frame = new Uint32Array(nodes);
   for (let i = 0; i < nodes; ++i) { parent[i] = i - number(); frame[i] = number(); }
   const count = number(), time = new Float64Array(count), thread = new Uint32Array(count), node = new Uint32Array(count),
@@ -29,20 +25,38 @@ export async function unpackProfile(packed) {
   return makeProfile(packed, tables, {parent, frame}, {time, thread, node, value, cpu}, self, before);
 }
 
+// LEB128; beyond 2^31 only multiplication is exact.
+class NumberReader {
+  constructor(bytes, at) { this.bytes = bytes; this.at = at; }
+  next() {
+    let byte = this.bytes[this.at++];
+    if (byte < 128) return byte;
+    let value = byte & 127, scale = 128;
+    do { byte = this.bytes[this.at++]; value += (byte & 127) * scale; scale *= 128; } while (byte & 128);
+    return value;
+  }
+}
+
 export function makeProfile(about, tables, nodes, samples, self, before) {
   const {names, frames, threads, processes} = tables;
   const frameCount = frames.length / 4, functionOf = new Uint32Array(frameCount), kind = new Uint8Array(frameCount),
         shade = new Uint8Array(frameCount), where = new Int32Array(frameCount), functions = [], known = new Map();
   for (let i = 0; i < frameCount; ++i) {
-    const [name, image, style, place] = frames.slice(4 * i, 4 * i + 4), key = name * 4294967296 + image;
+    const name = frames[4 * i], image = frames[4 * i + 1], style = frames[4 * i + 2], place = frames[4 * i + 3], key = name * 4294967296 + image;
     if (!known.has(key)) { known.set(key, functions.length); functions.push({name: names[name], image: names[image], frame: i}); }
     functionOf[i] = known.get(key);
     kind[i] = style >> 2; shade[i] = style & 3; where[i] = place;
   }
-  const rank = new Uint32Array(functions.length);
-  functions.map((f, i) => [f.name, i]).sort((a, b) => a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : a[1] - b[1]).forEach(([, i], order) => { rank[i] = order; });
+  let order = null;  // of the functions by name: made when first asked for, because sorting 400,000 names takes a second
+  const rankOf = () => {
+    if (order) return order;
+    order = new Uint32Array(functions.length);
+    const sorted = functions.map((_, i) => i).sort((a, b) => functions[a].name < functions[b].name ? -1 : functions[a].name > functions[b].name ? 1 : a - b);
+    sorted.forEach((f, i) => { order[f] = i; });
+    return order;
+  };
   const last = samples.time.length ? samples.time[samples.time.length - 1] : 0;
-  return {about, names, functions, rank, frames: {functionOf, kind, shade, where}, nodes, samples, self, before, threads, processes,
+  return {about, names, functions, get rank() { return rankOf(); }, frames: {functionOf, kind, shade, where}, nodes, samples, self, before, threads, processes,
           duration: Math.max(about.duration_us || 0, last, 1)};
 }
 
