@@ -20,50 +20,84 @@ namespace cicada::dwarf {
 
 enum class ProgramResult : uint8_t { kDone, kStopped, kMalformed };
 
-struct LongNumber {
-  uint64_t value = 0, end = 0;
-  bool good = false;
+// The program's bytes one by one. A ByteCursor would do, but the compiler keeps one in memory as soon as any of its functions is not
+// inlined, and that was a third of the time of a whole table. So: single bytes here, bounds checked here, everything longer
+// by a ByteCursor in a function that gets and returns values.
+class ProgramBytes {
+ public:
+  explicit ProgramBytes(Bytes program) : at_(program.data()), end_(program.data() + program.size()) {}
+  bool at_end() const { return at_ == end_; }
+  bool failed() const { return failed_; }
+  void fail() {
+    failed_ = true;
+    at_ = end_;
+  }
+  Bytes rest() const { return {at_, end_}; }
+  [[gnu::always_inline]] uint8_t u8() {
+    if (at_ == end_) [[unlikely]] {
+      fail();
+      return 0;
+    }
+    return *at_++;
+  }
+  [[gnu::always_inline]] uint64_t uleb128() {
+    if (at_ != end_ && *at_ < 0x80) [[likely]] return *at_++;
+    return take(read_number(rest(), 0));
+  }
+  [[gnu::always_inline]] int64_t sleb128() { return static_cast<int64_t>(take(read_number(rest(), 1))); }
+  // Fixed width, 2, 4 or 8 bytes.
+  [[gnu::always_inline]] uint64_t fixed(unsigned size) { return take(read_number(rest(), size)); }
+  [[gnu::always_inline]] Bytes block() {
+    const uint64_t size = uleb128();
+    if (size > static_cast<uint64_t>(end_ - at_)) {
+      fail();
+      return {};
+    }
+    at_ += size;
+    return {at_ - size, size};
+  }
+  void skip(uint64_t size) {
+    if (size > static_cast<uint64_t>(end_ - at_)) return fail();
+    at_ += size;
+  }
+
+ private:
+  struct Number {
+    uint64_t value, size;  // 0: malformed
+  };
+  // `kind` 0 is unsigned LEB128, 1 signed, else a fixed size.
+  [[gnu::noinline]] static Number read_number(Bytes bytes, unsigned kind) {
+    ByteCursor cursor(bytes);
+    Number number{};
+    switch (kind) {
+      case 0: number.value = cursor.uleb128(); break;
+      case 1: number.value = static_cast<uint64_t>(cursor.sleb128()); break;
+      case 2: number.value = cursor.u16(); break;
+      case 4: number.value = cursor.u32(); break;
+      default: number.value = cursor.u64();
+    }
+    number.size = cursor.failed() ? 0 : cursor.position();
+    return number;
+  }
+  [[gnu::always_inline]] uint64_t take(Number number) {
+    if (number.size == 0) {
+      fail();
+      return 0;
+    }
+    at_ += number.size;
+    return number.value;
+  }
+  const uint8_t* at_;
+  const uint8_t* end_;
+  bool failed_ = false;
 };
-[[gnu::noinline]] inline LongNumber read_long_number(Bytes program, uint64_t at, bool is_signed) {
-  ByteCursor cursor(program, at);
-  LongNumber number;
-  number.value = is_signed ? static_cast<uint64_t>(cursor.sleb128()) : cursor.uleb128();
-  number.end = cursor.position();
-  number.good = !cursor.failed();
-  return number;
-}
 
 // `code` is empty for the initial instructions of a CIE, which may not advance.
 template <typename State>
 ProgramResult run_cfi_program(const CallFrameSection& section, const Cie& cie, uint64_t begin, uint64_t end,
                               Range<LinkAddr> code, State& state) {
-  // The cursor's address must not escape, or it lives in memory (a fifth of the whole time): hence everything that touches it is
-  // inlined, and numbers of more than one byte are read by another cursor in a function of their own.
   const Bytes program = section.bytes.subspan(begin, end - begin);
-  ByteCursor cursor(program);
-  const auto go_on_behind = [&](const LongNumber& number) __attribute__((always_inline)) {
-    if (number.good) cursor = ByteCursor(program, number.end);
-    else cursor.fail();
-    return number.value;
-  };
-  const auto uleb = [&]() __attribute__((always_inline)) -> uint64_t {
-    const uint8_t byte = cursor.u8();
-    if (byte < 0x80) [[likely]] return byte;
-    return go_on_behind(read_long_number(program, cursor.position() - 1, false));
-  };
-  const auto sleb = [&]() __attribute__((always_inline)) -> int64_t {
-    return static_cast<int64_t>(go_on_behind(read_long_number(program, cursor.position(), true)));
-  };
-  const auto block = [&]() __attribute__((always_inline)) -> Bytes {
-    const uint64_t size = uleb();
-    if (size > cursor.remaining()) {
-      cursor.fail();
-      return {};
-    }
-    const uint64_t at = cursor.position();
-    cursor = ByteCursor(program, at + size);
-    return program.subspan(at, size);
-  };
+  ProgramBytes cursor(program);
   // Products wrap around: a hostile factor gives a wrong offset, which is the file's own loss.
   const auto factored = [&](uint64_t n) { return static_cast<int64_t>(n * static_cast<uint64_t>(cie.data_factor)); };
 
@@ -92,7 +126,7 @@ ProgramResult run_cfi_program(const CallFrameSection& section, const Cie& cie, u
         if (const auto result = advance(low)) return *result;
         continue;
       case 2: {  // DW_CFA_offset
-        const uint64_t offset = uleb();
+        const uint64_t offset = cursor.uleb128();
         state.saved_at(low, factored(offset));
         continue;
       }
@@ -104,12 +138,12 @@ ProgramResult run_cfi_program(const CallFrameSection& section, const Cie& cie, u
           case 0x00: continue;  // nop: padding
           case 0x01: {          // DW_CFA_set_loc
             PointerBases bases = section.bases;
-            bases.section = section.address + begin;
+            bases.section = section.address + (end - cursor.rest().size());
             bases.function = code.begin;
-            ByteCursor rest(program, cursor.position());
-            const auto to = read_pointer(rest, cie.pointer_encoding, bases);
+            ByteCursor pointer(cursor.rest());
+            const auto to = read_pointer(pointer, cie.pointer_encoding, bases);
             if (!to || *to < location.value) return ProgramResult::kMalformed;
-            cursor = ByteCursor(program, rest.position());
+            cursor.skip(pointer.position());
             if (*to == location.value) continue;
             if (code.empty()) return ProgramResult::kMalformed;
             const LinkAddr row_end = LinkAddr(*to < code.end.value ? *to : code.end.value);
@@ -119,21 +153,21 @@ ProgramResult run_cfi_program(const CallFrameSection& section, const Cie& cie, u
             continue;
           }
           case 0x02: delta = cursor.u8(); break;
-          case 0x03: delta = cursor.u16(); break;
-          case 0x04: delta = cursor.u32(); break;
+          case 0x03: delta = cursor.fixed(2); break;
+          case 0x04: delta = cursor.fixed(4); break;
           case 0x05: {  // DW_CFA_offset_extended
-            const uint64_t reg = uleb();
-            state.saved_at(reg, factored(uleb()));
+            const uint64_t reg = cursor.uleb128();
+            state.saved_at(reg, factored(cursor.uleb128()));
             continue;
           }
           case 0x06:
-            if (!state.restore(uleb())) return ProgramResult::kMalformed;
+            if (!state.restore(cursor.uleb128())) return ProgramResult::kMalformed;
             continue;
-          case 0x07: state.undefined(uleb()); continue;
-          case 0x08: state.same_value(uleb()); continue;
+          case 0x07: state.undefined(cursor.uleb128()); continue;
+          case 0x08: state.same_value(cursor.uleb128()); continue;
           case 0x09: {  // DW_CFA_register
-            const uint64_t reg = uleb();
-            state.in_register(reg, uleb());
+            const uint64_t reg = cursor.uleb128();
+            state.in_register(reg, cursor.uleb128());
             continue;
           }
           case 0x0a:
@@ -143,49 +177,49 @@ ProgramResult run_cfi_program(const CallFrameSection& section, const Cie& cie, u
             if (!state.restore_state()) return ProgramResult::kMalformed;
             continue;
           case 0x0c: {  // DW_CFA_def_cfa
-            const uint64_t reg = uleb();
-            state.cfa(reg, static_cast<int64_t>(uleb()));
+            const uint64_t reg = cursor.uleb128();
+            state.cfa(reg, static_cast<int64_t>(cursor.uleb128()));
             continue;
           }
-          case 0x0d: state.cfa_register(uleb()); continue;
-          case 0x0e: state.cfa_offset(static_cast<int64_t>(uleb())); continue;
-          case 0x0f: state.cfa_expression(block()); continue;
+          case 0x0d: state.cfa_register(cursor.uleb128()); continue;
+          case 0x0e: state.cfa_offset(static_cast<int64_t>(cursor.uleb128())); continue;
+          case 0x0f: state.cfa_expression(cursor.block()); continue;
           case 0x10: {  // DW_CFA_expression
-            const uint64_t reg = uleb();
-            state.expression(reg, block());
+            const uint64_t reg = cursor.uleb128();
+            state.expression(reg, cursor.block());
             continue;
           }
           case 0x11: {  // DW_CFA_offset_extended_sf
-            const uint64_t reg = uleb();
-            state.saved_at(reg, factored(static_cast<uint64_t>(sleb())));
+            const uint64_t reg = cursor.uleb128();
+            state.saved_at(reg, factored(static_cast<uint64_t>(cursor.sleb128())));
             continue;
           }
           case 0x12: {  // DW_CFA_def_cfa_sf
-            const uint64_t reg = uleb();
-            state.cfa(reg, factored(static_cast<uint64_t>(sleb())));
+            const uint64_t reg = cursor.uleb128();
+            state.cfa(reg, factored(static_cast<uint64_t>(cursor.sleb128())));
             continue;
           }
-          case 0x13: state.cfa_offset(factored(static_cast<uint64_t>(sleb()))); continue;
+          case 0x13: state.cfa_offset(factored(static_cast<uint64_t>(cursor.sleb128()))); continue;
           case 0x14: {  // DW_CFA_val_offset
-            const uint64_t reg = uleb();
-            state.value_is(reg, factored(uleb()));
+            const uint64_t reg = cursor.uleb128();
+            state.value_is(reg, factored(cursor.uleb128()));
             continue;
           }
           case 0x15: {  // DW_CFA_val_offset_sf
-            const uint64_t reg = uleb();
-            state.value_is(reg, factored(static_cast<uint64_t>(sleb())));
+            const uint64_t reg = cursor.uleb128();
+            state.value_is(reg, factored(static_cast<uint64_t>(cursor.sleb128())));
             continue;
           }
           case 0x16: {  // DW_CFA_val_expression
-            const uint64_t reg = uleb();
-            state.value_expression(reg, block());
+            const uint64_t reg = cursor.uleb128();
+            state.value_expression(reg, cursor.block());
             continue;
           }
-          case 0x1d: delta = cursor.u64(); break;  // DW_CFA_MIPS_advance_loc8
-          case 0x2e: uleb(); continue;             // DW_CFA_GNU_args_size: of interest to exceptions only
+          case 0x1d: delta = cursor.fixed(8); break;  // DW_CFA_MIPS_advance_loc8
+          case 0x2e: cursor.uleb128(); continue;             // DW_CFA_GNU_args_size: of interest to exceptions only
           case 0x2f: {                             // DW_CFA_GNU_negative_offset_extended
-            const uint64_t reg = uleb();
-            state.saved_at(reg, static_cast<int64_t>(-static_cast<uint64_t>(factored(uleb()))));
+            const uint64_t reg = cursor.uleb128();
+            state.saved_at(reg, static_cast<int64_t>(-static_cast<uint64_t>(factored(cursor.uleb128()))));
             continue;
           }
           default: return ProgramResult::kMalformed;

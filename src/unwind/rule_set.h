@@ -20,8 +20,7 @@ class RuleSet {
   uint32_t insert(uint64_t low, uint64_t high) {
     Recent& recent = recent_[(low * 0xff51afd7ed558ccd + high * 0x9e3779b97f4a7c15) >> (64 - kRecentBits)];
     if (recent.low == low && recent.high == high) [[likely]] return recent.id;
-    recent = {low, high, insert_slowly({low, high}, hash(low, high))};
-    return recent.id;
+    return insert_missed(low, high, recent);
   }
   size_t size() const { return rules_.size(); }
   unwind_rule rule(size_t id) const {
@@ -42,7 +41,11 @@ class RuleSet {
   size_t hash(uint64_t low, uint64_t high) const {
     return static_cast<size_t>(((low ^ low >> 29) + high * 0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd >> shift_);
   }
-  [[gnu::noinline]] uint32_t insert_slowly(RuleWords rule, size_t slot) {
+  [[gnu::noinline]] uint32_t insert_missed(uint64_t low, uint64_t high, Recent& recent) {
+    recent = {low, high, insert_slowly({low, high}, hash(low, high))};
+    return recent.id;
+  }
+  uint32_t insert_slowly(RuleWords rule, size_t slot) {
     for (;; slot = (slot + 1) & (slots_.size() - 1)) {
       const uint32_t id = slots_[slot];
       if (id == kFree) return append(rule, slot);
