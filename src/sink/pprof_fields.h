@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field numbers of pprof's profile.proto, as far as we write or read them.
 // Source: github.com/google/pprof, proto/profile.proto.
+//
+// The one place that includes protozero, because of what it does with its assertions: its readers *assert* that a field has the
+// wire type that the schema says, and in a foreign file it may not. Here they throw, like its other checks (pprof_reader.cc
+// catches them).
 #pragma once
-#include <protozero/types.hpp>
+#include <protozero/exception.hpp>
+#define protozero_assert(condition) \
+  do {                              \
+    if (!(condition)) throw protozero::unknown_pbf_wire_type_exception(); \
+  } while (false)
+#include <protozero/pbf_builder.hpp>
+#include <protozero/pbf_message.hpp>
 
 namespace cicada::sink::pprof {
 

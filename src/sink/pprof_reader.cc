@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables may come in any order, so there are two passes: one that collects strings, functions, mappings and locations, one
 // over the samples. protozero checks every length and throws; nothing thrown leaves this file.
-#include <protozero/pbf_message.hpp>
-
 #include <unordered_map>
 
 #include "sink/gzip.h"

@@ -2,8 +2,6 @@
 // pprof's gzipped protobuf. Samples are added up by thread and stack first: 10 million samples are some hundred thousand
 // stacks. Messages are written as they are made; only the string table waits for the end, which the format allows.
 // Each sample carries labels (process, pid, thread, tid), so that `pprof -tagfocus` works without grouping.
-#include <protozero/pbf_builder.hpp>
-
 #include "profile/frame_text.h"
 #include "profile/stack_totals.h"
 #include "sink/file_sink.h"
@@ -23,7 +21,7 @@ class Writer {
  public:
   Writer(const Profile& profile, const profile::CallTreeOptions& options, OutputFile& file)
       : profile_(profile), options_(options), gzip_(file), location_of_frame_(profile.frames().size(), 0),
-        last_address_(profile.images().size() + 2, 0) {}
+        last_address_(profile.images().size() + 2, 0), labels_(profile.threads().size()) {}
 
   void write() {
     if (!options_.sample_kind) options_.sample_kind = main_kind(profile_);
@@ -80,19 +78,30 @@ class Writer {
       ids_.push_back(name_location(group_text(profile_, options_.group_by[g], sample)));
     }
     if (ids_.empty()) ids_.push_back(name_location("[no stack]"));  // pprof drops samples without a location
+    sample_bytes_.clear();
     {
-      pbf_builder<pprof::Sample> sample(message_, pprof::Profile::kSample);
+      pbf_builder<pprof::Sample> sample(sample_bytes_);
       sample.add_packed_uint64(pprof::Sample::kLocationId, ids_.begin(), ids_.end());
       const int64_t values[] = {static_cast<int64_t>(total.samples), static_cast<int64_t>(total.value * unit_.factor)};
       sample.add_packed_int64(pprof::Sample::kValue, std::begin(values), std::end(values));
-      const profile::Thread& thread = profile_.threads()[total.thread.value];
-      const profile::Process& process = profile_.processes()[thread.process.value];
-      text_label(sample, "process", profile_.text(process.name));
-      number_label(sample, "pid", process.pid);
-      text_label(sample, "thread", profile_.text(thread.name));
-      number_label(sample, "tid", thread.tid);
     }
+    sample_bytes_ += labels(total.thread);
+    message_.add_message(pprof::Profile::kSample, sample_bytes_);
     flush(kFlushBytes);
+  }
+
+  // The encoded labels of a thread, made once: they are half of a sample's bytes.
+  const std::string& labels(profile::ThreadId id) {
+    std::string& bytes = labels_[id.value];
+    if (!bytes.empty()) return bytes;
+    pbf_builder<pprof::Sample> sample(bytes);
+    const profile::Thread& thread = profile_.threads()[id.value];
+    const profile::Process& process = profile_.processes()[thread.process.value];
+    text_label(sample, "process", profile_.text(process.name));
+    number_label(sample, "pid", process.pid);
+    text_label(sample, "thread", profile_.text(thread.name));
+    number_label(sample, "tid", thread.tid);
+    return bytes;
   }
 
   void text_label(pbf_builder<pprof::Sample>& sample, std::string_view key, std::string_view text) {
@@ -215,6 +224,8 @@ class Writer {
   profile::ContentIndex function_index_;
   uint64_t locations_ = 0;
   std::vector<uint64_t> location_of_frame_, name_locations_, last_address_, ids_;
+  std::vector<std::string> labels_;  // by thread
+  std::string sample_bytes_;
 };
 
 class PprofSink : public FileSink {

@@ -24,7 +24,7 @@ class ValueSplitter {
   }
 
  private:
-  static constexpr uint64_t kMaxExtra = 1 << 20;
+  static constexpr uint64_t kMaxExtra = 1 << 17;  // 5 × 10^14 in all
   profile::Profile& profile_;
   uint64_t extra_ = 0;
 };
