@@ -29,7 +29,7 @@ class Sleeper {
       ::execve("/bin/sleep", const_cast<char**>(argv), const_cast<char**>(envp));
       ::_exit(127);
     }
-    for (;;) {  // until the exec is done
+    for (int i = 0; i < 5000; ++i) {  // until the exec is done
       const auto exe = read_proc_file(fmt::format("/proc/{}/comm", pid_), 64);
       if (exe && *exe == "sleep\n") break;
       ::usleep(1000);
