@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "host_reader.h"
+
+namespace {
+
+constexpr uint64_t kBase = 0x7ffc00001000;
+
+unwind_rule rule_of(unwind_cfa_kind kind, uint8_t reg, int32_t offset) {
+  unwind_rule rule{};
+  rule.cfa_kind = static_cast<uint8_t>(kind);
+  rule.cfa_reg = reg;
+  rule.cfa_offset = offset;
+  return rule;
+}
+
+unwind_regs registers(uint64_t sp, uint64_t bp = 0) {
+  unwind_regs regs{};
+  regs.gpr[REG_RSP] = sp;
+  regs.gpr[REG_RBP] = bp;
+  regs.ip = 0x401000;
+  regs.exact_ip = 1;
+  regs.all_registers = 1;
+  return regs;
+}
+
+TEST(UnwindStep, RestoresCallerFromStackPointerRule) {
+  HostStack stack{kBase, {11, 22, 33, 0x401234}};
+  auto rule = rule_of(CFA_OFFSET, REG_RSP, 32);
+  rule.saved[SAVED_RBX] = -4;
+  rule.saved[SAVED_RBP] = -3;
+  rule.saved[SAVED_R15] = -2;
+  auto regs = registers(kBase);
+  ASSERT_EQ(unwind_step(&stack, &rule, &regs), END_NONE);
+  EXPECT_EQ(regs.ip, 0x401234u);
+  EXPECT_EQ(regs.gpr[REG_RSP], kBase + 32);
+  EXPECT_EQ(regs.gpr[REG_RBX], 11u);
+  EXPECT_EQ(regs.gpr[REG_RBP], 22u);
+  EXPECT_EQ(regs.gpr[15], 33u);
+  EXPECT_EQ(unwind_lookup_address(&regs), 0x401233u);
+  EXPECT_FALSE(regs.all_registers);
+}
+
+TEST(UnwindStep, FollowsDereferencedCfa) {
+  HostStack stack{kBase, {0, kBase + 48, 0, 0, 0, 0x405678}};
+  auto rule = rule_of(CFA_DEREF, REG_RBP, -8);
+  rule.cfa_addend = 0;
+  auto regs = registers(kBase, kBase + 16);
+  ASSERT_EQ(unwind_step(&stack, &rule, &regs), END_NONE);
+  EXPECT_EQ(regs.ip, 0x405678u);
+  EXPECT_EQ(regs.gpr[REG_RSP], kBase + 48);
+}
+
+TEST(UnwindStep, RestoresViaBaseBeforeTheStep) {
+  HostStack stack{kBase, {77, 0, 0, kBase + 32, 0x401111}};
+  auto rule = rule_of(CFA_OFFSET, REG_RSP, 40);
+  rule.via_base = 1 << SAVED_RBP | SAVE_BASE_RBP << 6;
+  rule.saved[SAVED_RBP] = 0;
+  auto regs = registers(kBase, kBase);
+  ASSERT_EQ(unwind_step(&stack, &rule, &regs), END_NONE);
+  EXPECT_EQ(regs.gpr[REG_RBP], 77u);
+}
+
+TEST(UnwindStep, PltDependsOnTheInstruction) {
+  HostStack stack{kBase, {1, 0x401111, 0x402222}};
+  const auto rule = rule_of(CFA_PLT, REG_RSP, 11);
+  auto early = registers(kBase + 8), late = registers(kBase);
+  early.ip = 0x40100a;
+  late.ip = 0x40100b;
+  ASSERT_EQ(unwind_step(&stack, &rule, &early), END_NONE);
+  EXPECT_EQ(early.ip, 0x401111u);
+  ASSERT_EQ(unwind_step(&stack, &rule, &late), END_NONE);
+  EXPECT_EQ(late.ip, 0x401111u);
+}
+
+TEST(UnwindStep, SignalFrameGivesEveryRegister) {
+  HostStack stack{kBase, std::vector<uint64_t>(5 + 17)};
+  for (uint64_t i = 0; i < 17; i++) stack.words[5 + i] = 0x1000 + i;
+  const auto rule = rule_of(CFA_SIGNAL, REG_RSP, 0);
+  auto regs = registers(kBase);
+  regs.all_registers = regs.exact_ip = 0;
+  ASSERT_EQ(unwind_step(&stack, &rule, &regs), END_NONE);
+  EXPECT_EQ(regs.gpr[8], 0x1000u);    // r8
+  EXPECT_EQ(regs.gpr[15], 0x1007u);   // r15
+  EXPECT_EQ(regs.gpr[REG_RDI], 0x1008u);
+  EXPECT_EQ(regs.gpr[REG_RBP], 0x100au);
+  EXPECT_EQ(regs.gpr[REG_RSP], 0x100fu);
+  EXPECT_EQ(regs.ip, 0x1010u);
+  EXPECT_TRUE(regs.exact_ip && regs.all_registers);
+  EXPECT_EQ(unwind_lookup_address(&regs), 0x1010u);
+}
+
+TEST(UnwindStep, CallerSavedCfaOnlyWhereItIsKnown) {
+  HostStack stack{kBase, {0, 0x401111}};
+  const auto rule = rule_of(CFA_OFFSET, REG_RAX, 16);
+  auto leaf = registers(kBase), deeper = registers(kBase);
+  leaf.gpr[REG_RAX] = deeper.gpr[REG_RAX] = kBase;
+  deeper.all_registers = 0;
+  EXPECT_EQ(unwind_step(&stack, &rule, &leaf), END_NONE);
+  const unwind_regs before = deeper;
+  EXPECT_EQ(unwind_step(&stack, &rule, &deeper), END_UNSUPPORTED_RULE);
+  EXPECT_EQ(std::memcmp(&before, &deeper, sizeof before), 0);  // rescue needs them
+}
+
+TEST(UnwindStep, RejectsWhatLeadsNowhere) {
+  HostStack stack{kBase, {0, 0xffffffff81000000, 0}};
+  auto at = [&](int32_t offset, uint64_t sp) {
+    const auto rule = rule_of(CFA_OFFSET, REG_RSP, offset);
+    auto regs = registers(sp);
+    return unwind_step(&stack, &rule, &regs);
+  };
+  EXPECT_EQ(at(8, kBase), END_ZERO_RA);
+  EXPECT_EQ(at(16, kBase), END_UNMAPPED_PC);       // a kernel address
+  EXPECT_EQ(at(4096, kBase), END_UNREADABLE);
+  EXPECT_EQ(at(0, 0), END_UNREADABLE);
+  EXPECT_EQ(at(-8, 4), END_UNREADABLE);            // wraps
+  const auto none = rule_of(CFA_NONE, 0, 0), outermost = rule_of(CFA_OUTERMOST, 0, 0), strange = rule_of(static_cast<unwind_cfa_kind>(99), 0, 0);
+  auto regs = registers(kBase);
+  EXPECT_EQ(unwind_step(&stack, &none, &regs), END_NO_RULE);
+  EXPECT_EQ(unwind_step(&stack, &outermost, &regs), END_OUTERMOST);
+  EXPECT_EQ(unwind_step(&stack, &strange, &regs), END_UNSUPPORTED_RULE);
+}
+
+TEST(UnwindStepFramePointer, EndsAtZeroAndRefusesNonsense) {
+  HostStack stack{kBase, {kBase + 16, 0x401111, 0, 0x402222, kBase + 32, 0x403333}};
+  auto regs = registers(kBase, kBase);
+  EXPECT_EQ(unwind_step_frame_pointer(&stack, &regs), END_NONE);
+  EXPECT_EQ(regs.ip, 0x401111u);
+  EXPECT_EQ(unwind_step_frame_pointer(&stack, &regs), END_NONE);
+  EXPECT_EQ(unwind_step_frame_pointer(&stack, &regs), END_ZERO_RA);
+  auto self = registers(kBase, kBase + 32), odd = registers(kBase, kBase + 3), away = registers(kBase, 8);
+  EXPECT_EQ(unwind_step_frame_pointer(&stack, &self), END_BAD_FRAME_POINTER);
+  EXPECT_EQ(unwind_step_frame_pointer(&stack, &odd), END_BAD_FRAME_POINTER);
+  EXPECT_EQ(unwind_step_frame_pointer(&stack, &away), END_BAD_FRAME_POINTER);
+}
+
+TEST(UnwindStepFramePointer, Walks32BitFrames) {
+  HostStack stack{0xff001000, {0x0804900100000000ull + 0xff001008, 0x0804900200000000ull}};
+  auto regs = registers(0xff001000, 0xff001000);
+  EXPECT_EQ(unwind_step_frame_pointer_32(&stack, &regs), END_NONE);
+  EXPECT_EQ(regs.ip, 0x08049001u);
+  EXPECT_EQ(unwind_step_frame_pointer_32(&stack, &regs), END_NONE);
+  EXPECT_EQ(unwind_step_frame_pointer_32(&stack, &regs), END_ZERO_RA);
+}
+
+}  // namespace
