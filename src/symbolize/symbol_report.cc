@@ -11,9 +11,9 @@
 #include <unordered_map>
 
 #include "symbolize/debuginfod_client.h"
-#include "symbolize/demangle.h"
 #include "symbolize/image_symbols.h"
 #include "symbolize/parallel.h"
+#include "symbolize/shown_names.h"
 
 namespace cicada::symbolize {
 namespace {
@@ -24,10 +24,10 @@ constexpr size_t kPartAddresses = 1024;
 
 class Answers {
  public:
-  Answers(const ImageSymbols& image, const SymbolReportOptions& options) : image_(image), options_(options) {}
+  Answers(const ImageSymbols& image, const SymbolReportOptions& options) : image_(image), options_(options), names_(options.symbols) {}
 
   // The text of one answer per question, in order.
-  std::string answer(std::span<const std::string_view> questions) const {
+  std::string answer(std::span<const std::string_view> questions) {
     std::vector<std::optional<LinkAddr>> asked;
     std::vector<LinkAddr> sorted;
     for (const std::string_view question : questions) {
@@ -49,25 +49,30 @@ class Answers {
   }
 
  private:
-  void resolve(std::span<const LinkAddr> sorted, std::span<const uint32_t> part, std::span<std::string> texts) const {
+  void resolve(std::span<const LinkAddr> sorted, std::span<const uint32_t> part, std::span<std::string> texts) {
     std::vector<LinkAddr> addresses;
     for (const uint32_t index : part) addresses.push_back(sorted[index]);
-    std::unordered_map<std::string, std::string> shown;  // by linkage name: many addresses share few names
+    std::unordered_map<const char*, const std::string*> shown;  // by where the table has the name; saves hashing long names
     image_.resolve(addresses, [&](size_t i, std::span<const SourceFrame> frames) {
       std::string& text = texts[part[i]];
       for (const SourceFrame& frame : frames) {
-        auto [at, added] = shown.try_emplace(std::string(frame.linkage_name));
-        if (added) at->second = demangle(options_.symbols.fold_clones ? fold_clone(frame.linkage_name) : frame.linkage_name, options_.symbols.demangle);
-        text += at->second.empty() ? "??" : at->second;
+        auto [at, added] = shown.try_emplace(frame.linkage_name.data());
+        if (added) at->second = &names_.find(frame.linkage_name);
+        if (at->second->empty()) {
+          text += "??";
+        } else {
+          text += *at->second;
+        }
         text += '\n';
         text += frame.file.empty() ? "??" : frame.file;
-        text += fmt::format(":{}\n", frame.line);
+        fmt::format_to(std::back_inserter(text), ":{}\n", frame.line);
       }
     });
   }
 
   const ImageSymbols& image_;
   const SymbolReportOptions& options_;
+  ShownNames names_;
 };
 
 // Appends what can be read now; waits for the first byte. False at the end of the input.
@@ -118,7 +123,7 @@ Result<void> report_symbols(const std::string& path, std::span<const std::string
   std::optional<DebuginfodClient> debuginfod;
   if (options.symbols.debuginfod) debuginfod.emplace(std::chrono::seconds(options.symbols.debuginfod_seconds));
   const auto image = ImageSymbols::open(std::move(elf), absolute, options.symbols, debuginfod ? &*debuginfod : nullptr);
-  const Answers answers(*image, options);
+  Answers answers(*image, options);
   if (!addresses.empty()) {
     const std::vector<std::string_view> questions(addresses.begin(), addresses.end());
     write(answers.answer(questions));

@@ -20,6 +20,7 @@
 #include "symbolize/kernel_context.h"
 #include "symbolize/kernel_names.h"
 #include "symbolize/parallel.h"
+#include "symbolize/shown_names.h"
 #include "symbolize/vdso_image.h"
 
 namespace cicada::symbolize {
@@ -83,7 +84,7 @@ struct ImageJob {
 
 class Worker {
  public:
-  Worker(const Profile& profile, ImageFiles& files, const SymbolizeOptions& options) : profile_(profile), files_(files), options_(options) {
+  Worker(const Profile& profile, ImageFiles& files, const SymbolizeOptions& options) : profile_(profile), files_(files), options_(options), names_(options) {
     if (options.debuginfod) debuginfod_.emplace(std::chrono::seconds(options.debuginfod_seconds));
   }
 
@@ -128,13 +129,14 @@ class Worker {
     FileMapping mapping = TRY(FileMapping::map(fd.get(), job.path));
     return elf::ElfFile::parse(std::move(mapping), job.path);
   }
-  void append_name(Chunk& chunk, std::string_view linkage) const {
-    chunk.names.push_back({std::string(linkage), demangle(options_.fold_clones ? fold_clone(linkage) : linkage, options_.demangle)});
+  void append_name(Chunk& chunk, std::string_view linkage) {
+    chunk.names.push_back({std::string(linkage), names_.find(linkage)});
   }
 
   const Profile& profile_;
   ImageFiles& files_;
   const SymbolizeOptions& options_;
+  ShownNames names_;
   std::optional<DebuginfodClient> debuginfod_;
 };
 
