@@ -82,10 +82,9 @@ struct BpfSource::Parts {
   std::unique_ptr<PinnedImages> files;
   std::vector<symbolize::JitSymbol> jit;
   uint64_t next_cycle_ns = 0;
-  uint64_t longest_drain_gap_ns = 0, last_drain_ns = 0;
 
-  void consume(int timeout_ms) {
-    kernel->consume([this](std::span<const uint8_t> record) { decoder->decode(record); }, timeout_ms);
+  bool consume(int timeout_ms) {
+    return kernel->consume([this](std::span<const uint8_t> record) { decoder->decode(record); }, timeout_ms);
   }
 };
 
@@ -163,7 +162,8 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   Parts& p = *parts_;
   p.events->disable();
   const std::vector<CpuCount> fired = p.events->counts();
-  p.consume(0);
+  while (!p.consume(0)) {
+  }
   p.tracker->sync(kLastSyncMs);
   p.rescuer->finish();
   p.decoder->flush();

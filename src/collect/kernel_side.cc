@@ -16,9 +16,13 @@
 
 #include "abi/settings.h"
 #include "cicada.skel.h"
+#include "collect/monotonic_clock.h"
 
 namespace cicada::collect {
 namespace {
+
+constexpr uint64_t kRecordsPerLook = 64;    // between two looks at the clock
+constexpr uint64_t kSliceNs = 20'000'000;  // of one consume()
 
 // libbpf's complaints of the last load, kept for the error message; the verifier's verdict is in the last lines.
 std::mutex g_log_mutex;
@@ -96,6 +100,7 @@ struct KernelSide::Impl {
   MappedArray<kernel_symbol_batch> symbols;
   ring_buffer* ring = nullptr;
   const Consumer* consumer = nullptr;
+  uint64_t records = 0, slice_ends_ns = 0;
   std::mutex update_mutex;
 
   ~Impl() {
@@ -143,8 +148,10 @@ Result<std::unique_ptr<KernelSide>> KernelSide::load(const KernelSideOptions& op
   impl->ring = ::ring_buffer__new(
       bpf_map__fd(skeleton.maps.events),
       [](void* context, void* data, size_t size) {
-        (*static_cast<Impl*>(context)->consumer)({static_cast<const uint8_t*>(data), size});
-        return 0;
+        Impl& self = *static_cast<Impl*>(context);
+        (*self.consumer)({static_cast<const uint8_t*>(data), size});
+        // A producer that is faster than we are must not keep us here for ever; a negative value ends libbpf's loop.
+        return ++self.records % kRecordsPerLook == 0 && monotonic_ns() > self.slice_ends_ns ? -EAGAIN : 0;
       },
       raw, nullptr);
   if (impl->ring == nullptr) return errno_error(errno, "map the ring buffer");
@@ -189,11 +196,12 @@ bool KernelSide::update_process(process_update update) {
   return failed == 0 && update.done != 0;
 }
 
-void KernelSide::consume(const Consumer& consumer, int timeout_ms) {
+bool KernelSide::consume(const Consumer& consumer, int timeout_ms) {
   impl_->consumer = &consumer;
+  impl_->slice_ends_ns = monotonic_ns() + static_cast<uint64_t>(timeout_ms) * 1'000'000 + kSliceNs;
   // No wakeup per sample: the ring wakes us only when it fills, so what is there is taken after the wait as well.
-  if (timeout_ms > 0) ::ring_buffer__poll(impl_->ring, timeout_ms);
-  ::ring_buffer__consume(impl_->ring);
+  if (timeout_ms > 0 && ::ring_buffer__poll(impl_->ring, timeout_ms) == -EAGAIN) return false;
+  return ::ring_buffer__consume(impl_->ring) != -EAGAIN;
 }
 
 std::vector<CpuCounters> KernelSide::counters() const {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
 
 #include "base/diagnostics.h"
 #include "collect/bpf_source.h"
@@ -42,6 +43,7 @@ void describe_host(profile::Header& header) {
   header.kernel = fmt::format("{} {}", host.sysname, host.release);
   header.architecture = host.machine;
   header.cicada_version = CICADA_VERSION;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), header.boot_id);
   if (const auto cpus = online_cpus()) header.cpu_count = static_cast<uint32_t>(cpus->size());
 }
 

@@ -21,12 +21,6 @@ constexpr int kBusyPollMs = 1;
 
 }  // namespace
 
-uint64_t monotonic_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
 Result<std::unique_ptr<Tracker>> Tracker::open(KernelSide&, process::MappingPublisher& publisher, process::ImageRegistry& images,
                                                Options options) {
   const bool whole_machine = options.whole_machine;

@@ -12,6 +12,7 @@
 
 #include "abi/records.h"
 #include "collect/kernel_mappings.h"
+#include "collect/monotonic_clock.h"
 #include "collect/sampling_config.h"
 #include "process/image_registry.h"
 #include "process/mapping_events.h"
@@ -78,7 +79,5 @@ class Tracker {
   uint64_t next_cycle_ns_ = 0;
   std::jthread thread_;
 };
-
-uint64_t monotonic_ns();
 
 }  // namespace cicada::collect

@@ -3,6 +3,7 @@
 //
 //   make 4711/4712 [003] 12.345678901: 10101010 cpu-clock:
 //           55d0c0de1234 parse_rule (/usr/bin/make)
+#include "abi/end_reason.h"
 #include "profile/frame_text.h"
 #include "profile/stack_totals.h"
 #include "sink/file_sink.h"
@@ -10,6 +11,19 @@
 
 namespace cicada::sink {
 namespace {
+
+constexpr std::string_view kEndTexts[] = {
+#define X(name, complete, text) text,
+    CICADA_END_REASONS(X)
+#undef X
+};
+
+// Why a user stack is not whole, behind the colon where perf script has nothing; empty if it is.
+std::string incomplete(uint8_t flags) {
+  const size_t reason = flags >> 4;
+  if ((flags & profile::kFlagIncomplete) == 0 || reason >= std::size(kEndTexts)) return {};
+  return fmt::format(" (incomplete: {})", kEndTexts[reason]);
+}
 
 using profile::Profile;
 
@@ -39,9 +53,9 @@ class TextSamplesSink : public FileSink {
       const profile::Thread& thread = profile.threads()[sample.thread.value];
       const profile::Process& process = profile.processes()[thread.process.value];
       const profile::ValueUnit& unit = units[static_cast<size_t>(sample.kind)];
-      file.write(fmt::format("{} {}/{} [{:03}] {}.{:09}: {} {}:\n", printable(profile.text(thread.name.valid() ? thread.name : process.name)),
+      file.write(fmt::format("{} {}/{} [{:03}] {}.{:09}: {} {}:{}\n", printable(profile.text(thread.name.valid() ? thread.name : process.name)),
                              process.pid, thread.tid, sample.cpu, sample.time_ns / 1000000000, sample.time_ns % 1000000000,
-                             sample.value * unit.factor, sample.kind == profile::SampleKind::kCpu ? std::string_view(profile.header.event) : unit.type));
+                             sample.value * unit.factor, sample.kind == profile::SampleKind::kCpu ? std::string_view(profile.header.event) : unit.type, incomplete(sample.flags)));
       for (profile::StackId stack = sample.stack; stack.valid(); stack = profile.stacks()[stack.value].parent)
         file.write(lines(profile, profile.stacks()[stack.value].frame));
       for (size_t g = options_.tree.group_by.size(); g-- > 0;)
