@@ -30,7 +30,7 @@ class TableStoreTest : public ::testing::Test {
     table.rules[1].cfa_offset = 8;
     table.rules[2] = table.rules[1];
     table.rules[2].cfa_offset = 16;
-    for (size_t i = 0; i < rows; ++i) table.rows.push_back({LinkAddr(0x1000 + i * 16), static_cast<uint32_t>(1 + i % 2)});
+    for (size_t i = 0; i < rows; ++i) table.rows.push_back({static_cast<uint32_t>(0x1000 + i * 16), static_cast<uint32_t>(1 + i % 2)});
     return table;
   }
   UniqueFd outer;
