@@ -47,7 +47,7 @@ class Differ {
     CallTreeOptions options = options_.tree;
     options.count_samples = false;
     const CallTree values = build_call_tree(profile, options);
-    options.count_samples = true;
+    options.count_samples = !options_.values_are_counts;
     const CallTree counts = build_call_tree(profile, options);
     CHECK(values.nodes.size() == counts.nodes.size());
     std::vector<uint32_t> merged(values.nodes.size(), 0);

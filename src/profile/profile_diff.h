@@ -15,6 +15,8 @@ namespace cicada::profile {
 struct DiffOptions {
   CallTreeOptions tree = {};
   bool normalise = true;  // compare shares of all samples; else samples per second of recording
+  // A value is a number of samples: folded stacks and pprof keep one row for many. Significance is then computed on values.
+  bool values_are_counts = false;
 };
 
 // A quantity in both profiles, in samples' value units.
