@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Outputs are checked before the input is read: a misspelt extension must not cost a minute.
+#include "cli/convert_command.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/exit_code.h"
+#include "cli/help_formatter.h"
+#include "cli/invoking_user.h"
+#include "cli/report_input.h"
+#include "cli/terminal.h"
+#include "sink/sink_registry.h"
+
+namespace cicada::cli {
+namespace {
+
+struct ConvertOptions {
+  std::string input, title;
+  std::vector<std::string> outputs, filters, group_by;
+  bool no_kernel = false, no_inlines = false, include_idle = false, quiet = false;
+};
+
+std::string footer() {
+  std::string text = "Reads .cicada, .folded, .pb.gz and .pprof. Writes, by extension:\n";
+  for (const sink::Format& format : sink::known_formats())
+    text += fmt::format("  {:<18} {}\n", format.extension, format.description);
+  return text + "  -                  folded stacks on standard output";
+}
+
+Result<void> convert(const ConvertOptions& options) {
+  sink::SinkOptions sink_options;
+  sink_options.tree.expand_inlined = !options.no_inlines;
+  sink_options.tree.include_idle = options.include_idle;
+  sink_options.tree.kernel_frames = !options.no_kernel;
+  sink_options.tree.group_by = TRY(parse_grouping(options.group_by));
+  sink_options.title = options.title;
+  const InvokingUser user = InvokingUser::detect();
+  if (user.through_sudo()) sink_options.owner = sink::FileOwner{user.uid(), user.gid()};
+  std::vector<std::unique_ptr<profile::Sink>> sinks;
+  for (const std::string& path : options.outputs) sinks.push_back(TRY(sink::make_sink(path, sink_options)));
+  const profile::FilterOptions filter = TRY(parse_filters(options.filters));
+
+  const profile::Profile profile = TRY(load_profile(options.input, filter));
+  for (const std::string& warning : profile.header.warnings)
+    if (!options.quiet) print_warning(fmt::format("{}: {}", options.input, warning));
+  for (const auto& sink : sinks) {
+    TRY(sink->finish(profile));
+    if (!options.quiet) print_message(sink->description() + "\n");
+  }
+  return {};
+}
+
+}  // namespace
+
+Command add_convert_command(CLI::App& app) {
+  auto options = std::make_shared<ConvertOptions>();
+  CLI::App* command = app.add_subcommand("convert", "write a recording in another format");
+  command->formatter(std::make_shared<HelpFormatter>("cicada convert [OPTIONS] IN OUT…"));
+  command->footer(footer());
+  command->add_option("IN", options->input, "a recording, folded stacks or pprof")->required();
+  command->add_option("OUT", options->outputs, "the extension decides")->required();
+  command->add_option("--filter", options->filters, "a part: process=, thread=, time=2s..5s, function=REGEX")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--group-by", options->group_by, "root frames: process, thread, cpu, cgroup, image")
+      ->type_name("LIST")
+      ->allow_extra_args(false);
+  command->add_option("--title", options->title, "of pictures and reports")->type_name("TEXT");
+  command->add_flag("--no-kernel", options->no_kernel, "leave kernel frames out");
+  command->add_flag("--no-inline", options->no_inlines, "leave inlined functions out");
+  command->add_flag("--include-idle", options->include_idle, "draw idle CPUs, too");
+  command->add_flag("-q,--quiet", options->quiet, "errors only");
+  return {command, [options](const Invocation&) {
+            show_diagnostics(!options->quiet, false);
+            const Result<void> done = convert(*options);
+            if (done) return kExitSuccess;
+            print_error(done.error().message());
+            return kExitFailure;
+          }};
+}
+
+}  // namespace cicada::cli

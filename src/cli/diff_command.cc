@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/diff_command.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/diff_condition.h"
+#include "cli/diff_table.h"
+#include "cli/exit_code.h"
+#include "cli/help_formatter.h"
+#include "cli/invoking_user.h"
+#include "cli/report_input.h"
+#include "cli/terminal.h"
+#include "profile/stack_totals.h"
+#include "sink/html.h"
+
+namespace cicada::cli {
+namespace {
+
+constexpr int kExitGrown = 1;  // a --fail-if condition is violated
+
+struct DiffCommandOptions {
+  std::string a, b;
+  std::vector<std::string> outputs, filters, conditions;
+  DiffTableOptions table = {};
+  bool absolute = false, no_kernel = false, no_inlines = false, include_idle = false;
+};
+
+Result<void> check_output(const std::string& path) {
+  if (!path.ends_with(".svg") && !path.ends_with(".html"))
+    return make_error(ErrorKind::kInvalid, "{}: a comparison is written as .svg or .html", path);
+  return sink::check_writable(path);
+}
+
+Result<void> write_picture(const std::string& path, const profile::ProfileDiff& diff, const sink::Caption& caption) {
+  sink::Baseline baseline;
+  for (const profile::DiffValue& value : diff.self) baseline.self.push_back(value.a);
+  for (const profile::DiffValue& value : diff.total) baseline.total.push_back(value.a);
+  std::string text;
+  if (path.ends_with(".svg")) sink::append_flame_graph_svg(diff.tree, caption, &baseline, text);
+  else sink::append_diff_report_html(diff.tree, baseline, caption, text);
+  std::optional<sink::FileOwner> owner;
+  if (const InvokingUser user = InvokingUser::detect(); user.through_sudo()) owner = sink::FileOwner{user.uid(), user.gid()};
+  sink::OutputFile file = TRY(sink::OutputFile::create(path, owner));
+  file.write(text);
+  return file.commit();
+}
+
+Result<int> compare(const DiffCommandOptions& options) {
+  std::vector<DiffCondition> conditions;
+  for (const std::string& text : options.conditions) conditions.push_back(TRY(parse_condition(text)));
+  for (const std::string& path : options.outputs) TRY(check_output(path));
+  const profile::FilterOptions filter = TRY(parse_filters(options.filters));
+  const profile::Profile a = TRY(load_profile(options.a, filter));
+  const profile::Profile b = TRY(load_profile(options.b, filter));
+  for (const auto& [profile, name] : {std::pair(&a, &options.a), std::pair(&b, &options.b)})
+    for (const std::string& warning : profile->header.warnings) print_warning(fmt::format("{}: {}", *name, warning));
+  const profile::SampleKind kind = profile::main_kind(a);
+  if (profile::main_kind(b) != kind)
+    return make_error(ErrorKind::kInvalid, "{} and {} count different things (CPU, off-CPU or events)", options.a, options.b);
+  if (options.absolute && (a.header.duration_ns == 0 || b.header.duration_ns == 0))
+    print_warning("--absolute: a recording does not say how long it took; plain sums are compared");
+
+  profile::DiffOptions how;
+  how.normalise = !options.absolute;
+  how.values_are_counts = kind == profile::SampleKind::kCpu;
+  how.tree.expand_inlined = !options.no_inlines;
+  how.tree.kernel_frames = !options.no_kernel;
+  how.tree.include_idle = options.include_idle;
+  how.tree.sample_kind = kind;
+  const profile::ProfileDiff diff = profile::diff(a, b, how);
+  sink::OutputFile out = TRY(sink::OutputFile::create("-", std::nullopt));
+  out.write(format_diff(diff, options.table));
+  TRY(out.commit());
+  const sink::Caption caption = sink::make_caption(b, fmt::format("{} compared with {}", options.b, options.a));
+  for (const std::string& path : options.outputs) {
+    TRY(write_picture(path, diff, caption));
+    print_message(fmt::format("differential flame graph in {}\n", path));
+  }
+  int exit_code = kExitSuccess;
+  for (size_t i = 0; i < conditions.size(); ++i) {
+    if (!is_known(diff, conditions[i])) print_warning(fmt::format("--fail-if {}: neither side has samples in such a function", options.conditions[i]));
+    for (const std::string& violation : find_violations(diff, conditions[i])) {
+      print_error(violation);
+      exit_code = kExitGrown;
+    }
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+Command add_diff_command(CLI::App& app) {
+  auto options = std::make_shared<DiffCommandOptions>();
+  CLI::App* command = app.add_subcommand("diff", "what changed between two recordings");
+  command->formatter(std::make_shared<HelpFormatter>("cicada diff [OPTIONS] A B"));
+  command->footer(
+      "Shares are in percent of each recording, so that their lengths do not matter.\n"
+      "Exit code: 1 when a --fail-if condition is violated, 125 when cicada failed.");
+  command->add_option("A", options->a, "before: a recording, folded stacks or pprof")->required();
+  command->add_option("B", options->b, "after")->required();
+  command->add_option("-o,--output", options->outputs, "differential flame graph: .svg or .html; may be repeated")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  command->add_option("--fail-if", options->conditions, "exit code 1 if a function grew by more: 'parse>5%', 'self:f>1%', '*>2%'")
+      ->type_name("CONDITION")
+      ->allow_extra_args(false);
+  command->add_option("--filter", options->filters, "a part of both: process=, thread=, time=, function=REGEX")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("-n,--functions", options->table.rows, "how many functions")->type_name("N")->capture_default_str();
+  command->add_flag("--absolute", options->absolute, "compare values per second, in percent of A's, not shares");
+  command->add_flag("--all", options->table.all, "changes that chance explains, too");
+  command->add_flag("--no-kernel", options->no_kernel, "leave kernel frames out");
+  command->add_flag("--no-inline", options->no_inlines, "leave inlined functions out");
+  command->add_flag("--include-idle", options->include_idle, "idle CPUs, too");
+  return {command, [options](const Invocation&) {
+            show_diagnostics(true, false);
+            if (::isatty(STDOUT_FILENO) != 0) options->table.columns = terminal_columns();
+            const Result<int> done = compare(*options);
+            if (done) return *done;
+            print_error(done.error().message());
+            return kExitFailure;
+          }};
+}
+
+}  // namespace cicada::cli

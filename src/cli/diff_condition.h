@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// `--fail-if '[self:]NAME>PERCENT%'`: what a comparison must not show. NAME is meant as for `report --callers`; `*` is every
+// function. PERCENT: by how many percentage points the function's share of the recording may grow; with --absolute, how much
+// its rate may grow in percent of A's whole rate. With what it calls, unless "self:" stands before it.
+// Only significant growth counts: noise does not fail a build.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "profile/profile_diff.h"
+
+namespace cicada::cli {
+
+struct DiffCondition {
+  std::string function;
+  double percent = 0;
+  bool self = false;
+};
+
+// Split at the last '>', because names have some, too. Fails (kInvalid).
+Result<DiffCondition> parse_condition(const std::string& text);
+
+// A line for each function that violates the condition; empty: it holds.
+std::vector<std::string> find_violations(const profile::ProfileDiff& diff, const DiffCondition& condition);
+// Whether either side knows the function: a misspelt condition always holds.
+bool is_known(const profile::ProfileDiff& diff, const DiffCondition& condition);
+
+}  // namespace cicada::cli

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each input gets its names before it is merged: afterwards nobody knows which boot a kernel address came from.
+#include "cli/merge_command.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/exit_code.h"
+#include "cli/help_formatter.h"
+#include "cli/invoking_user.h"
+#include "cli/report_input.h"
+#include "cli/terminal.h"
+#include "sink/sink_registry.h"
+
+namespace cicada::cli {
+namespace {
+
+struct MergeOptions {
+  std::string output;
+  std::vector<std::string> inputs;
+  bool quiet = false;
+};
+
+Result<void> merge_files(const MergeOptions& options) {
+  sink::SinkOptions sink_options;
+  const InvokingUser user = InvokingUser::detect();
+  if (user.through_sudo()) sink_options.owner = sink::FileOwner{user.uid(), user.gid()};
+  const std::unique_ptr<profile::Sink> sink = TRY(sink::make_sink(options.output, sink_options));
+  profile::Profile all;
+  for (const std::string& input : options.inputs) profile::merge(all, TRY(load_profile(input)));
+  for (const std::string& warning : all.header.warnings)
+    if (!options.quiet) print_warning(warning);
+  TRY(sink->finish(all));
+  if (!options.quiet)
+    print_message(fmt::format("{} samples of {} recordings: {}\n", all.sample_count(), options.inputs.size(), sink->description()));
+  return {};
+}
+
+}  // namespace
+
+Command add_merge_command(CLI::App& app) {
+  auto options = std::make_shared<MergeOptions>();
+  CLI::App* command = app.add_subcommand("merge", "put several recordings together");
+  command->formatter(std::make_shared<HelpFormatter>("cicada merge [OPTIONS] OUT IN…"));
+  command->add_option("OUT", options->output, "the extension decides the format, as for convert")->required();
+  command->add_option("IN", options->inputs, "recordings, folded stacks or pprof")->required();
+  command->add_flag("-q,--quiet", options->quiet, "errors only");
+  return {command, [options](const Invocation&) {
+            show_diagnostics(!options->quiet, false);
+            const Result<void> done = merge_files(*options);
+            if (done) return kExitSuccess;
+            print_error(done.error().message());
+            return kExitFailure;
+          }};
+}
+
+}  // namespace cicada::cli

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/report_command.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/exit_code.h"
+#include "cli/help_formatter.h"
+#include "cli/quantity.h"
+#include "cli/report_annotate.h"
+#include "cli/report_input.h"
+#include "cli/report_json.h"
+#include "cli/report_text.h"
+#include "cli/terminal.h"
+#include "profile/stack_totals.h"
+#include "sink/output_file.h"
+
+namespace cicada::cli {
+namespace {
+
+struct ReportOptions {
+  std::string file, callers, callees, annotate;
+  std::vector<std::string> by, filters;
+  ReportLimits limits = {};
+  bool no_kernel = false, no_inlines = false, include_idle = false, json = false;
+};
+
+profile::CallTreeOptions tree_options(const ReportOptions& options, const profile::Profile& profile) {
+  profile::CallTreeOptions tree;
+  tree.expand_inlined = !options.no_inlines;
+  tree.kernel_frames = !options.no_kernel;
+  tree.include_idle = options.include_idle;
+  tree.sample_kind = profile::main_kind(profile);  // samples and microseconds cannot be added
+  return tree;
+}
+
+std::string format_report(const ReportOptions& options, const profile::Profile& profile, const profile::CallTree& tree) {
+  std::string out = format_report_header(profile, options.file);
+  if (tree.total() == 0) return out + "\nno samples to show; idle ones need --include-idle\n";
+  out += "\n" + format_functions(tree, options.limits);
+  if (!options.by.empty()) out += "\n" + format_groups(tree, options.limits);
+  return out + "\n" + format_tree(tree, options.limits);
+}
+
+Result<void> report(const ReportOptions& options) {
+  const std::vector<profile::GroupBy> grouping = TRY(parse_grouping(options.by));
+  const profile::FilterOptions filter = TRY(parse_filters(options.filters));
+  const profile::Profile profile = TRY(load_profile(options.file, filter));
+  profile::CallTreeOptions how = tree_options(options, profile);
+  how.group_by = grouping;
+  profile::CallTree tree = profile::build_call_tree(profile, how);
+  sink::OutputFile out = TRY(sink::OutputFile::create("-", std::nullopt));
+  if (!options.annotate.empty()) {
+    out.write(TRY(annotate_function(profile, how, options.annotate)));
+    return out.commit();
+  }
+  const bool part = !options.callers.empty() || !options.callees.empty();
+  if (!options.callers.empty()) tree = TRY(callers_of(tree, options.callers));
+  if (!options.callees.empty()) tree = TRY(callees_of(tree, options.callees));
+  if (options.json) {
+    write_report_json(profile, tree, [&](std::string_view text) { out.write(text); });
+  } else if (part) {
+    out.write(format_tree(tree, options.limits));
+  } else {
+    out.write(format_report(options, profile, tree));
+  }
+  return out.commit();
+}
+
+void add_options(CLI::App& command, ReportOptions& options) {
+  command.add_option("FILE", options.file, "a recording, folded stacks or pprof")->required();
+  CLI::Option* callers = command.add_option("--callers", options.callers, "only: who calls this function")->type_name("FN");
+  CLI::Option* callees = command.add_option("--callees", options.callees, "only: what this function calls")->type_name("FN")->excludes(callers);
+  command.add_option("--annotate", options.annotate, "only: the lines (or instructions) of this function with their samples")
+      ->type_name("FN")
+      ->excludes(callers)
+      ->excludes(callees);
+  command.add_option("--by", options.by, "root frames and a table: process, thread, cpu, cgroup, image; several with commas")
+      ->type_name("LIST")
+      ->allow_extra_args(false);
+  command.add_option("--filter", options.filters, "a part: process=, thread=, time=2s..5s, function=REGEX; all must hold")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command.add_option("--min-percent", options.limits.min_percent, "smallest node of the tree")
+      ->type_name("N")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  command.add_option("--max-depth", options.limits.depth, "deepest node of the tree")->type_name("N")->capture_default_str();
+  command.add_option("-n,--functions", options.limits.functions, "how many functions")->type_name("N")->capture_default_str();
+  command.add_flag("--no-kernel", options.no_kernel, "leave kernel frames out");
+  command.add_flag("--no-inline", options.no_inlines, "leave inlined functions out");
+  command.add_flag("--include-idle", options.include_idle, "idle CPUs, too");
+  command.add_flag("--json", options.json, "for machines: everything, whatever the limits");
+}
+
+}  // namespace
+
+Command add_report_command(CLI::App& app) {
+  auto options = std::make_shared<ReportOptions>();
+  CLI::App* command = app.add_subcommand("report", "a recording as text: functions, call tree, annotated code");
+  command->formatter(std::make_shared<HelpFormatter>("cicada report [OPTIONS] FILE"));
+  command->footer("A function is meant by its whole name, or by what stands before its parameters: `--callers f` finds f(int).");
+  add_options(*command, *options);
+  return {command, [options](const Invocation&) {
+            show_diagnostics(true, false);
+            if (::isatty(STDOUT_FILENO) != 0) options->limits.columns = terminal_columns();
+            const Result<void> done = report(*options);
+            if (done) return kExitSuccess;
+            print_error(done.error().message());
+            return kExitFailure;
+          }};
+}
+
+}  // namespace cicada::cli

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/report_functions.h"
+
+#include <algorithm>
+
+#include "profile/content_index.h"
+
+namespace cicada::cli {
+namespace {
+
+using profile::CallNode;
+using profile::CallTree;
+using profile::NodeKind;
+
+bool is_function(const CallNode& node) { return node.kind != NodeKind::kRoot && node.kind != NodeKind::kGroup; }
+
+// Builds a tree out of parts of another one.
+class TreePart {
+ public:
+  explicit TreePart(const CallTree& from) : from_(from) { part_.nodes.emplace_back(); }
+
+  uint32_t child(uint32_t parent, uint32_t original) {
+    const CallNode& node = from_.nodes[original];
+    const profile::StringId name = part_.strings.intern(from_.text(node.name));
+    return index_.find_or_append(
+        profile::mix_hash(parent, name.value),
+        [&](uint32_t at) { return at != 0 && part_.nodes[at].parent == parent && part_.nodes[at].name == name; },
+        [&] {
+          CallNode copy = node;
+          copy.parent = parent;
+          copy.first_child = copy.next_sibling = 0;
+          copy.self = copy.total = 0;
+          copy.name = name;
+          copy.image = part_.strings.intern(from_.text(node.image));
+          copy.file = part_.strings.intern(from_.text(node.file));
+          part_.nodes.push_back(copy);
+          return static_cast<uint32_t>(part_.nodes.size() - 1);
+        });
+  }
+  void add_self(uint32_t at, uint64_t value) { part_.nodes[at].self += value; }
+
+  CallTree finish() {
+    for (size_t i = part_.nodes.size(); i-- > 0;) {
+      CallNode& node = part_.nodes[i];
+      node.total += node.self;
+      if (i != 0) part_.nodes[node.parent].total += node.total;
+    }
+    profile::link_children(part_);
+    return std::move(part_);
+  }
+
+ private:
+  const CallTree& from_;
+  CallTree part_;
+  profile::ContentIndex index_;
+};
+
+Error no_such_function(const CallTree& tree, std::string_view function) {
+  std::string close;
+  size_t count = 0;
+  for (const FunctionCost& cost : add_up_functions(tree)) {
+    const std::string_view name = tree.text(cost.name);
+    if (name.find(function) == std::string_view::npos || count++ >= 5) continue;
+    close += fmt::format("\n  {}", name.substr(0, 200));
+  }
+  if (close.empty()) return make_error(ErrorKind::kNotFound, "no samples in a function {}", function);
+  return make_error(ErrorKind::kNotFound, "no samples in a function {}; close to it are:{}", function, close);
+}
+
+}  // namespace
+
+std::vector<FunctionCost> add_up_functions(const CallTree& tree) {
+  std::vector<FunctionCost> costs;
+  std::vector<uint32_t> cost_of_name(tree.strings.size(), profile::kNoNode), open(tree.strings.size(), 0);
+  profile::walk(
+      tree,
+      [&](uint32_t at) {
+        const CallNode& node = tree.nodes[at];
+        if (!is_function(node) || !node.name.valid()) return;
+        uint32_t& index = cost_of_name[node.name.value];
+        if (index == profile::kNoNode) {
+          index = static_cast<uint32_t>(costs.size());
+          costs.push_back({node.name, node.image, 0, 0});
+        }
+        costs[index].self += node.self;
+        if (open[node.name.value]++ == 0) costs[index].total += node.total;
+      },
+      [&](uint32_t at) {
+        const CallNode& node = tree.nodes[at];
+        if (is_function(node) && node.name.valid()) --open[node.name.value];
+      });
+  std::stable_sort(costs.begin(), costs.end(), [](const FunctionCost& a, const FunctionCost& b) {
+    return a.self != b.self ? a.self > b.self : a.total > b.total;
+  });
+  return costs;
+}
+
+bool is_meant(std::string_view name, std::string_view typed) {
+  if (typed.empty() || !name.starts_with(typed)) return false;
+  return name.size() == typed.size() || name[typed.size()] == '(';
+}
+
+Result<CallTree> callees_of(const CallTree& tree, std::string_view function) {
+  TreePart part(tree);
+  std::vector<uint32_t> place(tree.nodes.size(), profile::kNoNode);  // a parent stands before its children
+  bool found = false;
+  for (uint32_t at = 1; at < tree.nodes.size(); ++at) {
+    const CallNode& node = tree.nodes[at];
+    if (place[node.parent] != profile::kNoNode) {
+      place[at] = part.child(place[node.parent], at);
+    } else if (is_function(node) && is_meant(tree.text(node.name), function)) {
+      place[at] = part.child(0, at);
+      found = true;
+    }
+    if (place[at] != profile::kNoNode) part.add_self(place[at], node.self);
+  }
+  if (!found) return no_such_function(tree, function);
+  return part.finish();
+}
+
+Result<CallTree> callers_of(const CallTree& tree, std::string_view function) {
+  TreePart part(tree);
+  std::vector<bool> inside(tree.nodes.size());
+  bool found = false;
+  for (uint32_t at = 1; at < tree.nodes.size(); ++at) {
+    const CallNode& node = tree.nodes[at];
+    inside[at] = inside[node.parent];
+    if (inside[at] || !is_function(node) || !is_meant(tree.text(node.name), function)) continue;
+    inside[at] = found = true;
+    uint32_t caller = part.child(0, at);
+    for (uint32_t up = node.parent; up != 0; up = tree.nodes[up].parent) caller = part.child(caller, up);
+    part.add_self(caller, node.total);
+  }
+  if (!found) return no_such_function(tree, function);
+  return part.finish();
+}
+
+}  // namespace cicada::cli

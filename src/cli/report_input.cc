@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/report_input.h"
+
+#include <algorithm>
+
+#include "base/file_mapping.h"
+#include "cli/quantity.h"
+#include "sink/capture_format.h"
+#include "sink/profile_reader.h"
+#include "symbolize/symbolizer.h"
+
+namespace cicada::cli {
+namespace {
+
+using profile::GroupBy;
+
+bool is_recording(Bytes bytes) {
+  constexpr std::string_view kMagic = sink::kCaptureMagic;
+  return bytes.size() >= kMagic.size() && std::equal(kMagic.begin(), kMagic.end(), bytes.begin(),
+                                                     [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; });
+}
+
+// record names its frames before it ends. Unnamed are the frames of one that was killed, and those nobody can name.
+bool wants_names(const profile::Profile& profile) {
+  for (size_t i = 0; i < profile.frames().size(); ++i) {
+    const profile::FrameKind kind = profile.frames()[i].kind;
+    const bool nameable = kind == profile::FrameKind::kNative || kind == profile::FrameKind::kKernel;
+    if (nameable && profile.locations(profile::FrameId(i)).empty()) return true;
+  }
+  return false;
+}
+
+Result<void> parse_time(std::string_view value, profile::FilterOptions& options) {
+  const size_t dots = value.find("..");
+  if (dots == std::string_view::npos || value.size() == 2)
+    return make_error(ErrorKind::kInvalid, "--filter time={}: expected FROM..TO, like 2s..5s, 2s.. or ..500ms", value);
+  const std::string_view from = value.substr(0, dots), to = value.substr(dots + 2);
+  if (!from.empty() && from != "0") options.from_ns = TRY(parse_duration_ns(from, "--filter time"));
+  if (!to.empty()) options.to_ns = TRY(parse_duration_ns(to, "--filter time"));
+  return {};
+}
+
+}  // namespace
+
+Result<profile::FilterOptions> parse_filters(const std::vector<std::string>& filters) {
+  profile::FilterOptions options;
+  for (const std::string& filter : filters) {
+    const size_t equals = filter.find('=');
+    const std::string key = filter.substr(0, equals);
+    const std::string value = equals == std::string::npos ? "" : filter.substr(equals + 1);
+    if (value.empty())
+      return make_error(ErrorKind::kInvalid, "--filter {}: expected process=, thread=, time= or function= with a value", filter);
+    if (key == "process" || key == "thread") {
+      auto& wanted = key == "process" ? options.processes : options.threads;
+      for (std::string& word : split_list(value)) wanted.push_back(std::move(word));
+      if (wanted.empty()) return make_error(ErrorKind::kInvalid, "--filter {}: no {} named", filter, key);
+    } else if (key == "time") {
+      TRY(parse_time(value, options));
+    } else if (key == "function") {
+      if (!options.function.empty())
+        return make_error(ErrorKind::kInvalid, "--filter {}: one function= at most; join them as A|B", filter);
+      options.function = value;
+    } else {
+      return make_error(ErrorKind::kInvalid, "--filter {}: unknown key {}; known: process, thread, time, function", filter, key);
+    }
+  }
+  return options;
+}
+
+Result<std::vector<GroupBy>> parse_grouping(const std::vector<std::string>& words) {
+  constexpr std::pair<std::string_view, GroupBy> kKnown[] = {{"process", GroupBy::kProcess},
+                                                             {"thread", GroupBy::kThread},
+                                                             {"cpu", GroupBy::kCpu},
+                                                             {"cgroup", GroupBy::kCgroup},
+                                                             {"image", GroupBy::kImage}};
+  std::vector<GroupBy> grouping;
+  for (const std::string& list : words) {
+    for (const std::string& word : split_list(list)) {
+      const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown), [&](const auto& entry) { return entry.first == word; });
+      if (known == std::end(kKnown))
+        return make_error(ErrorKind::kInvalid, "{}: cannot group by this; known: process, thread, cpu, cgroup, image", word);
+      grouping.push_back(known->second);
+    }
+  }
+  return grouping;
+}
+
+Result<profile::Profile> load_profile(const std::string& path, const profile::FilterOptions& filter) {
+  const FileMapping file = TRY(FileMapping::open(path));
+  profile::Profile profile = TRY(sink::parse_profile(file.bytes(), path));
+  if (is_recording(file.bytes()) && wants_names(profile)) {
+    const auto images = symbolize::on_disk_images();
+    symbolize::symbolize(profile, *images, {}, {});
+  }
+  const bool everything = filter.processes.empty() && filter.threads.empty() && !filter.from_ns && !filter.to_ns && filter.function.empty();
+  if (everything) return profile;
+  return profile::extract(profile, TRY(profile::make_sample_filter(profile, filter)));
+}
+
+}  // namespace cicada::cli

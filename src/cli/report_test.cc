@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The texts of report and diff on small profiles with a known truth.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/diff_condition.h"
+#include "cli/diff_table.h"
+#include "cli/report_input.h"
+#include "cli/report_json.h"
+#include "cli/report_text.h"
+#include "profile/synthetic_profile.h"
+#include "sink/profile_reader.h"
+
+namespace cicada::cli {
+namespace {
+
+using profile::CallTree;
+using profile::Profile;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+Profile folded(std::string_view text) {
+  const Bytes bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+  return *sink::parse_folded(bytes, "test.folded");
+}
+
+CallTree tree_of(const Profile& profile, std::vector<profile::GroupBy> group_by = {}) {
+  profile::CallTreeOptions options;
+  options.group_by = std::move(group_by);
+  return profile::build_call_tree(profile, options);
+}
+
+profile::ProfileDiff diff_of(std::string_view a, std::string_view b, bool normalise = true) {
+  profile::DiffOptions options;
+  options.normalise = normalise;
+  options.values_are_counts = true;
+  const Profile before = folded(a), after = folded(b);
+  return profile::diff(before, after, options);
+}
+
+constexpr std::string_view kSmall = "main;work;inner(int) 70\nmain;wait;read 20\nmain;work;inner(int);inner(int) 10\n";
+
+TEST(Functions, CountRecursionOnce) {
+  const CallTree tree = tree_of(folded(kSmall));
+  const auto costs = add_up_functions(tree);
+  ASSERT_FALSE(costs.empty());
+  EXPECT_EQ(tree.text(costs[0].name), "inner(int)");
+  EXPECT_EQ(costs[0].self, 80u);
+  EXPECT_EQ(costs[0].total, 80u);
+}
+
+TEST(Functions, AreMeantWithAndWithoutParameters) {
+  EXPECT_TRUE(is_meant("f(int)", "f"));
+  EXPECT_TRUE(is_meant("f(int)", "f(int)"));
+  EXPECT_FALSE(is_meant("ff", "f"));
+  EXPECT_FALSE(is_meant("f", ""));
+}
+
+TEST(Callers, CountEachStackOnce) {
+  const auto callers = callers_of(tree_of(folded(kSmall)), "inner");
+  ASSERT_TRUE(callers);
+  EXPECT_EQ(callers->total(), 80u);
+  EXPECT_THAT(format_tree(*callers, {}), ContainsRegex("100.0 % .*inner.*\n.*100.0 % .*work\n.*100.0 % +100.0 % +main"));
+}
+
+TEST(Callees, KeepChildrenSummingToParents) {
+  const Profile synthetic = profile::make_synthetic_profile({.samples = 5000});
+  const CallTree whole = tree_of(synthetic);
+  for (const FunctionCost& cost : add_up_functions(whole)) {
+    const auto callees = callees_of(whole, whole.text(cost.name));
+    ASSERT_TRUE(callees);
+    EXPECT_EQ(callees->total(), cost.total) << whole.text(cost.name);
+    const auto callers = callers_of(whole, whole.text(cost.name));
+    ASSERT_TRUE(callers);
+    EXPECT_EQ(callers->total(), cost.total) << whole.text(cost.name);
+    std::vector<uint64_t> sums(callees->nodes.size());
+    for (size_t i = callees->nodes.size(); i-- > 0;) {
+      sums[i] += callees->nodes[i].self;
+      EXPECT_EQ(sums[i], callees->nodes[i].total);
+      if (i != 0) sums[callees->nodes[i].parent] += sums[i];
+    }
+  }
+}
+
+TEST(Callees, OfAnUnknownFunctionSuggestNames) {
+  const auto none = callees_of(tree_of(folded(kSmall)), "nner");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().kind(), ErrorKind::kNotFound);
+  EXPECT_THAT(none.error().message(), HasSubstr("inner(int)"));
+}
+
+TEST(Tree, AddsUpWhatIsTooSmall) {
+  std::string text = "main;large 900\n";
+  for (int i = 0; i < 100; ++i) text += fmt::format("main;small{} 1\n", i);
+  const std::string out = format_tree(tree_of(folded(text)), {.min_percent = 1});
+  EXPECT_THAT(out, HasSubstr("large"));
+  EXPECT_THAT(out, Not(HasSubstr("small")));
+  EXPECT_THAT(out, ContainsRegex("10.0 % .*… 100 more"));
+}
+
+TEST(Tree, OfOneDeepChainIsNotIndented) {
+  std::string text = "f0";
+  for (int i = 1; i < 50; ++i) text += fmt::format(";f{}", i);
+  EXPECT_THAT(format_tree(tree_of(folded(text + " 1\n")), {}), ContainsRegex("100.0 % +f48\n"));
+}
+
+TEST(Text, LetsNoControlCharacterReachTheTerminal) {
+  EXPECT_EQ(printable("a\x1b[2J\n\x7f"), "a?[2J??");
+  EXPECT_EQ(printable("csi \xc2\x9b!"), "csi ?" "?!");
+  EXPECT_EQ(printable("\xff"), "\xef\xbf\xbd");
+  EXPECT_EQ(printable("ä"), "ä");
+  const Profile hostile = profile::make_synthetic_profile({.hostile_names = true});
+  const CallTree tree = tree_of(hostile, {profile::GroupBy::kProcess, profile::GroupBy::kThread});
+  for (const std::string& out : {format_functions(tree, {.functions = 1000}), format_tree(tree, {.min_percent = 0}), format_groups(tree, {})})
+    for (const char c : out) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
+}
+
+TEST(Groups, AddUpToEverything) {
+  const Profile synthetic = profile::make_synthetic_profile({.samples = 2000, .cpus = 2});
+  const std::string out = format_groups(tree_of(synthetic, {profile::GroupBy::kCpu}), {});
+  EXPECT_THAT(out, ContainsRegex("50.0 % +1,000  cpu 0"));
+  EXPECT_THAT(out, ContainsRegex("50.0 % +1,000  cpu 1"));
+}
+
+TEST(Json, HoldsTheWholeTreeWhateverTheNames) {
+  const Profile hostile = profile::make_synthetic_profile({.samples = 3000, .hostile_names = true});
+  const CallTree tree = tree_of(hostile);
+  std::string text;
+  write_report_json(hostile, tree, [&](std::string_view part) { text += part; });
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  ASSERT_FALSE(json.is_discarded());
+  EXPECT_EQ(json["total"], tree.total());
+  EXPECT_EQ(json["tree"].size(), tree.nodes.size());
+  uint64_t self = 0;
+  for (size_t i = 0; i < json["tree"].size(); ++i) {
+    self += json["tree"][i]["self"].get<uint64_t>();
+    if (i == 0) continue;
+    EXPECT_LT(json["tree"][i]["parent"].get<size_t>(), i);
+  }
+  EXPECT_EQ(self, tree.total());
+}
+
+TEST(Header, SaysWhatWasLost) {
+  Profile profile;
+  profile.header.host = "box";
+  profile.header.fired = 10;
+  profile.header.counts = {{"stored", 7, true}, {"lost: ring buffer full", 3, true}, {"sent", 9, false}};
+  EXPECT_THAT(format_report_header(profile, "x"), HasSubstr("3 lost: ring buffer full\n"));
+}
+
+TEST(Filters, AreReadByKey) {
+  const auto options = parse_filters({"process=a,7", "time=2s..5s", "function=^std::"});
+  ASSERT_TRUE(options);
+  EXPECT_THAT(options->processes, testing::ElementsAre("a", "7"));
+  EXPECT_EQ(options->from_ns, 2'000'000'000u);
+  EXPECT_EQ(options->to_ns, 5'000'000'000u);
+  EXPECT_EQ(options->function, "^std::");
+}
+
+TEST(Filters, RefuseWhatTheyDoNotKnow) {
+  for (const char* wrong : {"x", "x=1", "process=", "time=5", "time=..", "time=a..b", "process=,"})
+    EXPECT_FALSE(parse_filters({wrong})) << wrong;
+  EXPECT_FALSE(parse_grouping({"process,planet"}));
+}
+
+TEST(Diff, DoesNotSellNoiseAsChange) {
+  const std::string out = format_diff(diff_of("main;a 500\nmain;b 500\n", "main;a 510\nmain;b 490\n"), {});
+  EXPECT_THAT(out, HasSubstr("no significant difference"));
+}
+
+TEST(Diff, ShowsWhatGrew) {
+  const std::string out = format_diff(diff_of("main;a 500\nmain;b 500\n", "main;a 800\nmain;b 200\n"), {});
+  EXPECT_THAT(out, ContainsRegex("50.00 +\\+30.00 .*\\* a\n"));
+  EXPECT_THAT(out, ContainsRegex("50.00 +-30.00 .*\\* b\n"));
+}
+
+TEST(Diff, AbsoluteSeesGrowthThatSharesHide) {
+  const auto shares = diff_of("main;a 500\nmain;b 500\n", "main;a 1000\nmain;b 1000\n");
+  EXPECT_THAT(format_diff(shares, {}), HasSubstr("no significant difference"));
+  const auto sums = diff_of("main;a 500\nmain;b 500\n", "main;a 1000\nmain;b 1000\n", false);
+  EXPECT_THAT(format_diff(sums, {}), ContainsRegex("50.00 +\\+50.00 .*\\* a\n"));
+}
+
+TEST(Condition, IsSplitAtTheLastSign) {
+  const auto condition = parse_condition("self:std::vector<int>::push_back>2.5%");
+  ASSERT_TRUE(condition);
+  EXPECT_EQ(condition->function, "std::vector<int>::push_back");
+  EXPECT_EQ(condition->percent, 2.5);
+  EXPECT_TRUE(condition->self);
+  for (const char* wrong : {"", "f", "f>", "f>%", ">5%", "f>5", "f>x%", "f>-1%", "f>nan%", "self:>5%"}) EXPECT_FALSE(parse_condition(wrong)) << wrong;
+}
+
+TEST(Condition, FailsOnGrowthAndNotOnNoise) {
+  const auto grown = diff_of("main;a 500\nmain;b 500\n", "main;a 800\nmain;b 200\n");
+  EXPECT_EQ(find_violations(grown, *parse_condition("a>5%")).size(), 1u);
+  EXPECT_EQ(find_violations(grown, *parse_condition("*>5%")).size(), 1u);
+  EXPECT_TRUE(find_violations(grown, *parse_condition("a>31%")).empty());
+  EXPECT_TRUE(find_violations(grown, *parse_condition("b>5%")).empty());
+  EXPECT_TRUE(find_violations(diff_of("main;a 5\nmain;b 5\n", "main;a 7\nmain;b 3\n"), *parse_condition("a>5%")).empty());
+  EXPECT_FALSE(is_known(grown, *parse_condition("c>5%")));
+}
+
+}  // namespace
+}  // namespace cicada::cli

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A profile in words and columns, for a terminal or a pipe. Pure: the same profile gives the same text.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "cli/report_functions.h"
+
+namespace cicada::cli {
+
+struct ReportLimits {
+  double min_percent = 0.5;  // of everything; smaller nodes of the tree are added up in one line
+  size_t functions = 20;
+  size_t depth = 64;         // of the tree as drawn
+  size_t columns = 100;
+};
+
+// A name is a stranger's text: neither control characters nor broken UTF-8 reach the terminal.
+std::string printable(std::string_view text);
+
+std::string format_report_header(const profile::Profile& profile, const std::string& file);
+std::string format_functions(const profile::CallTree& tree, const ReportLimits& limits);
+// The root frames that grouping made: how much each has.
+std::string format_groups(const profile::CallTree& tree, const ReportLimits& limits);
+// Children by total. A chain of only children is not indented: deep stacks stay readable.
+std::string format_tree(const profile::CallTree& tree, const ReportLimits& limits);
+
+}  // namespace cicada::cli
