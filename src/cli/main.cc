@@ -5,11 +5,15 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/command.h"
+#include "cli/convert_command.h"
 #include "cli/debug_command.h"
+#include "cli/diff_command.h"
 #include "cli/doctor_command.h"
 #include "cli/exit_code.h"
 #include "cli/help_formatter.h"
+#include "cli/merge_command.h"
 #include "cli/record_command.h"
+#include "cli/report_command.h"
 #include "cli/terminal.h"
 
 namespace {
@@ -46,6 +50,10 @@ int main(int argc, char** argv) {
 
   const Command commands[] = {
       add_record_command(app),
+      add_report_command(app),
+      add_diff_command(app),
+      add_convert_command(app),
+      add_merge_command(app),
       add_doctor_command(app),
       add_debug_command(app),
   };
