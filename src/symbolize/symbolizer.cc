@@ -64,7 +64,7 @@ struct ChunkName {
 
 struct Chunk {
   std::vector<uint32_t> indices;     // into ImageJob::addresses
-  std::vector<uint32_t> counts;      // locations of each address
+  std::vector<uint32_t> begins, counts;  // locations of each address: resolve() answers in an order of its own
   std::vector<NamedLocation> locations;
   std::deque<ChunkName> names;
   ChunkStrings files;
@@ -105,8 +105,10 @@ class Worker {
     std::vector<LinkAddr> addresses;
     for (const uint32_t index : chunk.indices) addresses.push_back(job.addresses[index]);
     std::unordered_map<std::string_view, uint32_t> names;  // keys live in chunk.names
+    chunk.begins.resize(addresses.size());
     chunk.counts.resize(addresses.size());
     job.symbols->resolve(addresses, [&](size_t i, std::span<const SourceFrame> frames) {
+      chunk.begins[i] = static_cast<uint32_t>(chunk.locations.size());
       chunk.counts[i] = static_cast<uint32_t>(frames.size());
       for (const SourceFrame& frame : frames) {
         const auto [at, added] = names.try_emplace(frame.linkage_name, static_cast<uint32_t>(chunk.names.size()));
@@ -185,11 +187,10 @@ size_t move_names(Profile& profile, const ImageJob& job) {
       functions.push_back(profile.intern_function({profile.intern(name.shown), same ? profile::StringId() : profile.intern(name.linkage), job.image}));
     }
     for (const std::string& file : chunk.files.texts()) files.push_back(file.empty() ? profile::StringId() : profile.intern(file));
-    size_t at = 0;
     for (size_t i = 0; i < chunk.counts.size(); ++i) {
       locations.clear();
-      for (uint32_t k = 0; k < chunk.counts[i]; ++k, ++at) {
-        const NamedLocation& from = chunk.locations[at];
+      for (uint32_t k = 0; k < chunk.counts[i]; ++k) {
+        const NamedLocation& from = chunk.locations[chunk.begins[i] + k];
         locations.push_back({functions[from.name], files[from.file], from.line, from.inlined, from.source});
       }
       if (locations.empty()) continue;

@@ -4,8 +4,9 @@
 source "$(dirname "$0")/lib.sh"
 start "$WORKLOADS/threads" 20
 wait_for 10 said_something
-wait_for 10 grep -qs . /proc/$pid/task/$((pid + 1))/comm || true
-tid=$(for task in /proc/"$pid"/task/*; do [[ $(<"$task/comm") == green ]] && basename "$task"; done)
+thread_named() { for task in /proc/"$pid"/task/*; do [[ $(<"$task/comm") == "$1" ]] && basename "$task" && return; done; return 1; }
+wait_for 10 thread_named green >/dev/null
+tid=$(thread_named green)
 "$CICADA" record -F 997 -d 1 -t "$tid" -o recording.txt 2>err || fail "record ended with $?"
 others=$(grep -E '^[^[:space:]]' recording.txt | grep -vc "/$tid " || true)
 own=$(grep -cE "^green $pid/$tid " recording.txt || true)
