@@ -7,7 +7,7 @@ read -r offset size < <(readelf -SW broken.so | awk '$2 == ".eh_frame" || $3 == 
 head -c $((16#$size - 16)) /dev/urandom | dd of=broken.so bs=1 seek=$((16#$offset + 8)) conv=notrunc status=none
 head -c 3000 "$WORKLOADS/libplugin_two.so" >short.so
 truncate -s 20000 short.so
-start python3 - "$T" <<'PY'
+cat >map.py <<'PY'
 import mmap, os, sys, time
 kept = []
 for name in ("broken.so", "short.so"):
@@ -18,6 +18,7 @@ end = time.time() + 20
 while time.time() < end:
     sum(range(1000))
 PY
+start python3 map.py "$T"
 wait_for 10 said_something
 "$CICADA" record -F 499 -d 1 -p "$pid" -o x.folded -o x.svg 2>err || fail "record ended with $?"
 [[ $(grep -c . x.folded) -gt 0 ]] || fail "nothing recorded"
