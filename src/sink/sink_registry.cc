@@ -7,12 +7,8 @@
 #include "sink/capture_writer.h"
 #include "sink/folded.h"
 #include "sink/formats.h"
-#if __has_include("sink/svg.h")
 #include "sink/svg.h"
-#endif
-#if __has_include("sink/html.h")
 #include "sink/html.h"
-#endif
 
 namespace cicada::sink {
 namespace {
@@ -27,12 +23,8 @@ struct Entry {
 constexpr Entry kEntries[] = {
     {{".cicada", "recording: every other format can be made from it"}, make_capture_sink},
     {{".folded", "folded stacks, one line each"}, make_folded_sink},
-#if __has_include("sink/svg.h")
     {{".svg", "flame graph"}, make_svg_sink},
-#endif
-#if __has_include("sink/html.h")
     {{".html", "interactive report"}, make_html_sink},
-#endif
     {{".json", "call tree for d3-flame-graph"}, make_d3_json_sink},
     {{".speedscope.json", "speedscope"}, make_speedscope_sink},
     {{".firefox.json.gz", "Firefox Profiler"}, make_firefox_sink},
