@@ -148,7 +148,9 @@ Result<std::string> annotate_instructions(const Profile& profile, const Costs& c
     return make_error(ErrorKind::kNotFound, "this recording has neither source lines nor code addresses of the function");
   const auto files = symbolize::on_disk_images();
   std::string out;
-  for (const auto& [image, function] : costs.outermost) {
+  for (const auto& entry : costs.outermost) {  // clang 14 does not capture structured bindings
+    const profile::ImageId image = entry.first;
+    const profile::FunctionId function = entry.second;
     const std::string path(profile.text(profile.images()[image.value].path));
     const auto open = [&]() -> Result<elf::ElfFile> {
       const UniqueFd fd = TRY(files->open(profile, image));
