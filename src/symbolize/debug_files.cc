@@ -70,6 +70,44 @@ std::optional<elf::ElfFile> open_checked(const elf::ElfFile& elf, const std::str
   return std::nullopt;
 }
 
+// The file that dwz moved shared DWARF to, and how to tell that it is the right one.
+struct AlternateLink {
+  std::string name;
+  Bytes checksum;  // of .gnu_debugaltlink: the file's build-id
+};
+
+// Source: DWARF 5, section 7.3.6.
+std::optional<AlternateLink> read_supplementary(const elf::ElfFile& elf, bool of_supplementary_file) {
+  const elf::Section* section = elf.find_section(".debug_sup");
+  if (section == nullptr) return std::nullopt;
+  ByteCursor cursor(elf.contents(*section));
+  const uint16_t version = cursor.u16();
+  const bool is_supplementary = cursor.u8() != 0;
+  AlternateLink link;
+  link.name = std::string(cursor.c_string());
+  link.checksum = cursor.take(cursor.uleb128());
+  if (cursor.failed() || version < 2 || version > 5 || is_supplementary != of_supplementary_file) return std::nullopt;
+  return link;
+}
+
+std::optional<AlternateLink> find_alternate_link(const elf::ElfFile& debug) {
+  const elf::Section* section = debug.find_section(".gnu_debugaltlink");
+  if (section == nullptr) return read_supplementary(debug, false);
+  ByteCursor cursor(debug.contents(*section));
+  AlternateLink link;
+  link.name = std::string(cursor.c_string());
+  link.checksum = cursor.take(cursor.remaining());
+  if (cursor.failed()) return std::nullopt;
+  return link;
+}
+
+bool has_checksum(const elf::ElfFile& file, const AlternateLink& link) {
+  if (link.checksum.empty()) return false;
+  if (file.build_id() == to_hex(link.checksum)) return true;
+  const auto own = read_supplementary(file, true);
+  return own && std::equal(own->checksum.begin(), own->checksum.end(), link.checksum.begin(), link.checksum.end());
+}
+
 }  // namespace
 
 uint32_t debug_link_crc(Bytes bytes) {
@@ -105,18 +143,16 @@ std::optional<elf::ElfFile> find_debug_file(const elf::ElfFile& elf, const std::
 }
 
 std::optional<elf::ElfFile> find_alternate_file(const elf::ElfFile& debug, const std::vector<std::string>& debug_dirs) {
-  const elf::Section* section = debug.find_section(".gnu_debugaltlink");
-  if (section == nullptr) return std::nullopt;
-  ByteCursor cursor(debug.contents(*section));
-  const std::string name(cursor.c_string());
-  const std::string build_id = to_hex(cursor.take(cursor.remaining()));
+  const auto link = find_alternate_link(debug);
+  if (!link) return std::nullopt;
+  const std::string wanted = to_hex(link->checksum);
   std::vector<std::string> candidates;
-  for (const std::string& dir : debug_dirs) candidates.push_back(build_id_path(dir, build_id, ".debug"));
-  if (!name.empty()) candidates.push_back(name.starts_with('/') ? name : folder_of(debug.name()) + "/" + name);
+  for (const std::string& dir : debug_dirs) candidates.push_back(build_id_path(dir, wanted, ".debug"));
+  if (!link->name.empty()) candidates.push_back(link->name.starts_with('/') ? link->name : folder_of(debug.name()) + "/" + link->name);
   for (const std::string& candidate : candidates) {
     if (!exists(candidate)) continue;
     Result<elf::ElfFile> file = elf::ElfFile::open(candidate);
-    if (file && file->build_id() == build_id) return std::move(*file);
+    if (file && has_checksum(*file, *link)) return std::move(*file);
     diagnostics().warn(candidate, "{}: {}; not used as the shared debug file of {}", candidate,
                        file ? "another build-id" : file.error().message().c_str(), debug.name());
   }

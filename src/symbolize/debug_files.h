@@ -19,7 +19,7 @@ std::string build_id_path(const std::string& dir, const std::string& build_id, c
 
 // Nothing found: none, silently. Found but refused: one diagnostic on the debug file.
 std::optional<elf::ElfFile> find_debug_file(const elf::ElfFile& elf, const std::string& path, const std::vector<std::string>& debug_dirs);
-// The file that dwz moved shared DWARF to (.gnu_debugaltlink), relative to `path` or by build-id.
+// The file that dwz moved shared DWARF to (.gnu_debugaltlink; .debug_sup since DWARF 5), relative to `debug`'s path or by build-id.
 std::optional<elf::ElfFile> find_alternate_file(const elf::ElfFile& debug, const std::vector<std::string>& debug_dirs);
 
 // CRC-32 as .gnu_debuglink wants it.

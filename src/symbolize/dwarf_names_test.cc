@@ -120,7 +120,8 @@ TEST_F(DwarfVariants, ReadsPackagesOfSplitUnits) {
 
 TEST_F(DwarfVariants, ReadsClangsUnits) {
   const auto clang = [&](const std::string& flags, const std::string& out) {
-    return folder_->run("clang++ -O2 " + flags + " program.cc -o " + out);
+    // by way of an object file: it names the .dwo, which clang otherwise calls program.dwo for all of them
+    return folder_->run("clang++ -O2 " + flags + " -c program.cc -o " + out + ".o && clang++ " + out + ".o -o " + out);
   };
   ASSERT_TRUE(clang("-gdwarf-5", "clang5") && clang("-gdwarf-4", "clang4") && clang("-gdwarf-5 -gsplit-dwarf", "clang5s") && clang("-gdwarf-4 -gsplit-dwarf", "clang4s"));
   ASSERT_TRUE(folder_->run("cp addresses keep; cp plain keep.bin; cp clang5 plain; " + std::string(kAddresses) + "; llvm-symbolizer -e clang5 --output-style=GNU -f -i -C < addresses | sed 's/ (discriminator .*//; s/ (.cold)//; s,/\\./,/,' > expected.clang; cp keep.bin plain"));
@@ -131,8 +132,10 @@ TEST_F(DwarfVariants, ReadsClangsUnits) {
 }
 
 TEST_F(DwarfVariants, ReadsFilesThatShareDwarf) {
-  ASSERT_TRUE(folder_->run("cp plain a && g++ -O2 -gdwarf-5 -DOTHER program.cc -o b && dwz -m shared --dwarf-5 a b && readelf -WS a | grep -q gnu_debugaltlink"));
+  ASSERT_TRUE(folder_->run("cp plain a && g++ -O2 -gdwarf-5 -DOTHER program.cc -o b && cp a a5 && cp b b5 && dwz -m shared a b && readelf -WS a | grep -q gnu_debugaltlink"));
   EXPECT_EQ(report(*folder_, "a"), expected());
+  ASSERT_TRUE(folder_->run("dwz -m shared5 --dwarf-5 a5 b5 && readelf -WS a5 | grep -q debug_sup"));
+  EXPECT_EQ(report(*folder_, "a5"), expected());
 }
 
 TEST_F(DwarfVariants, LeavesInlinedCallsAndLinesOutWhenNotWanted) {

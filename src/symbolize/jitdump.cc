@@ -17,6 +17,7 @@ namespace {
 constexpr uint32_t kMagic = 0x4A695444;
 constexpr uint32_t kMagicSwapped = 0x4454694A;
 constexpr uint32_t kVersion = 1;
+constexpr uint32_t kHeaderBytes = 40;
 enum RecordId : uint32_t { kCodeLoad = 0, kCodeMove = 1, kDebugInfo = 2 };
 
 struct LineEntry {
@@ -119,7 +120,7 @@ Result<void> append_jitdump(Bytes bytes, const std::string& name, Pid pid, uint3
   header.u32();  // machine
   header.u32();
   const auto owner = static_cast<Pid>(header.u32());
-  if (header.failed() || header_size < 40) return make_error(ErrorKind::kCorrupt, "{}: jitdump header cut off", name);
+  if (header.failed() || header_size < kHeaderBytes || header_size > bytes.size()) return make_error(ErrorKind::kCorrupt, "{}: jitdump header cut off", name);
   if (version != kVersion) return make_error(ErrorKind::kUnsupported, "{}: jitdump version {}", name, version);
   if (pid != 0 && owner != pid) return make_error(ErrorKind::kInvalid, "{}: jitdump of process {}, not of {}; not used", name, owner, pid);
   Dump dump(address_space, symbols);
