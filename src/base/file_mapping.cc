@@ -127,6 +127,10 @@ FileMapping& FileMapping::operator=(FileMapping&& other) noexcept {
   return *this;
 }
 
+void FileMapping::drop_pages() const {
+  if (mapped_) ::madvise(const_cast<uint8_t*>(bytes_.data()), bytes_.size(), MADV_DONTNEED);
+}
+
 FileMapping::~FileMapping() {
   if (mapped_) {
     unguard(reinterpret_cast<uintptr_t>(bytes_.data()));

@@ -30,6 +30,8 @@ class FileMapping {
   ~FileMapping();
 
   Bytes bytes() const { return bytes_; }
+  // Gives the pages read so far back to the kernel; they come again when touched. For files that are kept but rarely read.
+  void drop_pages() const;
 
  private:
   FileMapping() = default;

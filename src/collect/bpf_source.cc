@@ -70,6 +70,7 @@ struct BpfSource::Parts {
   SamplingConfig config;
   std::unique_ptr<KernelSide> kernel;
   std::unique_ptr<process::ImageRegistry> images;
+  std::unique_ptr<ImageUnwinders> unwinders;
   std::unique_ptr<TableStore> store;
   std::unique_ptr<TableLoader> loader;
   std::unique_ptr<EagerMappings> mappings;
@@ -105,7 +106,8 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   parts->images = std::make_unique<process::ImageRegistry>(process::ImageRegistry::Options{});
   parts->store = std::make_unique<TableStore>(
       TableStore::Maps{kernel.slabs_fd(), kernel.places(), kernel.image_usage(), kernel.eviction_epoch()}, config.max_map_memory_bytes);
-  parts->loader = std::make_unique<TableLoader>(*parts->store, *parts->images, table_workers());
+  parts->unwinders = std::make_unique<ImageUnwinders>(*parts->images);
+  parts->loader = std::make_unique<TableLoader>(*parts->store, *parts->unwinders, table_workers());
   const bool machine = config.targets == TargetKind::kMachine;
   parts->mappings = std::make_unique<EagerMappings>(kernel, *parts->loader, !machine && config.unwind != UnwindMode::kFramePointer);
   // Subscribed first, attached second, scanned third: nothing falls between.
@@ -131,7 +133,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
 
 Result<void> BpfSource::start(profile::Profile& profile) {
   Parts& p = *parts_;
-  p.rescuer = std::make_unique<Rescuer>(*p.tracker, *p.images, *p.loader);
+  p.rescuer = std::make_unique<Rescuer>(*p.tracker, *p.unwinders, *p.loader);
   p.stacks = std::make_unique<StackTable>(profile, *p.images);
   p.threads = std::make_unique<ThreadTable>(profile);
   p.decoder = std::make_unique<RecordDecoder>(profile, *p.stacks, *p.threads, *p.tracker, *p.rescuer, *p.loader);

@@ -10,8 +10,6 @@
 namespace cicada::collect {
 namespace {
 
-// Compiled images kept for further rescues; beyond this all are dropped and come back as needed. A row is 12 bytes.
-constexpr size_t kMaxRows = 2'000'000;
 constexpr uint64_t kNsPerMs = 1'000'000;
 
 }  // namespace
@@ -20,15 +18,12 @@ constexpr uint64_t kNsPerMs = 1'000'000;
 // after the sample, so a backlog of old jobs is not waited for.
 class Rescuer::View final : public unwind::AddressSpaceView {
  public:
-  View(const Tracker& tracker, process::ImageRegistry& images) : tracker_(tracker), images_(images) {}
+  View(const Tracker& tracker, ImageUnwinders& images) : tracker_(tracker), images_(images) {}
 
   void begin(const rescue_record& start) {
     address_space_ = start.address_space;
     patience_ends_ns_ = start.time_ns + static_cast<uint64_t>(kMaxWait.count()) * kNsPerMs;
-    if (rows_ > kMaxRows) {
-      unwinders_.clear();
-      rows_ = 0;
-    }
+    held_.clear();
   }
 
   std::optional<Mapping> find_mapping(RuntimeAddr address) override {
@@ -42,26 +37,22 @@ class Rescuer::View final : public unwind::AddressSpaceView {
   }
 
   const unwind::ImageUnwinder* find_image(uint32_t image) override {
-    const auto [at, added] = unwinders_.try_emplace(image);
+    const auto [at, added] = held_.try_emplace(image);
     if (added) {
-      if (auto elf = images_.elf(image)) {
-        at->second = std::make_unique<unwind::ImageUnwinder>(*elf);
-        rows_ += at->second->rows().rows.size();
-      }
+      if (auto unwinder = images_.get(image)) at->second = std::move(*unwinder);
     }
     return at->second.get();
   }
 
  private:
   const Tracker& tracker_;
-  process::ImageRegistry& images_;
+  ImageUnwinders& images_;
   uint32_t address_space_ = 0;
   uint64_t patience_ends_ns_ = 0;
-  size_t rows_ = 0;
-  std::unordered_map<uint32_t, std::unique_ptr<unwind::ImageUnwinder>> unwinders_;
+  std::unordered_map<uint32_t, std::shared_ptr<const unwind::ImageUnwinder>> held_;  // during one walk
 };
 
-Rescuer::Rescuer(const Tracker& tracker, process::ImageRegistry& images, TableLoader& loader)
+Rescuer::Rescuer(const Tracker& tracker, ImageUnwinders& images, TableLoader& loader)
     : tracker_(tracker),
       loader_(loader),
       view_(std::make_unique<View>(tracker, images)),

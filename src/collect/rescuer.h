@@ -41,7 +41,7 @@ class Rescuer {
   static constexpr size_t kMaxQueued = 2048;
   static constexpr auto kMaxWait = std::chrono::milliseconds(250);
 
-  Rescuer(const Tracker& tracker, process::ImageRegistry& images, TableLoader& loader);
+  Rescuer(const Tracker& tracker, ImageUnwinders& images, TableLoader& loader);
   ~Rescuer();
 
   bool submit(RescueJob job);

@@ -7,7 +7,7 @@
 
 namespace cicada::collect {
 
-TableLoader::TableLoader(TableStore& store, process::ImageRegistry& images, unsigned workers) : store_(store), images_(images) {
+TableLoader::TableLoader(TableStore& store, ImageUnwinders& images, unsigned workers) : store_(store), images_(images) {
   for (unsigned i = 0; i < std::max(1U, workers); ++i) {
     threads_.emplace_back([this](std::stop_token stop) { work(stop); });
   }
@@ -57,16 +57,15 @@ void TableLoader::work(std::stop_token stop) {
       queue_.pop_front();
       ++busy_;
     }
-    const auto elf = images_.elf(image);
-    if (elf) {
-      const unwind::RowTable table = unwind::compile_rows(**elf);
-      if (table.rows.empty()) {
+    if (const auto unwinder = images_.get(image)) {
+      const unwind::RowTable& table = (*unwinder)->rows();
+      if (table.empty()) {
         store_.load_without_cfi(image);
       } else if (const Result<void> loaded = store_.load(image, table); !loaded) {
-        diagnostics().warn((*elf)->name(), "no unwind table: {}", loaded.error().message());
+        diagnostics().warn((*unwinder)->name(), "no unwind table: {}", loaded.error().message());
       }
     } else {
-      diagnostics().info(fmt::format("image {}", image), "no unwind table: {}", elf.error().message());
+      diagnostics().info(fmt::format("image {}", image), "no unwind table: {}", unwinder.error().message());
     }
     const std::lock_guard lock(mutex_);
     queued_.erase(image);

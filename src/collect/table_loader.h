@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiles unwind tables on worker threads, never on the thread that drains the ring, and puts them into the TableStore.
 //
-//   request(image) ──▶ queue ──▶ worker: ElfFile ─▶ compile_rows ─▶ TableStore::load
+//   request(image) ──▶ queue ──▶ worker: ImageUnwinders::get ──▶ TableStore::load
 //
 // Owns its threads. Threads: any.
 #pragma once
@@ -13,14 +13,14 @@
 #include <unordered_set>
 #include <vector>
 
+#include "collect/image_unwinders.h"
 #include "collect/table_store.h"
-#include "process/image_registry.h"
 
 namespace cicada::collect {
 
 class TableLoader {
  public:
-  TableLoader(TableStore& store, process::ImageRegistry& images, unsigned workers);
+  TableLoader(TableStore& store, ImageUnwinders& images, unsigned workers);
   ~TableLoader();
 
   // Once per image, until forget(): further calls are free. An evicted table comes back with request_again.
@@ -34,7 +34,7 @@ class TableLoader {
   void enqueue(uint32_t image);
 
   TableStore& store_;
-  process::ImageRegistry& images_;
+  ImageUnwinders& images_;
   mutable std::mutex mutex_;
   std::condition_variable_any wake_;
   std::deque<uint32_t> queue_;

@@ -43,6 +43,9 @@ class ElfFile {
 
   const std::string& name() const { return name_; }
   Bytes bytes() const { return bytes_; }
+  void drop_pages() const {
+    if (file_) file_->drop_pages();
+  }
   uint16_t type() const { return type_; }  // ET_EXEC, ET_DYN
   LinkAddr entry() const { return entry_; }
   const std::vector<Segment>& segments() const { return segments_; }

@@ -17,6 +17,7 @@ class ImageUnwinder {
   ImageUnwinder(std::shared_ptr<const elf::ElfFile> elf, RowTable rows) : elf_(std::move(elf)), rows_(std::move(rows)) {}
 
   const RowTable& rows() const { return rows_; }
+  const std::string& name() const { return elf_->name(); }
   std::optional<dwarf::FrameRules> find_rules(LinkAddr address) const;
 
  private:
