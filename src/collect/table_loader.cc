@@ -48,6 +48,7 @@ uint64_t TableLoader::compiled() const {
 
 void TableLoader::work(std::stop_token stop) {
   ::prctl(PR_SET_NAME, "cicada-tables");
+  store_.prepare();
   for (;;) {
     uint32_t image = 0;
     {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <optional>
 #include <thread>
+#include <tuple>
 
 namespace cicada::collect {
 namespace {
@@ -27,6 +28,11 @@ TableStore::TableStore(Maps maps, uint64_t max_bytes) : maps_(maps), max_bytes_(
 
 TableStore::~TableStore() {
   for (Slab& slab : slabs_) ::munmap(slab.bytes.data(), slab.bytes.size());
+}
+
+void TableStore::prepare() {
+  const std::lock_guard lock(mutex_);
+  if (slabs_.empty() && max_bytes_ >= kFirstSlabBytes) std::ignore = add_slab(kFirstSlabBytes);  // load() tries again and reports
 }
 
 Result<void> TableStore::load(uint32_t image, const unwind::RowTable& table) {
