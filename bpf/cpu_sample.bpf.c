@@ -5,6 +5,7 @@
 #include "rescue.bpf.h"
 #include "walk.bpf.h"
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
 static __always_inline int is_wanted_thread(__s32 tid) {
@@ -78,7 +79,7 @@ static __always_inline int sample(struct perf_event_context *context, struct cpu
     record.start_ticks_low = (__u32)(process->start_ns / USER_HZ_NS);
   }
 
-  __u64 mm = (__u64)task->mm;
+  __u64 mm = mm_of(task);
   __u64 code_segment = 0;
   int has_user_side = mm && !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) &&
                       read_user_registers(context, task, &memory->walk.regs, &code_segment);
@@ -86,8 +87,8 @@ static __always_inline int sample(struct perf_event_context *context, struct cpu
   if (!has_user_side) {
   } else if (!process) {
     record.end_reason = END_UNKNOWN_PROCESS;
-  } else if (process->mm != mm && process->mm != 0) {
-    record.end_reason = END_EXEC;
+  } else if (process->mm ? process->mm != mm : BPF_CORE_READ_BITFIELD(task, in_execve)) {
+    record.end_reason = END_EXEC;  // a process that user space announced has no mm yet, and must not learn it here
   } else {
     if (process->mm == 0) process->mm = mm;
     int is_32_bit = code_segment == USER_CODE_SEGMENT_32;
@@ -99,7 +100,7 @@ static __always_inline int sample(struct perf_event_context *context, struct cpu
     counts->counter[COUNTER_FRAME_CACHE_MISS] += memory->walk.missed;
     counts->counter[COUNTER_FRAME_CACHE_HIT] += memory->walk.frames - memory->walk.missed;
     if (record.end_reason == END_UNMAPPED_PC) send_miss(task, process, now_ns);
-    if (worth_rescue(record.end_reason) && !is_32_bit) {
+    if (worth_rescue(record.end_reason) && !is_32_bit && memory->slot == 0) {
       if (take_rescue_token(now_ns))
         record.flags |= SAMPLE_RESCUE;
       else
@@ -134,7 +135,7 @@ int on_cpu_sample(struct perf_event_context *context) {
   struct process_value *process = 0;
   if (filter_mode != FILTER_ALL || !(task->flags & PF_KTHREAD)) process = bpf_map_lookup_elem(&processes, &tgid);
   if (filter_mode == FILTER_ALL) {
-    if (!process && !(task->flags & PF_KTHREAD) && task->mm) {
+    if (!process && !(task->flags & PF_KTHREAD) && mm_of(task)) {
       process = adopt_process(task, PROCESS_TARGET);
       if (process) send_miss(task, process, bpf_ktime_get_ns());
     }

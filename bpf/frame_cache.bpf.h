@@ -6,6 +6,7 @@
 // sum comes twice in a space. The seconds make every image in use pass through the slow path now and then, which notes its use.
 #pragma once
 #include "maps.bpf.h"
+#include "settings.bpf.h"
 #include "abi/unwind_table.h"
 
 // Two ways: with 512 addresses in use a direct-mapped cache of the same size missed 10 % (bench/kernel_cost).
@@ -14,12 +15,11 @@
 #define MAX_CPUS 1024
 
 struct cached_frame {
-  __u64 address;  // as looked up: return address - 1
-  __u32 address_space;
-  __u32 generation;
+  __u64 tag;  // address as looked up (return address - 1) ^ the walk's cache key
   __u64 frame;
   struct unwind_rule rule;
 };
+_Static_assert(sizeof(struct cached_frame) == 32, "a set is a cache line");
 
 struct cached_mapping {
   __u32 address_space;  // 0: free
@@ -40,11 +40,15 @@ struct {
   __type(value, struct frame_cache);
 } frame_caches SEC(".maps") __weak;
 
-static __always_inline __u32 frame_cache_set(__u64 address) {
-  return (__u32)((address * 0x9e3779b97f4a7c15ull) >> 48) & (FRAME_CACHE_SETS - 1);
+// Address space and generation as one number without structure. For two spaces' tags to be equal, the exclusive or of the keys must be that
+// of two user addresses: 2^-16 for the bits above them, times the chance below.
+static __always_inline __u64 frame_cache_key(__u32 address_space, __u32 generation) {
+  __u64 key = (((__u64)address_space << 32 | generation) ^ hash_seed) * 0xff51afd7ed558ccdull;
+  key = (key ^ key >> 33) * 0xc4ceb9fe1a85ec53ull;
+  return (key ^ key >> 29) | 1ull << 63;  // no tag is 0, as a free entry's
 }
-static __always_inline int is_cached(const struct cached_frame *entry, __u64 address, __u32 address_space, __u32 generation) {
-  return entry->address == address && entry->address_space == address_space && entry->generation == generation;
+static __always_inline __u32 frame_cache_set(__u64 tag) {
+  return (__u32)((tag * 0x9e3779b97f4a7c15ull) >> 48) & (FRAME_CACHE_SETS - 1);
 }
 static __always_inline __u32 mapping_cache_slot(__u32 address_space, __u64 address) {
   return (__u32)(((address >> 16 ^ (__u64)address_space << 20) * 0x9e3779b97f4a7c15ull) >> 48) & (MAPPING_CACHE_ENTRIES - 1);

@@ -2,6 +2,9 @@
 // The kernel structs we read, with only the fields we read. Offsets come from the running kernel's BTF (CO-RE), so the order and
 // the neighbours here mean nothing. One layout is fixed: what a perf_event program is called with.
 #pragma once
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
 #include "abi/base_types.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -24,6 +27,7 @@ struct task_struct {
   __u64 start_boottime;
   struct task_struct *group_leader;
   struct signal_struct *signal;
+  unsigned in_execve : 1;
   char comm[16];
 };
 
@@ -39,6 +43,28 @@ struct pt_regs {
 struct linux_binprm;
 
 #pragma clang attribute pop
+
+// Pointers in a task, read by helper. A plain `task->mm` makes the verifier search the kernel's whole BTF for a type that says whether the
+// pointer is trusted, once for each place: 25 ms of 96 ms of loading.
+static __always_inline __u64 mm_of(const struct task_struct *task) {
+  struct mm_struct *mm = 0;
+  bpf_probe_read_kernel(&mm, sizeof(mm), &task->mm);
+  return (__u64)mm;
+}
+static __always_inline __u64 leader_start_ns(const struct task_struct *task) {
+  struct task_struct *leader = 0;
+  __u64 start_ns = 0;
+  bpf_probe_read_kernel(&leader, sizeof(leader), &task->group_leader);
+  bpf_probe_read_kernel(&start_ns, sizeof(start_ns), &leader->start_boottime);
+  return start_ns;
+}
+static __always_inline int live_threads(const struct task_struct *task) {
+  struct signal_struct *group = 0;
+  int live = 0;
+  bpf_probe_read_kernel(&group, sizeof(group), &task->signal);
+  bpf_probe_read_kernel(&live, sizeof(live), &group->live.counter);
+  return live;
+}
 
 // uapi: struct bpf_perf_event_data with the registers of asm/ptrace.h.
 struct perf_event_registers {

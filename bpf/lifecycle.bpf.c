@@ -12,20 +12,22 @@ static __always_inline int is_interesting(const struct process_value *process) {
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
-  if (child->tgid == parent->tgid || !child->mm || (child->flags & PF_KTHREAD)) return 0;
+  if (child->tgid == parent->tgid || (child->flags & PF_KTHREAD)) return 0;
+  __u64 child_mm = mm_of(child);
+  if (!child_mm) return 0;
   __s32 parent_pid = parent->tgid;
   __s32 pid = child->tgid;
   struct process_value *from = bpf_map_lookup_elem(&processes, &parent_pid);
   struct process_value process = {
       .start_ns = child->start_boottime,
-      .mm = (__u64)child->mm,
+      .mm = child_mm,
   };
   if (from) {
     if (!is_interesting(from)) return 0;
     process.address_space = from->address_space;
     process.flags = from->flags & PROCESS_TARGET;
     // vfork and CLONE_VM: the same space under another pid. Else a copy, until exec or the first new mapping.
-    if (child->mm != parent->mm) process.flags |= PROCESS_SHARED_SPACE;
+    if (child_mm != mm_of(parent)) process.flags |= PROCESS_SHARED_SPACE;
   } else {
     if (filter_mode != FILTER_ALL) return 0;
     process.address_space = new_address_space();
@@ -48,8 +50,8 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid) {
   if (!before && filter_mode != FILTER_ALL) return 0;
   if (before && !is_interesting(before)) return 0;
   struct process_value process = {
-      .start_ns = task->group_leader->start_boottime,
-      .mm = (__u64)task->mm,
+      .start_ns = leader_start_ns(task),
+      .mm = mm_of(task),
       .address_space = new_address_space(),
       .flags = before ? before->flags & PROCESS_TARGET : PROCESS_TARGET,
   };
@@ -65,7 +67,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid) {
 // passes group_dead as an argument, 6.1 does not; `live` is there on both.) The entry stays for samples of the teardown.
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task) {
-  if (task->signal->live.counter != 0) return 0;
+  if (live_threads(task) != 0) return 0;
   __s32 pid = task->tgid;
   struct process_value *process = bpf_map_lookup_elem(&processes, &pid);
   if (!is_interesting(process)) return 0;

@@ -38,8 +38,8 @@ static __always_inline struct process_value *adopt_process(struct task_struct *t
   __s32 pid = task->tgid;
   if (task->flags & PF_EXITING) return 0;
   struct process_value fresh = {
-      .start_ns = task->group_leader->start_boottime,
-      .mm = (__u64)task->mm,
+      .start_ns = leader_start_ns(task),
+      .mm = mm_of(task),
       .address_space = new_address_space(),
       .flags = flags,
   };

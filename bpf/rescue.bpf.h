@@ -2,6 +2,7 @@
 // Where the walk met something user space may know better: registers and the stack from there up, for user space to go on. A token
 // bucket per CPU bounds it.
 #pragma once
+#include "frame_cache.bpf.h"
 #include "output.bpf.h"
 
 struct rescue_budget {
@@ -15,6 +16,21 @@ struct {
   __type(key, __u32);
   __type(value, struct rescue_budget);
 } rescue_tokens SEC(".maps") __weak;
+
+// A page of slack: the copy is bounded by masks.
+struct rescue {
+  struct rescue_record record;
+  __u8 stack[RESCUE_STACK_BYTES + 4096];
+};
+
+// One a CPU, for the run that holds scratch slot 0. 64 KiB: with 16, a thousand plain frames could not be finished. The loader
+// sets max_entries to the number of possible CPUs. Not a per-CPU map: those hold 32 KiB at most.
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, MAX_CPUS);
+  __type(key, __u32);
+  __type(value, struct rescue);
+} rescue_copies SEC(".maps") __weak;
 
 static __always_inline int worth_rescue(__u32 end_reason) {
   return end_reason == END_UNMAPPED_PC || end_reason == END_NO_TABLE || end_reason == END_NO_RULE ||
@@ -33,10 +49,25 @@ static __always_inline int take_rescue_token(__u64 now_ns) {
   return granted;
 }
 
-// After the sample was sent: overwrites the user stack's memory.
+static long copy_page(__u32 index, void *opaque) {
+  struct rescue *rescue = *(struct rescue **)opaque;
+  if (!rescue) return 1;
+  __u32 copied = rescue->record.stack_bytes;
+  if (copied >= RESCUE_STACK_BYTES) return 1;
+  __u64 from = rescue->record.gpr[REG_RSP] + copied;
+  __u32 size = 4096 - (__u32)(from & 4095);
+  if (bpf_probe_read_user(rescue->stack + (copied & (RESCUE_STACK_BYTES - 1)), size & 4095 ? size & 4095 : 4096, (const void *)from))
+    return 1;
+  rescue->record.stack_bytes = copied + size;
+  return 0;
+}
+
+// After the sample was sent.
 __weak __noinline int send_rescue(struct scratch *memory, const struct sample_record *sample) {
-  if (!memory || !sample) return -1;
-  struct rescue *rescue = &memory->rescue;
+  if (!memory || !sample || memory->slot != 0) return -1;
+  __u32 cpu = bpf_get_smp_processor_id();
+  struct rescue *rescue = bpf_map_lookup_elem(&rescue_copies, &cpu);
+  if (!rescue) return -1;
   struct walk_state *walk = &memory->walk;
   rescue->record.kind = RECORD_RESCUE;
   rescue->record.pid = sample->pid;
@@ -48,19 +79,10 @@ __weak __noinline int send_rescue(struct scratch *memory, const struct sample_re
   for (__u32 i = 0; i < 16; i++) rescue->record.gpr[i] = walk->regs.gpr[i];
   rescue->record.ip = walk->regs.ip;
   rescue->record.padding = 0;
-  // To the first unreadable page.
-  __u64 stack_pointer = walk->regs.gpr[REG_RSP];
-  __u32 copied = 0;
-  for (__u32 page = 0; page < RESCUE_STACK_BYTES / 4096 + 1; page++) {
-    __u64 from = stack_pointer + copied;
-    __u32 size = 4096 - (__u32)(from & 4095);
-    if (copied >= RESCUE_STACK_BYTES) break;
-    if (bpf_probe_read_user(rescue->stack + (copied & (RESCUE_STACK_BYTES - 1)), size & 4095 ? size & 4095 : 4096, (const void *)from))
-      break;
-    copied += size;
-  }
+  rescue->record.stack_bytes = 0;
+  bpf_loop(RESCUE_STACK_BYTES / 4096 + 1, copy_page, &rescue, 0);  // to the first unreadable page
+  __u32 copied = rescue->record.stack_bytes & ~7u;
   if (copied > RESCUE_STACK_BYTES) copied = RESCUE_STACK_BYTES;
-  copied &= ~7u;
   rescue->record.stack_bytes = copied;
-  return (int)bpf_ringbuf_output(&events, rescue, sizeof(rescue->record) + (copied & 0x7fff), BPF_RB_NO_WAKEUP);
+  return (int)bpf_ringbuf_output(&events, rescue, sizeof(rescue->record) + copied, BPF_RB_NO_WAKEUP);
 }

@@ -26,12 +26,6 @@ struct user_stack {
   __u64 frames[MAX_USER_FRAMES];
 };
 
-// Shares its memory with the user stack, which is sent before. A page of slack: the copy is bounded by masks.
-struct rescue {
-  struct rescue_record record;
-  __u8 stack[RESCUE_STACK_BYTES + 4096];
-};
-
 #include "walk_state.bpf.h"
 
 struct scratch {
@@ -39,10 +33,7 @@ struct scratch {
   __u32 slot;
   struct walk_state walk;
   struct kernel_stack kernel;
-  union {
-    struct user_stack user;
-    struct rescue rescue;
-  };
+  struct user_stack user;
 };
 _Static_assert(sizeof(struct scratch) <= 32768, "a per-CPU value is at most 32 KiB");
 

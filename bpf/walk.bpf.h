@@ -23,12 +23,13 @@ static long walk_frame(__u32 index, void *opaque) {
   __u64 address = unwind_lookup_address(&walk->regs);
   __u64 frame;
   int reason = END_NONE;
-  struct cached_frame *entry = cache ? cache->frames[frame_cache_set(address)] : 0;
+  __u64 tag = address ^ walk->cache_key;
+  struct cached_frame *entry = cache ? cache->frames[frame_cache_set(tag)] : 0;
   const struct unwind_rule *rule = &walk->rule;
-  if (entry && is_cached(entry, address, walk->address_space, walk->generation)) {
+  if (entry && entry->tag == tag) {
     frame = entry->frame;
     rule = &entry->rule;
-  } else if (entry && is_cached(entry + 1, address, walk->address_space, walk->generation)) {
+  } else if (entry && entry[1].tag == tag) {
     frame = entry[1].frame;
     rule = &entry[1].rule;
   } else {
@@ -37,9 +38,7 @@ static long walk_frame(__u32 index, void *opaque) {
     walk->missed++;
     if (entry && reason == END_NONE) {
       entry[1] = entry[0];
-      entry->address = address;
-      entry->address_space = walk->address_space;
-      entry->generation = walk->generation;
+      entry->tag = tag;
       entry->frame = frame;
       entry->rule = walk->rule;
     }
@@ -90,6 +89,7 @@ __weak __noinline int walk_user_stack(struct scratch *memory, __u32 address_spac
   }
   walk->address_space = address_space;
   walk->generation = generation;
+  walk->cache_key = frame_cache_key(address_space, generation);
   walk->now_ns = now_ns;
   walk->window.begin = WINDOW_NOWHERE;
   walk->window.limit = 0;

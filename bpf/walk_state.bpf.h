@@ -21,5 +21,6 @@ struct walk_state {
   __u32 missed;         // frames that the frame cache did not have
   __u32 end_reason;
   __u32 absolute;       // a frame without image was stored
+  __u64 cache_key;
   __u64 now_ns;
 };

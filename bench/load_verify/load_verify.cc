@@ -34,8 +34,9 @@ int print_errors(libbpf_print_level level, const char* format, va_list arguments
 double load_once(std::vector<ProgramCost>* costs) {
   cicada_bpf* skeleton = cicada_bpf__open();
   if (!skeleton) return -1;
-  // As collect/ does: one frame cache for each CPU there can be.
+  // As collect/ does: one frame cache and one rescue copy for each CPU there can be.
   bpf_map__set_max_entries(skeleton->maps.frame_caches, static_cast<unsigned>(libbpf_num_possible_cpus()));
+  bpf_map__set_max_entries(skeleton->maps.rescue_copies, static_cast<unsigned>(libbpf_num_possible_cpus()));
   // A log buffer for each program: "processed N insns" is the last line at log level 4.
   std::vector<std::vector<char>> logs;
   bpf_program* program = nullptr;

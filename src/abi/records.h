@@ -5,7 +5,7 @@
 
 #define MAX_USER_FRAMES 1024
 #define MAX_KERNEL_FRAMES 127
-#define RESCUE_STACK_BYTES (16 << 10)
+#define RESCUE_STACK_BYTES (64 << 10)
 
 enum record_kind {
   RECORD_SAMPLE = 1,

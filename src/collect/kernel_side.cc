@@ -138,6 +138,7 @@ Result<std::unique_ptr<KernelSide>> KernelSide::load(const KernelSideOptions& op
   ::bpf_map__set_max_entries(skeleton.maps.events, options.ring_bytes);
   ::bpf_map__set_max_entries(skeleton.maps.exec_mappings, options.max_mapping_blocks);
   ::bpf_map__set_max_entries(skeleton.maps.frame_caches, static_cast<uint32_t>(std::max(1, ::libbpf_num_possible_cpus())));
+  ::bpf_map__set_max_entries(skeleton.maps.rescue_copies, static_cast<uint32_t>(std::max(1, ::libbpf_num_possible_cpus())));
   if (const int error = cicada_bpf::load(impl->skeleton); error != 0) return load_error(-error);
 
   impl->places = TRY(map_array<unwind_place>(skeleton.maps.unwind_places));

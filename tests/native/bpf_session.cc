@@ -79,6 +79,7 @@ Result<std::unique_ptr<BpfSession>> BpfSession::open(const Options& options) {
   bpf.rodata->rescue_interval_ns = options.rescue_interval_ns;
   ::bpf_map__set_max_entries(bpf.maps.exec_mappings, options.mapping_blocks);
   ::bpf_map__set_max_entries(bpf.maps.frame_caches, static_cast<uint32_t>(::libbpf_num_possible_cpus()));
+  ::bpf_map__set_max_entries(bpf.maps.rescue_copies, static_cast<uint32_t>(::libbpf_num_possible_cpus()));
   if (const int error = cicada_bpf::load(&bpf); error != 0) return errno_error(-error, "load the BPF object");
 
   void* places = ::mmap(nullptr, ::bpf_map__max_entries(bpf.maps.unwind_places) * sizeof(unwind_place), PROT_READ | PROT_WRITE,
