@@ -15,6 +15,8 @@
 #include "cli/terminal.h"
 #include "collect/session.h"
 #include "sink/sink_registry.h"
+#include "symbolize/jit_advice.h"
+#include "symbolize/jit_environment.h"
 
 namespace cicada::cli {
 namespace {
@@ -98,6 +100,16 @@ void open_in_browser(const std::string& path, const InvokingUser& user) {
   if (!opened) print_warning(fmt::format("--open: {} (open {} yourself)", opened.error().message(), path));
 }
 
+// So that a run time that compiles code writes down its names.
+std::vector<std::string> more_environment(const std::vector<std::string>& command, const InvokingUser& user) {
+  const std::vector<std::string> environment = user.environment();
+  std::string_view path = "/bin:/usr/bin";
+  for (const std::string_view variable : environment) {
+    if (variable.starts_with("PATH=")) path = variable.substr(5);
+  }
+  return symbolize::jit_environment(command, environment, path);
+}
+
 int fail(const Error& error) {
   print_error(error.message());
   return kExitFailure;
@@ -114,7 +126,7 @@ int run_record(const RecordOptions& options) {
   // Before any thread is started.
   std::optional<LaunchedCommand> command;
   if (!options.target.command.empty()) {
-    auto held = LaunchedCommand::hold(options.target.command, user);
+    auto held = LaunchedCommand::hold(options.target.command, user, more_environment(options.target.command, user));
     if (!held) {
       print_error(held.error().message());
       return LaunchedCommand::exit_code_of(held.error());
@@ -172,6 +184,7 @@ int run_record(const RecordOptions& options) {
     }
   }
   if (!quiet) {
+    for (std::string& advice : symbolize::jit_advice(session.profile())) session.profile().header.warnings.push_back(std::move(advice));
     SummaryOptions summary;
     summary.include_idle = options.include_idle;
     summary.stats = options.stats;

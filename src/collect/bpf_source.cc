@@ -8,6 +8,7 @@
 
 #include "base/diagnostics.h"
 #include "collect/bpf_kernel_names.h"
+#include "collect/jit_recorder.h"
 #include "collect/kernel_mappings.h"
 #include "collect/pinned_images.h"
 #include "collect/record_decoder.h"
@@ -74,6 +75,7 @@ struct BpfSource::Parts {
   std::unique_ptr<TableStore> store;
   std::unique_ptr<TableLoader> loader;
   std::unique_ptr<EagerMappings> mappings;
+  JitRecorder jit_recorder;  // the tracker tells it of exits
   std::unique_ptr<Tracker> tracker;
   std::optional<CpuEvents> events;
   std::unique_ptr<Rescuer> rescuer;
@@ -110,6 +112,10 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   parts->loader = std::make_unique<TableLoader>(*parts->store, *parts->unwinders, table_workers());
   const bool machine = config.targets == TargetKind::kMachine;
   parts->mappings = std::make_unique<EagerMappings>(kernel, *parts->loader, !machine && config.unwind != UnwindMode::kFramePointer);
+  callbacks.on_exit = [recorder = &parts->jit_recorder, on_exit = std::move(callbacks.on_exit)](const process::ProcessInfo& process) {
+    recorder->note_exit(process.pid);
+    if (on_exit) on_exit(process);
+  };
   // Subscribed first, attached second, scanned third: nothing falls between.
   parts->tracker = TRY(Tracker::open(kernel, *parts->mappings, *parts->images, {machine, std::move(callbacks)}));
   TRY(kernel.attach_lifecycle());
@@ -150,6 +156,7 @@ Result<bool> BpfSource::drain(profile::Profile&, int timeout_ms) {
   Parts& p = *parts_;
   p.consume(timeout_ms);
   p.decoder->take_rescued();
+  p.jit_recorder.note_sampled(p.decoder->take_jit_processes());
   const uint64_t now = monotonic_ns();
   if (now >= p.next_cycle_ns) {
     p.next_cycle_ns = now + kCycleNs;
@@ -170,6 +177,8 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   p.rescuer->finish();
   p.decoder->flush();
   p.decoder->take_rescued();
+  p.jit_recorder.note_sampled(p.decoder->take_jit_processes());
+  p.jit = p.jit_recorder.finish();
   p.threads->refresh(p.tracker->table(), p.tracker->names(), p.tracker->metadata());
   fill_account(profile.header, fired, p.events->period(), p.kernel->counters(), p.decoder->counts());
   p.tracker->stop();

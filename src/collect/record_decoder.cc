@@ -2,9 +2,12 @@
 #include "collect/record_decoder.h"
 
 #include <cstring>
+#include <utility>
 
 namespace cicada::collect {
 namespace {
+
+constexpr size_t kMaxJitProcesses = 1 << 16;
 
 // Whether a user stack that ended so is whole; END_NONE has no user stack to be incomplete.
 constexpr bool is_complete(uint8_t end_reason) {
@@ -123,6 +126,8 @@ std::vector<uint32_t> RecordDecoder::take_sampled_spaces() {
   return spaces;
 }
 
+std::vector<JitProcess> RecordDecoder::take_jit_processes() { return std::exchange(new_jit_processes_, {}); }
+
 void RecordDecoder::store_unfinished(const sample_record& sample, uint8_t end_reason) {
   store(sample, stacks_.find(sample.user_stack, sample.kernel_stack), end_reason);
 }
@@ -131,6 +136,10 @@ void RecordDecoder::store(const sample_record& sample, std::optional<profile::St
   if (!stack) {
     ++counts_.lost_stack;
     return;
+  }
+  if (stacks_.has_generated_code(sample.address_space) && jit_processes_.size() < kMaxJitProcesses) {
+    const JitProcess process{sample.pid, sample.start_ticks_low, sample.address_space};
+    if (jit_processes_.insert(process).second) new_jit_processes_.push_back(process);
   }
   ++counts_.end_reasons[end_reason < END_REASON_COUNT ? end_reason : 0];
   profile::Sample out;

@@ -5,11 +5,13 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "abi/end_reason.h"
+#include "collect/jit_recorder.h"
 #include "collect/rescuer.h"
 #include "collect/stack_table.h"
 #include "collect/thread_table.h"
@@ -39,6 +41,8 @@ class RecordDecoder {
   const DecoderCounts& counts() const { return counts_; }
   // Address spaces sampled since the last call.
   std::vector<uint32_t> take_sampled_spaces();
+  // Processes sampled in generated code's address spaces that no earlier call has given.
+  std::vector<JitProcess> take_jit_processes();
 
  private:
   void on_sample(const sample_record& sample);
@@ -55,6 +59,8 @@ class RecordDecoder {
   DecoderCounts counts_;
   std::unordered_map<uint16_t, sample_record> waiting_;  // by CPU: a sample whose rescue record comes next
   std::unordered_set<uint32_t> sampled_spaces_;
+  std::set<JitProcess> jit_processes_;  // ever; at most kMaxJitProcesses
+  std::vector<JitProcess> new_jit_processes_;
 };
 
 }  // namespace cicada::collect

@@ -86,6 +86,7 @@ FrameId StackTable::intern(uint64_t frame, uint32_t address_space) {
       break;
     case FRAME_JIT:
       out.kind = FrameKind::kJit;
+      jit_spaces_.insert(address_space);
       out.address_space = address_space;
       out.address = frame_address_of(frame);
       break;

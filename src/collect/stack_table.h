@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "abi/records.h"
@@ -31,6 +32,8 @@ class StackTable {
   profile::StackId continue_user_stack(uint64_t user_hash, std::span<const uint64_t> rest, uint32_t address_space);
   // The image of the outermost frame of a user stack: 0 if it has none.
   uint32_t outermost_image(uint64_t user_hash) const;
+  // Whether frames of generated code were seen in it.
+  bool has_generated_code(uint32_t address_space) const { return !jit_spaces_.empty() && jit_spaces_.contains(address_space); }
   // The registry's id of a profile image, for the symbolizer.
   std::optional<uint32_t> registry_id(profile::ImageId image) const;
 
@@ -57,6 +60,7 @@ class StackTable {
   std::unordered_map<Pair, profile::StackId, PairHash> combined_;
   std::unordered_map<uint32_t, profile::ImageId> image_ids_;
   std::unordered_map<uint32_t, uint32_t> registry_ids_;  // profile image -> registry image
+  std::unordered_set<uint32_t> jit_spaces_;
   std::vector<profile::FrameId> scratch_;
 };
 

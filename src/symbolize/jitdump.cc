@@ -138,7 +138,7 @@ Result<void> append_jitdump(Bytes bytes, const std::string& name, Pid pid, uint3
   return {};
 }
 
-Result<bool> collect_jitdump(Pid pid, uint32_t address_space, std::vector<JitSymbol>& symbols, const std::string& proc) {
+Result<JitdumpFile> JitdumpFile::open(Pid pid, uint32_t address_space, const std::string& proc) {
   const TargetIdentity identity = TRY(load_target_identity(pid, proc));
   const std::string wanted = fmt::format("/jit-{}.dump", identity.pid_inside);
   std::ifstream maps(fmt::format("{}/{}/maps", proc, pid));
@@ -146,19 +146,24 @@ Result<bool> collect_jitdump(Pid pid, uint32_t address_space, std::vector<JitSym
   while (std::getline(maps, line)) {
     const size_t slash = line.find('/');
     if (slash == std::string::npos || !line.ends_with(wanted)) continue;
-    const std::string path = line.substr(slash);
-    const auto refused = [&](const Error& error) {
-      diagnostics().warn(path, "{}", error.message());
-      return error;
-    };
-    const Result<UniqueFd> fd = open_in_target(pid, path, identity.uid, proc);
-    if (!fd) return refused(fd.error());
-    const Result<FileMapping> file = FileMapping::map(fd->get(), path);
-    if (!file) return refused(file.error());
-    if (const auto read = append_jitdump(file->bytes(), path, identity.pid_inside, address_space, symbols); !read) return refused(read.error());
-    return true;
+    JitdumpFile dump;
+    dump.name_ = line.substr(slash);
+    dump.owner_ = identity.pid_inside;
+    dump.address_space_ = address_space;
+    Result<UniqueFd> fd = open_in_target(pid, dump.name_, identity.uid, proc);
+    if (!fd) {
+      diagnostics().warn(dump.name_, "{}", fd.error().message());
+      return fd.error();
+    }
+    dump.fd_ = std::move(*fd);
+    return dump;
   }
-  return false;
+  return make_error(ErrorKind::kNotFound, "process {}: maps no jitdump", pid);
+}
+
+Result<void> JitdumpFile::append_to(std::vector<JitSymbol>& symbols) const {
+  const FileMapping file = TRY(FileMapping::map(fd_.get(), name_));
+  return append_jitdump(file.bytes(), name_, owner_, address_space_, symbols);
 }
 
 }  // namespace cicada::symbolize

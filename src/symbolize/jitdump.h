@@ -8,6 +8,7 @@
 #include "base/byte_cursor.h"
 #include "base/process_key.h"
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "symbolize/symbolizer.h"
 
 namespace cicada::symbolize {
@@ -17,7 +18,21 @@ namespace cicada::symbolize {
 // Fails: kCorrupt (no jitdump), kInvalid (another process's), kUnsupported (version, byte order).
 Result<void> append_jitdump(Bytes bytes, const std::string& name, Pid pid, uint32_t address_space, std::vector<JitSymbol>& symbols);
 
-// The dump that a process has mapped, opened as the process sees it. None: nothing. Fails as append_jitdump and open_in_target do.
-Result<bool> collect_jitdump(Pid pid, uint32_t address_space, std::vector<JitSymbol>& symbols, const std::string& proc = "/proc");
+// The dump that a process has mapped, opened as the process sees it. It stays readable when the process has ended.
+class JitdumpFile {
+ public:
+  // `proc` is for tests. Fails: kNotFound (none: most processes), kPermission (somebody else's file), kInvalid, kGone.
+  static Result<JitdumpFile> open(Pid pid, uint32_t address_space, const std::string& proc = "/proc");
+  // Everything that is written by now. Fails as append_jitdump does.
+  Result<void> append_to(std::vector<JitSymbol>& symbols) const;
+  const std::string& name() const { return name_; }
+
+ private:
+  JitdumpFile() = default;
+  UniqueFd fd_;
+  std::string name_;
+  Pid owner_ = 0;  // as the process itself knows its pid
+  uint32_t address_space_ = 0;
+};
 
 }  // namespace cicada::symbolize

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/jit_recorder.h"
+
+#include <sys/prctl.h>
+
+#include "base/diagnostics.h"
+#include "process/proc_fs.h"
+
+namespace cicada::collect {
+
+JitRecorder::~JitRecorder() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  thread_.join();
+}
+
+void JitRecorder::note_sampled(std::vector<JitProcess> processes) {
+  if (processes.empty()) return;
+  if (!thread_.joinable()) {
+    active_ = true;
+    thread_ = std::jthread([this](std::stop_token stop) { work(stop); });
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    sampled_.insert(sampled_.end(), processes.begin(), processes.end());
+  }
+  wake_.notify_one();
+}
+
+void JitRecorder::note_exit(Pid pid) {
+  if (!active_.load(std::memory_order_relaxed)) return;
+  {
+    const std::lock_guard lock(mutex_);
+    exited_.push_back(pid);
+  }
+  wake_.notify_one();
+}
+
+std::vector<symbolize::JitSymbol> JitRecorder::finish() {
+  if (thread_.joinable()) {
+    thread_.request_stop();
+    thread_.join();
+  }
+  active_ = false;
+  return std::exchange(symbols_, {});
+}
+
+void JitRecorder::work(std::stop_token stop) {
+  ::prctl(PR_SET_NAME, "cicada-jit");
+  bool last_turn = false;
+  while (!last_turn) {
+    std::vector<JitProcess> sampled;
+    std::vector<Pid> exited;
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait_for(lock, stop, kRetry, [this] { return !sampled_.empty() || !exited_.empty(); });
+      std::swap(sampled, sampled_);
+      std::swap(exited, exited_);
+      last_turn = stop.stop_requested();
+    }
+    for (const JitProcess& process : sampled) {
+      if (open_.size() < kMaxProcesses) {
+        open_.try_emplace(process);
+      } else if (!open_.contains(process)) {
+        diagnostics().warn("generated code", "more than {} processes run generated code; that of the others has no names", kMaxProcesses);
+      }
+    }
+    for (auto& [process, sources] : open_) open(process, sources);
+    for (const Pid pid : exited) {
+      for (auto at = open_.lower_bound({pid, 0, 0}); at != open_.end() && at->first.pid == pid;) {
+        copy(at->second);
+        at = open_.erase(at);
+      }
+    }
+  }
+  const auto deadline = std::chrono::steady_clock::now() + kFinishPatience;
+  for (auto& [process, sources] : open_) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      diagnostics().warn("generated code", "the maps of generated code take too long to read; some of it has no names");
+      break;
+    }
+    copy(sources);
+  }
+  open_.clear();
+}
+
+// Sources that are open already are left alone. A refused file has been reported by whoever refused it.
+void JitRecorder::open(const JitProcess& process, Sources& sources) const {
+  if (sources.map && sources.dump) return;
+  Sources found;
+  if (!sources.map) {
+    if (auto map = symbolize::PerfMapFile::open(process.pid, process.address_space, proc_)) found.map.emplace(std::move(*map));
+  }
+  if (!sources.dump) {
+    if (auto dump = symbolize::JitdumpFile::open(process.pid, process.address_space, proc_)) found.dump.emplace(std::move(*dump));
+  }
+  if (!found.map && !found.dump) return;
+  // Asked after opening: if it is the sampled process now, it was while the files were opened.
+  const Result<std::string> text = process::read_proc_file(fmt::format("{}/{}/stat", proc_, process.pid), 4096);
+  const auto stat = text ? process::find_stat(*text) : std::nullopt;
+  if (!stat || static_cast<uint32_t>(stat->start_ticks) != process.start_ticks_low) return;
+  if (found.map) sources.map = std::move(found.map);
+  if (found.dump) sources.dump = std::move(found.dump);
+}
+
+void JitRecorder::copy(Sources& sources) {
+  if (sources.map) {
+    if (const auto read = sources.map->update(symbols_); !read) diagnostics().warn(sources.map->name(), "{}", read.error().message());
+  }
+  if (sources.dump) {
+    if (const auto read = sources.dump->append_to(symbols_); !read) diagnostics().warn(sources.dump->name(), "{}", read.error().message());
+  }
+}
+
+}  // namespace cicada::collect

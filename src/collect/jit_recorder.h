@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies the names of generated code (perf maps, jitdumps) while they can be had. Only of processes that were seen running such code.
+//
+//   drain thread ── note_sampled ──▶ ┌────────┐  opens the map as the process sees it, keeps the descriptor
+//   tracker      ── note_exit ─────▶ │ worker │  reads it, closes it
+//   stop()       ── finish ────────▶ └────────┘  reads all that are open
+//
+// A descriptor is held because /proc/PID/root and maps go with the process; the contents of an open file stay. A map that is not there
+// yet is looked for once a second. Not named: code of a process that ends before its first sample is seen here (20 ms), and maps that
+// are only written at exit.
+// Bounds: kMaxProcesses open at a time, kMaxJitSymbols names in all, kFinishPatience for finish().
+// Threads: note_sampled and finish: the drain thread's; note_exit: any, never waits. The worker starts with the first process.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+#include "base/process_key.h"
+#include "symbolize/jitdump.h"
+#include "symbolize/perf_map.h"
+
+namespace cicada::collect {
+
+// Who runs generated code, and where: the address space is what its frames carry.
+struct JitProcess {
+  Pid pid = 0;
+  uint32_t start_ticks_low = 0;  // proof against pid reuse
+  uint32_t address_space = 0;
+  auto operator<=>(const JitProcess&) const = default;
+};
+
+class JitRecorder {
+ public:
+  static constexpr size_t kMaxProcesses = 256;
+  static constexpr auto kRetry = std::chrono::seconds(1);
+  static constexpr auto kFinishPatience = std::chrono::seconds(3);
+
+  // `proc` is for tests.
+  explicit JitRecorder(std::string proc = "/proc") : proc_(std::move(proc)) {}
+  ~JitRecorder();
+
+  void note_sampled(std::vector<JitProcess> processes);
+  void note_exit(Pid pid);
+  // Reads what is open and ends the worker.
+  std::vector<symbolize::JitSymbol> finish();
+
+ private:
+  struct Sources {
+    std::optional<symbolize::PerfMapFile> map;
+    std::optional<symbolize::JitdumpFile> dump;
+  };
+  void work(std::stop_token stop);
+  void open(const JitProcess& process, Sources& sources) const;
+  void copy(Sources& sources);
+
+  std::string proc_;
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::vector<JitProcess> sampled_;  // for the worker
+  std::vector<Pid> exited_;
+  std::atomic<bool> active_{false};
+  std::map<JitProcess, Sources> open_;          // the worker's
+  std::vector<symbolize::JitSymbol> symbols_;   // the worker's until it has ended
+  std::jthread thread_;
+};
+
+}  // namespace cicada::collect
