@@ -86,6 +86,18 @@ struct BpfSource::Parts {
   std::vector<symbolize::JitSymbol> jit;
   uint64_t next_cycle_ns = 0;
 
+  // Until the targets' mappings are published and their tables loaded: two looks that find nothing new, kFirstScanMs at most.
+  void wait_for_tables() const {
+    const uint64_t deadline = monotonic_ns() + uint64_t{kFirstScanMs} * 1'000'000;
+    uint64_t before = ~uint64_t{0};
+    while (monotonic_ns() < deadline) {
+      tracker->sync(kFirstScanMs);
+      const uint64_t requested = loader->requested();
+      if (loader->idle() && requested == before) return;
+      before = loader->idle() ? requested : ~uint64_t{0};
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
   bool consume(int timeout_ms) {
     return kernel->consume([this](std::span<const uint8_t> record) { decoder->decode(record); }, timeout_ms);
   }
@@ -133,7 +145,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
     TRY(parts->tracker->adopt(owner));
   }
   parts->tracker->start();
-  if (!machine) parts->tracker->sync(kFirstScanMs);
+  if (!machine) parts->wait_for_tables();
   return std::unique_ptr<BpfSource>(new BpfSource(std::move(parts)));
 }
 

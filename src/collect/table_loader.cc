@@ -41,6 +41,11 @@ bool TableLoader::idle() const {
   return queue_.empty() && busy_ == 0;
 }
 
+uint64_t TableLoader::requested() const {
+  const std::lock_guard lock(mutex_);
+  return requested_.size();
+}
+
 uint64_t TableLoader::compiled() const {
   const std::lock_guard lock(mutex_);
   return compiled_;

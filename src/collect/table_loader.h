@@ -27,6 +27,7 @@ class TableLoader {
   void request(uint32_t image);
   void request_again(uint32_t image);
   bool idle() const;
+  uint64_t requested() const;  // images, ever
   uint64_t compiled() const;
 
  private:
