@@ -54,14 +54,17 @@ uint64_t skipped_on(const CpuCount& event, const CpuCounters& cpu, uint64_t peri
 void fill_account(profile::Header& header, std::span<const CpuCount> fired, uint64_t period, std::span<const CpuCounters> kernel,
                   const DecoderCounts& decoder) {
   CpuCounters sum;
-  uint64_t skipped = 0, reached = 0;
+  uint64_t skipped = 0;
+  header.fired = 0;
   for (const CpuCounters& cpu : kernel) {
     for (size_t i = 0; i < COUNTER_COUNT; ++i) sum.counts[i] += cpu.counts[i];
-    reached += outcomes(cpu);
+    const uint64_t seen = outcomes(cpu);
     const auto event = std::find_if(fired.begin(), fired.end(), [&](const CpuCount& c) { return c.cpu == cpu.cpu; });
-    if (event != fired.end()) skipped += skipped_on(*event, cpu, period);
+    const uint64_t missed = event == fired.end() ? 0 : skipped_on(*event, cpu, period);
+    skipped += missed;
+    // From the event alone where its period is fixed, so that the sum of outcomes can be held against it.
+    header.fired += event != fired.end() && period != 0 ? event->count / period : seen + missed;
   }
-  header.fired = reached + skipped;
   header.counts.clear();
   for (size_t i = 0; i < COUNTER_COUNT; ++i) {
     uint64_t value = sum.counts[i];
