@@ -67,7 +67,8 @@ Rescuer::~Rescuer() {
 
 bool Rescuer::submit(RescueJob job) {
   const std::lock_guard lock(mutex_);
-  if (queue_.size() >= kMaxQueued || finishing_) return false;
+  if (queued_bytes_ + job.record.size() > kMaxQueuedBytes || finishing_) return false;
+  queued_bytes_ += job.record.size();
   queue_.push_back(std::move(job));
   wake_.notify_one();
   return true;
@@ -94,6 +95,7 @@ void Rescuer::work(std::stop_token stop) {
       if (stop.stop_requested() || queue_.empty()) return;
       job = std::move(queue_.front());
       queue_.pop_front();
+      queued_bytes_ -= job.record.size();
     }
     const uint64_t patience_ends_ns = job.sample.time_ns + static_cast<uint64_t>(kMaxWait.count()) * kNsPerMs;
     while (tracker_.horizon() <= job.sample.time_ns && monotonic_ns() < patience_ends_ns && !stop.stop_requested()) {

@@ -4,7 +4,7 @@
 //   drain thread ──submit──▶ queue ──▶ rescue thread ──▶ results ──take──▶ drain thread
 //
 // A job waits until the tracker has applied everything up to the sample (kMaxWait after it at most), because what was missing is
-// usually a mapping that is on its way. The queue is bounded: what does not fit is refused, and counted by the caller.
+// usually a mapping that is on its way. The queue is bounded in bytes: what does not fit is refused, and counted by the caller.
 // Threads: submit, take, finish: the drain thread's.
 #pragma once
 #include <atomic>
@@ -38,7 +38,8 @@ struct RescueResult {
 
 class Rescuer {
  public:
-  static constexpr size_t kMaxQueued = 2048;
+  // Of queued copies: 256 whole ones, or a second of 997 Hz on two CPUs with the usual 8 KiB.
+  static constexpr size_t kMaxQueuedBytes = 16 << 20;
   static constexpr auto kMaxWait = std::chrono::milliseconds(250);
 
   Rescuer(const Tracker& tracker, ImageUnwinders& images, TableLoader& loader);
@@ -60,6 +61,7 @@ class Rescuer {
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::deque<RescueJob> queue_;
+  size_t queued_bytes_ = 0;
   std::vector<RescueResult> results_;
   std::atomic<bool> finishing_{false};
   std::jthread thread_;

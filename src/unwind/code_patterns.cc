@@ -5,11 +5,15 @@
 
 #include <algorithm>
 
+#include "unwind/start_code.h"
+
 namespace cicada::unwind {
 namespace {
 
 constexpr uint64_t kMaxSearchedBytes = 32 << 20;
 constexpr size_t kMaxPatches = 4096;
+constexpr uint64_t kSmallestStartCode = 96, kStartBytes = 512;    // crtbegin.o's code is the first of .text that has no CFI
+constexpr uint64_t kMaxInitBytes = 256;  // sections that are longer hold more than crti.o's
 constexpr uint64_t kEntryBytes = 64;  // _start of musl and of Go are half as long
 
 struct Patch {
@@ -70,6 +74,12 @@ class PatternSearch {
     add(part.begin + 6, part.begin + 16, make_rule(CFA_OFFSET, 24), 0);
     add(part.begin + 16, part.end, make_rule(CFA_PLT, endbr ? 9 : 11), 0);
   }
+
+  void add_init(Range<LinkAddr> section) { add_start_code(section.begin, find_init_rules(bytes_of(section))); }
+  void search_crtbegin(Range<LinkAddr> gap) {
+    const Range<LinkAddr> begin{gap.begin, gap.begin + std::min(gap.size(), kStartBytes)};
+    add_start_code(gap.begin, find_crtbegin_rules(bytes_of(begin), gap.begin.value & 15));
+  }
   const std::vector<Patch>& patches() const { return patches_; }
   std::vector<Patch> take() { return std::move(patches_); }
 
@@ -77,6 +87,9 @@ class PatternSearch {
   Bytes bytes_of(Range<LinkAddr> range) {
     const Bytes all = elf_.contents_at(range.begin);
     return all.first(std::min<uint64_t>(all.size(), range.size()));
+  }
+  void add_start_code(LinkAddr base, const std::vector<StartCodeRule>& rules) {
+    for (const StartCodeRule& rule : rules) add(base + rule.begin, base + rule.end, rule.rule, 0);
   }
   void add(LinkAddr begin, LinkAddr end, const unwind_rule& rule, uint64_t before) {
     auto from = static_cast<uint32_t>(begin - table_.base);
@@ -131,6 +144,8 @@ Range<LinkAddr> intersect(const Range<LinkAddr>& a, const Range<LinkAddr>& b) {
   return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
 }
 
+bool is_init_section(std::string_view name) { return name == ".init" || name == ".fini"; }
+
 bool is_stub_section(std::string_view name) { return name == ".plt" || name == ".plt.sec" || name == ".plt.got" || name == ".iplt"; }
 
 void apply(std::vector<Patch> patches, RowTable& table) {
@@ -165,6 +180,7 @@ void add_code_patterns(const elf::ElfFile& elf, const ExecutableRanges& code, co
       if (part.empty()) continue;
       if (program && part.contains(elf.entry())) search.search_entry(elf.entry(), part.end);
       if (!go && part.size() >= kSmallestPatternGap) search_part(part);
+      if (!go && part.size() >= kSmallestStartCode) search.search_crtbegin(part);
       if (table.stats.fdes == 0 && by_frame_pointer.size() < kMaxPatches) {
         by_frame_pointer.push_back({static_cast<uint32_t>(part.begin - table.base), static_cast<uint32_t>(part.end - table.base),
                                     make_rule(CFA_FRAME_POINTER)});
@@ -173,12 +189,14 @@ void add_code_patterns(const elf::ElfFile& elf, const ExecutableRanges& code, co
   }
   for (const Patch& patch : search.patches()) table.stats.signal_trampolines += patch.rule.cfa_kind == CFA_SIGNAL;
   for (const elf::Section& section : elf.sections()) {
-    if ((section.flags & SHF_EXECINSTR) == 0 || !is_stub_section(section.name) || section.size > kMaxSearchedBytes) continue;
+    const bool init = is_init_section(section.name) && section.size <= kMaxInitBytes;
+    if ((section.flags & SHF_EXECINSTR) == 0 || !(init || is_stub_section(section.name)) || section.size > kMaxSearchedBytes) continue;
     const Range<LinkAddr> whole{section.address, section.address + section.size};
     size_t hint = 0;
     const auto gap = first_gap(gaps, whole);
     if (gap == gaps.end() || gap->begin > whole.begin || gap->end < whole.end || !code.contains(whole, hint)) continue;
-    search.add_stubs(section.name, whole);
+    if (init) search.add_init(whole);
+    else search.add_stubs(section.name, whole);
   }
   // An image without any FDE has no table unless something is to be said; it is walked by frame pointer as a whole.
   if (table.stats.fdes == 0 && search.patches().empty()) return;

@@ -19,8 +19,8 @@ import re
 import sys
 
 ENOUGH = 100
-ROOTS = re.compile(r"_start|_dl_start_user|_{0,2}clone3?|thread_start|start_thread|__start_context|coroutine|_init|"
-                   r"(ld-linux-x86-64\.so\.2|ld-musl-x86_64\.so\.1|libc\.so\.6)\+0x[0-9a-f]+")
+ROOTS = re.compile(r"_start|_dl_start_user|_{0,2}clone3?|thread_start|start_thread|__start_context|coroutine|"
+                   r"libc\.so\.6\+0x[0-9a-f]+")
 FRAME = re.compile(r"^\t *([0-9a-f]+) (.*) \(([^()]*|\[[^]]*\][^()]*)\)$")
 
 
