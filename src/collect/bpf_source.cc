@@ -192,7 +192,7 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   p.jit_recorder.note_sampled(p.decoder->take_jit_processes());
   p.jit = p.jit_recorder.finish();
   p.threads->refresh(p.tracker->table(), p.tracker->names(), p.tracker->metadata());
-  fill_account(profile.header, fired, p.events->period(), p.kernel->counters(), p.decoder->counts());
+  fill_account(profile.header, {fired, p.events->period(), p.events->is_cpu_clock()}, p.kernel->counters(), p.decoder->counts());
   p.tracker->stop();
   return {};
 }

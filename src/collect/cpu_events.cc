@@ -26,6 +26,7 @@ perf_event_attr attributes(bool cpu_clock, uint64_t period, uint64_t frequency_h
   attr.type = cpu_clock ? PERF_TYPE_SOFTWARE : PERF_TYPE_HARDWARE;
   attr.config = cpu_clock ? uint64_t{PERF_COUNT_SW_CPU_CLOCK} : uint64_t{PERF_COUNT_HW_CPU_CYCLES};
   attr.disabled = 1;
+  attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
   if (period != 0) {
     attr.sample_period = period;
   } else {
@@ -180,8 +181,10 @@ int CpuEvents::follow_hotplug() {
 std::vector<CpuCount> CpuEvents::counts() const {
   std::vector<CpuCount> counts;
   for (const CpuEvent& event : events_) {
-    uint64_t value = 0;
-    if (::read(event.fd.get(), &value, sizeof value) == sizeof value) counts.push_back({event.cpu, value});
+    struct {
+      uint64_t count, enabled_ns;
+    } value{};
+    if (::read(event.fd.get(), &value, sizeof value) == sizeof value) counts.push_back({event.cpu, value.count, value.enabled_ns});
   }
   return counts;
 }

@@ -23,10 +23,11 @@ struct CpuEventOptions {
   std::vector<int> cpus;       // empty: all online
 };
 
-// One CPU's own account. fired: how many periods passed while the event was enabled.
+// One CPU's own account.
 struct CpuCount {
   int cpu = 0;
-  uint64_t count = 0;  // event units since enable()
+  uint64_t count = 0;       // event units since enable()
+  uint64_t enabled_ns = 0;  // since enable(). cpu-clock: what `count` would be, had the kernel never throttled the event
 };
 
 class CpuEvents {

@@ -2,6 +2,10 @@
 // With a fixed period (cpu-clock always, cycles with -c) the number of interrupts of a CPU is its event count ÷ period. With cycles
 // at a frequency the kernel adapts the period, and the units that no sample reported, divided by the mean period of those that
 // did, tell how many are missing.
+//
+// Throttling: the kernel stops an event that fired more than max_sample_rate / HZ times since the last timer tick, until the next one. A CPU
+// that is idle has no ticks, so at 4,999 Hz an idle CPU is stopped after 400 interrupts (80 ms) until something wakes it: a third of all
+// interrupts on a machine with one busy CPU of two. The event's count stands still meanwhile, its enabled time does not.
 #include "collect/sample_account.h"
 
 #include <algorithm>
@@ -49,21 +53,29 @@ uint64_t skipped_on(const CpuCount& event, const CpuCounters& cpu, uint64_t peri
   return static_cast<uint64_t>(std::floor(static_cast<double>(event.count - cpu.period_sum) / mean));
 }
 
+uint64_t throttled_on(const CpuCount& event, const EventAccount& events) {
+  if (!events.cpu_clock || events.period == 0 || event.enabled_ns <= event.count) return 0;
+  return (event.enabled_ns - event.count) / events.period;
+}
+
 }  // namespace
 
-void fill_account(profile::Header& header, std::span<const CpuCount> fired, uint64_t period, std::span<const CpuCounters> kernel,
-                  const DecoderCounts& decoder) {
+void fill_account(profile::Header& header, const EventAccount& events, std::span<const CpuCounters> kernel, const DecoderCounts& decoder) {
+  const std::span<const CpuCount> fired = events.cpus;
+  const uint64_t period = events.period;
   CpuCounters sum;
-  uint64_t skipped = 0;
+  uint64_t skipped = 0, throttled = 0;
   header.fired = 0;
   for (const CpuCounters& cpu : kernel) {
     for (size_t i = 0; i < COUNTER_COUNT; ++i) sum.counts[i] += cpu.counts[i];
     const uint64_t seen = outcomes(cpu);
     const auto event = std::find_if(fired.begin(), fired.end(), [&](const CpuCount& c) { return c.cpu == cpu.cpu; });
     const uint64_t missed = event == fired.end() ? 0 : skipped_on(*event, cpu, period);
+    const uint64_t never_raised = event == fired.end() ? 0 : throttled_on(*event, events);
     skipped += missed;
+    throttled += never_raised;
     // From the event alone where its period is fixed, so that the sum of outcomes can be held against it.
-    header.fired += event != fired.end() && period != 0 ? event->count / period : seen + missed;
+    header.fired += (event != fired.end() && period != 0 ? event->count / period : seen + missed) + never_raised;
   }
   header.counts.clear();
   for (size_t i = 0; i < COUNTER_COUNT; ++i) {
@@ -72,6 +84,7 @@ void fill_account(profile::Header& header, std::span<const CpuCount> fired, uint
     header.counts.push_back({kCounterTexts[i].text, value, kCounterTexts[i].outcome});
   }
   header.counts.push_back({"lost: skipped by the kernel (another BPF program or map call on that CPU)", skipped, true});
+  header.counts.push_back({"lost: throttled by the kernel (too many samples without a timer tick, mostly on an idle CPU)", throttled, true});
   header.counts.push_back({"lost: stack record missing", decoder.lost_stack, true});
   header.counts.push_back({"stacks not finished: rescue queue full", decoder.rescue_queue_full, false});
   header.counts.push_back({"records that could not be decoded", decoder.malformed, false});

@@ -10,8 +10,13 @@
 
 namespace cicada::collect {
 
-// `fired` comes from the events' own counts, so it includes interrupts for which the kernel skipped the program.
-void fill_account(profile::Header& header, std::span<const CpuCount> fired, uint64_t period, std::span<const CpuCounters> kernel,
-                  const DecoderCounts& decoder);
+// `fired` comes from the events' own counts and times, so it includes interrupts for which the kernel skipped the program, and those
+// that it never raised because it throttled the event. `period` in event units, 0: the kernel adapts it.
+struct EventAccount {
+  std::span<const CpuCount> cpus;
+  uint64_t period = 0;
+  bool cpu_clock = false;  // count and time are one unit
+};
+void fill_account(profile::Header& header, const EventAccount& events, std::span<const CpuCounters> kernel, const DecoderCounts& decoder);
 
 }  // namespace cicada::collect

@@ -27,9 +27,9 @@ TEST(SampleAccount, WhatTheProgramNeverSawIsSkippedByTheKernel) {
   cpu0.counts[COUNTER_STORED] = 60;
   cpu0.counts[COUNTER_IDLE] = 30;
   cpu1.counts[COUNTER_FILTERED] = 100;
-  const CpuCount fired[] = {{0, 100'999}, {1, 100'000}};
+  const CpuCount fired[] = {{0, 100'999, 0}, {1, 100'000, 0}};
   const CpuCounters kernel[] = {cpu0, cpu1};
-  fill_account(header, fired, 1000, kernel, {});
+  fill_account(header, {fired, 1000, true}, kernel, {});
   EXPECT_EQ(header.fired, 200U);
   EXPECT_EQ(value_of(header, "skipped by the kernel"), 10U);
   EXPECT_EQ(outcome_sum(header), header.fired);
@@ -39,14 +39,38 @@ TEST(SampleAccount, ASampleWithoutItsStackIsLostNotStored) {
   profile::Header header;
   CpuCounters cpu;
   cpu.counts[COUNTER_STORED] = 10;
-  const CpuCount fired[] = {{0, 10'000}};
+  const CpuCount fired[] = {{0, 10'000, 0}};
   const CpuCounters kernel[] = {cpu};
   DecoderCounts decoder;
   decoder.lost_stack = 3;
-  fill_account(header, fired, 1000, kernel, decoder);
+  fill_account(header, {fired, 1000, true}, kernel, decoder);
   EXPECT_EQ(value_of(header, "stored"), 7U);
   EXPECT_EQ(value_of(header, "stack record missing"), 3U);
   EXPECT_EQ(outcome_sum(header), header.fired);
+}
+
+TEST(SampleAccount, TimeThatTheClockCountedAndTheEventDidNotIsThrottled) {
+  profile::Header header;
+  CpuCounters cpu;
+  cpu.counts[COUNTER_STORED] = 10;
+  const CpuCount fired[] = {{0, 12'000, 17'500}};
+  const CpuCounters kernel[] = {cpu};
+  fill_account(header, {fired, 1000, true}, kernel, {});
+  EXPECT_EQ(header.fired, 17U);
+  EXPECT_EQ(value_of(header, "skipped by the kernel"), 2U);
+  EXPECT_EQ(value_of(header, "throttled by the kernel"), 5U);
+  EXPECT_EQ(outcome_sum(header), header.fired);
+}
+
+TEST(SampleAccount, CyclesAndTimeAreNotComparable) {
+  profile::Header header;
+  CpuCounters cpu;
+  cpu.counts[COUNTER_STORED] = 10;
+  const CpuCount fired[] = {{0, 10'000, 50'000}};
+  const CpuCounters kernel[] = {cpu};
+  fill_account(header, {fired, 1000, false}, kernel, {});
+  EXPECT_EQ(header.fired, 10U);
+  EXPECT_EQ(value_of(header, "throttled by the kernel"), 0U);
 }
 
 TEST(SampleAccount, EstimatesFromTheMeanPeriodWhereTheKernelAdaptsIt) {
@@ -54,9 +78,9 @@ TEST(SampleAccount, EstimatesFromTheMeanPeriodWhereTheKernelAdaptsIt) {
   CpuCounters cpu;
   cpu.counts[COUNTER_STORED] = 10;
   cpu.period_sum = 20'000;
-  const CpuCount fired[] = {{0, 30'000}};
+  const CpuCount fired[] = {{0, 30'000, 0}};
   const CpuCounters kernel[] = {cpu};
-  fill_account(header, fired, 0, kernel, {});
+  fill_account(header, {fired, 0, false}, kernel, {});
   EXPECT_EQ(header.fired, 15U);
   EXPECT_EQ(value_of(header, "skipped by the kernel"), 5U);
 }
