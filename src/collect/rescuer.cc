@@ -10,7 +10,7 @@
 namespace cicada::collect {
 namespace {
 
-constexpr uint64_t kNsPerMs = 1'000'000;
+constexpr uint64_t in_ns(std::chrono::milliseconds time) { return static_cast<uint64_t>(std::chrono::nanoseconds(time).count()); }
 
 }  // namespace
 
@@ -22,7 +22,7 @@ class Rescuer::View final : public unwind::AddressSpaceView {
 
   void begin(const rescue_record& start) {
     address_space_ = start.address_space;
-    patience_ends_ns_ = start.time_ns + static_cast<uint64_t>(kMaxWait.count()) * kNsPerMs;
+    patience_ends_ns_ = start.time_ns + in_ns(kMaxWait);
     held_.clear();
   }
 
@@ -52,7 +52,7 @@ class Rescuer::View final : public unwind::AddressSpaceView {
   std::unordered_map<uint32_t, std::shared_ptr<const unwind::ImageUnwinder>> held_;  // during one walk
 };
 
-Rescuer::Rescuer(const Tracker& tracker, ImageUnwinders& images, TableLoader& loader)
+Rescuer::Rescuer(Tracker& tracker, ImageUnwinders& images, TableLoader& loader)
     : tracker_(tracker),
       loader_(loader),
       view_(std::make_unique<View>(tracker, images)),
@@ -69,6 +69,7 @@ bool Rescuer::submit(RescueJob job) {
   const std::lock_guard lock(mutex_);
   if (queued_bytes_ + job.record.size() > kMaxQueuedBytes || finishing_) return false;
   queued_bytes_ += job.record.size();
+  job.submitted_ns = monotonic_ns();
   queue_.push_back(std::move(job));
   wake_.notify_one();
   return true;
@@ -91,19 +92,27 @@ void Rescuer::work(std::stop_token stop) {
     RescueJob job;
     {
       std::unique_lock lock(mutex_);
+      if (queue_.empty()) tracker_.keep_gone(false);  // else compiling libLLVM for one job may outlast the process of the next
       wake_.wait(lock, stop, [&] { return !queue_.empty() || finishing_; });
       if (stop.stop_requested() || queue_.empty()) return;
       job = std::move(queue_.front());
       queue_.pop_front();
       queued_bytes_ -= job.record.size();
     }
-    const uint64_t patience_ends_ns = job.sample.time_ns + static_cast<uint64_t>(kMaxWait.count()) * kNsPerMs;
-    while (tracker_.horizon() <= job.sample.time_ns && monotonic_ns() < patience_ends_ns && !stop.stop_requested()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    tracker_.keep_gone(true);
+    wait_for_tracker(job, stop);
     RescueResult result = rescue(job);
     const std::lock_guard lock(mutex_);
     results_.push_back(std::move(result));
+  }
+}
+
+void Rescuer::wait_for_tracker(const RescueJob& job, const std::stop_token& stop) {
+  if (tracker_.horizon() > job.submitted_ns) return;
+  tracker_.request_turn();
+  const uint64_t patience_ends_ns = job.submitted_ns + in_ns(kMaxWait);
+  while (tracker_.horizon() <= job.submitted_ns && monotonic_ns() < patience_ends_ns && !stop.stop_requested()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 

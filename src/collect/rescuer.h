@@ -3,8 +3,8 @@
 //
 //   drain thread ──submit──▶ queue ──▶ rescue thread ──▶ results ──take──▶ drain thread
 //
-// A job waits until the tracker has applied everything up to the sample (kMaxWait after it at most), because what was missing is
-// usually a mapping that is on its way. The queue is bounded in bytes: what does not fit is refused, and counted by the caller.
+// A job waits until the tracker has applied everything up to its submission (kMaxWait at most), because what was missing is
+// usually a mapping that is on its way: its exec or fork record came out of the ring just before. The queue is bounded in bytes: what does not fit is refused, and counted by the caller.
 // Threads: submit, take, finish: the drain thread's.
 #pragma once
 #include <atomic>
@@ -27,6 +27,7 @@ namespace cicada::collect {
 struct RescueJob {
   sample_record sample;
   std::vector<uint8_t> record;  // rescue_record, its copy of the stack included
+  uint64_t submitted_ns = 0;    // filled by submit
   const rescue_record& start() const { return *reinterpret_cast<const rescue_record*>(record.data()); }
 };
 
@@ -42,7 +43,7 @@ class Rescuer {
   static constexpr size_t kMaxQueuedBytes = 16 << 20;
   static constexpr auto kMaxWait = std::chrono::milliseconds(250);
 
-  Rescuer(const Tracker& tracker, ImageUnwinders& images, TableLoader& loader);
+  Rescuer(Tracker& tracker, ImageUnwinders& images, TableLoader& loader);
   ~Rescuer();
 
   bool submit(RescueJob job);
@@ -53,9 +54,10 @@ class Rescuer {
  private:
   class View;
   void work(std::stop_token stop);
+  void wait_for_tracker(const RescueJob& job, const std::stop_token& stop);
   RescueResult rescue(const RescueJob& job);
 
-  const Tracker& tracker_;
+  Tracker& tracker_;
   TableLoader& loader_;
   std::unique_ptr<View> view_;
   std::mutex mutex_;

@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint64_t kCycleNs = 1'000'000'000;
 constexpr uint64_t kNsPerTick = 10'000'000;
+constexpr unsigned kMaxCyclesKept = 10;  // more would let the table of processes grow without end
 constexpr int kIdlePollMs = 1000;
 constexpr int kBusyPollMs = 1;
 
@@ -109,6 +110,11 @@ bool Tracker::turn() {
     const std::lock_guard lock(mutex_);
     std::swap(inbox, inbox_);
   }
+  // Mapping events first: what a process mapped lies in its ring when its records arrive, an exit among them perhaps. The other way round,
+  // a process that lived between two looks at the records had gone before its mappings came, and none of its stacks could be finished.
+  const uint64_t lost = events_.drain(
+      now, [this](const process::MappingEvent& event) { return table_->wants(event); },
+      [this](const process::MappingEvent& event) { table_->apply(event); });
   for (const lifecycle_record& record : inbox.records) {
     if (record.kind == RECORD_EXIT) tell(record);  // while the table still knows it
     table_->apply(record);
@@ -116,9 +122,6 @@ bool Tracker::turn() {
     if (record.kind == RECORD_EXIT) metadata_.on_exit({record.pid, record.start_ns / kNsPerTick});
     if (record.kind != RECORD_EXIT) tell(record);
   }
-  const uint64_t lost = events_.drain(
-      now, [this](const process::MappingEvent& event) { return table_->wants(event); },
-      [this](const process::MappingEvent& event) { table_->apply(event); });
   if (lost > 0) table_->report_lost();
   for (const Pid pid : inbox.rescans) {
     if (table_->find_process(pid)) {
@@ -131,7 +134,11 @@ bool Tracker::turn() {
   const bool more = table_->advance(now);
   if (now >= next_cycle_ns_) {
     next_cycle_ns_ = now + kCycleNs;
-    table_->end_cycle();
+    const bool keep = keeps_gone_.load(std::memory_order_relaxed) && ++cycles_kept_ <= kMaxCyclesKept;
+    if (!keep) {
+      cycles_kept_ = 0;
+      table_->end_cycle();
+    }
     names_.end_cycle();
     metadata_.end_cycle();
     if (const Result<void> followed = events_.follow_cpus(); !followed) {

@@ -2,7 +2,7 @@
 // The thread that follows processes: reads mapping events, applies lifecycle records that the drain thread passes on, scans /proc,
 // opens images, publishes mappings. It may wait for /proc; the drain thread never does.
 //
-// Threads: push, request_rescan, note_sampled, sync, horizon, table: any.
+// Threads: push, request_rescan, note_sampled, keep_gone, request_turn, sync, horizon, table: any.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -42,6 +42,10 @@ class Tracker {
   void push(const lifecycle_record& record);
   void request_rescan(Pid pid);
   void note_sampled(std::vector<uint32_t> address_spaces);
+  // While true, nothing that ended is forgotten (for ten cycles at most): a walk through its address space waits to be finished.
+  void keep_gone(bool keep) { keeps_gone_.store(keep, std::memory_order_relaxed); }
+  // Has the next turn come soon: horizon() grows.
+  void request_turn() const { wake(); }
   // Waits until everything that had happened at the call has been applied, or `timeout_ms` has passed.
   void sync(int timeout_ms);
   // Everything up to this moment (CLOCK_MONOTONIC, ns) has been applied.
@@ -76,7 +80,9 @@ class Tracker {
   Inbox inbox_;
   process::MappingEventCounts event_counts_;
   std::atomic<uint64_t> horizon_{0};
+  std::atomic<bool> keeps_gone_{false};
   uint64_t next_cycle_ns_ = 0;
+  unsigned cycles_kept_ = 0;
   std::jthread thread_;
 };
 

@@ -8,8 +8,9 @@
 // The tracker's loop, each time something is readable or a few milliseconds passed:
 //
 //   const uint64_t horizon = now();                           // CLOCK_MONOTONIC, before reading anything
-//   for (record : lifecycle records that arrived) table.apply(record);
-//   if (events.drain(horizon, wants, apply) > 0) table.report_lost();
+//   take the lifecycle records that arrived;
+//   if (events.drain(horizon, wants, apply) > 0) table.report_lost();   // before the records: an exit may be among them
+//   for (record : those records) table.apply(record);
 //   table.advance(horizon);                                   // scans, images that were opened, publishing
 //
 // exec     COMM with the exec flag opens a pending set; mappings gather there; the BPF exec record brings the id they are published
