@@ -19,8 +19,6 @@
 namespace cicada::cli {
 namespace {
 
-constexpr int kExitGrown = 1;  // a --fail-if condition is violated
-
 struct DiffCommandOptions {
   std::string a, b;
   std::vector<std::string> outputs, filters, conditions;

@@ -5,6 +5,7 @@
 namespace cicada::cli {
 
 constexpr int kExitSuccess = 0;
+constexpr int kExitGrown = 1;        // diff: a --fail-if condition is violated
 constexpr int kExitNotAllWorks = 1;  // doctor: something that recording needs is missing
 constexpr int kExitFailure = 125;  // cicada itself failed: bad options, no privileges, an output that cannot be written
 constexpr int kExitCannotRun = 126;  // the command was found but cannot be executed

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/catching.h"
 #include "cli/command.h"
 #include "cli/convert_command.h"
 #include "cli/debug_command.h"
@@ -40,7 +41,8 @@ int main(int argc, char** argv) {
   CLI::App app(
       "cicada shows where a machine, a process or a command spends its time. It needs no rebuild,\n"
       "no frame pointers and no agent in the program. Start with:\n\n"
-      "  sudo cicada record -- CMD…      profile a command; the flame graph is in cicada.svg\n"
+      "  sudo cicada record -- CMD…      profile a command; the recording is in cicada.cicada\n"
+      "  cicada report cicada.cicada     the recording as text; `cicada convert` makes pictures of it\n"
       "  cicada doctor                   what this machine lets cicada do",
       "cicada");
   app.set_version_flag("--version", "cicada " CICADA_VERSION);
@@ -73,7 +75,11 @@ int main(int argc, char** argv) {
     return kExitFailure;
   }
   for (const Command& command : commands) {
-    if (command.parser->parsed()) return command.run(invocation);
+    if (!command.parser->parsed()) continue;
+    const cicada::Result<int> code = cicada::catching("cicada", [&] { return cicada::Result<int>(command.run(invocation)); });
+    if (code) return *code;
+    print_error(code.error().message());
+    return kExitFailure;
   }
   std::cout << app.help();
   return kExitSuccess;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/catching.h"
 #include "cli/exit_code.h"
 #include "cli/invoking_user.h"
 #include "cli/launched_command.h"
@@ -66,7 +67,10 @@ Result<void> add_sinks(collect::Session& session, const RecordOptions& options, 
   sink_options.tree.group_by = options.group_by;
   sink_options.title = title_of(options);
   if (user.through_sudo()) sink_options.owner = sink::FileOwner{user.uid(), user.gid()};
-  for (const std::string& path : options.outputs) session.add_sink(TRY(sink::make_sink(path, sink_options)));
+  // The recording first: nothing that goes wrong with a picture can cost it.
+  std::vector<std::string> outputs = options.outputs;
+  std::stable_partition(outputs.begin(), outputs.end(), [](const std::string& path) { return path.ends_with(".cicada"); });
+  for (const std::string& path : outputs) session.add_sink(TRY(sink::make_sink(path, sink_options)));
   return {};
 }
 
@@ -154,7 +158,8 @@ int run_record(const RecordOptions& options) {
   rule.stop_fds = {signals->fd()};
   if (command) rule.stop_fds.push_back(command->exit_fd());
   rule.when_targets_exit = !command;
-  const Result<void> ran = session.run(rule);
+  // What was collected before an exception is still written.
+  const Result<void> ran = catching("recording", [&] { return session.run(rule); });
   if (!ran) print_error(ran.error().message());
 
   // Nothing of the command's end is sampled any more, but it is ended before results are written: it may print on the same terminal.
@@ -185,6 +190,8 @@ int run_record(const RecordOptions& options) {
   }
   if (!quiet) {
     for (std::string& advice : symbolize::jit_advice(session.profile())) session.profile().header.warnings.push_back(std::move(advice));
+    if (options.outputs.size() == 1 && written.size() == 1 && options.outputs[0].ends_with(".cicada"))
+      written[0] += fmt::format("   (cicada report {0}; cicada convert {0} x.html)", options.outputs[0]);
     SummaryOptions summary;
     summary.include_idle = options.include_idle;
     summary.stats = options.stats;
@@ -195,7 +202,10 @@ int run_record(const RecordOptions& options) {
     }
   }
   for (const std::string& failure : failures) print_error(failure);
-  if (options.open && failures.empty() && !options.outputs.empty()) open_in_browser(options.outputs.front(), user);
+  if (options.open && failures.empty()) {
+    const auto page = std::find_if(options.outputs.begin(), options.outputs.end(), opens_in_browser);
+    if (page != options.outputs.end()) open_in_browser(*page, user);
+  }
   return failures.empty() && ran ? exit_code : kExitFailure;
 }
 

@@ -23,6 +23,7 @@ std::string footer() {
       "  sudo cicada record -- ./program --its-options     a command from its first instruction to its end\n"
       "  sudo cicada record -p nginx -d 10 -o nginx.svg    a running program for ten seconds\n"
       "  sudo cicada record -a -d 5 -o - | less            the whole machine, as text\n"
+      "  sudo cicada record -a -d 5 --open                 the same, shown in the browser\n"
       "\nCtrl-C ends a recording and still writes the results. Exit code: the command's own; 125 when cicada\n"
       "failed, 126 when the command cannot be run, 127 when it was not found.";
   return text;
@@ -88,7 +89,7 @@ void add_names(CLI::App& record, RawRecordOptions& raw) {
 }
 
 void add_where(CLI::App& record, RawRecordOptions& raw) {
-  record.add_option("-o,--output", raw.outputs, "where to write; may be repeated; formats below")
+  record.add_option("-o,--output", raw.outputs, "where to write; may be repeated; formats below; without: cicada.cicada")
       ->type_name("FILE")
       ->group("Results");
   record.add_flag("--open", raw.open, "show the result in the browser")->group("Results");
@@ -116,7 +117,7 @@ int run(RawRecordOptions raw, const Invocation& invocation) {
 
 Command add_record_command(CLI::App& app) {
   auto raw = std::make_shared<RawRecordOptions>();
-  CLI::App* record = app.add_subcommand("record", "find out where the time goes; write a flame graph");
+  CLI::App* record = app.add_subcommand("record", "find out where the time goes; write a recording or a picture");
   record->formatter(std::make_shared<HelpFormatter>("cicada record [OPTIONS] (-- CMD… | -p PID|NAME,… | -t TID | -a)"));
   record->footer(footer());
   add_what(*record, *raw);

@@ -11,7 +11,8 @@
 namespace cicada::cli {
 namespace {
 
-constexpr const char* kDefaultOutput = "cicada.svg";
+constexpr const char* kDefaultOutput = "cicada.cicada";  // everything else can be made from it
+constexpr const char* kDefaultPage = "cicada.html";      // beside it when a browser shall show something
 constexpr uint64_t kMinMapMemory = 1 << 20;  // less than one slab holds no table at all
 
 // A word of a closed list, or an error that shows the list.
@@ -115,11 +116,12 @@ Result<void> check_cpus(const RawRecordOptions& raw, RecordOptions& options) {
   return {};
 }
 
-bool in_browser(const std::string& path) { return path.ends_with(".svg") || path.ends_with(".html"); }
-
 Result<void> check_outputs(const RawRecordOptions& raw, RecordOptions& options) {
   options.outputs = raw.outputs;
-  if (options.outputs.empty()) options.outputs.emplace_back(kDefaultOutput);
+  if (options.outputs.empty()) {
+    options.outputs.emplace_back(kDefaultOutput);
+    if (raw.open) options.outputs.emplace_back(kDefaultPage);
+  }
   for (size_t i = 0; i < options.outputs.size(); i++) {
     const std::string& path = options.outputs[i];
     const auto sink = sink::make_sink(path, {});  // writes nothing: the extension is known, the place can be written to
@@ -129,7 +131,7 @@ Result<void> check_outputs(const RawRecordOptions& raw, RecordOptions& options) 
       return make_error(ErrorKind::kInvalid, "-o {}: given twice", path);
     }
   }
-  if (raw.open && std::none_of(options.outputs.begin(), options.outputs.end(), in_browser)) {
+  if (raw.open && std::none_of(options.outputs.begin(), options.outputs.end(), opens_in_browser)) {
     return make_error(ErrorKind::kInvalid,
                       "--open: no output that a browser shows; add -o cicada.svg or -o cicada.html");
   }
@@ -137,6 +139,8 @@ Result<void> check_outputs(const RawRecordOptions& raw, RecordOptions& options) 
 }
 
 }  // namespace
+
+bool opens_in_browser(const std::string& path) { return path.ends_with(".svg") || path.ends_with(".html"); }
 
 Result<RecordOptions> check_record_options(const RawRecordOptions& raw) {
   RecordOptions options;

@@ -51,7 +51,7 @@ struct RecordOptions {
 
   // --- where it goes
   std::vector<std::string> outputs;  // as given; "-": folded stacks on standard output. Never empty
-  bool open = false;                 // show the first output that a browser understands
+  bool open = false;                 // show the first output that opens_in_browser
   Verbosity verbosity = Verbosity::kNormal;
   bool stats = false;
   bool as_root = false;  // run the command as root even under sudo
@@ -76,5 +76,8 @@ struct RawRecordOptions {
 
 // Fails (kInvalid, kNotFound, kGone, kPermission) with one line that names the option's object and the remedy.
 Result<RecordOptions> check_record_options(const RawRecordOptions& raw);
+
+// A page or a picture, by its name.
+bool opens_in_browser(const std::string& path);
 
 }  // namespace cicada::cli

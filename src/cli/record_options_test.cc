@@ -100,6 +100,21 @@ TEST_F(RecordOptionsTest, RefusesOutputsItCannotWrite) {
   EXPECT_THAT(error(), HasSubstr("given twice"));
 }
 
+TEST_F(RecordOptionsTest, KeepsTheRecordingUnlessToldOtherwise) {
+  std::filesystem::current_path(folder_);
+  raw_.outputs.clear();
+  auto options = check_record_options(raw_);
+  ASSERT_TRUE(options) << options.error().message();
+  EXPECT_THAT(options->outputs, testing::ElementsAre("cicada.cicada"));
+  raw_.open = true;
+  options = check_record_options(raw_);
+  ASSERT_TRUE(options) << options.error().message();
+  EXPECT_THAT(options->outputs, testing::ElementsAre("cicada.cicada", "cicada.html"));
+  raw_.outputs = {"x.cicada"};
+  EXPECT_THAT(error(), HasSubstr("--open: no output that a browser shows"));
+  std::filesystem::current_path("/");
+}
+
 TEST_F(RecordOptionsTest, ListsTheWordsOfAChoice) {
   raw_.unwind = "magic";
   EXPECT_EQ(error(), "--unwind magic: use one of auto, fp, table");

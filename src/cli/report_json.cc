@@ -4,7 +4,7 @@
 #include <array>
 
 #include "cli/report_functions.h"
-#include "cli/summary.h"
+#include "profile/completeness.h"
 #include "profile/stack_totals.h"
 #include "sink/json_stream.h"
 
@@ -36,7 +36,7 @@ void write_header(const profile::Profile& profile, sink::JsonStream& json) {
   for (const profile::Count& count : header.counts)
     if (count.outcome) json.member(count.name, count.value);
   json.end_object();
-  const Completeness whole = completeness(profile);
+  const profile::Completeness whole = profile::completeness(profile);
   json.member("user_stacks", whole.of);
   json.member("complete_user_stacks", whole.complete);
   json.key("warnings");

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <ctime>
 
-#include "cli/summary.h"
+#include "profile/completeness.h"
 #include "profile/frame_text.h"
 #include "sink/svg_caption.h"
 #include "sink/svg_text.h"
@@ -138,10 +138,8 @@ std::string format_report_header(const profile::Profile& profile, const std::str
     if (count.outcome && count.value != 0 && !count.name.starts_with("stored"))
       lost += fmt::format("{}{} {}", lost.empty() ? "" : "; ", grouped_digits(count.value), count.name);
   if (header.fired != 0) append_line(out, "not stored", lost.empty() ? "none" : lost);
-  if (const Completeness whole = completeness(profile); whole.of != 0) {
-    const uint64_t hundredths = whole.complete * 10000 / whole.of;  // rounded down: 9,999 of 10,000 is not 100 %
-    append_line(out, "complete", fmt::format("{}.{:02} % of {} user stacks", hundredths / 100, hundredths % 100, grouped_digits(whole.of)));
-  }
+  if (const auto whole = profile::completeness(profile); whole.of != 0)
+    append_line(out, "complete", fmt::format("{} of {} user stacks", profile::percent_complete(whole), grouped_digits(whole.of)));
   for (const std::string& warning : header.warnings) append_line(out, "warning", warning);
   return out;
 }

@@ -2,85 +2,28 @@
 #include "cli/summary.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <unordered_map>
 
-#include "abi/end_reason.h"
-#include "profile/call_tree.h"
+#include "cli/report_text.h"
+#include "profile/completeness.h"
+#include "profile/frame_text.h"
+#include "sink/svg_caption.h"
+#include "sink/svg_text.h"
 
 namespace cicada::cli {
 namespace {
 
 using profile::Count;
 using profile::Profile;
-
-struct EndReason {
-  std::string_view text;
-  bool complete;
-};
-constexpr std::array<EndReason, END_REASON_COUNT> kEndReasons = {{
-#define X(name, complete, text) {text, complete != 0},
-    CICADA_END_REASONS(X)
-#undef X
-}};
-
-std::array<uint64_t, END_REASON_COUNT> count_end_reasons(const Profile& profile) {
-  std::array<uint64_t, END_REASON_COUNT> counts = {};
-  if (profile.header.end_reasons.empty()) {
-    for (const uint8_t flags : profile.samples().flags) {
-      const size_t reason = flags >> 4;
-      if (reason < counts.size()) counts[reason]++;
-    }
-    return counts;
-  }
-  for (const Count& count : profile.header.end_reasons) {
-    for (size_t i = 0; i < kEndReasons.size(); i++) {
-      if (kEndReasons[i].text == count.name) counts[i] += count.value;
-    }
-  }
-  return counts;
-}
-
-// "12345" -> "12,345"
-std::string grouped(uint64_t value) {
-  std::string text = std::to_string(value);
-  for (size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, 1, ',');
-  return text;
-}
-
-// Rounded down: 9,999 of 10,000 is not "100 %".
-std::string percent_floor(double percent) {
-  if (percent >= 100.0) return "100 %";
-  return fmt::format("{:.2f} %", static_cast<double>(static_cast<uint64_t>(percent * 100.0)) / 100.0);
-}
-
-std::string_view last_part(std::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
-
-// Cut at a character, never inside a UTF-8 sequence.
-std::string shortened(std::string_view text, size_t columns) {
-  if (text.size() <= columns) return std::string(text);
-  size_t end = columns > 1 ? columns - 1 : 0;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) end--;
-  return std::string(text.substr(0, end)) + "…";
-}
-
-// A name is a stranger's text: no control character reaches the terminal.
-std::string printable(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  return text;
-}
+using sink::grouped_digits;
+using sink::shortened;
 
 void append_taken(const Profile& profile, std::string& out) {
   const profile::Header& header = profile.header;
   std::string rate = header.frequency_hz != 0 ? fmt::format("{} Hz", header.frequency_hz)
-                                              : fmt::format("every {}", grouped(header.period));
-  out += fmt::format("\n{} samples in {:.1f} s  ({}, {}, {} CPU{})\n", grouped(header.fired),
+                                              : fmt::format("every {}", grouped_digits(header.period));
+  out += fmt::format("\n{} samples in {:.1f} s  ({}, {}, {} CPU{})\n", grouped_digits(header.fired),
                      static_cast<double>(header.duration_ns) / 1e9, header.event, rate, header.cpu_count,
                      header.cpu_count == 1 ? "" : "s");
 }
@@ -91,18 +34,18 @@ void append_outcomes(const Profile& profile, bool stats, std::string& out) {
     const double share = profile.header.fired == 0
                              ? 0
                              : 100.0 * static_cast<double>(count.value) / static_cast<double>(profile.header.fired);
-    out += fmt::format("  {:>12}  {:6.2f} %  {}\n", grouped(count.value), share, count.name);
+    out += fmt::format("  {:>12}  {:6.2f} %  {}\n", grouped_digits(count.value), share, count.name);
   }
 }
 
 void append_completeness(const Profile& profile, bool stats, std::string& out) {
-  const Completeness whole = completeness(profile);
-  out += fmt::format("  {} of {} user stacks are complete\n", whole.of == 0 ? "none" : percent_floor(whole.percent()),
-                     grouped(whole.of));
-  const auto counts = count_end_reasons(profile);
+  const profile::Completeness whole = profile::completeness(profile);
+  out += fmt::format("  {} of {} user stacks are complete\n", whole.of == 0 ? "none" : profile::percent_complete(whole),
+                     grouped_digits(whole.of));
+  const auto counts = profile::count_end_reasons(profile);
   for (size_t i = 0; i < counts.size(); i++) {
-    const bool interesting = !kEndReasons[i].complete && i != END_NONE && counts[i] != 0;
-    if (interesting || stats) out += fmt::format("  {:>12}            {}\n", grouped(counts[i]), kEndReasons[i].text);
+    const bool interesting = !profile::kEndReasons[i].complete && i != END_NONE && counts[i] != 0;
+    if (interesting || stats) out += fmt::format("  {:>12}            {}\n", grouped_digits(counts[i]), profile::kEndReasons[i].text);
   }
 }
 
@@ -122,9 +65,9 @@ std::vector<Hot> hottest_functions(const Profile& profile, const SummaryOptions&
   std::map<std::pair<std::string, std::string>, uint64_t> self_of_function;
   for (const auto& [frame_value, self] : self_of_frame) {
     const profile::FrameId frame{frame_value};
-    const profile::ImageId image = profile.frames()[frame_value].image;
+    const profile::ImageId image = profile::image_of(profile, frame, 0);
     const std::string_view path = image.valid() ? profile.text(profile.images()[image.value].path) : "";
-    self_of_function[{profile::frame_name(profile, frame, 0), std::string(last_part(path))}] += self;
+    self_of_function[{profile::frame_name(profile, frame, 0), std::string(profile::file_name(path))}] += self;
   }
   std::vector<Hot> hot;
   for (const auto& [key, self] : self_of_function) hot.push_back({key.first, key.second, self});
@@ -142,24 +85,13 @@ void append_hottest(const Profile& profile, const SummaryOptions& options, std::
   out += fmt::format("\n{:>9}{:>12}  {:<{}}{}\n", "self", "samples", "function", name_columns, "image");
   for (const Hot& function : hot) {
     out += fmt::format("{:7.1f} %{:>12}  {:<{}}{}\n",
-                       100.0 * static_cast<double>(function.self) / static_cast<double>(total), grouped(function.self),
+                       100.0 * static_cast<double>(function.self) / static_cast<double>(total), grouped_digits(function.self),
                        shortened(printable(function.name), name_columns - 2), name_columns,
                        shortened(printable(function.image), kImage));
   }
 }
 
 }  // namespace
-
-Completeness completeness(const Profile& profile) {
-  Completeness result;
-  const auto counts = count_end_reasons(profile);
-  for (size_t i = 0; i < counts.size(); i++) {
-    if (i == END_NONE || i == END_EXEC) continue;
-    result.of += counts[i];
-    if (kEndReasons[i].complete) result.complete += counts[i];
-  }
-  return result;
-}
 
 std::string format_summary(const Profile& profile, const std::vector<std::string>& outputs,
                            const SummaryOptions& options) {
@@ -169,7 +101,7 @@ std::string format_summary(const Profile& profile, const std::vector<std::string
   append_completeness(profile, options.stats, out);
   if (options.stats) {
     for (const Count& count : profile.header.counts) {
-      if (!count.outcome) out += fmt::format("  {:>12}            {}\n", grouped(count.value), count.name);
+      if (!count.outcome) out += fmt::format("  {:>12}            {}\n", grouped_digits(count.value), count.name);
     }
   }
   append_hottest(profile, options, out);

@@ -20,12 +20,4 @@ struct SummaryOptions {
 std::string format_summary(const profile::Profile& profile, const std::vector<std::string>& outputs,
                            const SummaryOptions& options);
 
-// Of the samples with a user address space outside an exec, those whose user stack is whole. 0 of 0 is nothing to
-// complain about.
-struct Completeness {
-  uint64_t complete = 0, of = 0;
-  double percent() const { return of == 0 ? 100.0 : 100.0 * static_cast<double>(complete) / static_cast<double>(of); }
-};
-Completeness completeness(const profile::Profile& profile);
-
 }  // namespace cicada::cli

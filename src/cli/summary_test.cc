@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "abi/end_reason.h"
+#include "profile/completeness.h"
 
 namespace cicada::cli {
 namespace {
@@ -85,15 +85,16 @@ TEST_F(SummaryTest, CompletenessLeavesOutKernelThreadsAndExec) {
   add_samples("f", "/a", 10);
   add_samples("g", "/a", 10, END_NONE);
   add_samples("h", "/a", 10, END_EXEC);
-  EXPECT_EQ(completeness(profile_).of, 10u);
-  EXPECT_EQ(completeness(profile_).complete, 10u);
+  EXPECT_EQ(profile::completeness(profile_).of, 10u);
+  EXPECT_EQ(profile::completeness(profile_).complete, 10u);
 }
 
-TEST_F(SummaryTest, PrefersTheHeadersOwnCounts) {
-  add_samples("f", "/a", 10);
+TEST_F(SummaryTest, TakesTheHeadersCountsOnlyWithoutSamples) {
   profile_.header.end_reasons = {{"outermost frame (undefined return address)", 6, false}, {"depth limit", 4, false}};
-  EXPECT_EQ(completeness(profile_).of, 10u);
-  EXPECT_EQ(completeness(profile_).complete, 6u);
+  EXPECT_EQ(profile::completeness(profile_).of, 10u);
+  EXPECT_EQ(profile::completeness(profile_).complete, 6u);
+  add_samples("f", "/a", 10);
+  EXPECT_EQ(profile::completeness(profile_).complete, 10u);
 }
 
 TEST_F(SummaryTest, PrintsEachLossByItsReason) {

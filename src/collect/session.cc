@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <fstream>
 
+#include "base/catching.h"
 #include "base/diagnostics.h"
 #include "collect/bpf_source.h"
 #include "collect/tracker.h"
@@ -110,10 +111,11 @@ symbolize::SymbolizeStats Session::symbolize(const symbolize::SymbolizeOptions& 
 std::vector<SinkOutcome> Session::finish(const symbolize::SymbolizeOptions& options) {
   std::vector<SinkOutcome> outcomes;
   if (const Result<void> stopped = stop(); !stopped) profile_.header.warnings.push_back(stopped.error().message());
-  symbolize(options);
+  const Result<void> named = catching("naming frames", [&]() -> Result<void> { return symbolize(options), Result<void>(); });
+  if (!named) profile_.header.warnings.push_back(named.error().message());
   for (const auto& sink : sinks_) {
     SinkOutcome outcome{sink->description(), std::nullopt};
-    if (const Result<void> finished = sink->finish(profile_); !finished) outcome.error = finished.error();
+    if (const auto finished = catching(outcome.description, [&] { return sink->finish(profile_); }); !finished) outcome.error = finished.error();
     outcomes.push_back(std::move(outcome));
   }
   return outcomes;
@@ -124,7 +126,7 @@ std::vector<std::string> Session::statistics() const { return source_->statistic
 
 void Session::update_sinks() {
   for (const auto& sink : sinks_) {
-    if (const Result<void> updated = sink->update(profile_); !updated) {
+    if (const auto updated = catching("writing", [&] { return sink->update(profile_); }); !updated) {
       diagnostics().warn(sink->description(), "{}", updated.error().message());
     }
   }

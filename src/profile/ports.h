@@ -29,7 +29,7 @@ class Sink {
   virtual Result<void> update(const Profile&) { return {}; }
   // Once, after names are resolved. No partial file is left under the final name if this fails.
   virtual Result<void> finish(const Profile& profile) = 0;
-  virtual std::string description() const = 0;  // for the summary: "flame graph in cicada.svg"
+  virtual std::string description() const = 0;  // for the summary: "flame graph in cicada.svg", "recording in cicada.cicada"
 };
 
 }  // namespace cicada::profile

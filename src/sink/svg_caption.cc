@@ -2,36 +2,10 @@
 #include "sink/svg_caption.h"
 
 #include <algorithm>
-#include <array>
 
-#include "abi/end_reason.h"
+#include "profile/completeness.h"
 
 namespace cicada::sink {
-namespace {
-
-constexpr bool kComplete[] = {
-#define X(name, complete, text) complete != 0,
-    CICADA_END_REASONS(X)
-#undef X
-};
-
-// A share that is not whole is never shown as 100 %.
-std::string completeness(const profile::Profile& profile) {
-  uint64_t complete = 0, all = 0;
-  for (const uint8_t flags : profile.samples().flags) {
-    const size_t reason = flags >> 4;
-    if (reason == END_NONE || reason == END_EXEC || reason >= END_REASON_COUNT) continue;
-    ++all;
-    complete += kComplete[reason];
-  }
-  if (all == 0) return {};
-  const uint64_t hundredths = complete * 10000 / all;
-  return hundredths == 10000 ? "all user stacks complete"
-                             : fmt::format("{}.{:02} % of user stacks complete", hundredths / 100, hundredths % 100);
-}
-
-}  // namespace
-
 std::string grouped_digits(uint64_t value) {
   std::string digits = std::to_string(value);
   for (size_t at = digits.size(); at > 3; digits.insert(at, ",")) at -= 3;
@@ -52,7 +26,8 @@ Caption make_caption(const profile::Profile& profile, std::string title) {
   if (header.duration_ns != 0) add(fmt::format("{:.1f} s", static_cast<double>(header.duration_ns) / 1e9));
   if (header.frequency_hz != 0) add(fmt::format("{} Hz {}", header.frequency_hz, header.event));
   add(header.host);
-  if (const std::string complete = completeness(profile); !complete.empty()) caption.notes.push_back(complete);
+  if (const auto whole = profile::completeness(profile); whole.of != 0)
+    caption.notes.push_back(whole.complete == whole.of ? "all user stacks complete" : profile::percent_complete(whole) + " of user stacks complete");
   std::string lost;
   for (const profile::Count& count : header.counts)
     if (count.outcome && count.value != 0 && !count.name.starts_with("stored"))

@@ -3,7 +3,7 @@
 //
 //   make 4711/4712 [003] 12.345678901: 10101010 cpu-clock:
 //           55d0c0de1234 parse_rule (/usr/bin/make)
-#include "abi/end_reason.h"
+#include "profile/completeness.h"
 #include "profile/frame_text.h"
 #include "profile/stack_totals.h"
 #include "sink/file_sink.h"
@@ -12,17 +12,11 @@
 namespace cicada::sink {
 namespace {
 
-constexpr std::string_view kEndTexts[] = {
-#define X(name, complete, text) text,
-    CICADA_END_REASONS(X)
-#undef X
-};
-
 // Why a user stack is not whole, behind the colon where perf script has nothing; empty if it is.
 std::string incomplete(uint8_t flags) {
   const size_t reason = flags >> 4;
-  if ((flags & profile::kFlagIncomplete) == 0 || reason >= std::size(kEndTexts)) return {};
-  return fmt::format(" (incomplete: {})", kEndTexts[reason]);
+  if ((flags & profile::kFlagIncomplete) == 0 || reason >= profile::kEndReasons.size()) return {};
+  return fmt::format(" (incomplete: {})", profile::kEndReasons[reason].text);
 }
 
 using profile::Profile;

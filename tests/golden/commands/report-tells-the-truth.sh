@@ -18,7 +18,7 @@ for input in golden.cicada golden.folded golden.pb.gz; do
 done
 code 0 "$cicada" report golden.cicada
 has 'host +golden' out
-has 'complete +100\.00 % of 100 user stacks' out
+has 'complete +100 % of 100 user stacks' out
 code 0 "$cicada" report golden.cicada --callers sys_read
 has '100\.0 % +sys_read' out
 has '100\.0 % +100\.0 % +main' out
