@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The proof of `./dev setup`: a fresh Debian 12 in a folder, this tree cloned into it, set up and built there. By hand, as root; it
-# takes minutes and a gigabyte. The new system uses this machine's package sources.
+# takes minutes and gigabytes. The new system uses this machine's package sources.
 #
 #   sudo tests/bare-machine.sh [FOLDER] [COMMAND…]     default: /var/tmp/cicada-bare, ./dev build
 set -euo pipefail
@@ -11,10 +11,10 @@ shift || true
 (($# > 0)) || set -- ./dev build
 source_tree=$(cd "$(dirname "$0")/.." && pwd)
 
-command -v debootstrap >/dev/null || apt-get install -y -q --no-install-recommends debootstrap
+command -v mmdebstrap >/dev/null || apt-get install -y -q --no-install-recommends mmdebstrap
 if [[ ! -e $root/etc/debian_version ]]; then
   mirror=$(sed -n 's/^URIs: \(.*debian.org\/debian\).*/\1/p; s/^deb \(\[[^]]*\] \)\?\([^ ]*\/debian\) .*/\2/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1 || true)
-  debootstrap --variant=minbase bookworm "$root" ${mirror:+"$mirror"}
+  mmdebstrap --variant=minbase --include=ca-certificates bookworm "$root" ${mirror:+"$mirror"}
 fi
 # How this machine reaches its package sources, certificates included.
 mkdir -p "$root/etc/apt/apt.conf.d" "$root/etc/ssl/certs"
@@ -33,5 +33,9 @@ done
 rm -rf "$root/root/cicada"
 git clone -q --no-hardlinks "$source_tree" "$root/root/cicada"
 environment=(HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8)
+if [[ -n ${CCACHE_DIR:-} ]]; then  # to borrow this machine's compiler cache: the second time is quick
+  mkdir -p "$root/ccache" && mount --bind "$CCACHE_DIR" "$root/ccache" && mounted=("$root/ccache" "${mounted[@]}")
+  environment+=(CCACHE_DIR=/ccache)
+fi
 for variable in http_proxy https_proxy no_proxy; do [[ -z ${!variable:-} ]] || environment+=("$variable=${!variable}"); done
 chroot "$root" env -i "${environment[@]}" bash -c 'cd /root/cicada && "$@"' bash "$@"
