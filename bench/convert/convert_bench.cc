@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `convert_bench make FILE SAMPLES` writes a synthetic profile (format by extension).
-// `convert_bench IN OUT` converts and prints the CPU seconds it took, reading included: what `cicada convert` does, without the
+// `convert_bench IN OUT` converts and prints the seconds it took, elapsed and CPU, reading included: what `cicada convert` does, without the
 // command line.
 #include <cstdio>
 #include <cstdlib>
@@ -11,8 +11,14 @@
 #include "sink/profile_reader.h"
 #include "sink/sink_registry.h"
 
+namespace {
+double seconds(const timespec& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9; }
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace cicada;
+  timespec begin{};
+  ::clock_gettime(CLOCK_MONOTONIC, &begin);
   if (argc < 3) return 2;
   const bool make = argc == 4 && std::strcmp(argv[1], "make") == 0;
   const auto profile = make ? Result<profile::Profile>(profile::make_synthetic_profile(
@@ -28,8 +34,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", done.error().message().c_str());
     return 1;
   }
-  timespec used{};
+  timespec used{}, now{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-  std::printf("%.3f\n", static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9);
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  std::printf("%.3f %.3f\n", seconds(now) - seconds(begin), seconds(used));
   return 0;
 }

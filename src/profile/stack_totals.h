@@ -19,7 +19,7 @@ struct StackTotal {
 // Whether the sample is part of what `options` asks for: idle, kind, filter.
 bool is_wanted(const Profile& profile, const CallTreeOptions& options, size_t sample_index);
 
-// In the order of first appearance. Per cpu if options group by it.
+// By thread, within it in the order of first appearance. Per cpu if options group by it.
 std::vector<StackTotal> add_up_stacks(const Profile& profile, const CallTreeOptions& options);
 
 // What one unit of a sample's value is. CPU samples of a clock event are time; of other events, samples.

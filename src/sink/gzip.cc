@@ -5,6 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
 
 namespace cicada::sink {
 namespace {
@@ -17,39 +21,87 @@ struct EndInflate {
 };
 }  // namespace
 
+// One thread makes blocks, the other compresses and writes them: of a conversion to pprof, compression is a third.
 struct GzipWriter::State {
+  explicit State(OutputFile& out_file) : file(out_file) {
+    CHECK(::deflateInit2(&stream, kLevel, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+  }
+  ~State() { ::deflateEnd(&stream); }
+
+  void deflate_all(std::string_view bytes, int flush) {
+    do {
+      const std::string_view part = bytes.substr(0, 1 << 30);  // avail_in has 32 bits
+      bytes.remove_prefix(part.size());
+      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(part.data()));
+      stream.avail_in = static_cast<uInt>(part.size());
+      do {
+        stream.next_out = out.data();
+        stream.avail_out = static_cast<uInt>(out.size());
+        ::deflate(&stream, bytes.empty() ? flush : Z_NO_FLUSH);
+        file.write(std::string_view(reinterpret_cast<const char*>(out.data()), out.size() - stream.avail_out));
+      } while (stream.avail_out == 0);
+    } while (!bytes.empty());
+  }
+
+  void work() {
+    std::unique_lock lock(mutex);
+    for (;;) {
+      changed.wait(lock, [&] { return !blocks.empty() || closed; });
+      if (blocks.empty()) return;
+      const std::string block = std::move(blocks.front());
+      blocks.pop_front();
+      lock.unlock();
+      changed.notify_all();
+      deflate_all(block, Z_NO_FLUSH);
+      lock.lock();
+    }
+  }
+
+  void push(std::string&& block) {
+    if (!worker.joinable()) worker = std::jthread([this] { work(); });
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return blocks.size() < kMaxBlocks; });
+    blocks.push_back(std::move(block));
+    lock.unlock();
+    changed.notify_all();
+  }
+
+  void close() {
+    if (!worker.joinable()) return;
+    {
+      const std::lock_guard lock(mutex);
+      closed = true;
+    }
+    changed.notify_all();
+    worker.join();
+  }
+
+  static constexpr size_t kMaxBlocks = 8;
+  OutputFile& file;  // the worker's alone from the first push() to close()
   z_stream stream{};
   std::array<Bytef, 64 << 10> out;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::string> blocks;  // guarded by mutex, like `closed`
+  bool closed = false;
+  std::jthread worker;  // started by the first full block: small files need none
 };
 
-GzipWriter::GzipWriter(OutputFile& file) : file_(file), state_(std::make_unique<State>()) {
-  CHECK(::deflateInit2(&state_->stream, kLevel, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY) == Z_OK);
-}
+GzipWriter::GzipWriter(OutputFile& file) : state_(std::make_unique<State>(file)) {}
 
-GzipWriter::~GzipWriter() { ::deflateEnd(&state_->stream); }
+GzipWriter::~GzipWriter() { state_->close(); }
 
 void GzipWriter::write(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const std::string_view part = bytes.substr(0, 1 << 30);  // avail_in has 32 bits
-    state_->stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(part.data()));
-    state_->stream.avail_in = static_cast<uInt>(part.size());
-    deflate_all(Z_NO_FLUSH);
-    bytes.remove_prefix(part.size());
-  }
+  block_.append(bytes);
+  if (block_.size() < kBlockBytes) return;
+  state_->push(std::move(block_));
+  block_.clear();
 }
 
 void GzipWriter::finish() {
-  state_->stream.avail_in = 0;
-  deflate_all(Z_FINISH);
-}
-
-void GzipWriter::deflate_all(int flush) {
-  do {
-    state_->stream.next_out = state_->out.data();
-    state_->stream.avail_out = static_cast<uInt>(state_->out.size());
-    ::deflate(&state_->stream, flush);
-    file_.write(std::string_view(reinterpret_cast<const char*>(state_->out.data()), state_->out.size() - state_->stream.avail_out));
-  } while (state_->stream.avail_out == 0);
+  state_->close();
+  state_->deflate_all(block_, Z_FINISH);
+  block_.clear();
 }
 
 bool is_gzip(Bytes bytes) { return bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b; }

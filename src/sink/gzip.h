@@ -11,7 +11,8 @@
 
 namespace cicada::sink {
 
-// Compresses into `file`, which must outlive it.
+// Compresses into `file`, which must outlive it and which nobody else may touch between the first write() and finish(): large
+// outputs are compressed and written on a thread of its own.
 class GzipWriter {
  public:
   explicit GzipWriter(OutputFile& file);
@@ -23,9 +24,9 @@ class GzipWriter {
 
  private:
   struct State;
-  void deflate_all(int flush);
-  OutputFile& file_;
+  static constexpr size_t kBlockBytes = 256 << 10;
   std::unique_ptr<State> state_;
+  std::string block_;
 };
 
 bool is_gzip(Bytes bytes);
