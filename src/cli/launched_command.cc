@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cli/startup_images.h"
 #include "cli/stop_signals.h"
 
 namespace cicada::cli {
@@ -91,6 +92,7 @@ Result<LaunchedCommand> LaunchedCommand::hold(std::vector<std::string> argv, con
   const std::string program = TRY(find_program(argv[0]));
   std::vector<std::string> variables = user.environment();
   variables.insert(variables.end(), more_environment.begin(), more_environment.end());
+  const std::vector<StartupImage> images = find_startup_images(program, variables);
   const std::vector<char*> argument_pointers = pointers_to(argv);
   const std::vector<char*> environment_pointers = pointers_to(variables);
   int release[2], failure[2];
@@ -104,6 +106,7 @@ Result<LaunchedCommand> LaunchedCommand::hold(std::vector<std::string> argv, con
   if (child < 0) return errno_error(errno, fmt::format("{}: fork", argv[0]));
   if (child == 0) {
     command.release_.reset();  // else the child would hold its own pipe open and never see cicada die
+    map_startup_images(images);
     run_child(release_read.get(), failure_write.get(), user, program.c_str(), argument_pointers.data(),
               environment_pointers.data());
   }

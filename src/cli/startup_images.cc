@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source for the order of search: ld.so(8), without the cache, whose folders are the default ones nearly everywhere.
+#include "cli/startup_images.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+#include <unordered_set>
+
+#include "base/file_mapping.h"
+#include "elf/elf_file.h"
+
+namespace cicada::cli {
+namespace {
+
+constexpr size_t kMaxImages = 256;
+constexpr int kMaxScripts = 4;  // as the kernel
+constexpr uint64_t kPageMask = 4095;
+constexpr std::string_view kDefaultFolders[] = {"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"};
+
+// What follows "#!", or nothing.
+std::string script_interpreter(const std::string& path) {
+  const auto file = open_regular(path);
+  char line[256];
+  const ssize_t size = file ? ::read(file->get(), line, sizeof line) : -1;
+  if (size < 3 || line[0] != '#' || line[1] != '!') return {};
+  const std::string_view text(line + 2, static_cast<size_t>(size) - 2);
+  const size_t begin = text.find_first_not_of(" \t");
+  const size_t end = text.find_first_of(" \t\n", begin);
+  return begin == std::string_view::npos || end == std::string_view::npos ? std::string() : std::string(text.substr(begin, end - begin));
+}
+
+void append_folders(std::string_view list, const std::string& origin, std::vector<std::string>& folders) {
+  while (!list.empty()) {
+    const size_t end = std::min(list.find(':'), list.size());
+    std::string folder(list.substr(0, end));
+    for (const std::string_view name : {"$ORIGIN", "${ORIGIN}"}) {
+      if (const size_t at = folder.find(name); at != std::string::npos) folder.replace(at, name.size(), origin);
+    }
+    if (!folder.empty()) folders.push_back(std::move(folder));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+}
+
+struct DynamicNames {
+  std::vector<std::string> needed;
+  std::string run_path;
+};
+
+DynamicNames read_dynamic(const elf::ElfFile& elf) {
+  DynamicNames names;
+  const auto segment = std::find_if(elf.segments().begin(), elf.segments().end(), [](const elf::Segment& s) { return s.type == PT_DYNAMIC; });
+  if (segment == elf.segments().end()) return names;
+  const auto bytes = find_subspan(elf.bytes(), segment->offset.value, segment->file_size);
+  if (!bytes) return names;
+  std::vector<uint64_t> needed, paths;
+  uint64_t strings = 0;
+  for (ByteCursor cursor(*bytes); cursor.remaining() >= 16;) {
+    const uint64_t tag = cursor.u64();
+    const uint64_t value = cursor.u64();
+    if (tag == DT_NULL) break;
+    if (tag == DT_NEEDED && needed.size() < kMaxImages) needed.push_back(value);
+    if (tag == DT_RUNPATH || tag == DT_RPATH) paths.assign(1, value);
+    if (tag == DT_STRTAB) strings = value;
+  }
+  if (strings == 0) return names;
+  const Bytes table = elf.contents_at(LinkAddr(strings));
+  const auto text = [&](uint64_t offset) {
+    ByteCursor cursor(table, offset);
+    return std::string(cursor.c_string());
+  };
+  for (const uint64_t offset : needed) names.needed.push_back(text(offset));
+  for (const uint64_t offset : paths) names.run_path = text(offset);
+  return names;
+}
+
+class Search {
+ public:
+  explicit Search(const std::vector<std::string>& environment) {
+    constexpr std::string_view kVariable = "LD_LIBRARY_PATH=";
+    for (const std::string& variable : environment) {
+      if (variable.starts_with(kVariable)) library_path_ = variable.substr(kVariable.size());
+    }
+  }
+
+  std::vector<StartupImage> run(std::string program) {
+    for (int i = 0; i < kMaxScripts; ++i) {
+      std::string interpreter = script_interpreter(program);
+      if (interpreter.empty()) break;
+      program = std::move(interpreter);
+    }
+    add(program);
+    for (; !queue_.empty() && images_.size() < kMaxImages; queue_.pop_front()) look_into(queue_.front());
+    return std::move(images_);
+  }
+
+ private:
+  bool add(const std::string& path) {
+    if (path.empty() || ::access(path.c_str(), R_OK) != 0) return false;
+    queue_.push_back(path);
+    return true;
+  }
+
+  void look_into(const std::string& path) {
+    const auto file = open_regular(path);
+    const auto elf = elf::ElfFile::open(path);
+    if (!file || !elf) return;
+    if (known_.insert(elf->interpreter()).second) add(elf->interpreter());
+    for (const elf::Segment& segment : elf->segments()) {
+      if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0 || segment.file_size == 0) continue;
+      const uint64_t begin = segment.offset.value & ~kPageMask;
+      const int copy = ::fcntl(file->get(), F_DUPFD_CLOEXEC, 0);
+      if (copy >= 0) images_.push_back({UniqueFd(copy), begin, segment.offset.value + segment.file_size - begin});
+    }
+    const DynamicNames names = read_dynamic(*elf);
+    std::vector<std::string> folders;
+    append_folders(library_path_, "", folders);
+    append_folders(names.run_path, path.substr(0, path.rfind('/')), folders);
+    folders.insert(folders.end(), std::begin(kDefaultFolders), std::end(kDefaultFolders));
+    for (const std::string& name : names.needed) {
+      if (!known_.insert(name).second) continue;
+      if (name.find('/') != std::string::npos) {
+        add(name);
+        continue;
+      }
+      static_cast<void>(std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) { return add(folder + "/" + name); }));
+    }
+  }
+
+  std::string library_path_;
+  std::deque<std::string> queue_;
+  std::unordered_set<std::string> known_;
+  std::vector<StartupImage> images_;
+};
+
+}  // namespace
+
+std::vector<StartupImage> find_startup_images(const std::string& program, const std::vector<std::string>& environment) {
+  return Search(environment).run(program);
+}
+
+void map_startup_images(const std::vector<StartupImage>& images) {
+  for (const StartupImage& image : images) {
+    ::mmap(nullptr, image.size, PROT_READ | PROT_EXEC, MAP_PRIVATE, image.file.get(), static_cast<off_t>(image.offset));
+  }
+}
+
+}  // namespace cicada::cli
