@@ -49,16 +49,25 @@ static __always_inline int take_rescue_token(__u64 now_ns) {
   return granted;
 }
 
+struct page_copy {
+  struct rescue *rescue;
+  __u32 hole;  // unreadable pages in a row
+};
+
 static long copy_page(__u32 index, void *opaque) {
-  struct rescue *rescue = *(struct rescue **)opaque;
+  struct page_copy *copy = opaque;
+  struct rescue *rescue = copy->rescue;
   if (!rescue) return 1;
   __u32 copied = rescue->record.stack_bytes;
   if (copied >= RESCUE_STACK_BYTES) return 1;
-  __u64 from = rescue->record.gpr[REG_RSP] + copied;
+  __u64 sp = rescue->record.gpr[REG_RSP];
+  __u64 from = index ? (sp & ~4095ull) + 4096ull * index : sp;
   __u32 size = 4096 - (__u32)(from & 4095);
   if (bpf_probe_read_user(rescue->stack + (copied & (RESCUE_STACK_BYTES - 1)), size & 4095 ? size & 4095 : 4096, (const void *)from))
-    return 1;
+    return ++copy->hole >= RESCUE_MAX_HOLE;
+  copy->hole = 0;
   rescue->record.stack_bytes = copied + size;
+  rescue->record.pages |= 1ull << (index & 63);
   return 0;
 }
 
@@ -80,7 +89,9 @@ __weak __noinline int send_rescue(struct scratch *memory, const struct sample_re
   rescue->record.ip = walk->regs.ip;
   rescue->record.padding = 0;
   rescue->record.stack_bytes = 0;
-  bpf_loop(RESCUE_STACK_BYTES / 4096 + 1, copy_page, &rescue, 0);  // to the first unreadable page
+  rescue->record.pages = 0;
+  struct page_copy copy = {.rescue = rescue};
+  bpf_loop(64, copy_page, &copy, 0);
   __u32 copied = rescue->record.stack_bytes & ~7u;
   if (copied > RESCUE_STACK_BYTES) copied = RESCUE_STACK_BYTES;
   rescue->record.stack_bytes = copied;

@@ -6,6 +6,7 @@
 #define MAX_USER_FRAMES 1024
 #define MAX_KERNEL_FRAMES 127
 #define RESCUE_STACK_BYTES (64 << 10)
+#define RESCUE_MAX_HOLE 16  // pages
 
 enum record_kind {
   RECORD_SAMPLE = 1,
@@ -58,7 +59,8 @@ struct sample_record {
 };
 ABI_ASSERT(sizeof(struct sample_record) == 56);
 
-// A walk that could not go on: the registers at that frame and a copy of the stack from sp up. Sent directly after its sample, whose
+// A walk that could not go on: the registers at that frame and a copy of the stack from sp up, without the
+// pages that nobody has touched yet (large frames have such). Sent directly after its sample, whose
 // user_stack has the frames up to and including the one where the walk stopped: the rescued frames begin with that one again,
 // so they replace the last (and nothing is missing where the rescue record is lost).
 struct rescue_record {
@@ -73,9 +75,10 @@ struct rescue_record {
   __u64 ip;
   __u32 stack_bytes;
   __u32 padding;
-  __u8 stack[];          // from gpr[7] (rsp) up
+  __u64 pages;           // bit i: the i-th page counted from that of gpr[7] (rsp) is in the copy, the first one from rsp on
+  __u8 stack[];          // these pages, one behind the other
 };
-ABI_ASSERT(sizeof(struct rescue_record) == 168);
+ABI_ASSERT(sizeof(struct rescue_record) == 176);
 
 // fork: `pid` is the child, `parent_pid` its parent, whose address_space it shares. exec: address_space is new. exit: the thread group is gone.
 struct lifecycle_record {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unwind/stack_rescue.h"
 
+#include <bit>
 #include <cstring>
 
 #include "abi/mapping.h"
@@ -8,15 +9,38 @@
 namespace {
 
 // The copied part of the stack, for both kinds of step.
-struct StackReader final : cicada::dwarf::Memory {
-  cicada::Bytes stack;
-  uint64_t begin = 0;
+class StackReader final : public cicada::dwarf::Memory {
+ public:
+  StackReader(cicada::Bytes stack, uint64_t begin, uint64_t pages) : stack_(stack), begin_(begin), pages_(pages) {}
+
   std::optional<uint64_t> find_word(uint64_t address) const override {
-    if (address < begin || stack.size() < 8 || address - begin > stack.size() - 8) return std::nullopt;
     uint64_t word = 0;
-    std::memcpy(&word, stack.data() + (address - begin), sizeof word);
+    if (address < begin_ || address > ~uint64_t{0} - sizeof word) return std::nullopt;
+    const auto at = find_offset(address), last = find_offset(address + sizeof word - 1);  // a word may lie in two pages
+    if (!at || !last || *last - *at != sizeof word - 1) return std::nullopt;
+    std::memcpy(&word, stack_.data() + *at, sizeof word);
     return word;
   }
+
+ private:
+  static constexpr uint64_t kPage = 4096;
+
+  std::optional<uint64_t> find_offset(uint64_t address) const {
+    const uint64_t page = address / kPage - begin_ / kPage;
+    uint64_t offset = address - begin_;
+    if (~pages_ != 0) {
+      if (page >= 64 || (pages_ >> page & 1) == 0) return std::nullopt;
+      const uint64_t below = (uint64_t{1} << page) - 1;
+      const auto missing = static_cast<uint64_t>(std::popcount(~pages_ & below));
+      offset -= missing * kPage;
+      if (page != 0 && (pages_ & 1) == 0) offset += begin_ % kPage;  // the first page would have begun at rsp
+    }
+    if (offset >= stack_.size()) return std::nullopt;
+    return offset;
+  }
+
+  cicada::Bytes stack_;
+  uint64_t begin_, pages_;
 };
 
 }  // namespace
@@ -41,14 +65,12 @@ constexpr uint32_t kAllGeneral = 0xffff;
 
 class Walk {
  public:
-  Walk(const StackCopy& from, AddressSpaceView& view) : view_(view) {
+  Walk(const StackCopy& from, AddressSpaceView& view) : view_(view), reader_(from.stack, from.gpr[REG_RSP], from.pages) {
     std::memcpy(regs_.gpr, from.gpr, sizeof regs_.gpr);
     regs_.ip = from.ip;
     regs_.exact_ip = from.exact_ip;
     regs_.all_registers = from.all_registers;
     known_ = from.all_registers ? kAllGeneral : UNWIND_CALLEE_SAVED;
-    reader_.stack = from.stack;
-    reader_.begin = from.gpr[REG_RSP];
   }
 
   RescuedStack run(size_t max_frames, bool is_32_bit) {

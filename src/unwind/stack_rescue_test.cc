@@ -67,6 +67,25 @@ const CfiBuilder::Program kOutermost = {0x07, 16};
 // cfa = **(rsp + 8): two dereferences fit no row.
 const CfiBuilder::Program kTwice = {0x0f, 4, 0x77, 8, 0x06, 0x06};
 
+// Large frames have pages that nobody has touched: the copy leaves them out.
+TEST(FinishWalk, TheCopyMayHaveHoles) {
+  TestSpace space({{0x0e, 0x88, 0x40}, kOutermost});  // cfa = rsp + 0x2008
+  constexpr size_t kLastInPage = 0xff0 / 8;
+  Stack stack;
+  stack.from.ip = kCode + 5;
+  stack.from.gpr[7] = kStack + 0xff0;  // the return address is at the same place, two pages up
+  stack.words.assign(2 + 512, 1);
+  stack.words[2 + kLastInPage] = kCode + 0x100 + 1;
+  stack.from.pages = 0b101;
+  EXPECT_EQ(stack.finish(space).end, END_RESCUED);
+  stack.from.pages = 0b11;
+  EXPECT_EQ(stack.finish(space).end, END_UNREADABLE);
+  stack.words.assign(512, 1);
+  stack.words[kLastInPage] = kCode + 0x100 + 1;
+  stack.from.pages = 0b100;
+  EXPECT_EQ(stack.finish(space).end, END_RESCUED);
+}
+
 TEST(FinishWalk, GoesToTheOutermostFrame) {
   TestSpace space({kPlain, kOutermost});
   Stack stack;
