@@ -129,11 +129,10 @@ class Walk {
   int step_by_cfi(const ImageUnwinder& image, LinkAddr link) {
     const auto rules = image.find_rules(link);
     if (!rules) return END_UNSUPPORTED_RULE;
-    dwarf::Registers registers;
-    for (unsigned i = 0; i < 16; ++i) registers.value[i] = regs_.gpr[i];
-    registers.known = known_;
-    registers.set(16, regs_.ip);
-    switch (dwarf::step(*rules, reader_, registers)) {
+    dwarf::Registers registers = known_registers(known_);
+    dwarf::FrameStep step = dwarf::step(*rules, reader_, registers);
+    if (step == dwarf::FrameStep::kUnknownRegister) step = step_by_same_values(*rules, registers);
+    switch (step) {
       case dwarf::FrameStep::kDone: break;
       case dwarf::FrameStep::kOutermost: return END_OUTERMOST;
       case dwarf::FrameStep::kUnreadable: return END_UNREADABLE;
@@ -147,6 +146,26 @@ class Walk {
     regs_.all_registers = known_ == kAllGeneral;
     if (regs_.ip == 0) return rules->signal_frame ? END_UNMAPPED_PC : END_ZERO_RA;
     return regs_.ip >= UNWIND_USER_END ? END_UNMAPPED_PC : END_NONE;
+  }
+
+  dwarf::Registers known_registers(uint32_t known) const {
+    dwarf::Registers registers;
+    for (unsigned i = 0; i < 16; ++i) registers.value[i] = regs_.gpr[i];
+    registers.known = known;
+    registers.set(16, regs_.ip);
+    return registers;
+  }
+
+  // OpenSSL's AES-GCM keeps its CFA in rax across calls of helpers that leave rax alone; libgcc follows it because a register of which CFI
+  // says nothing has the same value for it. So do we where the value passes for a CFA: above the stack pointer, on the copied stack, and a return
+  // address into a mapping below it.
+  dwarf::FrameStep step_by_same_values(const dwarf::FrameRules& rules, dwarf::Registers& registers) {
+    registers = known_registers(kAllGeneral);
+    const dwarf::FrameStep step = dwarf::step(rules, reader_, registers);
+    const bool plausible = step == dwarf::FrameStep::kDone && registers.value[REG_RSP] > regs_.gpr[REG_RSP] &&
+                           view_.find_mapping(RuntimeAddr(registers.value[16] - 1));
+    registers.known &= UNWIND_CALLEE_SAVED | 1u << 16;
+    return plausible ? step : dwarf::FrameStep::kUnknownRegister;
   }
 
   AddressSpaceView& view_;

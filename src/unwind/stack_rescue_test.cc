@@ -136,6 +136,21 @@ TEST(FinishWalk, KeepsRegistersThatOnlyFullCfiTracks) {
   EXPECT_EQ(result.frames.size(), 3u);
 }
 
+TEST(FinishWalk, ACfaInRaxAcrossACallIsBelievedWherePlausible) {
+  TestSpace space({kPlain, {0x0c, 0, 8}, kOutermost});  // the second function: cfa = rax + 8
+  Stack stack;
+  stack.from.ip = kCode;
+  stack.words[0] = kCode + 0x101;
+  stack.from.gpr[0] = kStack + 64;
+  stack.words[8] = kCode + 0x201;
+  EXPECT_EQ(stack.finish(space).end, END_RESCUED);
+  EXPECT_EQ(stack.finish(space).frames.size(), 3u);
+  stack.words[8] = 0x1000;  // no return address
+  EXPECT_EQ(stack.finish(space).end, END_UNSUPPORTED_RULE);
+  stack.from.gpr[0] = kStack - 64;
+  EXPECT_EQ(stack.finish(space).end, END_UNSUPPORTED_RULE);
+}
+
 TEST(FinishWalk, NativeToJitToNativeAndTableLess) {
   TestSpace space({kPlain, {0x0e, 16, 0x86, 2}, kOutermost});
   Stack stack;

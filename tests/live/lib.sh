@@ -92,3 +92,16 @@ expect_error() {
   [[ $(wc -l <err) == 1 ]] || fail "not one line: $*"
   grep -qF -- "$text" err || fail "the message does not contain '$text': $*"
 }
+
+# record_foreign NAME: a workload of another toolchain (tests/workloads/foreign), while it runs, by its pid, for two seconds.
+record_foreign() {
+  local name=$1 command
+  command=$("$LIVE/../workloads/foreign/build.sh" "$name" "$WORKLOADS/foreign") || skip "$command"
+  start bash -c "exec $command 60"
+  wait_for 20 said_all
+  "$CICADA" record -F 997 -d 2 --stats -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
+  rm -f "/tmp/perf-$pid.map"
+  cp out truth
+  ANY_NAME=1 compare_with_truth "$name"
+}
+said_all() { grep -qE '^(complete|addresses|share)' out; }

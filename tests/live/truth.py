@@ -6,6 +6,9 @@ usage: truth.py RECORDING.txt SUMMARY TRUTH [COMM]
 
 Statements (TRUTH, one a line; "#…" is a remark). A frame is an exact name, or "~REGEX" for the whole name.
   chain A;B;…;Z [min P]     of the samples with Z on the user stack, P % (99.9) have A;B;…;Z in a row, and if A is main, a whole stack
+  through A;B;…;Z [min P]   of the samples with Z on the user stack, P % (99.9) have all of them in this order, with others between; the outermost
+                            frame is one that a thread begins with
+  addresses A-B;C-D;…       of the samples whose leaf is in the last range, 99.9 % have their callers in the others, outermost first, in a row
   order A;B;…;Z             five samples at least have these frames in this order, with others between
   split A P B Q [tolerance T]  leaf functions A and B share their samples P to Q, within 4 standard deviations (+ T points)
   share A P                 A is on P % of the samples at least
@@ -17,11 +20,20 @@ A percentage that n samples cannot tell apart from 100 % is not asked for: one s
 import math
 import re
 import sys
+import typing
 
 ENOUGH = 100
-ROOTS = re.compile(r"_start|_dl_start_user|_{0,2}clone3?|thread_start|start_thread|__start_context|coroutine|"
-                   r"libc\.so\.6\+0x[0-9a-f]+")
+ROOTS = re.compile(r"_start|_dl_start_user|_{0,2}clone3?|thread_start|start_thread|__start_context|coroutine|runtime\.goexit.*|runtime\.mstart.*|"
+                   r"runtime\.rt0_go.*|_rt0_amd64.*|libc_start_main_stage2|(libc\.so\.6|libc\.so|ld-musl-x86_64\.so\.1)\+0x[0-9a-f]+")
 FRAME = re.compile(r"^\t *([0-9a-f]+) (.*) \(([^()]*|\[[^]]*\][^()]*)\)$")
+
+
+class Sample(typing.NamedTuple):
+    """Outermost first. `all`: the kernel's frames and groups too."""
+
+    user: list
+    all: list
+    addresses: list
 
 
 def is_kernel(image):
@@ -29,7 +41,7 @@ def is_kernel(image):
 
 
 def read_samples(path, comm):
-    """[(user frames outermost first, all frames outermost first)]"""
+    """[Sample]"""
     samples, frames, wanted = [], [], False
     with open(path, encoding="utf-8", errors="replace") as lines:
         for line in lines:
@@ -38,15 +50,16 @@ def read_samples(path, comm):
                 match = FRAME.match(line)
                 if not match:
                     sys.exit(f"unreadable line: {line!r}")
-                frames.append((match[2], match[3]))
+                frames.append((match[2], match[3], int(match[1], 16)))
             elif line:
                 name = line.rsplit(" ", 5)[0] if " [" not in line else line[: line.index(" [")].rsplit(" ", 1)[0]
                 wanted, frames = comm is None or name == comm[:15], []
             elif wanted:
                 frames.reverse()
-                groups = [name for name, image in frames if image == "[group]"]
-                user = [name for name, image in frames if not is_kernel(image) and image != "[group]"]
-                samples.append((user, groups + [name for name, image in frames if image != "[group]"]))
+                groups = [name for name, image, _ in frames if image == "[group]"]
+                user = [frame for frame in frames if not is_kernel(frame[1]) and frame[1] != "[group]"]
+                samples.append(Sample([name for name, _, _ in user], groups + [name for name, image, _ in frames if image != "[group]"],
+                                      [address for _, _, address in user]))
                 wanted = False
     return samples
 
@@ -84,21 +97,39 @@ class Truth:
     def chain(self, statement, words):
         chain = words[0].split(";")
         percent = float(words[2]) if len(words) > 2 else 99.9
-        having = [user for user, _ in self.samples if any(matches(chain[-1], n) for n in user)]
+        having = [s.user for s in self.samples if any(matches(chain[-1], n) for n in s.user)]
         good = [u for u in having if has_in_a_row(u, chain) and (chain[0] != "main" or is_whole(u))]
         self.share(statement, len(good), len(having), percent)
         for wrong in [u for u in having if u not in good][:3]:
             print("        e.g. " + ";".join(wrong))
 
+    def through(self, statement, words):
+        chain = words[0].split(";")
+        percent = float(words[2]) if len(words) > 2 else 99.9
+        having = [s.user for s in self.samples if any(matches(chain[-1], n) for n in s.user)]
+        good = [u for u in having if has_in_order(u, chain) and is_whole(u)]
+        self.share(statement, len(good), len(having), percent)
+        for wrong in [u for u in having if u not in good][:3]:
+            print("        e.g. " + ";".join(wrong))
+
+    def addresses(self, statement, words):
+        ranges = [tuple(int(end, 16) for end in r.split("-")) for r in words[0].split(";")]
+        inside = lambda address, r: r[0] <= address < r[1]
+        having = [s.addresses for s in self.samples if s.addresses and inside(s.addresses[-1], ranges[-1])]
+        good = [a for a in having if len(a) > len(ranges) and all(inside(x, r) for x, r in zip(a[-len(ranges) :], ranges))]
+        self.share(statement, len(good), len(having), 99.9)
+        for wrong in [a for a in having if a not in good][:3]:
+            print("        e.g. " + ";".join(f"{x:x}" for x in wrong))
+
     def order(self, statement, words):
         chain = " ".join(words).split(";")
-        count = sum(has_in_order(stack, chain) for _, stack in self.samples)
+        count = sum(has_in_order(s.all, chain) for s in self.samples)
         self.expect(count >= 5, statement, f"{count} samples")
 
     def split(self, statement, words):
         a, p, b, q = words[0], float(words[1]), words[2], float(words[3])
         tolerance = float(words[5]) / 100 if len(words) > 5 else 0
-        leaves = [user[-1] for user, _ in self.samples if user]
+        leaves = [s.user[-1] for s in self.samples if s.user]
         n_a, n_b = leaves.count(a), leaves.count(b)
         n, expected = n_a + n_b, p / (p + q)
         deviation = 4 * math.sqrt(expected * (1 - expected) / max(n, 1)) + tolerance
@@ -106,11 +137,11 @@ class Truth:
                     f"{n_a} to {n_b}, {100 * n_a / max(n, 1):.1f} % (± {100 * deviation:.1f})")
 
     def on_stack(self, name):
-        return sum(any(matches(name, n) for n in stack) for _, stack in self.samples)
+        return sum(any(matches(name, n) for n in s.all) for s in self.samples)
 
     def complete(self, statement, words):
         percent = float(words[0]) if words else 99.9
-        users = [user for user, _ in self.samples if user]
+        users = [s.user for s in self.samples if s.user]
         self.share(statement, sum(map(is_whole, users)), len(users), percent)
         for root in sorted({u[0] for u in users if not is_whole(u)})[:5]:
             print("        outermost frame: " + root)
@@ -126,10 +157,10 @@ class Truth:
             count = self.on_stack(words[0])
             self.expect(len(self.samples) >= ENOUGH and count * 100 <= float(words[1]) * len(self.samples), statement, f"on {count} of {len(self.samples)}")
         elif verb == "depth":
-            counts = [sum(matches(words[0], n) for n in user) for user, _ in self.samples]
+            counts = [sum(matches(words[0], n) for n in s.user) for s in self.samples]
             counts = [count for count in counts if count]
             self.share(statement, counts.count(int(words[1])), len(counts), 99)
-        elif verb in ("chain", "order", "split", "complete"):
+        elif verb in ("chain", "through", "addresses", "order", "split", "complete"):
             getattr(self, verb)(statement, words)
         else:
             sys.exit(f"no such statement: {statement}")
@@ -149,4 +180,5 @@ def main():
     sys.exit(1 if truth.failures else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -16,7 +16,7 @@ NOINLINE int catches() {
 }
 int main(int argc, char** argv) {
   begin(argc, argv);
-  puts("order main;catches();throws(int);~libgcc_s.*|_Unwind_.*");
+  puts("through main;catches();throws(int);~_Unwind_RaiseException");
   puts("complete");
   while (running()) catches();
 }

@@ -11,7 +11,7 @@ NOINLINE void load_and_bind(const char *path) {
 }
 int main(int argc, char **argv) {
   begin(argc, argv);
-  puts("order main;load_and_bind;bind_all;~ld-linux.*|_dl_.*|do_lookup_x");
+  puts("through main;load_and_bind;bind_all;~_dl_runtime_resolve.*");
   puts("complete");
   while (running()) load_and_bind(LIBRARY);
   return 0;

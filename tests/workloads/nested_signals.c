@@ -5,7 +5,7 @@
 #include <sys/time.h>
 
 #include "workload.h"
-NOINLINE void inner_work(void) { burn(1000000); }
+NOINLINE void inner_work(void) { burn(2000000); }
 static void on_inner(int number) { (void)number; inner_work(); NO_TAIL_CALL(); }
 NOINLINE void outer_work(void) { raise(SIGUSR2); NO_TAIL_CALL(); }
 static void on_outer(int number) { (void)number; outer_work(); NO_TAIL_CALL(); }
@@ -19,7 +19,8 @@ int main(int argc, char **argv) {
   sigaltstack(&alternate, NULL);
   sigaction(SIGUSR2, &inner, NULL);
   sigaction(SIGALRM, &outer, NULL);
-  puts("order main;on_outer;outer_work;on_inner;inner_work");
+  puts("through main;on_outer;outer_work;on_inner;inner_work");
+  puts("chain main;interrupted_anywhere");
   puts("complete");
   setitimer(ITIMER_REAL, &often, NULL);
   while (running()) interrupted_anywhere();

@@ -16,7 +16,7 @@ NOINLINE void interrupted(void) {
 int main(int argc, char **argv) {
   begin(argc, argv);
   signal(SIGUSR1, on_signal);
-  puts("order main;interrupted;on_signal;handler_work");
+  puts("through main;interrupted;on_signal;handler_work");
   puts("share handler_work 95");
   puts("complete");
   while (running()) interrupted();

@@ -7,7 +7,7 @@ NOINLINE void read_clock(void) {
 }
 int main(int argc, char **argv) {
   begin(argc, argv);
-  puts("order main;read_clock;~(__vdso_clock_gettime|\\[vdso\\].*|linux-vdso.*)");
+  puts("through main;read_clock;~(__vdso_clock_gettime|\\[vdso\\].*|linux-vdso.*)");
   puts("complete");
   while (running()) read_clock();
   return 0;
