@@ -9,6 +9,8 @@
 #include <fstream>
 #include <optional>
 
+#include "process/proc_fs.h"
+
 namespace cicada::cli {
 namespace {
 
@@ -51,7 +53,7 @@ Result<std::vector<Pid>> find_pid(Pid pid) {
     return make_error(ErrorKind::kGone,
                       "-p {}: no such process; `pgrep -a NAME` lists what runs, and -p takes names too", pid);
   }
-  if (state[0] == 'Z') return make_error(ErrorKind::kGone, "-p {}: has exited and only waits for its parent", pid);
+  if (state[0] == 'Z' && process::thread_with_memory(pid) == pid) return make_error(ErrorKind::kGone, "-p {}: has exited and only waits for its parent", pid);
   const std::string leader = status_field(fmt::format("/proc/{}/status", pid), "Tgid:");
   if (leader != std::to_string(pid)) {
     return make_error(ErrorKind::kInvalid, "-p {}: is a thread of process {}; use -t {} or -p {}", pid, leader, pid,

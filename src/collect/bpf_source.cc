@@ -11,6 +11,7 @@
 #include "collect/jit_recorder.h"
 #include "collect/kernel_mappings.h"
 #include "collect/pinned_images.h"
+#include "collect/process_describer.h"
 #include "collect/record_decoder.h"
 #include "collect/rescuer.h"
 #include "collect/sample_account.h"
@@ -33,6 +34,27 @@ Result<Pid> owner_of(Tid tid) {
   const size_t at = status.find("\nTgid:");
   if (at == std::string::npos) return make_error(ErrorKind::kGone, "thread {}: no such thread", tid);
   return static_cast<Pid>(std::strtol(status.c_str() + at + 6, nullptr, 10));
+}
+
+std::string quantiles(const LatencyHistogram& latency) {
+  if (latency.count() == 0) return "";
+  const auto us = [&](double quantile) { return static_cast<double>(latency.quantile_ns(quantile)) * 1e-3; };
+  return fmt::format(" (median {:.0f} us, 90 % {:.0f} us, 99 % {:.0f} us)", us(0.5), us(0.9), us(0.99));
+}
+
+// Pids in the kernel's records are those of the initial namespace; elsewhere they would be read as other processes.
+Result<void> check_visibility() {
+  const process::ProcVisibility seen = process::proc_visibility();
+  if (!seen.mounted) return make_error(ErrorKind::kUnsupported, "/proc: not mounted; mount -t proc proc /proc");
+  if (!seen.initial_pid_namespace) {
+    return make_error(ErrorKind::kUnsupported,
+                      "this is a pid namespace of its own (a container); run cicada on the host, or in a container with --pid=host");
+  }
+  if (seen.hidepid != 0 && !seen.others_visible) {
+    diagnostics().warn("/proc", "mounted with hidepid={}: programs that run already stay unnamed; CAP_SYS_PTRACE or mount -o remount,hidepid=0 /proc helps",
+                       seen.hidepid);
+  }
+  return {};
 }
 
 unsigned table_workers() { return std::min(kMaxTableWorkers, std::max(1U, std::thread::hardware_concurrency())); }
@@ -76,6 +98,8 @@ struct BpfSource::Parts {
   std::unique_ptr<TableLoader> loader;
   std::unique_ptr<EagerMappings> mappings;
   JitRecorder jit_recorder;  // the tracker tells it of exits
+  std::shared_ptr<process::ProcessMetadataCache> metadata;
+  std::unique_ptr<ProcessDescriber> describer;  // the tracker tells it of execs
   std::unique_ptr<Tracker> tracker;
   std::optional<CpuEvents> events;
   std::unique_ptr<Rescuer> rescuer;
@@ -85,6 +109,8 @@ struct BpfSource::Parts {
   std::unique_ptr<PinnedImages> files;
   std::vector<symbolize::JitSymbol> jit;
   uint64_t next_cycle_ns = 0;
+  LatencyHistogram drain_gaps;  // from one look at the ring to the next
+  uint64_t last_drain_ns = 0;
 
   // Until the targets' mappings are published and their tables loaded: two looks that find nothing new, kFirstScanMs at most.
   void wait_for_tables() const {
@@ -99,6 +125,9 @@ struct BpfSource::Parts {
     }
   }
   bool consume(int timeout_ms) {
+    const uint64_t now = monotonic_ns();
+    if (last_drain_ns != 0) drain_gaps.add(now - last_drain_ns);
+    last_drain_ns = now;
     return kernel->consume([this](std::span<const uint8_t> record) { decoder->decode(record); }, timeout_ms);
   }
 };
@@ -107,6 +136,7 @@ BpfSource::BpfSource(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 BpfSource::~BpfSource() = default;
 
 Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config, LifecycleCallbacks callbacks) {
+  TRY(check_visibility());
   auto parts = std::make_unique<Parts>();
   parts->config = config;
   KernelSideOptions options;
@@ -128,8 +158,16 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
     recorder->note_exit(process.pid);
     if (on_exit) on_exit(process);
   };
+  parts->metadata = std::make_shared<process::ProcessMetadataCache>();
+  parts->describer = std::make_unique<ProcessDescriber>(parts->metadata, config.read_environments);
+  if (config.read_environments) {
+    callbacks.on_exec = [describer = parts->describer.get(), on_exec = std::move(callbacks.on_exec)](const process::ProcessInfo& process) {
+      describer->request({process.pid, process::to_ticks(process.start_ns)});
+      if (on_exec) on_exec(process);
+    };
+  }
   // Subscribed first, attached second, scanned third: nothing falls between.
-  parts->tracker = TRY(Tracker::open(kernel, *parts->mappings, *parts->images, {machine, std::move(callbacks)}));
+  parts->tracker = TRY(Tracker::open(kernel, *parts->mappings, *parts->images, {machine, std::move(callbacks), parts->metadata}));
   TRY(kernel.attach_lifecycle());
   if (machine) {
     for (const Pid pid : TRY(process::list_processes())) {
@@ -153,7 +191,7 @@ Result<void> BpfSource::start(profile::Profile& profile) {
   Parts& p = *parts_;
   p.rescuer = std::make_unique<Rescuer>(*p.tracker, *p.unwinders, *p.loader);
   p.stacks = std::make_unique<StackTable>(profile, *p.images);
-  p.threads = std::make_unique<ThreadTable>(profile);
+  p.threads = std::make_unique<ThreadTable>(profile, *p.describer);
   p.decoder = std::make_unique<RecordDecoder>(profile, *p.stacks, *p.threads, *p.tracker, *p.rescuer, *p.loader);
   p.files = std::make_unique<PinnedImages>(*p.stacks, *p.images);
   profile.header.event = p.events->name();
@@ -173,7 +211,7 @@ Result<bool> BpfSource::drain(profile::Profile&, int timeout_ms) {
   if (now >= p.next_cycle_ns) {
     p.next_cycle_ns = now + kCycleNs;
     p.tracker->note_sampled(p.decoder->take_sampled_spaces());
-    p.threads->refresh(p.tracker->table(), p.tracker->names(), p.tracker->metadata());
+    p.threads->refresh(p.tracker->table(), p.tracker->names(), *p.metadata);
     p.events->follow_hotplug();
   }
   return true;
@@ -191,13 +229,14 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   p.decoder->take_rescued();
   p.jit_recorder.note_sampled(p.decoder->take_jit_processes());
   p.jit = p.jit_recorder.finish();
-  p.threads->refresh(p.tracker->table(), p.tracker->names(), p.tracker->metadata());
+  p.describer->sync();
+  p.threads->refresh(p.tracker->table(), p.tracker->names(), *p.metadata);
   fill_account(profile.header, {fired, p.events->period(), p.events->is_cpu_clock()}, p.kernel->counters(), p.decoder->counts());
   p.tracker->stop();
   return {};
 }
 
-process::ProcessMetadataCache& BpfSource::metadata() { return parts_->tracker->metadata(); }
+process::ProcessMetadataCache& BpfSource::metadata() { return *parts_->metadata; }
 symbolize::ImageFiles& BpfSource::image_files() { return *parts_->files; }
 std::unique_ptr<symbolize::KernelNames> BpfSource::kernel_names() { return std::make_unique<BpfKernelNames>(*parts_->kernel); }
 
@@ -221,6 +260,11 @@ std::vector<std::string> BpfSource::statistics() const {
       fmt::format("scans of /proc/PID/maps: {}, {} discarded; orphan events: {}", processes.scans, processes.scans_discarded,
                   processes.orphan_events),
       fmt::format("mapping events: {} delivered, {} unwanted, {} lost, {} late", events.delivered, events.unwanted, events.lost, events.late),
+      fmt::format("mappings visible to the walk: {} after exec{}, {} after mmap{}", p.tracker->table().exec_latency().count(),
+                  quantiles(p.tracker->table().exec_latency()), p.tracker->table().map_latency().count(),
+                  quantiles(p.tracker->table().map_latency())),
+      fmt::format("ring drained {} times, longest gap {:.1f} ms; {} processes not described", p.drain_gaps.count(),
+                  static_cast<double>(p.drain_gaps.longest_ns()) * 1e-6, p.describer->refused()),
       fmt::format("images: {} known, {} opened, {} failed, {} not ELF, {} replaced, {} stuck", images.images, images.opened,
                   images.open_failed, images.not_elf, images.replaced, images.stuck),
   };

@@ -15,6 +15,7 @@
 #include <random>
 
 #include "abi/settings.h"
+#include "base/diagnostics.h"
 #include "cicada.skel.h"
 #include "collect/monotonic_clock.h"
 
@@ -192,8 +193,10 @@ uint32_t KernelSide::allocate_address_space() {
 
 bool KernelSide::update_process(process_update update) {
   const std::lock_guard lock(impl_->update_mutex);
-  LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &update, .ctx_out = &update, .ctx_size_in = sizeof update, .ctx_size_out = sizeof update);
+  // A syscall program's context is copied back to where it came from; with a ctx_out the kernel refuses the call.
+  LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &update, .ctx_size_in = sizeof update);
   const int failed = ::bpf_prog_test_run_opts(bpf_program__fd(impl_->skeleton->progs.update_process), &options);
+  if (failed != 0) diagnostics().warn("process table", "processes that fork and then map stay with their parent's mappings: {}", errno_error(errno, "run update_process").message());
   return failed == 0 && update.done != 0;
 }
 

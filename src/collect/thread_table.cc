@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/thread_table.h"
 
+#include <time.h>
+
+#include "collect/process_describer.h"
 #include "process/metadata_cache.h"
 #include "process/process_table.h"
 #include "process/thread_names.h"
@@ -24,6 +27,15 @@ std::string joined(const std::vector<std::string>& arguments) {
   return text;
 }
 
+// The low half of a start time, completed: it was in the last 497 days.
+uint64_t full_ticks(uint32_t low) {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  const uint64_t ticks = (static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec)) / kNsPerTick;
+  const uint64_t full = (ticks & ~uint64_t{0xffffffff}) | low;
+  return full <= ticks ? full : full - (uint64_t{1} << 32);
+}
+
 }  // namespace
 
 size_t ThreadTable::process_of(const sample_record& sample) {
@@ -31,7 +43,9 @@ size_t ThreadTable::process_of(const sample_record& sample) {
   const auto [at, added] = process_index_.try_emplace(key, processes_.size());
   if (added) {
     const profile::ProcessId id = profile_.intern_process(sample.pid, sample.start_ticks_low * kNsPerTick);
+    living_.push_back(processes_.size());
     processes_.push_back({id, sample.pid, sample.start_ticks_low});
+    if (sample.start_ticks_low != 0) describer_.request({sample.pid, full_ticks(sample.start_ticks_low)});
   }
   return at->second;
 }
@@ -43,7 +57,7 @@ profile::ThreadId ThreadTable::find_or_add(const sample_record& sample) {
   if (added) {
     at->second = profile_.intern_thread(processes_[process].id, sample.tid);
     profile_.thread(at->second).main = sample.tid == sample.pid;
-    threads_.push_back({at->second, sample.tid, process});
+    threads_.push_back({at->second, sample.tid, process, sample.time_ns});
     if (sample.pid == 0) {
       profile_.process(processes_[process].id).name = profile_.intern("idle");
       profile_.thread(at->second).name = profile_.intern("idle");
@@ -52,29 +66,40 @@ profile::ThreadId ThreadTable::find_or_add(const sample_record& sample) {
   return at->second;
 }
 
-void ThreadTable::refresh(const process::ProcessTable& processes, const process::ThreadNames& names,
-                          process::ProcessMetadataCache& metadata) {
-  for (ProcessEntry& entry : processes_) {
-    if (entry.pid == 0) continue;
-    // Kernel threads come without a start time: the kernel side does not track them.
-    const auto proof = entry.start_ticks_low == 0 ? std::nullopt : std::optional(entry.start_ticks_low);
-    const auto info = processes.find_process(entry.pid, proof);
-    if (!info) continue;
-    profile_.process(entry.id).parent_pid = info->parent_pid;
-    profile_.process(entry.id).name = profile_.intern(info->comm);
-    if (entry.described) continue;
-    entry.described = true;
-    const ProcessKey key{entry.pid, info->start_ns / kNsPerTick};
-    if (const auto cmdline = metadata.cmdline(key)) profile_.process(entry.id).cmdline = profile_.intern(joined(*cmdline));
-    if (const auto cgroup = metadata.cgroup(key)) profile_.process(entry.id).cgroup = profile_.intern(*cgroup);
+void ThreadTable::refresh(ProcessEntry& entry, const process::ProcessTable& processes, const process::ProcessMetadataCache& metadata) {
+  if (entry.pid == 0) return;
+  // Kernel threads come without a start time: the kernel side does not track them.
+  const bool tracked = entry.start_ticks_low != 0;
+  const auto info = processes.find_process(entry.pid, tracked ? std::optional(entry.start_ticks_low) : std::nullopt);
+  if (!info) {
+    if (tracked) ++entry.strikes;
+    return;
   }
+  entry.strikes = 0;
+  profile::Process& process = profile_.process(entry.id);
+  process.parent_pid = info->parent_pid;
+  process.name = profile_.intern(info->comm);
+  if (entry.described) return;
+  const auto described = metadata.snapshot({entry.pid, info->start_ns / kNsPerTick});
+  if (!described || !described->cmdline) return;
+  entry.described = true;
+  process.cmdline = profile_.intern(joined(*described->cmdline));
+  if (described->cgroup) process.cgroup = profile_.intern(*described->cgroup);
+}
+
+void ThreadTable::refresh(const process::ProcessTable& processes, const process::ThreadNames& names,
+                          const process::ProcessMetadataCache& metadata) {
+  for (const size_t index : living_) refresh(processes_[index], processes, metadata);
   for (const ThreadEntry& entry : threads_) {
-    if (const auto name = names.find(entry.tid)) {
+    if (const auto name = names.find(entry.tid, entry.seen_ns)) {
       profile_.thread(entry.id).name = profile_.intern(*name);
     } else if (!profile_.thread(entry.id).name.valid()) {
       profile_.thread(entry.id).name = profile_.process(processes_[entry.process].id).name;
     }
   }
+  const auto gone = [&](size_t index) { return processes_[index].strikes >= kMaxStrikes; };
+  std::erase_if(threads_, [&](const ThreadEntry& entry) { return gone(entry.process); });
+  std::erase_if(living_, gone);
 }
 
 }  // namespace cicada::collect

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sampled threads -> threads and processes of the profile. A sample is stored at once under (pid, start, tid); what they are called
-// is asked of the tracker once a collection cycle, so that the drain thread never waits for /proc.
+// is asked of the tracker once a collection cycle; the ProcessDescriber reads /proc meanwhile, so that the drain thread never waits for
+// it. Who is gone and has been described is not asked about again.
 // Threads: the drain thread's.
 #pragma once
 #include <unordered_map>
@@ -17,31 +18,39 @@ class ProcessMetadataCache;
 
 namespace cicada::collect {
 
+class ProcessDescriber;
+
 class ThreadTable {
  public:
-  explicit ThreadTable(profile::Profile& profile) : profile_(profile) {}
+  ThreadTable(profile::Profile& profile, ProcessDescriber& describer) : profile_(profile), describer_(describer) {}
 
   profile::ThreadId find_or_add(const sample_record& sample);
   // Fills in the names that are known by now; those that were filled are asked again for renames.
-  void refresh(const process::ProcessTable& processes, const process::ThreadNames& names, process::ProcessMetadataCache& metadata);
+  void refresh(const process::ProcessTable& processes, const process::ThreadNames& names, const process::ProcessMetadataCache& metadata);
 
  private:
   struct ProcessEntry {
     profile::ProcessId id;
     Pid pid;
     uint32_t start_ticks_low;
-    bool described = false;  // command line and cgroup asked for
+    bool described = false;  // command line and cgroup are in the profile
+    uint8_t strikes = 0;     // refreshes that found nobody; kMaxStrikes: gone for good
   };
   struct ThreadEntry {
     profile::ThreadId id;
     Tid tid;
     size_t process;
+    uint64_t seen_ns;  // its first sample
   };
+  static constexpr uint8_t kMaxStrikes = 3;
   size_t process_of(const sample_record& sample);
+  void refresh(ProcessEntry& entry, const process::ProcessTable& processes, const process::ProcessMetadataCache& metadata);
 
   profile::Profile& profile_;
+  ProcessDescriber& describer_;
   std::vector<ProcessEntry> processes_;
-  std::vector<ThreadEntry> threads_;
+  std::vector<size_t> living_;        // processes that refresh() asks about
+  std::vector<ThreadEntry> threads_;  // of those
   std::unordered_map<uint64_t, size_t> process_index_;  // pid << 32 | start_ticks_low
   std::unordered_map<uint64_t, profile::ThreadId> thread_index_;  // process index << 32 | tid
 };

@@ -118,8 +118,8 @@ bool Tracker::turn() {
   for (const lifecycle_record& record : inbox.records) {
     if (record.kind == RECORD_EXIT) tell(record);  // while the table still knows it
     table_->apply(record);
-    if (record.kind == RECORD_EXEC) metadata_.on_exec({record.pid, record.start_ns / kNsPerTick});
-    if (record.kind == RECORD_EXIT) metadata_.on_exit({record.pid, record.start_ns / kNsPerTick});
+    if (record.kind == RECORD_EXEC) options_.metadata->on_exec({record.pid, record.start_ns / kNsPerTick});
+    if (record.kind == RECORD_EXIT) options_.metadata->on_exit({record.pid, record.start_ns / kNsPerTick});
     if (record.kind != RECORD_EXIT) tell(record);
   }
   if (lost > 0) table_->report_lost();
@@ -140,7 +140,7 @@ bool Tracker::turn() {
       table_->end_cycle();
     }
     names_.end_cycle();
-    metadata_.end_cycle();
+    options_.metadata->end_cycle();
     if (const Result<void> followed = events_.follow_cpus(); !followed) {
       diagnostics().warn("mapping events", "{}", followed.error().message());
     }

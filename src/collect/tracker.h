@@ -27,6 +27,7 @@ class Tracker {
   struct Options {
     bool whole_machine = true;
     LifecycleCallbacks callbacks;
+    std::shared_ptr<process::ProcessMetadataCache> metadata;  // told of execs and exits
   };
   // Subscribes to mapping events; nothing is followed yet. Borrows everything.
   // Fails: kPermission, kUnsupported.
@@ -53,7 +54,6 @@ class Tracker {
 
   const process::ProcessTable& table() const { return *table_; }
   const process::ThreadNames& names() const { return names_; }
-  process::ProcessMetadataCache& metadata() { return metadata_; }
   process::MappingEventCounts event_counts() const;
 
  private:
@@ -72,7 +72,6 @@ class Tracker {
   Options options_;
   process::MappingEvents events_;
   process::ThreadNames names_;
-  process::ProcessMetadataCache metadata_;
   process::ImageRegistry* images_ = nullptr;
   std::unique_ptr<process::ProcessTable> table_;
   UniqueFd wake_, timer_;

@@ -124,14 +124,15 @@ Result<Opened> take(UniqueFd fd, const Job& job, bool inode_proven) {
 Result<Opened> open_image(const Job& job) {
   Error last = make_error(ErrorKind::kGone, "{}: no process maps it any more", job.path);
   for (const Hint& hint : job.hints) {
-    auto fd = open_safely(fmt::format("/proc/{}/map_files/{:x}-{:x}", hint.pid, hint.range.begin.value, hint.range.end.value));
+    const Tid owner = thread_with_memory(hint.pid);
+    auto fd = open_safely(fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, hint.range.begin.value, hint.range.end.value));
     // The range may have been split or merged since; ask maps for the mapping that begins there.
     if (!fd && fd.error().kind() == ErrorKind::kNotFound) {
       const auto maps = read_maps(hint.pid, MapsFilter::kExecutable);
       if (maps) {
         for (const MapsEntry& entry : maps->entries) {
           if (!entry.range.contains(hint.range.begin) || !entry.file.same_inode(job.file)) continue;
-          fd = open_safely(fmt::format("/proc/{}/map_files/{:x}-{:x}", hint.pid, entry.range.begin.value, entry.range.end.value));
+          fd = open_safely(fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, entry.range.begin.value, entry.range.end.value));
         }
       }
     }

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/unique_fd.h"
+#include "process/proc_fs.h"
 
 namespace cicada::process {
 namespace {
@@ -100,9 +101,11 @@ MapsFile parse_maps(std::string_view text, MapsFilter filter) {
   return file;
 }
 
+namespace {
+
 // Read in pieces and parsed on the way: a file of 60,000 mappings is 6 MB that need not exist at once.
-Result<MapsFile> read_maps(Pid pid, MapsFilter filter) {
-  const std::string path = fmt::format("/proc/{}/maps", pid);
+Result<MapsFile> read_maps_of(Tid tid, MapsFilter filter) {
+  const std::string path = fmt::format("/proc/{}/maps", tid);
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) {
     if (errno == ENOENT) return make_error(ErrorKind::kGone, "open {}: no such process", path);
@@ -136,6 +139,15 @@ Result<MapsFile> read_maps(Pid pid, MapsFilter filter) {
   }
   append_line(std::string_view(buffer.data(), used), filter, file);
   return file;
+}
+
+}  // namespace
+
+Result<MapsFile> read_maps(Pid pid, MapsFilter filter) {
+  auto file = read_maps_of(pid, filter);
+  if (!file || !file->entries.empty()) return file;
+  const Tid thread = thread_with_memory(pid);
+  return thread == pid ? std::move(file) : read_maps_of(thread, filter);
 }
 
 }  // namespace cicada::process

@@ -123,6 +123,17 @@ std::vector<Tid> list_threads(Pid pid) {
   return threads ? *std::move(threads) : std::vector<Tid>();
 }
 
+Tid thread_with_memory(Pid pid) {
+  const auto leader = read_stat(pid);
+  if (!leader || leader->state != 'Z') return pid;
+  for (const Tid tid : list_threads(pid)) {
+    const auto text = read_proc_file(fmt::format("/proc/{}/task/{}/stat", pid, tid), 4096);
+    const auto stat = text ? find_stat(*text) : std::nullopt;
+    if (stat && stat->state != 'Z' && stat->state != 'X') return tid;
+  }
+  return pid;
+}
+
 std::vector<Pid> find_by_name(std::string_view name) {
   constexpr size_t kCommBytes = 15;
   std::vector<Pid> found;
@@ -131,7 +142,7 @@ std::vector<Pid> find_by_name(std::string_view name) {
   for (const Pid pid : *pids) {
     if (pid == ::getpid()) continue;
     const auto stat = read_stat(pid);
-    if (!stat || stat->state == 'Z') continue;
+    if (!stat || (stat->state == 'Z' && thread_with_memory(pid) == pid)) continue;
     bool match = stat->comm == name.substr(0, kCommBytes);
     // A longer name needs the executable's name to tell "a-rather-long-name-1" from "a-rather-long-name-2".
     if (!match || name.size() > kCommBytes) {

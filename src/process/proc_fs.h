@@ -32,6 +32,9 @@ inline uint64_t to_ticks(uint64_t start_ns) { return start_ns / 10'000'000; }  /
 
 Result<std::vector<Pid>> list_processes();
 std::vector<Tid> list_threads(Pid pid);  // empty: gone
+// Under whose number /proc shows the memory of the process: its own, or that of a living thread once the leader has called
+// pthread_exit (/proc/PID/maps is empty then; /proc/TID/maps and map_files, which no listing shows, are not).
+Tid thread_with_memory(Pid pid);
 
 // `-p NAME`: every process whose comm, or whose executable's file name, is exactly `name` (comm is cut at 15 bytes, so is the
 // comparison with it). Ascending; never this process. Empty: none.

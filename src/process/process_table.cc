@@ -34,6 +34,7 @@ constexpr uint64_t kExecPatienceNs = 20'000'000;
 constexpr uint64_t kOrphanPatienceNs = 2'000'000'000;
 constexpr size_t kMaxOrphanEvents = 65536;
 constexpr uint64_t kSoonNs = 50'000'000;
+constexpr size_t kMaxUnseen = 256;  // of one space: a statistic
 // A space this large is cut again at most every kLargeSpacePauseNs: cutting 60,000 mappings costs up to 7 ms of CPU time (2026-11-21).
 constexpr size_t kLargeSpace = 4096;
 constexpr uint64_t kLargeSpacePauseNs = 200'000'000;
@@ -83,8 +84,16 @@ struct Process {
   uint32_t replaced_space = 0;      // the id before the last copy-on-write: forks may still report it
 };
 
+// A mapping that the kernel's walk cannot see yet.
+struct Unseen {
+  RuntimeAddr address;
+  uint64_t since_ns = 0;
+  bool of_exec = false;
+};
+
 struct Space {
   AddressSpace mappings;
+  std::vector<Unseen> unseen;
   std::vector<PublishedBlock> published;
   std::unordered_set<Pid> users;
   bool dirty = false;
@@ -118,6 +127,7 @@ struct ProcessTable::State {
   std::unordered_set<uint32_t> dirty;
   std::unordered_set<uint32_t> pending_spaces; // spaces with images that are being opened
   ProcessTableCounts counts{};
+  LatencyHistogram exec_latency, map_latency;
   uint64_t next_group = 1;
   uint64_t sampled_turn = 1;
   uint32_t cycle = 1;
@@ -243,6 +253,20 @@ struct ProcessTable::State {
     }
     if (process.scan && time > process.scan->begin_ns) process.scan->later.push_back(*mapping);
     insert(process, *mapping);
+    note_unseen(space_of(process), *mapping, time, false);
+  }
+
+  static void note_unseen(Space& space, const Mapping& mapping, uint64_t since_ns, bool of_exec) {
+    if (space.dirty && space.unseen.size() < kMaxUnseen) space.unseen.push_back({mapping.range.begin, since_ns, of_exec});
+  }
+
+  void note_seen(Space& space) {
+    const uint64_t now = options.now_ns();
+    std::erase_if(space.unseen, [&](const Unseen& unseen) {
+      if (!space.mappings.find(unseen.address)) return false;
+      (unseen.of_exec ? exec_latency : map_latency).add(now - std::min(now, unseen.since_ns));
+      return true;
+    });
   }
 
   void insert(Process& process, const Mapping& mapping) {
@@ -303,7 +327,11 @@ struct ProcessTable::State {
       process.exec_begin_ns = last->begin_ns;
       space.mappings = std::move(last->mappings);
       process.pending.erase(process.pending.begin(), last + 1);
-      for (const Mapping& mapping : space.mappings.mappings()) note_placement(record.address_space, mapping);
+      space.dirty = true;
+      for (const Mapping& mapping : space.mappings.mappings()) {
+        note_placement(record.address_space, mapping);
+        note_unseen(space, mapping, record.time_ns, true);
+      }
     }
     mark_dirty(record.address_space);
   }
@@ -437,7 +465,7 @@ struct ProcessTable::State {
       const PublishOutcome outcome = publisher.publish(id, operations, users);
       ++counts.publishes;
       set_published(space, outcome.applied == operations.size() ? want : after_operations(space.published, operations, outcome.applied));
-      if (outcome.applied == operations.size()) return;
+      if (outcome.applied == operations.size()) return note_seen(space);
       if (outcome.error && outcome.error->kind() == ErrorKind::kLimit && evict_one(id)) continue;
       ++counts.publish_failures;
       const BlockOperation& failed = operations[outcome.applied];
@@ -479,7 +507,7 @@ ProcessTable::~ProcessTable() = default;
 Result<void> ProcessTable::adopt(Pid pid) {
   const ProcStat stat = TRY(read_stat(pid));
   state_->names.scan(pid);
-  if (stat.kernel_thread || stat.state == 'Z') return {};
+  if (stat.kernel_thread || (stat.state == 'Z' && thread_with_memory(pid) == pid)) return {};
   const process_value value = TRY(state_->publisher.adopt_process(pid, stat.start_ticks));
   const std::unique_lock lock(state_->mutex);
   const Process* known = state_->find(pid);
@@ -505,7 +533,7 @@ void ProcessTable::apply(const MappingEvent& event) {
   State& s = *state_;
   switch (event.kind) {
     case MappingEventKind::kThreadFork:
-      s.names.inherit(event.pid, event.tid, event.parent_tid);
+      s.names.inherit(event.pid, event.tid, event.parent_tid, event.time_ns);
       // A process seen first here: its fork record comes through the other ring. Until then, keep what it maps.
       if (event.pid == event.tid && event.pid != event.parent_pid && s.find(event.pid) == nullptr && s.expected.size() < kMaxOrphanEvents) {
         s.expected.emplace(event.pid, event.time_ns);
@@ -706,6 +734,9 @@ std::optional<mapping_value> ProcessTable::find_mapping(uint32_t address_space, 
   const auto at = s.spaces.find(address_space);
   return at == s.spaces.end() ? std::nullopt : at->second.mappings.find(address);
 }
+
+const LatencyHistogram& ProcessTable::exec_latency() const { return state_->exec_latency; }
+const LatencyHistogram& ProcessTable::map_latency() const { return state_->map_latency; }
 
 ProcessTableCounts ProcessTable::counts() const {
   const State& s = *state_;

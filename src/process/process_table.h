@@ -31,6 +31,7 @@
 
 #include "abi/mapping.h"
 #include "abi/records.h"
+#include "base/latency_histogram.h"
 #include "process/image_source.h"
 #include "process/maps_file.h"
 #include "process/mapping_event.h"
@@ -89,6 +90,10 @@ class ProcessTable {
   std::optional<ProcessInfo> find_process(Pid pid, std::optional<uint32_t> start_ticks_low = std::nullopt) const;
   std::optional<mapping_value> find_mapping(uint32_t address_space, RuntimeAddr address) const;
   ProcessTableCounts counts() const;
+  // From the exec (fork of an unknown parent, adoption: not counted), and from a later mmap, until the kernel walk can see the mapping.
+  // Includes the first opening of a file nobody has mapped before.
+  const LatencyHistogram& exec_latency() const;
+  const LatencyHistogram& map_latency() const;
 
  private:
   struct State;

@@ -199,7 +199,7 @@ TEST_F(Story, ExecPublishesItsMappingsUnderTheNewId) {
   advance();
   EXPECT_EQ(kernel.image(5, 0x401000), 7u);
   EXPECT_EQ(table->find_process(5)->comm, "make");
-  EXPECT_EQ(names.find(5), "make");
+  EXPECT_EQ(names.find(5, ~uint64_t{0}), "make");
   EXPECT_EQ(maps_reads, 0u);
   EXPECT_EQ(table->find_mapping(kernel.processes[5].address_space, RuntimeAddr(0x400000))->image, 7u);
   EXPECT_FALSE(table->find_mapping(kernel.processes[5].address_space, RuntimeAddr(0x500000)));
@@ -456,22 +456,22 @@ TEST_F(Story, ThreadsInheritTheirNameAndKeepItForACycle) {
   fork.pid = fork.parent_pid = fork.parent_tid = 5;
   fork.tid = 51;
   table->apply(fork);
-  EXPECT_EQ(names.find(51), "prog");
+  EXPECT_EQ(names.find(51, ~uint64_t{0}), "prog");
   MappingEvent comm;
   comm.kind = MappingEventKind::kComm;
   comm.pid = 5;
   comm.tid = 51;
   comm.name = "pool-1";
   table->apply(comm);
-  EXPECT_EQ(names.find(51), "pool-1");
+  EXPECT_EQ(names.find(51, ~uint64_t{0}), "pool-1");
   EXPECT_EQ(table->find_process(5)->comm, "prog");
   MappingEvent exit = fork;
   exit.kind = MappingEventKind::kThreadExit;
   table->apply(exit);
   names.end_cycle();
-  EXPECT_EQ(names.find(51), "pool-1");
+  EXPECT_EQ(names.find(51, ~uint64_t{0}), "pool-1");
   names.end_cycle();
-  EXPECT_FALSE(names.find(51));
+  EXPECT_FALSE(names.find(51, ~uint64_t{0}));
 }
 
 // The same machine with real events, real files and real children; only the BPF maps are containers.
@@ -520,7 +520,7 @@ TEST_F(Live, AdoptedProcessHasEveryExecutableMappingOfItsMapsFile) {
     ASSERT_NE(image, 0u) << entry.path;
     EXPECT_TRUE(image == 9999 || images.find(image)->path == entry.path) << entry.path;
   }
-  EXPECT_EQ(names.find(::getpid()), "process_tests");
+  EXPECT_EQ(names.find(::getpid(), ~uint64_t{0}), "process_tests");
 }
 
 TEST_F(Live, LibraryLoadedLaterAndReplacedAtItsAddress) {

@@ -17,30 +17,33 @@ void copy_comm(char (&to)[N], std::string_view from) {
 
 }  // namespace
 
-void ThreadNames::set(Pid pid, Tid tid, std::string_view comm) {
-  const std::lock_guard lock(mutex_);
-  auto at = threads_.find(tid);
-  if (at == threads_.end()) {
-    if (threads_.size() >= kMaxThreads) return;
-    at = threads_.emplace(tid, Entry{}).first;
-  }
-  at->second.pid = pid;
-  at->second.ended_in_cycle = 0;
-  copy_comm(at->second.comm, comm);
+// Null: no room.
+ThreadNames::Entry* ThreadNames::find_or_add(Tid tid) {
+  const auto at = threads_.find(tid);
+  if (at != threads_.end()) return &at->second;
+  return threads_.size() >= kMaxThreads ? nullptr : &threads_[tid];
 }
 
-void ThreadNames::inherit(Pid pid, Tid tid, Tid parent_tid) {
+void ThreadNames::set(Pid pid, Tid tid, std::string_view comm) {
   const std::lock_guard lock(mutex_);
-  const auto parent = threads_.find(parent_tid);
-  Entry entry = parent == threads_.end() ? Entry{} : parent->second;
-  if (parent == threads_.end()) {
-    threads_.erase(tid);  // whatever an earlier thread of this number was called
-    return;
-  }
-  if (threads_.size() >= kMaxThreads && !threads_.contains(tid)) return;
-  entry.pid = pid;
-  entry.ended_in_cycle = 0;
-  threads_[tid] = entry;
+  Entry* entry = find_or_add(tid);
+  if (entry == nullptr) return;
+  entry->pid = pid;
+  entry->ended_in_cycle = 0;
+  copy_comm(entry->comm, comm);
+}
+
+void ThreadNames::inherit(Pid pid, Tid tid, Tid parent_tid, uint64_t time_ns) {
+  const std::lock_guard lock(mutex_);
+  Entry fresh;
+  if (const auto parent = threads_.find(parent_tid); parent != threads_.end()) fresh = parent->second;
+  fresh.pid = pid;
+  fresh.begin_ns = time_ns;
+  fresh.ended_in_cycle = 0;
+  Entry* entry = find_or_add(tid);
+  if (entry == nullptr) return;
+  if (entry->ended_in_cycle != 0 && reused_.size() < kMaxThreads) reused_.emplace(tid, *entry);
+  *entry = fresh;
 }
 
 void ThreadNames::end(Tid tid) {
@@ -57,21 +60,29 @@ void ThreadNames::scan(Pid pid) {
     if (!comm) continue;
     if (comm->ends_with('\n')) comm->pop_back();
     const std::lock_guard lock(mutex_);
-    const auto at = threads_.find(tid);
-    if (at != threads_.end() && at->second.pid == pid && at->second.ended_in_cycle == 0) continue;
-    if (at == threads_.end() && threads_.size() >= kMaxThreads) return;
-    Entry entry;
-    entry.pid = pid;
-    copy_comm(entry.comm, *comm);
-    threads_[tid] = entry;
+    Entry* entry = find_or_add(tid);
+    if (entry == nullptr) return;
+    if (entry->pid == pid && entry->ended_in_cycle == 0 && entry->comm[0] != 0) continue;
+    *entry = Entry{};
+    entry->pid = pid;
+    copy_comm(entry->comm, *comm);
   }
 }
 
-std::optional<std::string> ThreadNames::find(Tid tid) const {
+std::optional<std::string> ThreadNames::find(Tid tid, uint64_t time_ns) const {
   const std::lock_guard lock(mutex_);
   const auto at = threads_.find(tid);
-  if (at == threads_.end()) return std::nullopt;
-  return std::string(at->second.comm);
+  const Entry* found = at == threads_.end() ? nullptr : &at->second;
+  if (found == nullptr || found->begin_ns > time_ns) {
+    const auto [first, last] = reused_.equal_range(tid);
+    const Entry* before = nullptr;
+    for (auto earlier = first; earlier != last; ++earlier) {
+      const Entry& entry = earlier->second;
+      if (entry.begin_ns <= time_ns && (before == nullptr || entry.begin_ns > before->begin_ns)) before = &entry;
+    }
+    if (before != nullptr) found = before;
+  }
+  return found == nullptr || found->comm[0] == 0 ? std::nullopt : std::optional<std::string>(found->comm);
 }
 
 void ThreadNames::end_cycle() {
@@ -87,6 +98,7 @@ void ThreadNames::end_cycle() {
     }
   }
   ended_ = std::move(remaining);
+  std::erase_if(reused_, [&](const auto& entry) { return entry.second.ended_in_cycle < cycle_; });
   ++cycle_;
 }
 

@@ -164,6 +164,8 @@ class Profile {
   // Moves a sample to another stack: symbolize/ puts context labels in, once names are known.
   void set_stack(size_t index, StackId stack) { samples_.stack[index] = stack; }
   void append_samples(const SampleColumns& block);  // columns of equal length
+  // Keeps everything but the samples: for who counts and goes on, such as an agent. Not with a sink that appends.
+  void clear_samples() { samples_ = {}; }
   // Names of a frame, innermost first; replaces earlier ones.
   void set_locations(FrameId frame, std::span<const Location> locations);
 

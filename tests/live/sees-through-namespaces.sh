@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Programs in user, pid and mount namespaces of their own, on a file system that nobody outside can see, with a decoy under the same path
+# outside; on an overlay; through a bind mount.
+source "$(dirname "$0")/lib.sh"
+umount_all() { umount -l "$T/overlay" "$T/bound" 2>/dev/null || true; }
+trap 'umount_all; clean_up' EXIT
+mkdir inside overlay lower upper work bound
+cp "$WORKLOADS/split" inside/program # the decoy
+cat >enter.sh <<'SH'
+mount -t tmpfs none "$1/inside" && cp "$2" "$1/inside/program" && exec "$1/inside/program" "$3"
+SH
+# A process that was there before.
+start unshare --user --map-root-user --mount --pid --fork --mount-proc bash enter.sh "$T" "$WORKLOADS/chain_gcc_O2_pie" 30
+wait_for 10 said_something
+inner=$(pgrep -P "$pid" | head -n 1)
+started+=("$inner")
+[[ -n $inner ]] || fail "no process in the namespace"
+[[ $(readlink "/proc/$inner/ns/pid") != $(readlink /proc/self/ns/pid) ]] || fail "not in a pid namespace"
+cp out truth
+"$CICADA" record -F 997 -d 1 -p "$inner" -o recording.txt 2>err || fail "record -p ended with $?"
+ANY_NAME=1 compare_with_truth program
+kill -KILL "$inner"
+# One that comes while recording.
+"$CICADA" record -F 997 -o recording.txt --as-root -- unshare --user --map-root-user --mount --pid --fork --mount-proc \
+  bash enter.sh "$T" "$WORKLOADS/chain_gcc_O2_pie" 1 >truth 2>err || fail "record ended with $?"
+compare_with_truth program
+
+cp "$WORKLOADS/chain_gcc_O2_pie" lower/program
+if mount -t overlay overlay -o "lowerdir=$T/lower,upperdir=$T/upper,workdir=$T/work" overlay 2>/dev/null; then
+  "$CICADA" record -F 997 -o recording.txt -- "$T/overlay/program" 1 >truth 2>err || fail "record ended with $?"
+  compare_with_truth program
+  # An upgrade inside: copied up, another inode behind the same path.
+  cp "$WORKLOADS/split" overlay/new && mv overlay/new overlay/program
+  "$CICADA" record -F 997 -o recording.txt -- "$T/overlay/program" 1 >truth 2>err || fail "record ended with $?"
+  compare_with_truth program
+  start "$T/overlay/program" 20
+  wait_for 10 said_something
+  rm overlay/program
+  "$CICADA" record -F 997 -d 1 -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
+  cp out truth
+  compare_with_truth program
+else
+  echo "no overlay here"
+fi
+mount --bind lower bound
+"$CICADA" record -F 997 -o recording.txt -- "$T/bound/program" 1 >truth 2>err || fail "record ended with $?"
+compare_with_truth program

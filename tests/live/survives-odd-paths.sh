@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Blanks, newlines, backslashes and a real " (deleted)" in a path; of a process that was there before and of one that comes while
+# recording.
+source "$(dirname "$0")/lib.sh"
+# judge NAME: nearly every sample of the program is the known chain.
+judge() {
+  local good all
+  read -r good all < <(awk '/leaf/ { all += $NF } /main;first;second;third;leaf/ { good += $NF } END { print good + 0, all + 0 }' x.folded)
+  ((all >= 100 && good * 100 >= all * 98)) || fail "'$1': $good of $all samples have the chain"
+}
+for name in 'with  blanks' $'new\nline' 'back\012slash' 'still here (deleted)' $'bell\a and \xff'; do
+  mkdir -p "$T/$name"
+  cp "$WORKLOADS/chain_gcc_O2_pie" "$T/$name/$name"
+  "$CICADA" record -F 997 -o x.folded -- "$T/$name/$name" 0.5 >truth 2>err || fail "record -- '$name' ended with $?"
+  judge "$name"
+  start "$T/$name/$name" 20
+  wait_for 10 said_something
+  "$CICADA" record -F 997 -d 0.7 -p "$pid" -o x.folded 2>err || fail "record of '$name' ended with $?"
+  judge "$name"
+  kill -KILL "$pid"
+  wait "$pid" 2>/dev/null || true
+done
