@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -110,18 +111,26 @@ bool Tracker::turn() {
     const std::lock_guard lock(mutex_);
     std::swap(inbox, inbox_);
   }
-  // Mapping events first: what a process mapped lies in its ring when its records arrive, an exit among them perhaps. The other way round,
-  // a process that lived between two looks at the records had gone before its mappings came, and none of its stacks could be finished.
-  const uint64_t lost = events_.drain(
-      now, [this](const process::MappingEvent& event) { return table_->wants(event); },
-      [this](const process::MappingEvent& event) { table_->apply(event); });
+  // Both streams in the order of their clock: what a process mapped before its exit is applied before the exit, and what the next process
+  // with that pid maps after it. Otherwise a process that lived between two looks at the records had gone before its mappings came, and
+  // none of its stacks could be finished.
+  uint64_t lost = 0;
+  const auto drain_until = [&](uint64_t time_ns) {
+    lost += events_.drain(
+        time_ns, [this](const process::MappingEvent& event) { return table_->wants(event); },
+        [this](const process::MappingEvent& event) { table_->apply(event); });
+  };
+  std::stable_sort(inbox.records.begin(), inbox.records.end(),
+                   [](const lifecycle_record& a, const lifecycle_record& b) { return a.time_ns < b.time_ns; });
   for (const lifecycle_record& record : inbox.records) {
+    drain_until(std::min<uint64_t>(record.time_ns, now));
     if (record.kind == RECORD_EXIT) tell(record);  // while the table still knows it
     table_->apply(record);
     if (record.kind == RECORD_EXEC) options_.metadata->on_exec({record.pid, record.start_ns / kNsPerTick});
     if (record.kind == RECORD_EXIT) options_.metadata->on_exit({record.pid, record.start_ns / kNsPerTick});
     if (record.kind != RECORD_EXIT) tell(record);
   }
+  drain_until(now);
   if (lost > 0) table_->report_lost();
   for (const Pid pid : inbox.rescans) {
     if (table_->find_process(pid)) {

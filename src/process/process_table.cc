@@ -30,6 +30,7 @@
 namespace cicada::process {
 namespace {
 
+constexpr uint64_t kTickNs = 10'000'000;
 constexpr uint64_t kExecPatienceNs = 20'000'000;
 constexpr uint64_t kOrphanPatienceNs = 2'000'000'000;
 constexpr size_t kMaxOrphanEvents = 65536;
@@ -81,6 +82,8 @@ struct Process {
   std::optional<Scan> scan;
   bool rescan_wanted = false;
   uint64_t next_scan_ns = 0;
+  uint64_t born_ns = 0;             // when it became known: of its fork or exec record, or of its adoption
+  uint64_t reused_ns = 0;           // from here on its pid has another process, whose records have not come yet; 0: no
   uint32_t replaced_space = 0;      // the id before the last copy-on-write: forks may still report it
 };
 
@@ -346,6 +349,7 @@ struct ProcessTable::State {
     Process& child = create(record.pid, record.start_ns);
     child.info.parent_pid = record.parent_pid;
     child.info.comm = parent_info.comm;
+    child.born_ns = record.time_ns;
     child.space_since_ns = record.time_ns;
     child.exec_begin_ns = 0;
     if (parent != nullptr && (record.flags & PROCESS_SHARED_SPACE) == 0 && parent_info.address_space == record.address_space) {
@@ -515,6 +519,7 @@ Result<void> ProcessTable::adopt(Pid pid) {
   Process& process = state_->create(pid, value.start_ns != 0 ? value.start_ns : stat.start_ticks * 10'000'000);
   process.info.parent_pid = stat.parent_pid;
   process.info.comm = stat.comm;
+  process.born_ns = state_->options.now_ns();
   if (value.address_space == 0) return {};
   state_->join(process, value.address_space);
   state_->want_scan(process);
@@ -534,6 +539,11 @@ void ProcessTable::apply(const MappingEvent& event) {
   switch (event.kind) {
     case MappingEventKind::kThreadFork:
       s.names.inherit(event.pid, event.tid, event.parent_tid, event.time_ns);
+      // perf tells of a fork before BPF does: a process that was born before this event has ended, and the event is its successor's.
+      if (Process* known = event.pid == event.tid && event.pid != event.parent_pid ? s.find(event.pid) : nullptr;
+          known != nullptr && known->born_ns < event.time_ns) {
+        known->reused_ns = event.time_ns;
+      }
       // A process seen first here: its fork record comes through the other ring. Until then, keep what it maps.
       if (event.pid == event.tid && event.pid != event.parent_pid && s.find(event.pid) == nullptr && s.expected.size() < kMaxOrphanEvents) {
         s.expected.emplace(event.pid, event.time_ns);
@@ -545,7 +555,8 @@ void ProcessTable::apply(const MappingEvent& event) {
     case MappingEventKind::kMap: break;
   }
   const std::unique_lock lock(s.mutex);
-  if (Process* process = s.find(event.pid)) return s.dispatch(*process, event);
+  Process* process = s.find(event.pid);
+  if (process != nullptr && (process->reused_ns == 0 || event.time_ns < process->reused_ns)) return s.dispatch(*process, event);
   if (event.kind == MappingEventKind::kComm) return;
   if (s.orphan_count >= kMaxOrphanEvents) {
     ++s.counts.orphan_events;
@@ -559,8 +570,9 @@ void ProcessTable::apply(const lifecycle_record& record) {
   State& s = *state_;
   const std::unique_lock lock(s.mutex);
   Process* process = s.find(record.pid);
+  const bool in_ticks = process != nullptr && process->info.start_ns % kTickNs == 0;  // an adopted one's
   const bool same = process != nullptr && (process->info.start_ns == record.start_ns || record.start_ns == 0 ||
-                                           to_ticks(process->info.start_ns) == to_ticks(record.start_ns));
+                                           (in_ticks && to_ticks(process->info.start_ns) == to_ticks(record.start_ns)));
   if (same && record.start_ns != 0) process->info.start_ns = record.start_ns;  // adopted ones know theirs in ticks only
   switch (record.kind) {
     case RECORD_FORK:
@@ -572,13 +584,15 @@ void ProcessTable::apply(const lifecycle_record& record) {
       if (!same) {
         process = &s.create(record.pid, record.start_ns);
         process->info.parent_pid = record.parent_pid;
+        process->born_ns = record.time_ns;
         s.replay_orphans(record.pid);
       }
       s.exec_ends(*process, record);
       break;
     case RECORD_EXIT:
-      s.expected.erase(record.pid);
       if (!same) break;  // twice, or of an earlier process with this pid
+      if (process->reused_ns == 0) s.expected.erase(record.pid);
+      else s.expected.emplace(record.pid, process->reused_ns);
       ++s.counts.exits;
       s.depart(*process);
       break;

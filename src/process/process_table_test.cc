@@ -367,6 +367,32 @@ TEST_F(Story, ReusedPidIsAnotherProcess) {
   EXPECT_EQ(table->find_process(5)->start_ns, 9'000'000'000u);
 }
 
+// perf's events come at once, BPF's records of fork and exit when the ring is next looked at.
+TEST_F(Story, EventsOfASuccessorAreNotItsPredecessors) {
+  run_program(2, 6);
+  run_program(5, 7);
+  const uint64_t born_ns = now;
+  const lifecycle_record exit = record(RECORD_EXIT, 5, ++now, kernel.processes[5].address_space);
+  MappingEvent fork_event;
+  fork_event.kind = MappingEventKind::kThreadFork;
+  fork_event.time_ns = ++now;
+  fork_event.pid = fork_event.tid = 5;
+  fork_event.parent_pid = fork_event.parent_tid = 2;
+  table->apply(fork_event);
+  lifecycle_record fork = record(RECORD_FORK, 5, ++now, kernel.processes[2].address_space, 2, PROCESS_SHARED_SPACE);
+  fork.start_ns = born_ns * 3 + 1;
+  table->apply(exec_event(5, "other"));
+  table->apply(map_event(5, 0x400000, 4, 8));
+  lifecycle_record exec = kernel_exec(5);
+  exec.start_ns = fork.start_ns;
+  kernel.processes[5].start_ns = fork.start_ns;
+  for (const lifecycle_record& each : {exit, fork, exec}) table->apply(each);
+  advance();
+  EXPECT_EQ(kernel.image(5, 0x401000), 8u);
+  EXPECT_EQ(table->find_process(5)->comm, "other");
+  EXPECT_EQ(maps_reads, 0u);
+}
+
 TEST_F(Story, ImageBeingOpenedIsPublishedWhenItIsOpen) {
   images.slow = true;
   run_program(5, 7);
