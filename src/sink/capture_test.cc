@@ -183,23 +183,52 @@ TEST_F(CaptureTest, OpensWhateverIsLeftOfATruncatedFile) {
       ASSERT_TRUE(sink->update(part));
     }
   }
-  ASSERT_TRUE(sink->finish(part));
-  const auto bytes = content(path);
+  const auto streamed = content(path);  // what a killed recording leaves
   size_t before = 0;
-  for (size_t size = 0; size <= bytes.size(); ++size) {
-    const auto capture = read_capture(Bytes(bytes.data(), size), "x");
-    if (size < 12) {
-      EXPECT_FALSE(capture);
-      continue;
-    }
-    ASSERT_TRUE(capture);
-    EXPECT_EQ(capture->complete, size == bytes.size());
-    EXPECT_EQ(capture->profile.header.warnings.empty(), size == bytes.size());
+  for (size_t size = 0; size <= streamed.size(); ++size) {
+    const auto capture = read_capture(Bytes(streamed.data(), size), "x");
+    ASSERT_EQ(static_cast<bool>(capture), size >= 12);
+    if (size < 12) continue;
+    EXPECT_FALSE(capture->complete);
+    EXPECT_FALSE(capture->profile.header.warnings.empty());
     EXPECT_GE(capture->profile.sample_count(), before);
     EXPECT_EQ(capture->profile.sample_count() % 50, 0u);
     before = capture->profile.sample_count();
   }
   EXPECT_EQ(before, 400u);
+
+  ASSERT_TRUE(sink->finish(part));
+  const auto finished = content(path);
+  EXPECT_LT(finished.size(), streamed.size() + 2000);  // in one piece, and with names
+  for (size_t size = 12; size <= finished.size(); ++size) {
+    const auto capture = read_capture(Bytes(finished.data(), size), "x");
+    ASSERT_TRUE(capture);
+    EXPECT_EQ(capture->complete, size == finished.size());
+    EXPECT_EQ(capture->profile.header.warnings.empty(), size == finished.size());
+    ASSERT_TRUE(capture->profile.validate());
+  }
+}
+
+// A recording that is over is written anew in one piece; if there is no room for two, the streamed one is continued.
+TEST_F(CaptureTest, ContinuesTheStreamedFileWhenItCannotBeReplaced) {
+  Profile part = profile::make_synthetic_profile({.samples = 0});
+  const Profile whole = profile::make_synthetic_profile({.samples = 300});
+  fs::create_directory(directory / "away");
+  const auto sink = make_capture_sink(directory / "away" / "x.cicada", {});
+  for (size_t i = 0; i < 300; ++i) {
+    part.append_sample(whole.sample(i));
+    if (i % 50 == 49) {
+      ASSERT_TRUE(sink->update(part));
+    }
+  }
+  fs::rename(directory / "away", directory / "moved");  // no place for a second file any more
+  const auto finished = sink->finish(part);
+  EXPECT_TRUE(finished) << finished.error().message();
+  const auto bytes = content(directory / "moved" / "x.cicada");
+  const auto capture = read_capture(bytes, "x");
+  ASSERT_TRUE(capture);
+  EXPECT_TRUE(capture->complete);
+  EXPECT_EQ(capture->profile.sample_count(), 300u);
 }
 
 TEST_F(CaptureTest, NoticesEveryFlippedBit) {

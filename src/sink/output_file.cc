@@ -99,6 +99,7 @@ Result<OutputFile> OutputFile::create(const std::string& path, std::optional<Fil
     file.fd_.reset(::openat(place.directory.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
     if (file.fd_) {
       file.temporary_.reset(new Temporary{std::move(place.directory), name, place.name});
+      file.replaceable_ = true;
       break;
     }
     if (errno != EEXIST || attempt == 16) return errno_error(errno, fmt::format("write {}", path));
