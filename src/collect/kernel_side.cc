@@ -55,12 +55,12 @@ Error load_error(int error) {
   utsname host{};
   ::uname(&host);
   if (::access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
-    return make_error(ErrorKind::kUnsupported, "kernel {} has no BTF (/sys/kernel/btf/vmlinux): cicada needs one built with CONFIG_DEBUG_INFO_BTF",
+    return make_error(ErrorKind::kUnsupported, "kernel {} has no BTF (/sys/kernel/btf/vmlinux): cicada needs one built with CONFIG_DEBUG_INFO_BTF=y (Debian's are)",
                       host.release);
   }
   int major = 0, minor = 0;
   if (std::sscanf(host.release, "%d.%d", &major, &minor) == 2 && (major < 6 || (major == 6 && minor < 1))) {
-    return make_error(ErrorKind::kUnsupported, "kernel {} is too old: cicada's programs need 6.1 or newer", host.release);
+    return make_error(ErrorKind::kUnsupported, "kernel {} is too old: cicada's programs need Linux 6.1 or newer (on Debian 11: upgrade, or install a newer kernel)", host.release);
   }
   return errno_error(error, fmt::format("load the BPF programs into kernel {}", host.release)).within(last_log_lines());
 }

@@ -25,6 +25,19 @@ import typing
 ENOUGH = 100
 ROOTS = re.compile(r"_start|_dl_start_user|_{0,2}clone3?|thread_start|start_thread|__start_context|coroutine|runtime\.goexit.*|runtime\.mstart.*|"
                    r"runtime\.rt0_go.*|_rt0_amd64.*|libc_start_main_stage2|(libc\.so\.6|libc\.so|ld-musl-x86_64\.so\.1)\+0x[0-9a-f]+")
+LOADER = re.compile(r"ld-linux-x86-64\.so\.2\+0x([0-9a-f]+)")
+
+
+def loader_start():
+    """Where ld.so begins: stripped, it has no name for it. _start and the code after it, to the first function with one."""
+    try:
+        with open("/lib64/ld-linux-x86-64.so.2", "rb") as file:
+            return int.from_bytes(file.read(32)[24:32], "little")
+    except OSError:
+        return 0
+
+
+LOADER_START = range(loader_start(), loader_start() + 96)
 FRAME = re.compile(r"^\t *([0-9a-f]+) (.*) \(([^()]*|\[[^]]*\][^()]*)\)$")
 
 
@@ -38,6 +51,11 @@ class Sample(typing.NamedTuple):
 
 def is_kernel(image):
     return image.startswith("[") and image not in ("[vdso]", "[unknown]", "[group]", "[jit]") or image.endswith(".ko")
+
+
+def is_context(name, image):
+    """[softirq] and its like: where the kernel's half was, not a frame of anybody."""
+    return image == "[unknown]" and name.startswith("[") and name != "[unknown]"
 
 
 def read_samples(path, comm):
@@ -57,7 +75,7 @@ def read_samples(path, comm):
             elif wanted:
                 frames.reverse()
                 groups = [name for name, image, _ in frames if image == "[group]"]
-                user = [frame for frame in frames if not is_kernel(frame[1]) and frame[1] != "[group]"]
+                user = [frame for frame in frames if not is_kernel(frame[1]) and frame[1] != "[group]" and not is_context(*frame[:2])]
                 samples.append(Sample([name for name, _, _ in user], groups + [name for name, image, _ in frames if image != "[group]"],
                                       [address for _, _, address in user]))
                 wanted = False
@@ -78,7 +96,8 @@ def has_in_order(stack, chain):
 
 
 def is_whole(user):
-    return ROOTS.fullmatch(user[0]) is not None
+    loader = LOADER.fullmatch(user[0])
+    return ROOTS.fullmatch(user[0]) is not None or loader is not None and int(loader[1], 16) in LOADER_START
 
 
 class Truth:

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# boot.sh SUITE COMMAND: boots that suite's kernel in an emulator (2 CPUs, no KVM: seconds), with cicada, the workloads and what they
+# link in its first file system, runs COMMAND there with sh, as root, in /tmp, and prints what it printed. CICADA and WORKLOADS as in tests/live.
+set -euo pipefail
+: "${CICADA:?}" "${WORKLOADS:?}" "${KERNELS:?a folder to keep kernels in}"
+suite=${1:?usage: boot.sh SUITE COMMAND} command=${2:?}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+"$here/fetch.sh" "$suite" "$KERNELS/$suite"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+root=$work/root
+mkdir -p "$root"/{bin,proc,sys,dev,tmp,etc,work}
+cp /bin/busybox "$root/bin/"
+for name in sh mount cat grep sleep poweroff id setpriv; do ln -s busybox "$root/bin/$name"; done
+add() {
+  local file
+  cp -L "$1" "$root/bin/"
+  while read -r file; do
+    mkdir -p "$root$(dirname "$file")"
+    cp -nL "$file" "$root$file"
+  done < <(ldd "$1" 2>/dev/null | grep -o '/[^ ]*')
+}
+add "$CICADA"
+for name in chain_gcc_O2_pie recursion threads in_kernel; do add "$WORKLOADS/$name"; done
+printf 'root:x:0:0::/tmp:/bin/sh\nnobody:x:65534:65534::/tmp:/bin/sh\n' >"$root/etc/passwd"
+cat >"$root/init" <<'INIT'
+#!/bin/sh
+mount -t proc none /proc
+mount -t sysfs none /sys
+mount -t devtmpfs none /dev
+mount -t tmpfs none /tmp
+mount -t tracefs none /sys/kernel/tracing 2>/dev/null
+cd /tmp
+echo "=== begin"
+sh /command
+echo "=== end $?"
+poweroff -f
+INIT
+chmod +x "$root/init"
+echo "$command" >"$root/command"
+(cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) >"$work/initrd"
+
+# A boot under emulation may fail by itself: once more, then it counts.
+for _ in 1 2; do
+  timeout 240 qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 1536 -nographic -no-reboot -kernel "$KERNELS/$suite/vmlinuz" \
+    -initrd "$work/initrd" -append "console=ttyS0 quiet panic=-1" </dev/null >"$work/console" 2>&1 || true
+  tr -d '\r' <"$work/console" >"$work/text"
+  if grep -q '=== end' "$work/text"; then
+    sed -n '/=== begin/,/=== end/p' "$work/text" | sed '1d;$d'
+    exit "$(sed -n 's/.*=== end //p' "$work/text")"
+  fi
+done
+tail -n 20 "$work/text"
+echo "the kernel of $suite did not get through"
+exit 1

