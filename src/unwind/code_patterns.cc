@@ -4,7 +4,10 @@
 #include <cstring>
 
 #include <algorithm>
+#include <array>
+#include <map>
 
+#include "unwind/go_code.h"
 #include "unwind/start_code.h"
 
 namespace cicada::unwind {
@@ -15,11 +18,6 @@ constexpr size_t kMaxPatches = 4096;
 constexpr uint64_t kSmallestStartCode = 96, kStartBytes = 512;    // crtbegin.o's code is the first of .text that has no CFI
 constexpr uint64_t kMaxInitBytes = 256;  // sections that are longer hold more than crti.o's
 constexpr uint64_t kEntryBytes = 64;  // _start of musl and of Go are half as long
-
-struct Patch {
-  uint32_t begin, end;
-  unwind_rule rule;
-};
 
 unwind_rule make_rule(unwind_cfa_kind kind, int32_t offset = 0) {
   unwind_rule rule{};
@@ -80,16 +78,16 @@ class PatternSearch {
     const Range<LinkAddr> begin{gap.begin, gap.begin + std::min(gap.size(), kStartBytes)};
     add_start_code(gap.begin, find_crtbegin_rules(bytes_of(begin), gap.begin.value & 15));
   }
-  const std::vector<Patch>& patches() const { return patches_; }
-  std::vector<Patch> take() { return std::move(patches_); }
+  const std::vector<CodeRule>& patches() const { return patches_; }
+  std::vector<CodeRule> take() { return std::move(patches_); }
 
  private:
   Bytes bytes_of(Range<LinkAddr> range) {
     const Bytes all = elf_.contents_at(range.begin);
     return all.first(std::min<uint64_t>(all.size(), range.size()));
   }
-  void add_start_code(LinkAddr base, const std::vector<StartCodeRule>& rules) {
-    for (const StartCodeRule& rule : rules) add(base + rule.begin, base + rule.end, rule.rule, 0);
+  void add_start_code(LinkAddr base, const std::vector<CodeRule>& rules) {
+    for (const CodeRule& rule : rules) add(base + rule.begin, base + rule.end, rule.rule, 0);
   }
   void add(LinkAddr begin, LinkAddr end, const unwind_rule& rule, uint64_t before) {
     auto from = static_cast<uint32_t>(begin - table_.base);
@@ -98,35 +96,53 @@ class PatternSearch {
   }
   const elf::ElfFile& elf_;
   const RowTable& table_;
-  std::vector<Patch> patches_;
+  std::vector<CodeRule> patches_;
 };
 
-uint32_t find_or_add(std::vector<unwind_rule>& rules, const unwind_rule& rule) {
-  for (uint32_t i = 0; i < rules.size(); ++i) {
-    if (std::memcmp(&rules[i], &rule, sizeof rule) == 0) return i;
+// Numbers of rules, those of the table first.
+class RuleNumbers {
+ public:
+  explicit RuleNumbers(std::vector<unwind_rule>& rules) : rules_(rules) {
+    for (uint32_t i = 0; i < rules.size(); ++i) numbers_.emplace(key(rules[i]), i);
   }
-  if (rules.size() >= 0xffff) return 0;
-  rules.push_back(rule);
-  return static_cast<uint32_t>(rules.size() - 1);
-}
+  uint32_t find_or_add(const unwind_rule& rule) {
+    const auto [at, added] = numbers_.try_emplace(key(rule), static_cast<uint32_t>(rules_.size()));
+    if (!added) return at->second;
+    if (rules_.size() >= 0xffff) return at->second = 0;
+    rules_.push_back(rule);
+    return at->second;
+  }
 
-// The rows with [begin, end) of each patch overwritten. Patches are sorted and few.
-std::vector<Row> overwrite(const std::vector<Row>& rows, const std::vector<Patch>& patches, std::vector<unwind_rule>& rules) {
+ private:
+  using Key = std::array<uint64_t, 2>;
+  static Key key(const unwind_rule& rule) {
+    Key words;
+    static_assert(sizeof words == sizeof rule);
+    std::memcpy(words.data(), &rule, sizeof rule);
+    return words;
+  }
+  std::vector<unwind_rule>& rules_;
+  std::map<Key, uint32_t> numbers_;
+};
+
+// The rows with [begin, end) of each patch overwritten. Patches are sorted.
+std::vector<Row> overwrite(const std::vector<Row>& rows, const std::vector<CodeRule>& patches, std::vector<unwind_rule>& rules) {
   std::vector<Row> out;
   out.reserve(rows.size() + 2 * patches.size() + 1);
   const auto append = [&](uint32_t begin, uint32_t rule) {
     if (!out.empty() && out.back().begin == begin) out.pop_back();
     if ((out.empty() ? 0 : out.back().rule) != rule) out.push_back({begin, rule});
   };
+  RuleNumbers numbers(rules);
   size_t next = 0;
   uint32_t rule_below = 0;  // what `rows` says at the point reached
-  for (const Patch& patch : patches) {
+  for (const CodeRule& patch : patches) {
     if (!out.empty() && patch.begin < out.back().begin) continue;  // overlaps the one before
     for (; next < rows.size() && rows[next].begin < patch.begin; ++next) {
       append(rows[next].begin, rows[next].rule);
       rule_below = rows[next].rule;
     }
-    append(patch.begin, find_or_add(rules, patch.rule));
+    append(patch.begin, numbers.find_or_add(patch.rule));
     for (; next < rows.size() && rows[next].begin <= patch.end; ++next) rule_below = rows[next].rule;
     append(patch.end, rule_below);
   }
@@ -144,13 +160,23 @@ Range<LinkAddr> intersect(const Range<LinkAddr>& a, const Range<LinkAddr>& b) {
   return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
 }
 
+// Those of `rules` (ascending) that lie in gaps: CFI knows better.
+std::vector<CodeRule> within(std::vector<CodeRule> rules, const std::vector<Range<LinkAddr>>& gaps, LinkAddr base) {
+  auto gap = gaps.begin();
+  std::erase_if(rules, [&](const CodeRule& rule) {
+    while (gap != gaps.end() && gap->end < base + rule.end) ++gap;
+    return gap == gaps.end() || base + rule.begin < gap->begin;
+  });
+  return rules;
+}
+
 bool is_init_section(std::string_view name) { return name == ".init" || name == ".fini"; }
 
 bool is_stub_section(std::string_view name) { return name == ".plt" || name == ".plt.sec" || name == ".plt.got" || name == ".iplt"; }
 
-void apply(std::vector<Patch> patches, RowTable& table) {
+void apply(std::vector<CodeRule> patches, RowTable& table) {
   if (patches.empty()) return;
-  std::sort(patches.begin(), patches.end(), [](const Patch& a, const Patch& b) { return a.begin < b.begin; });
+  std::sort(patches.begin(), patches.end(), [](const CodeRule& a, const CodeRule& b) { return a.begin < b.begin; });
   if (table.rules.empty()) table.rules.push_back(unwind_rule{});
   table.rows = overwrite(table.rows, patches, table.rules);
 }
@@ -160,14 +186,15 @@ void apply(std::vector<Patch> patches, RowTable& table) {
 void add_code_patterns(const elf::ElfFile& elf, const ExecutableRanges& code, const std::vector<Range<LinkAddr>>& gaps,
                        RowTable& table) {
   PatternSearch search(elf, table);
-  std::vector<Patch> by_frame_pointer;
+  std::vector<CodeRule> by_frame_pointer;
   uint64_t budget = kMaxSearchedBytes;
   const auto search_part = [&](Range<LinkAddr> range) {
     const uint64_t size = std::min(range.size(), budget);
     budget -= size;
     search.search({range.begin, range.begin + size});
   };
-  const bool go = elf.find_section(".gopclntab") != nullptr || elf.find_section(".note.go.buildid") != nullptr;
+  const Bytes pclntab = find_pclntab(elf);
+  const bool go = !pclntab.empty() || elf.find_section(".note.go.buildid") != nullptr;
   const bool program = elf.type() == ET_EXEC || !elf.interpreter().empty();  // the entry of a library means nothing
   const auto sections = ExecutableRanges::find_code(elf);
   if (!sections) return;
@@ -187,7 +214,7 @@ void add_code_patterns(const elf::ElfFile& elf, const ExecutableRanges& code, co
       }
     }
   }
-  for (const Patch& patch : search.patches()) table.stats.signal_trampolines += patch.rule.cfa_kind == CFA_SIGNAL;
+  for (const CodeRule& patch : search.patches()) table.stats.signal_trampolines += patch.rule.cfa_kind == CFA_SIGNAL;
   for (const elf::Section& section : elf.sections()) {
     const bool init = is_init_section(section.name) && section.size <= kMaxInitBytes;
     if ((section.flags & SHF_EXECINSTR) == 0 || !(init || is_stub_section(section.name)) || section.size > kMaxSearchedBytes) continue;
@@ -198,9 +225,12 @@ void add_code_patterns(const elf::ElfFile& elf, const ExecutableRanges& code, co
     if (init) search.add_init(whole);
     else search.add_stubs(section.name, whole);
   }
+  std::vector<CodeRule> go_code;
+  if (go) go_code = within(find_go_rules(pclntab, table.base), gaps, table.base);
   // An image without any FDE has no table unless something is to be said; it is walked by frame pointer as a whole.
-  if (table.stats.fdes == 0 && search.patches().empty()) return;
+  if (table.stats.fdes == 0 && search.patches().empty() && go_code.empty()) return;
   apply(std::move(by_frame_pointer), table);
+  apply(std::move(go_code), table);
   apply(search.take(), table);
 }
 

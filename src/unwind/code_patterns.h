@@ -4,7 +4,7 @@
 //    calls it an ordinary function). The byte before it belongs to the row: a handler's return address is looked up at − 1.
 //  * the entry point, up to its first call: nothing called it;
 //  * lazy-binding stubs of linkers that write no CFI for them (lld);
-//  * the C runtime's start files (start_code.h);
+//  * the C runtime's start files (start_code.h) and Go (go_code.h);
 // and CFA_FRAME_POINTER for all other code without CFI amid code that has some (64 bytes and more, hand-written assembly,
 // V8's built-ins).
 //

@@ -17,15 +17,6 @@ constexpr size_t kMaxFrameBytes = 80;  // between push %rbp and pop %rbp
 constexpr size_t kMaxDistance = 0x90;  // from deregister_tm_clones to __do_global_dtors_aux
 constexpr std::array<uint8_t, 4> kEndbr64 = {0xf3, 0x0f, 0x1e, 0xfa};
 
-unwind_rule stack_pointer_plus(int32_t offset, int8_t saved_rbp = 0) {
-  unwind_rule rule{};
-  rule.cfa_kind = CFA_OFFSET;
-  rule.cfa_reg = 7;
-  rule.cfa_offset = offset;
-  rule.saved[SAVED_RBP] = saved_rbp;
-  return rule;
-}
-
 template <size_t N>
 bool has(Bytes code, size_t at, const std::array<uint8_t, N>& bytes) {
   return at <= code.size() && code.size() - at >= N && std::equal(bytes.begin(), bytes.end(), code.begin() + static_cast<ptrdiff_t>(at));
@@ -40,7 +31,7 @@ class Crtbegin {
  public:
   Crtbegin(Bytes code, uint64_t misalignment) : code_(code), misalignment_(misalignment) {}
 
-  std::vector<StartCodeRule> find() {
+  std::vector<CodeRule> find() {
     for (size_t at = 0; code_.size() >= 16 && at < code_.size() - 16; ++at) {
       // cmpb $0,completed(%rip); jne; push %rbp
       if (code_[at] == 0x80 && code_[at + 1] == 0x3d && code_[at + 6] == 0 && code_[at + 7] == 0x75 && holds_frame(at + 9)) {
@@ -104,12 +95,12 @@ class Crtbegin {
 
   Bytes code_;
   uint64_t misalignment_;
-  std::vector<StartCodeRule> rules_;
+  std::vector<CodeRule> rules_;
 };
 
 }  // namespace
 
-std::vector<StartCodeRule> find_init_rules(Bytes section) {
+std::vector<CodeRule> find_init_rules(Bytes section) {
   const size_t begin = has(section, 0, kEndbr64) ? 4 : 0;
   const size_t end = section.size();
   size_t opened = 0, closed = 0;  // behind the instructions that move the stack pointer
@@ -124,6 +115,6 @@ std::vector<StartCodeRule> find_init_rules(Bytes section) {
   return {{0, at(opened), stack_pointer_plus(8)}, {at(opened), at(closed), stack_pointer_plus(16)}, {at(closed), at(end), stack_pointer_plus(8)}};
 }
 
-std::vector<StartCodeRule> find_crtbegin_rules(Bytes code, uint64_t misalignment) { return Crtbegin(code, misalignment).find(); }
+std::vector<CodeRule> find_crtbegin_rules(Bytes code, uint64_t misalignment) { return Crtbegin(code, misalignment).find(); }
 
 }  // namespace cicada::unwind

@@ -5,25 +5,17 @@
 // Little runs there, but _init is the first code of a library that runs, and takes the page fault: in a loop of dlopen it was on 1.4 % of
 // the stacks, each of which ended there.
 #pragma once
-#include <cstdint>
-#include <optional>
 #include <vector>
 
-#include "abi/unwind_table.h"
 #include "base/byte_cursor.h"
+#include "unwind/code_rule.h"
 
 namespace cicada::unwind {
 
-// [begin, end) of the searched bytes has this rule.
-struct StartCodeRule {
-  uint32_t begin, end;
-  unwind_rule rule;
-};
-
 // The whole of an .init or .fini section. Empty: it is written in another way.
-std::vector<StartCodeRule> find_init_rules(Bytes section);
+std::vector<CodeRule> find_init_rules(Bytes section);
 
 // crtbegin.o's functions somewhere in `code`, whose first byte is at an address that is `misalignment` modulo 16. Empty: not there.
-std::vector<StartCodeRule> find_crtbegin_rules(Bytes code, uint64_t misalignment);
+std::vector<CodeRule> find_crtbegin_rules(Bytes code, uint64_t misalignment);
 
 }  // namespace cicada::unwind

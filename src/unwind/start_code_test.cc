@@ -11,9 +11,9 @@ namespace {
 using Code = std::vector<uint8_t>;
 
 // CFA − rsp at each byte; 0 where nothing is said. `pushed_rbp`: what 16 bytes hold besides the return address.
-std::vector<int> depths(const std::vector<StartCodeRule>& rules, size_t size, bool pushed_rbp) {
+std::vector<int> depths(const std::vector<CodeRule>& rules, size_t size, bool pushed_rbp) {
   std::vector<int> depth(size);
-  for (const StartCodeRule& rule : rules) {
+  for (const CodeRule& rule : rules) {
     for (size_t i = rule.begin; i < rule.end; ++i) {
       EXPECT_EQ(depth.at(i), 0) << "two rules for byte " << i;
       depth[i] = rule.rule.cfa_offset;

@@ -96,7 +96,7 @@ expect_error() {
 # record_foreign NAME: a workload of another toolchain (tests/workloads/foreign), while it runs, by its pid, for two seconds.
 record_foreign() {
   local name=$1 command
-  command=$("$LIVE/../workloads/foreign/build.sh" "$name" "$WORKLOADS/foreign") || skip "$command"
+  command=$(foreign_command "$name") || skip "$command"
   start bash -c "exec $command 60"
   wait_for 20 said_all
   "$CICADA" record -F 997 -d 2 --stats -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
@@ -104,4 +104,5 @@ record_foreign() {
   cp out truth
   ANY_NAME=1 compare_with_truth "$name"
 }
+foreign_command() { "$LIVE/../workloads/foreign/build.sh" "$1" "$WORKLOADS/foreign"; }
 said_all() { grep -qE '^(complete|addresses|share)' out; }
