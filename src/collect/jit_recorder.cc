@@ -87,20 +87,26 @@ void JitRecorder::work(std::stop_token stop) {
 // Sources that are open already are left alone. A refused file has been reported by whoever refused it.
 void JitRecorder::open(const JitProcess& process, Sources& sources) const {
   if (sources.map && sources.dump) return;
-  Sources found;
+  if (!sources.target && !sources.map) {
+    auto target = symbolize::Target::open(process.pid, proc_);
+    if (!target || !is_running(process)) return;
+    sources.target.emplace(std::move(*target));
+  }
+  if (!sources.dump && sources.target) {
+    auto dump = symbolize::JitdumpFile::open(*sources.target, process.address_space, proc_);
+    if (dump && is_running(process)) sources.dump.emplace(std::move(*dump));
+  }
   if (!sources.map) {
-    if (auto map = symbolize::PerfMapFile::open(process.pid, process.address_space, proc_)) found.map.emplace(std::move(*map));
+    if (auto map = symbolize::PerfMapFile::open(*sources.target, process.address_space)) sources.map.emplace(std::move(*map));
   }
-  if (!sources.dump) {
-    if (auto dump = symbolize::JitdumpFile::open(process.pid, process.address_space, proc_)) found.dump.emplace(std::move(*dump));
-  }
-  if (!found.map && !found.dump) return;
-  // Asked after opening: if it is the sampled process now, it was while the files were opened.
+  if (sources.map) sources.target.reset();
+}
+
+// Asked after opening something by its pid: if it is the sampled process now, it was then.
+bool JitRecorder::is_running(const JitProcess& process) const {
   const Result<std::string> text = process::read_proc_file(fmt::format("{}/{}/stat", proc_, process.pid), 4096);
   const auto stat = text ? process::find_stat(*text) : std::nullopt;
-  if (!stat || static_cast<uint32_t>(stat->start_ticks) != process.start_ticks_low) return;
-  if (found.map) sources.map = std::move(found.map);
-  if (found.dump) sources.dump = std::move(found.dump);
+  return stat && static_cast<uint32_t>(stat->start_ticks) == process.start_ticks_low;
 }
 
 void JitRecorder::copy(Sources& sources) {

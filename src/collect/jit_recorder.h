@@ -5,9 +5,9 @@
 //   tracker      ── note_exit ─────▶ │ worker │  reads it, closes it
 //   stop()       ── finish ────────▶ └────────┘  reads all that are open
 //
-// A descriptor is held because /proc/PID/root and maps go with the process; the contents of an open file stay. A map that is not there
-// yet is looked for once a second. Not named: code of a process that ends before its first sample is seen here (20 ms), and maps that
-// are only written at exit.
+// Descriptors are held because /proc/PID/root and maps go with the process; the contents of an open file stay. A map that is not there
+// yet is looked for once a second, and when the process has ended (some run times write it then). Not named: code of a process that
+// ends before its first sample is seen here (20 ms).
 // Bounds: kMaxProcesses open at a time, kMaxJitSymbols names in all, kFinishPatience for finish().
 // Threads: note_sampled and finish: the drain thread's; note_exit: any, never waits. The worker starts with the first process.
 #pragma once
@@ -53,11 +53,13 @@ class JitRecorder {
 
  private:
   struct Sources {
+    std::optional<symbolize::Target> target;  // until the map is open
     std::optional<symbolize::PerfMapFile> map;
     std::optional<symbolize::JitdumpFile> dump;
   };
   void work(std::stop_token stop);
   void open(const JitProcess& process, Sources& sources) const;
+  bool is_running(const JitProcess& process) const;
   void copy(Sources& sources);
 
   std::string proc_;

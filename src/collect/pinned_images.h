@@ -14,6 +14,10 @@ class PinnedImages final : public symbolize::ImageFiles {
     if (const auto id = stacks_.registry_id(image)) return registry_.open(*id);
     return make_error(ErrorKind::kNotFound, "{}: not an image of this recording", profile.text(profile.images()[image.value].path));
   }
+  symbolize::FileRoot root(const profile::Profile&, profile::ImageId image) override {
+    const auto id = stacks_.registry_id(image);
+    return symbolize::FileRoot(id ? registry_.root(*id) : nullptr);
+  }
 
  private:
   const StackTable& stacks_;

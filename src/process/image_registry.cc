@@ -28,6 +28,7 @@
 
 #include "base/diagnostics.h"
 #include "process/maps_file.h"
+#include "process/mount_roots.h"
 #include "process/proc_fs.h"
 
 namespace cicada::process {
@@ -95,6 +96,7 @@ struct Job {
 
 struct Opened {
   UniqueFd fd;
+  std::shared_ptr<const UniqueFd> root;
   std::shared_ptr<const elf::ElfFile> elf;  // null: not an ELF this program reads
   Contents contents;
   bool path_matters = false;
@@ -174,6 +176,7 @@ struct ImageEntry {
   ImageState state = ImageState::kOpening;
   bool vdso = false;
   UniqueFd fd;
+  std::shared_ptr<const UniqueFd> root;
   std::shared_ptr<const elf::ElfFile> elf;
   Contents contents;
   bool path_matters = false;
@@ -204,6 +207,7 @@ struct ImageRegistry::State : std::enable_shared_from_this<ImageRegistry::State>
 
   Options options;
   UniqueFd settled_event;
+  MountRoots roots;
   mutable std::mutex mutex;
   std::condition_variable work, idle;
   std::deque<uint32_t> queue;
@@ -284,6 +288,7 @@ struct ImageRegistry::State : std::enable_shared_from_this<ImageRegistry::State>
       self.since = Clock::now();
       lock.unlock();
       auto opened = open_image(job);
+      if (opened) opened->root = find_root(job);
       lock.lock();
       self.job = 0;
       if (self.abandoned) break;  // the file was given up; its descriptor closes here
@@ -291,6 +296,13 @@ struct ImageRegistry::State : std::enable_shared_from_this<ImageRegistry::State>
     }
     --running_threads;
     idle.notify_all();
+  }
+
+  std::shared_ptr<const UniqueFd> find_root(const Job& job) {
+    for (const Hint& hint : job.hints) {
+      if (auto root = roots.find(hint.pid)) return root;
+    }
+    return nullptr;
   }
 
   void finish(ImageEntry& image, Result<Opened> opened) {
@@ -339,6 +351,7 @@ struct ImageRegistry::State : std::enable_shared_from_this<ImageRegistry::State>
     image.elf = std::move(opened.elf);
     make_room();
     image.fd = std::move(opened.fd);
+    if (opened.root != nullptr) image.root = std::move(opened.root);
     image.last_used = ++turn;
     ++open_descriptors;
   }
@@ -566,6 +579,11 @@ Result<UniqueFd> ImageRegistry::open(uint32_t image) {
   UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", entry.fd.get()).c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return errno_error(errno, fmt::format("open {}", entry.job.path));
   return fd;
+}
+
+std::shared_ptr<const UniqueFd> ImageRegistry::root(uint32_t image) const {
+  const std::lock_guard lock(state_->mutex);
+  return image == 0 || image > state_->images.size() ? nullptr : state_->images[image - 1].root;
 }
 
 std::optional<ImageInfo> ImageRegistry::find(uint32_t image) const {

@@ -63,6 +63,8 @@ class ImageRegistry final : public ImageSource {
   Result<std::shared_ptr<const elf::ElfFile>> elf(uint32_t image);
   // A readable descriptor of its own: for the symbolizer. The vDSO is given as a memfd.
   Result<UniqueFd> open(uint32_t image);
+  // The root folder (mount_roots.h) of the process it was first opened for: where its debug files are. Null: ours.
+  std::shared_ptr<const UniqueFd> root(uint32_t image) const;
   // Nothing: no such id.
   std::optional<ImageInfo> find(uint32_t image) const;
   ImageRegistryCounts counts() const;

@@ -2,7 +2,6 @@
 // Source: gdb manual, "Debugging Information in Separate Files".
 #include "symbolize/debug_files.h"
 
-#include <sys/stat.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -42,17 +41,12 @@ std::optional<Link> find_link(const elf::ElfFile& elf) {
   return Link{std::string(name), crc};
 }
 
-bool exists(const std::string& path) {
-  struct stat st {};
-  return !path.empty() && ::stat(path.c_str(), &st) == 0;
-}
-
 // `crc`: checked only if the image has no build-id to compare.
-std::optional<elf::ElfFile> open_checked(const elf::ElfFile& elf, const std::string& candidate, std::optional<uint32_t> crc) {
-  if (!exists(candidate)) return std::nullopt;
-  Result<elf::ElfFile> file = elf::ElfFile::open(candidate);
+std::optional<elf::ElfFile> open_checked(const elf::ElfFile& elf, const FileRoot& root, const std::string& candidate, std::optional<uint32_t> crc) {
+  if (candidate.empty()) return std::nullopt;
+  Result<elf::ElfFile> file = root.open_elf(candidate);
   if (!file) {
-    diagnostics().warn(candidate, "{}", file.error().message());
+    if (file.error().kind() != ErrorKind::kNotFound) diagnostics().warn(candidate, "{}", file.error().message());
     return std::nullopt;
   }
   // The image itself can be reached through its own link's name.
@@ -68,6 +62,11 @@ std::optional<elf::ElfFile> open_checked(const elf::ElfFile& elf, const std::str
   if (crc && debug_link_crc(file->bytes()) == *crc) return std::move(*file);
   diagnostics().warn(candidate, "{}: its checksum is not the one {} asks for; not used", candidate, elf.name());
   return std::nullopt;
+}
+
+std::vector<FileRoot> roots_to_search(const FileRoot& root) {
+  if (root.is_ours()) return {root};
+  return {root, FileRoot()};
 }
 
 // The file that dwz moved shared DWARF to, and how to tell that it is the right one.
@@ -125,10 +124,12 @@ std::string build_id_path(const std::string& dir, const std::string& build_id, c
   return dir + "/.build-id/" + build_id.substr(0, 2) + "/" + build_id.substr(2) + suffix;
 }
 
-std::optional<elf::ElfFile> find_debug_file(const elf::ElfFile& elf, const std::string& path, const std::vector<std::string>& debug_dirs) {
+std::optional<elf::ElfFile> find_debug_file(const elf::ElfFile& elf, const std::string& path, const std::vector<std::string>& debug_dirs, const FileRoot& root) {
   const std::string build_id = elf.build_id();
-  for (const std::string& dir : debug_dirs) {
-    if (auto file = open_checked(elf, build_id_path(dir, build_id, ".debug"), std::nullopt)) return file;
+  for (const FileRoot& where : roots_to_search(root)) {
+    for (const std::string& dir : debug_dirs) {
+      if (auto file = open_checked(elf, where, build_id_path(dir, build_id, ".debug"), std::nullopt)) return file;
+    }
   }
   const auto link = find_link(elf);
   if (!link || !path.starts_with('/')) return std::nullopt;
@@ -137,24 +138,33 @@ std::optional<elf::ElfFile> find_debug_file(const elf::ElfFile& elf, const std::
   for (const std::string& dir : debug_dirs) candidates.push_back(dir + folder + "/" + link->name);
   for (const std::string& candidate : candidates) {
     if (candidate == path) continue;
-    if (auto file = open_checked(elf, candidate, link->crc)) return file;
+    if (auto file = open_checked(elf, root, candidate, link->crc)) return file;
   }
   return std::nullopt;
 }
 
-std::optional<elf::ElfFile> find_alternate_file(const elf::ElfFile& debug, const std::vector<std::string>& debug_dirs) {
+std::optional<elf::ElfFile> find_alternate_file(const elf::ElfFile& debug, const std::vector<std::string>& debug_dirs, const FileRoot& root) {
   const auto link = find_alternate_link(debug);
   if (!link) return std::nullopt;
   const std::string wanted = to_hex(link->checksum);
-  std::vector<std::string> candidates;
-  for (const std::string& dir : debug_dirs) candidates.push_back(build_id_path(dir, wanted, ".debug"));
-  if (!link->name.empty()) candidates.push_back(link->name.starts_with('/') ? link->name : folder_of(debug.name()) + "/" + link->name);
-  for (const std::string& candidate : candidates) {
-    if (!exists(candidate)) continue;
-    Result<elf::ElfFile> file = elf::ElfFile::open(candidate);
-    if (file && has_checksum(*file, *link)) return std::move(*file);
-    diagnostics().warn(candidate, "{}: {}; not used as the shared debug file of {}", candidate,
-                       file ? "another build-id" : file.error().message().c_str(), debug.name());
+  for (const FileRoot& where : roots_to_search(root)) {
+    std::vector<std::string> candidates;
+    for (const std::string& dir : debug_dirs) candidates.push_back(build_id_path(dir, wanted, ".debug"));
+    if (link->name.starts_with('/')) {
+      candidates.push_back(link->name);
+    } else if (!link->name.empty()) {
+      // relative to where the debug file lies, which .build-id/ab/cdef.debug may only be a link to
+      candidates.push_back(folder_of(where.real_path(debug.name())) + "/" + link->name);
+      candidates.push_back(folder_of(debug.name()) + "/" + link->name);
+    }
+    for (const std::string& candidate : candidates) {
+      if (candidate.empty()) continue;
+      Result<elf::ElfFile> file = where.open_elf(candidate);
+      if (file && has_checksum(*file, *link)) return std::move(*file);
+      if (!file && file.error().kind() == ErrorKind::kNotFound) continue;
+      diagnostics().warn(candidate, "{}: {}; not used as the shared debug file of {}", candidate,
+                         file ? "another build-id" : file.error().message().c_str(), debug.name());
+    }
   }
   return std::nullopt;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbolize/debug_files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -29,13 +30,17 @@ class DebugFiles : public ::testing::Test {
   }
   // The name and source of inner's address in `file`.
   std::string name_in(const std::string& file, std::vector<std::string> debug_dirs, DebuginfodClient* debuginfod = nullptr) {
+    return name_in_root(file, folder.path(file), std::move(debug_dirs), {}, debuginfod);
+  }
+  // `file` of our folder, which its process calls `path` in a root of its own.
+  std::string name_in_root(const std::string& file, const std::string& path, std::vector<std::string> debug_dirs, const FileRoot& root, DebuginfodClient* debuginfod = nullptr) {
     uint64_t address = 0;
     std::ifstream(folder.path("at")) >> std::hex >> address;
     auto elf = elf::ElfFile::open(folder.path(file));
     if (!elf) return elf.error().message();
     SymbolizeOptions options;
     options.debug_dirs = std::move(debug_dirs);
-    const auto image = ImageSymbols::open(std::move(*elf), folder.path(file), options, debuginfod);
+    const auto image = ImageSymbols::open(std::move(*elf), path, options, debuginfod, root);
     std::string result = "-";
     const std::vector<LinkAddr> addresses{LinkAddr(address)};
     image->resolve(addresses, [&](size_t, std::span<const SourceFrame> frames) {
@@ -111,6 +116,69 @@ TEST_F(DebugFiles, LinksCannotLeaveTheirFolders) {
   folder.write("secret.debug", "not an ELF file");
   EXPECT_FALSE(find_debug_file(image.parse(), folder.path("x/y/a"), {}));
   EXPECT_TRUE(lines.empty()) << "it was looked at";
+}
+
+FileRoot root_at(const std::string& path) { return FileRoot(std::make_shared<const UniqueFd>(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC))); }
+
+TEST_F(DebugFiles, AreFoundInTheImagesOwnRoot) {
+  ASSERT_TRUE(build(std::string("-Wl,--build-id=0x") + kBuildId + "") && folder.run("mkdir -p box/d/.build-id/00 box/srv box/store && mv a.debug box/store/"));
+  const FileRoot root = root_at(folder.path("box"));
+  EXPECT_EQ(name_in_root("a", "/srv/a", {"/d"}, root), "-");
+  // a link as the container sees it
+  ASSERT_TRUE(folder.run("ln -s /store/a.debug box/d/.build-id/00/112233445566778899aabbccddeeff00112233.debug"));
+  EXPECT_EQ(name_in_root("a", "/srv/a", {"/d"}, root), named(profile::NameSource::kDebugFile));
+  ASSERT_TRUE(folder.run("rm -r box/d && mv box/store/a.debug box/srv/ && objcopy --add-gnu-debuglink=box/srv/a.debug a"));
+  EXPECT_EQ(name_in_root("a", "/srv/a", {"/d"}, root), named(profile::NameSource::kDebugFile));
+  // our own debug directories, for containers without any
+  ASSERT_TRUE(folder.run("mkdir -p ours/.build-id/00 && mv box/srv/a.debug ours/.build-id/00/112233445566778899aabbccddeeff00112233.debug"));
+  EXPECT_EQ(name_in_root("a", "/srv/a", {folder.path("ours")}, root), named(profile::NameSource::kDebugFile));
+  EXPECT_TRUE(lines.empty());
+}
+
+TEST_F(DebugFiles, AreNotReadThroughLinksThatLeaveTheImagesRoot) {
+  ASSERT_TRUE(build(std::string("-Wl,--build-id=0x") + kBuildId + "") && folder.run("mkdir -p box/d/.build-id/00"));
+  const FileRoot root = root_at(folder.path("box"));
+  const std::string link = "box/d/.build-id/00/112233445566778899aabbccddeeff00112233.debug";
+  for (const std::string& target : {folder.path("a.debug"), std::string("../../../../a.debug"), "/proc/self/cwd/../.." + folder.path("a.debug")}) {
+    ASSERT_TRUE(folder.run("ln -sf " + target + " " + link));
+    EXPECT_EQ(name_in_root("a", "/a", {"/d"}, root), "-") << target;
+  }
+  EXPECT_TRUE(lines.empty());
+  EXPECT_EQ(name_in_root("a", "/a", {folder.path("box/d")}, {}), "-") << "the third link leads nowhere here";
+}
+
+TEST_F(DebugFiles, ThatAreDevicesAreNotOpened) {
+  ASSERT_TRUE(build("-Wl,--build-id=none") && folder.run("objcopy --add-gnu-debuglink=a.debug a && ln -sf /dev/tty a.debug"));
+  EXPECT_EQ(name_in("a", {}), "-");
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NE(lines[0].find("not a regular file"), std::string::npos) << lines[0];
+}
+
+TEST_F(DebugFiles, WithFourGigabytesOfEmptyUnitsAreBounded) {
+  // a section header that announces them, over a hole in the file
+  ElfImage image;
+  image.add_text(0x1000, 16);
+  image.add({".debug_info", SHT_PROGBITS, 0, 0, 0, 0, {0}});
+  image.add({".debug_abbrev", SHT_PROGBITS, 0, 0, 0, 0, {0}});
+  image.add({".debug_aranges", SHT_PROGBITS, 0, 0, 0, 0, {0}});
+  image.add({".symtab", SHT_SYMTAB, 0, 0, sizeof(Elf64_Sym), 1, {0}});
+  std::vector<uint8_t> bytes = image.bytes();
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  for (size_t section = 2; section <= 5; ++section) {
+    Elf64_Shdr* at = reinterpret_cast<Elf64_Shdr*>(bytes.data() + header.e_shoff) + section;
+    at->sh_offset = uint64_t{1} << 20;
+    at->sh_size = (uint64_t{4} << 30) - (1 << 20);
+  }
+  folder.write("huge", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  std::filesystem::resize_file(folder.path("huge"), uint64_t{4} << 30);
+  auto elf = elf::ElfFile::open(folder.path("huge"));
+  ASSERT_TRUE(elf);
+  const auto start = std::chrono::steady_clock::now();
+  const auto opened = ImageSymbols::open(std::move(*elf), "/huge", {});
+  EXPECT_FALSE(opened->has_symbols());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_LE(lines.size(), 1U);
 }
 
 TEST_F(DebugFiles, MiniDebugInfoNamesStaticFunctions) {

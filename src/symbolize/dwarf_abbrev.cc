@@ -12,6 +12,8 @@ namespace {
 using SkipKind = AbbrevTable::SkipKind;
 
 constexpr size_t kMaxAbbrevs = 1 << 20;
+// Of an unknown form: fails the cursor, as no section has that many bytes.
+constexpr AbbrevTable::SkipStep kImpossibleStep{AbbrevTable::SkipKind::kFixed, UINT32_MAX};
 
 // Nothing for an unknown form: the rest of such a unit cannot be read.
 std::optional<AbbrevTable::SkipStep> step_of(uint16_t form, const UnitFormat& format) {
@@ -40,12 +42,21 @@ std::optional<AbbrevTable::SkipStep> step_of(uint16_t form, const UnitFormat& fo
   }
 }
 
-void skip_leb(ByteCursor& cursor) { cursor.uleb128(); }
+bool is_wanted(AbbrevTable::Plan plan, uint16_t attribute) {
+  switch (attribute) {
+    case DW_AT_low_pc: case DW_AT_high_pc: case DW_AT_ranges: case DW_AT_call_file: case DW_AT_call_line: case DW_AT_sibling: return plan == AbbrevTable::kCodePlan;
+    case DW_AT_name: case DW_AT_linkage_name: case DW_AT_MIPS_linkage_name: case DW_AT_abstract_origin: case DW_AT_specification:
+      return plan == AbbrevTable::kNamePlan;
+    default: return false;
+  }
+}
 
-void run_step(ByteCursor& cursor, const AbbrevTable::SkipStep& step, const UnitFormat& format) {
+}  // namespace
+
+void AbbrevTable::run_other_step(ByteCursor& cursor, const SkipStep& step, const UnitFormat& format) {
   switch (step.kind) {
     case SkipKind::kFixed: cursor.skip(step.size); break;
-    case SkipKind::kLeb: skip_leb(cursor); break;
+    case SkipKind::kLeb: cursor.uleb128(); break;
     case SkipKind::kBlock1: cursor.skip(cursor.u8()); break;
     case SkipKind::kBlock2: cursor.skip(cursor.u16()); break;
     case SkipKind::kBlock4: cursor.skip(cursor.u32()); break;
@@ -61,12 +72,10 @@ void run_step(ByteCursor& cursor, const AbbrevTable::SkipStep& step, const UnitF
   }
 }
 
-}  // namespace
-
 void skip_form(ByteCursor& cursor, uint16_t form, const UnitFormat& format) {
   const auto step = step_of(form, format);
   if (!step) return cursor.fail();
-  run_step(cursor, *step, format);
+  AbbrevTable::run_step(cursor, *step, format);
 }
 
 AbbrevTable AbbrevTable::parse(Bytes section, uint64_t offset, const UnitFormat& format, uint64_t& used_bytes) {
@@ -97,6 +106,7 @@ AbbrevTable AbbrevTable::parse(Bytes section, uint64_t offset, const UnitFormat&
     table.abbrevs_.push_back(abbrev);
   }
   used_bytes = cursor.failed() ? section.size() - std::min<uint64_t>(offset, section.size()) : cursor.position() - offset;
+  table.append_plans(format);
   if (!table.dense_) {
     std::stable_sort(table.abbrevs_.begin(), table.abbrevs_.end(), [](const Abbrev& a, const Abbrev& b) { return a.code < b.code; });
   }
@@ -104,13 +114,39 @@ AbbrevTable AbbrevTable::parse(Bytes section, uint64_t offset, const UnitFormat&
 }
 
 void AbbrevTable::append_step(uint16_t form, const UnitFormat& format, size_t first_step) {
-  // an unknown form becomes a step that fails the cursor: more bytes than any section has
-  const SkipStep step = step_of(form, format).value_or(SkipStep{SkipKind::kFixed, UINT32_MAX});
+  const SkipStep step = step_of(form, format).value_or(kImpossibleStep);
   if (step.kind == SkipKind::kFixed && steps_.size() > first_step && steps_.back().kind == SkipKind::kFixed) {
     const uint64_t sum = uint64_t{steps_.back().size} + step.size;
     steps_.back().size = static_cast<uint32_t>(std::min<uint64_t>(sum, UINT32_MAX));
   } else if (step.kind != SkipKind::kFixed || step.size != 0) {
     steps_.push_back(step);
+  }
+}
+
+void AbbrevTable::append_plans(const UnitFormat& format) {
+  for (Abbrev& abbrev : abbrevs_) {
+    for (const Plan plan : {kCodePlan, kNamePlan}) {
+      std::vector<PlanStep>& steps = plans_[plan];
+      abbrev.plan_begin[plan] = static_cast<uint32_t>(steps.size());
+      bool open = false;  // the last step may take more to skip
+      for (uint32_t i = abbrev.specs_begin; i < abbrev.specs_end; ++i) {
+        const AttributeSpec& spec = specs_[i];
+        if (is_wanted(plan, spec.name)) {
+          if (!open) steps.emplace_back();
+          steps.back().attribute = &spec;
+          open = false;
+          continue;
+        }
+        const SkipStep step = step_of(spec.form, format).value_or(kImpossibleStep);
+        if (open && step.kind == SkipKind::kFixed && steps.back().skip.kind == SkipKind::kFixed) {
+          steps.back().skip.size = static_cast<uint32_t>(std::min<uint64_t>(uint64_t{steps.back().skip.size} + step.size, UINT32_MAX));
+        } else {
+          steps.push_back({step, nullptr});
+        }
+        open = true;
+      }
+      abbrev.plan_end[plan] = static_cast<uint32_t>(steps.size());
+    }
   }
 }
 

@@ -54,22 +54,20 @@ class EntryNames {
       const AbbrevTable::Abbrev* abbrev = unit->abbrevs().find(cursor.uleb128());
       if (abbrev == nullptr) return plain;
       AttributeValue next;
-      for (const AttributeSpec* spec = unit->abbrevs().specs_begin(*abbrev); spec != unit->abbrevs().specs_end(*abbrev); ++spec) {
-        switch (spec->name) {
-          case DW_AT_linkage_name: case DW_AT_MIPS_linkage_name: {
-            const std::string_view linkage = unit->read(cursor, *spec).text;
-            if (!linkage.empty()) return linkage;
-            break;
-          }
-          case DW_AT_name: {
-            const std::string_view name = unit->read(cursor, *spec).text;
-            if (plain.empty()) plain = name;
-            break;
-          }
-          case DW_AT_abstract_origin: case DW_AT_specification: next = unit->read(cursor, *spec); break;
-          default: skip_form(cursor, spec->form, unit->header().format); break;
+      std::string_view linkage;
+      unit->abbrevs().run(AbbrevTable::kNamePlan, cursor, *abbrev, unit->header().format, [&](const AttributeSpec& attribute) {
+        const bool is_plain = attribute.name == DW_AT_name;
+        if (is_plain && !plain.empty()) return skip_form(cursor, attribute.form, unit->header().format);
+        const AttributeValue value = unit->read(cursor, attribute);
+        if (is_plain) {
+          plain = value.text;
+        } else if (attribute.name == DW_AT_abstract_origin || attribute.name == DW_AT_specification) {
+          next = value;
+        } else {
+          linkage = value.text;
         }
-      }
+      });
+      if (!linkage.empty()) return linkage;
       if (next.kind == AttributeValue::Kind::kAlternateReference && alternate_ != nullptr) {
         const std::string_view there = alternate_->find(next.number);
         return there.empty() ? plain : there;
@@ -91,7 +89,7 @@ class EntryNames {
 
 }  // namespace
 
-std::unique_ptr<DwarfNames> DwarfNames::open(const elf::ElfFile& elf, const elf::ElfFile* alternate, const std::string& image_path) {
+std::unique_ptr<DwarfNames> DwarfNames::open(const elf::ElfFile& elf, const elf::ElfFile* alternate, const std::string& image_path, const FileRoot& root) {
   auto file = DwarfFile::open(elf);
   if (file == nullptr) return nullptr;
   auto names = std::make_unique<DwarfNames>();
@@ -100,7 +98,7 @@ std::unique_ptr<DwarfNames> DwarfNames::open(const elf::ElfFile& elf, const elf:
   if (alternate != nullptr) names->alternate_ = DwarfFile::open(*alternate);
   if (names->alternate_ != nullptr) names->file_->set_alternate_strings(names->alternate_->sections().str);
   names->file_->index_addresses();
-  names->split_ = std::make_unique<SplitUnits>(image_path);
+  names->split_ = std::make_unique<SplitUnits>(image_path, root);
   return names;
 }
 

@@ -26,9 +26,9 @@ struct DwarfFrame {
 
 class DwarfNames {
  public:
-  // `elf` and `alternate` (may be null) must outlive this. `image_path`: where .dwp and .dwo files are looked for.
+  // `elf` and `alternate` (may be null) must outlive this. `image_path`, `root`: where .dwp and .dwo files are looked for.
   // Nothing if there is no DWARF.
-  static std::unique_ptr<DwarfNames> open(const elf::ElfFile& elf, const elf::ElfFile* alternate, const std::string& image_path);
+  static std::unique_ptr<DwarfNames> open(const elf::ElfFile& elf, const elf::ElfFile* alternate, const std::string& image_path, const FileRoot& root = {});
 
   // The unit an address is decoded with; equal for addresses that are best resolved together.
   std::optional<uint32_t> find_unit(LinkAddr address) const { return file_->find_unit_of(address); }

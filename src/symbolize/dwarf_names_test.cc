@@ -138,6 +138,12 @@ TEST_F(DwarfVariants, ReadsFilesThatShareDwarf) {
   EXPECT_EQ(report(*folder_, "a5"), expected());
 }
 
+TEST_F(DwarfVariants, FindsSharedDwarfBesideWhereALinkLeads) {
+  // as distributions lay it out: .build-id/ab/cdef.debug is a link, and the path in .gnu_debugaltlink is relative to its target
+  ASSERT_TRUE(folder_->run("mkdir -p far/files far/.dwz near && cp plain far/files/a && g++ -O2 -gdwarf-5 -DOTHER program.cc -o far/files/b && (cd far/files && dwz -m ../.dwz/shared -M ../.dwz/shared a b) && ln -s ../far/files/a near/a"));
+  EXPECT_EQ(report(*folder_, "near/a"), expected());
+}
+
 TEST_F(DwarfVariants, LeavesInlinedCallsAndLinesOutWhenNotWanted) {
   SymbolReportOptions options;
   options.symbols.inlines = false;

@@ -2,7 +2,6 @@
 #include "symbolize/dwarf_split.h"
 
 #include <dwarf.h>
-#include <sys/stat.h>
 
 #include <array>
 
@@ -12,11 +11,6 @@ namespace cicada::symbolize {
 namespace {
 
 constexpr size_t kMaxOpenFiles = 1024;
-
-bool exists(const std::string& path) {
-  struct stat st {};
-  return ::stat(path.c_str(), &st) == 0;
-}
 
 }  // namespace
 
@@ -71,10 +65,9 @@ const SplitUnits::File* SplitUnits::find_file(const std::string& path) {
   if (found != files_.end()) return found->second.get();
   if (files_.size() >= kMaxOpenFiles) return nullptr;
   auto& slot = files_[path];
-  if (!exists(path)) return nullptr;
-  Result<elf::ElfFile> elf = elf::ElfFile::open(path);
+  Result<elf::ElfFile> elf = root_.open_elf(path);
   if (!elf) {
-    diagnostics().warn(path, "{}", elf.error().message());
+    if (elf.error().kind() != ErrorKind::kNotFound) diagnostics().warn(path, "{}", elf.error().message());
     return nullptr;
   }
   auto file = std::make_unique<File>();

@@ -11,12 +11,13 @@
 #include <string>
 
 #include "symbolize/dwarf_file.h"
+#include "symbolize/file_root.h"
 
 namespace cicada::symbolize {
 
 class SplitUnits {
  public:
-  explicit SplitUnits(std::string image_path) : image_path_(std::move(image_path)) {}
+  explicit SplitUnits(std::string image_path, FileRoot root = {}) : image_path_(std::move(image_path)), root_(std::move(root)) {}
   // The unit behind a skeleton. Nothing, with one diagnostic for the file, if it cannot be found. Threads: any.
   std::shared_ptr<DwarfUnit> find(const DwarfUnit& skeleton, WorkBudget& budget);
 
@@ -31,6 +32,7 @@ class SplitUnits {
   std::shared_ptr<DwarfUnit> find_in_file(const File& file, const DwarfUnit& skeleton, WorkBudget& budget);
 
   std::string image_path_;
+  FileRoot root_;
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<File>> files_;  // those that could not be opened too
 };

@@ -35,10 +35,10 @@ struct ImageSymbols::Parts {
 
   uint32_t unit_of(LinkAddr address) const { return dwarf == nullptr ? kNoUnit : dwarf->find_unit(address).value_or(kNoUnit); }
   // What a debug file adds, .symtab and DWARF, is looked for only where the image itself lacks it.
-  void open_debug_file(const std::string& path, const SymbolizeOptions& options, DebuginfodClient* debuginfod) {
+  void open_debug_file(const std::string& path, const SymbolizeOptions& options, DebuginfodClient* debuginfod, const FileRoot& root) {
     const bool wants_dwarf = (inlines || lines) && !has_dwarf_sections(elf);
     if (elf.find_section(".symtab") != nullptr && !wants_dwarf) return;
-    debug = find_debug_file(elf, path, options.debug_dirs);
+    debug = find_debug_file(elf, path, options.debug_dirs, root);
     if (debug || debuginfod == nullptr || elf.build_id().empty()) return;
     const Result<UniqueFd> fetched = debuginfod->find_debug_file(elf.build_id());
     if (!fetched) {
@@ -54,19 +54,20 @@ struct ImageSymbols::Parts {
     debug = std::move(*file);
     fetched_debug = true;
   }
-  void open_dwarf(const std::string& path, const SymbolizeOptions& options) {
+  void open_dwarf(const std::string& path, const SymbolizeOptions& options, const FileRoot& root) {
     if (!inlines && !lines) return;
     const elf::ElfFile& from = !has_dwarf_sections(elf) && debug ? *debug : elf;
     if (!has_dwarf_sections(from)) return;
-    alternate = find_alternate_file(from, options.debug_dirs);
-    dwarf = DwarfNames::open(from, alternate ? &*alternate : nullptr, path);
+    alternate = find_alternate_file(from, options.debug_dirs, root);
+    dwarf = DwarfNames::open(from, alternate ? &*alternate : nullptr, path, root);
   }
 };
 
 ImageSymbols::ImageSymbols() = default;
 ImageSymbols::~ImageSymbols() = default;
 
-std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::string& path, const SymbolizeOptions& options, DebuginfodClient* debuginfod) {
+std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::string& path, const SymbolizeOptions& options, DebuginfodClient* debuginfod,
+                                                 const FileRoot& root) {
   auto symbols = std::unique_ptr<ImageSymbols>(new ImageSymbols);
   symbols->parts_ = std::make_unique<Parts>(std::move(elf), options);
   Parts& parts = *symbols->parts_;
@@ -78,7 +79,7 @@ std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::st
   } else {
     builder.append_section(parts.elf, ".dynsym", NameSource::kDynsym);
   }
-  parts.open_debug_file(path, options, debuginfod);
+  parts.open_debug_file(path, options, debuginfod, root);
   if (parts.debug) builder.append_section(*parts.debug, ".symtab", parts.fetched_debug ? NameSource::kDebuginfod : NameSource::kDebugFile);
   if (parts.elf.find_section(".symtab") == nullptr && !parts.debug) {
     auto mini = load_mini_debug_info(parts.elf);
@@ -91,7 +92,7 @@ std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::st
   parts.plt = PltSymbols::read(parts.elf);
   parts.plt.append_to(builder);
   parts.index = builder.build();
-  parts.open_dwarf(path, options);
+  parts.open_dwarf(path, options, root);
   return symbols;
 }
 

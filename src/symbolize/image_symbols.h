@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "symbolize/file_root.h"
 #include "symbolize/symbol_index.h"
 #include "symbolize/symbolizer.h"
 
@@ -39,9 +40,9 @@ class ImageSymbols {
  public:
   // `path` is where the image was seen; debug files are looked for beside it and in options.debug_dirs. A bad debug file costs
   // one diagnostic and is left out.
-  // `debuginfod`: asked last; may be null.
+  // `debuginfod`: asked last; may be null. `root`: what `path` and the debug directories are relative to.
   static std::unique_ptr<ImageSymbols> open(elf::ElfFile elf, const std::string& path, const SymbolizeOptions& options,
-                                            DebuginfodClient* debuginfod = nullptr);
+                                            DebuginfodClient* debuginfod = nullptr, const FileRoot& root = {});
   ~ImageSymbols();
 
   // `addresses` sorted ascending; link addresses.

@@ -9,7 +9,6 @@
 #include "base/diagnostics.h"
 #include "base/file_mapping.h"
 #include "symbolize/perf_map.h"
-#include "symbolize/target_root.h"
 
 namespace cicada::symbolize {
 namespace {
@@ -138,19 +137,18 @@ Result<void> append_jitdump(Bytes bytes, const std::string& name, Pid pid, uint3
   return {};
 }
 
-Result<JitdumpFile> JitdumpFile::open(Pid pid, uint32_t address_space, const std::string& proc) {
-  const TargetIdentity identity = TRY(load_target_identity(pid, proc));
-  const std::string wanted = fmt::format("/jit-{}.dump", identity.pid_inside);
-  std::ifstream maps(fmt::format("{}/{}/maps", proc, pid));
+Result<JitdumpFile> JitdumpFile::open(const Target& target, uint32_t address_space, const std::string& proc) {
+  const std::string wanted = fmt::format("/jit-{}.dump", target.pid_inside());
+  std::ifstream maps(fmt::format("{}/{}/maps", proc, target.pid()));
   std::string line;
   while (std::getline(maps, line)) {
     const size_t slash = line.find('/');
     if (slash == std::string::npos || !line.ends_with(wanted)) continue;
     JitdumpFile dump;
     dump.name_ = line.substr(slash);
-    dump.owner_ = identity.pid_inside;
+    dump.owner_ = target.pid_inside();
     dump.address_space_ = address_space;
-    Result<UniqueFd> fd = open_in_target(pid, dump.name_, identity.uid, proc);
+    Result<UniqueFd> fd = target.open_file(dump.name_);
     if (!fd) {
       diagnostics().warn(dump.name_, "{}", fd.error().message());
       return fd.error();
@@ -158,7 +156,7 @@ Result<JitdumpFile> JitdumpFile::open(Pid pid, uint32_t address_space, const std
     dump.fd_ = std::move(*fd);
     return dump;
   }
-  return make_error(ErrorKind::kNotFound, "process {}: maps no jitdump", pid);
+  return make_error(ErrorKind::kNotFound, "process {}: maps no jitdump", target.pid());
 }
 
 Result<void> JitdumpFile::append_to(std::vector<JitSymbol>& symbols) const {

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "symbolize/symbolizer.h"
+#include "symbolize/target_root.h"
 
 namespace cicada::symbolize {
 
@@ -21,8 +22,8 @@ Result<void> append_jitdump(Bytes bytes, const std::string& name, Pid pid, uint3
 // The dump that a process has mapped, opened as the process sees it. It stays readable when the process has ended.
 class JitdumpFile {
  public:
-  // `proc` is for tests. Fails: kNotFound (none: most processes), kPermission (somebody else's file), kInvalid, kGone.
-  static Result<JitdumpFile> open(Pid pid, uint32_t address_space, const std::string& proc = "/proc");
+  // `proc` is for tests. Fails: kNotFound (none: most processes; or the process has ended), kPermission (somebody else's file), kInvalid.
+  static Result<JitdumpFile> open(const Target& target, uint32_t address_space, const std::string& proc = "/proc");
   // Everything that is written by now. Fails as append_jitdump does.
   Result<void> append_to(std::vector<JitSymbol>& symbols) const;
   const std::string& name() const { return name_; }

@@ -10,7 +10,6 @@
 #include <charconv>
 
 #include "base/diagnostics.h"
-#include "symbolize/target_root.h"
 
 namespace cicada::symbolize {
 namespace {
@@ -119,16 +118,16 @@ PerfMapCounts append_perf_map(std::string_view text, uint32_t address_space, std
   return counts;
 }
 
-Result<PerfMapFile> PerfMapFile::open(Pid pid, uint32_t address_space, const std::string& proc) {
-  const TargetIdentity identity = TRY(load_target_identity(pid, proc));
+Result<PerfMapFile> PerfMapFile::open(const Target& target, uint32_t address_space) {
   PerfMapFile map;
-  map.name_ = fmt::format("/tmp/perf-{}.map", identity.pid_inside);
+  map.name_ = fmt::format("/tmp/perf-{}.map", target.pid_inside());
   map.address_space_ = address_space;
-  Result<UniqueFd> fd = open_in_target(pid, map.name_, identity.uid, proc);
+  Result<UniqueFd> fd = target.open_file(map.name_);
   if (!fd) {
     if (fd.error().kind() != ErrorKind::kNotFound) diagnostics().warn(map.name_, "{}", fd.error().message());
     return fd.error();
   }
+  if (!target.is_newer(fd->get())) return make_error(ErrorKind::kNotFound, "{}: older than process {}", map.name_, target.pid());
   map.fd_ = std::move(*fd);
   return map;
 }

@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "symbolize/symbolizer.h"
+#include "symbolize/target_root.h"
 
 namespace cicada::symbolize {
 
@@ -35,8 +36,9 @@ void tidy_jit_name(JitSymbol& symbol);
 
 class PerfMapFile {
  public:
-  // `proc` is for tests. Fails: kNotFound (no map: most processes), kPermission (somebody else's file), kInvalid, kGone.
-  static Result<PerfMapFile> open(Pid pid, uint32_t address_space, const std::string& proc = "/proc");
+  // A map older than the process was left behind by another one with its pid: that is none, too.
+  // Fails: kNotFound (no map: most processes), kPermission (somebody else's file), kInvalid.
+  static Result<PerfMapFile> open(const Target& target, uint32_t address_space);
   // Appends what was written since the last call. A file that shrank is read from its beginning again.
   Result<PerfMapCounts> update(std::vector<JitSymbol>& symbols);
   const std::string& name() const { return name_; }

@@ -95,7 +95,7 @@ class Worker {
       job.without_symbols = true;
       return;
     }
-    job.symbols = ImageSymbols::open(std::move(*elf), job.path, options_, debuginfod_ ? &*debuginfod_ : nullptr);
+    job.symbols = ImageSymbols::open(std::move(*elf), job.path, options_, debuginfod_ ? &*debuginfod_ : nullptr, files_.root(profile_, job.image));
     job.without_symbols = !job.symbols->has_symbols() && !job.symbols->has_dwarf();
     for (auto& part : job.symbols->partition(job.addresses, kChunkAddresses)) job.chunks.emplace_back().indices = std::move(part);
     job.open_chunks = job.chunks.size();
@@ -214,6 +214,12 @@ bool recorded_by_this_boot(const profile::Header& header) {
   return std::abs(boot_now - boot_then) < kClockAdjustmentNs;
 }
 
+double cpu_seconds() {
+  struct timespec used {};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
+}
+
 size_t name_kernel_frames(Profile& profile, const SymbolizeOptions& options) {
   std::vector<uint64_t> addresses;
   std::vector<FrameId> frames;
@@ -277,6 +283,7 @@ size_t name_jit_frames(Profile& profile, const std::vector<JitSymbol>& jit) {
 
 SymbolizeStats symbolize(Profile& profile, ImageFiles& files, const std::vector<JitSymbol>& jit, const SymbolizeOptions& options) {
   const auto start = std::chrono::steady_clock::now();
+  const double cpu_start = cpu_seconds();
   SymbolizeStats stats;
   const auto jobs = make_jobs(profile);
   Worker worker(profile, files, options);
@@ -293,6 +300,7 @@ SymbolizeStats symbolize(Profile& profile, ImageFiles& files, const std::vector<
     if (frame.kind != FrameKind::kLabel) ++stats.frames;
   }
   stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  stats.cpu_seconds = cpu_seconds() - cpu_start;
   return stats;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/unique_fd.h"
 #include "profile/profile.h"
+#include "symbolize/file_root.h"
 
 namespace cicada::symbolize {
 
@@ -38,6 +39,8 @@ class ImageFiles {
   virtual ~ImageFiles() = default;
   // A readable descriptor of the image's file. Fails: kGone, kNotFound, or kInvalid (another build-id).
   virtual Result<UniqueFd> open(const profile::Profile& profile, profile::ImageId image) = 0;
+  // Where its path and its debug files are.
+  virtual FileRoot root(const profile::Profile&, profile::ImageId) { return {}; }
 };
 
 // A symbol of JIT-compiled code, as perf maps and jitdumps give them. Copied when the process exits or the recording ends.
@@ -52,7 +55,8 @@ struct JitSymbol {
 
 struct SymbolizeStats {
   uint64_t frames = 0, named = 0, images = 0, images_without_symbols = 0;
-  double seconds = 0;
+  double seconds = 0;      // that passed
+  double cpu_seconds = 0;  // of this program meanwhile, all threads
 };
 
 // Kernel frames are resolved from the running kernel when `profile` was recorded by this boot (see kernel_names.h); a capture

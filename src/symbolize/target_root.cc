@@ -2,9 +2,8 @@
 #include "symbolize/target_root.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,44 +11,72 @@
 #include <sstream>
 
 namespace cicada::symbolize {
+namespace {
 
-Result<TargetIdentity> load_target_identity(Pid pid, const std::string& proc) {
-  const std::string path = fmt::format("{}/{}/status", proc, pid);
+constexpr int64_t kClockSlackS = 2;  // ticks are coarse, and the real time may have been adjusted since boot
+
+}  // namespace
+
+Result<Target> Target::open(Pid pid, const std::string& proc) {
+  const std::string process = fmt::format("{}/{}", proc, pid);
+  Target target;
+  target.pid_ = target.pid_inside_ = pid;
+  TRY(target.read_status(process + "/status"));
+  target.read_beginning(process + "/stat");
+  target.mount_namespace_ = UniqueFd(::open((process + "/ns/mnt").c_str(), O_RDONLY | O_CLOEXEC));
+  auto folder = std::make_shared<const UniqueFd>(::open((process + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!*folder) return errno_error(errno, fmt::format("open {}/root", process));
+  target.root_ = FileRoot(std::move(folder));
+  return target;
+}
+
+Result<void> Target::read_status(const std::string& path) {
   std::ifstream in(path);
   if (!in) return make_error(ErrorKind::kGone, "{}: the process is gone", path);
-  TargetIdentity identity;
-  identity.pid_inside = pid;
   std::string line;
   bool has_uid = false;
   while (std::getline(in, line)) {
     std::istringstream words(line);
     std::string key, word;
     words >> key;
-    if (key == "Uid:") has_uid = static_cast<bool>(words >> word >> identity.uid);
+    if (key == "Uid:") has_uid = static_cast<bool>(words >> word >> uid_);
     if (key == "NSpid:") {
-      for (Pid each = 0; words >> each;) identity.pid_inside = each;  // the innermost namespace is last
+      for (Pid each = 0; words >> each;) pid_inside_ = each;  // the innermost namespace is last
     }
   }
   if (!has_uid) return make_error(ErrorKind::kGone, "{}: no Uid line", path);
-  return identity;
+  return {};
 }
 
-Result<UniqueFd> open_in_target(Pid pid, const std::string& path, uint32_t uid, const std::string& proc) {
-  const std::string root_path = fmt::format("{}/{}/root", proc, pid);
-  const UniqueFd root(::open(root_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!root) return errno_error(errno, "open " + root_path);
-  struct open_how how {};
-  how.flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  UniqueFd fd(static_cast<int>(::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how)));
-  if (!fd) return errno_error(errno, fmt::format("open {} as process {} sees it", path, pid));
+void Target::read_beginning(const std::string& path) {
+  std::ifstream in(path);
+  std::string text;
+  if (!std::getline(in, text)) return;
+  std::istringstream words(text.substr(text.rfind(')') + 1));
+  std::string word;
+  for (int field = 3; field < 22; ++field) words >> word;
+  int64_t ticks = 0;
+  if (!(words >> ticks)) return;
+  struct timespec real {}, since_boot {};
+  ::clock_gettime(CLOCK_REALTIME, &real);
+  ::clock_gettime(CLOCK_BOOTTIME, &since_boot);
+  began_s_ = real.tv_sec - since_boot.tv_sec + ticks / ::sysconf(_SC_CLK_TCK);
+}
+
+Result<UniqueFd> Target::open_file(const std::string& path) const {
+  Result<UniqueFd> fd = root_.open(path);
+  if (!fd) return fd.error().within(fmt::format("process {}", pid_));
   struct stat st {};
-  if (::fstat(fd.get(), &st) != 0) return errno_error(errno, "stat " + path);
-  if (!S_ISREG(st.st_mode)) return make_error(ErrorKind::kInvalid, "{} (process {}): not a regular file", path, pid);
-  if (st.st_uid != uid && st.st_uid != 0) {
-    return make_error(ErrorKind::kPermission, "{} (process {}): belongs to user {}, not to the process's user {}; not used", path, pid, st.st_uid, uid);
+  if (::fstat(fd->get(), &st) != 0) return errno_error(errno, "stat " + path);
+  if (st.st_uid != uid_ && st.st_uid != 0) {
+    return make_error(ErrorKind::kPermission, "{} (process {}): belongs to user {}, not to the process's user {}; not used", path, pid_, st.st_uid, uid_);
   }
   return fd;
+}
+
+bool Target::is_newer(int fd) const {
+  struct stat st {};
+  return began_s_ == 0 || ::fstat(fd, &st) != 0 || st.st_mtim.tv_sec + kClockSlackS >= began_s_;
 }
 
 }  // namespace cicada::symbolize

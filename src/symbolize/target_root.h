@@ -1,23 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files as a process sees them: opened below /proc/PID/root, with links resolved inside it.
+// Files as a process sees them: opened below /proc/PID/root, with links resolved inside it. The folder and its mount namespace are
+// held, so that a file that is written when the process ends (Java's -XX:+DumpPerfMapAtExit) is still found when it has ended.
+// Owns two descriptors. Threads: any.
 #pragma once
 #include <string>
 
 #include "base/process_key.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "symbolize/file_root.h"
 
 namespace cicada::symbolize {
 
-struct TargetIdentity {
-  Pid pid_inside = 0;  // in its own pid namespace
-  uint32_t uid = 0;    // effective, as we see it
-};
+class Target {
+ public:
+  // `proc` is for tests. Fails: kGone, kPermission.
+  static Result<Target> open(Pid pid, const std::string& proc = "/proc");
+  Pid pid() const { return pid_; }
+  Pid pid_inside() const { return pid_inside_; }  // in its own pid namespace
+  uint32_t uid() const { return uid_; }           // effective, as we see it
+  // A regular file owned by the target's user or root. `path` is absolute, as the process would write it.
+  // Fails: kNotFound, kPermission (owner), kInvalid (not a regular file), kUnsupported (kernel older than 5.6).
+  Result<UniqueFd> open_file(const std::string& path) const;
+  // Whether the file was written since the process began. True where the beginning is not known.
+  bool is_newer(int fd) const;
 
-// Fails: kGone, kPermission.
-Result<TargetIdentity> load_target_identity(Pid pid, const std::string& proc = "/proc");
-// A regular file owned by the target's user or root. `path` is absolute, as the process would write it.
-// Fails: kNotFound, kPermission (owner), kInvalid (not a regular file), kUnsupported (kernel older than 5.6).
-Result<UniqueFd> open_in_target(Pid pid, const std::string& path, uint32_t uid, const std::string& proc = "/proc");
+ private:
+  Target() = default;
+  Result<void> read_status(const std::string& path);
+  void read_beginning(const std::string& path);
+  Pid pid_ = 0, pid_inside_ = 0;
+  uint32_t uid_ = 0;
+  int64_t began_s_ = 0;  // real time; 0: not known
+  UniqueFd mount_namespace_;
+  FileRoot root_;
+};
 
 }  // namespace cicada::symbolize

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folder that an image's process calls "/": its container's, its chroot's, or ours. Debug files are looked for in there, by the
+// paths the process would use; links are resolved inside, so a container cannot make cicada read a file of the host.
+// Nothing is opened but regular files: a name may lead to a FIFO or a device, whose mere opening has effects.
+// Threads: any. Copies share the descriptor.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "elf/elf_file.h"
+
+namespace cicada::symbolize {
+
+class FileRoot {
+ public:
+  FileRoot() = default;  // our own
+  // A descriptor of the folder. Null: our own.
+  explicit FileRoot(std::shared_ptr<const UniqueFd> folder) : folder_(std::move(folder)) {}
+  bool is_ours() const { return folder_ == nullptr; }
+
+  // Fails: kNotFound, kInvalid (not a regular file), kUnsupported (kernel older than 5.6, in a foreign root), the system's error.
+  Result<UniqueFd> open(const std::string& path) const;
+  Result<elf::ElfFile> open_elf(const std::string& path) const;
+  // Where links lead; `path` itself if it cannot be opened.
+  std::string real_path(const std::string& path) const;
+
+ private:
+  Result<UniqueFd> open_handle(const std::string& path) const;
+  std::shared_ptr<const UniqueFd> folder_;
+};
+
+}  // namespace cicada::symbolize
