@@ -80,7 +80,7 @@ struct AllSymbols {
 };
 
 std::string class_of(const AllSymbols& symbols, uint64_t address, const std::string& ours, const std::string& theirs) {
-  if (ours == theirs) return "same";
+  if (ours == theirs) return ours == "??" ? "neither" : "same";
   if (strip_version(theirs) == ours) return "same";
   const auto* a = symbols.covering(ours, address);
   const auto* b = symbols.covering(strip_version(theirs), address);

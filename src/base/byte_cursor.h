@@ -42,7 +42,10 @@ class ByteCursor {
   int64_t sleb128();
   std::string_view c_string();  // up to NUL, which is consumed but not part of the result
   Bytes take(uint64_t size);    // the next `size` bytes
-  void skip(uint64_t size) { take(size); }
+  void skip(uint64_t size) {
+    if (size > remaining()) [[unlikely]] return fail();
+    position_ += size;
+  }
   void seek(uint64_t position);  // from the start
   void fail() {
     failed_ = true;

@@ -82,6 +82,7 @@ struct Job {
   const char* mangled;
   Language language;
   Demangle style;
+  bool may_be_rust;
   std::string out;
   bool done = false;
 };
@@ -97,7 +98,7 @@ void attempt_demangle(Job& job, Attempt& attempt) {
       break;
     case Language::kCpp:
       // Legacy Rust looks like C++ with a hash as its last part.
-      job.done = rust_demangle_callback(job.mangled, options, append_piece, &attempt) != 0;
+      if (job.may_be_rust) job.done = rust_demangle_callback(job.mangled, options, append_piece, &attempt) != 0;
       if (job.done) break;
       job.out.clear();
       job.done = cplus_demangle_v3_callback(job.mangled, options | DMGL_NO_RECURSE_LIMIT, append_piece, &attempt) != 0;
@@ -194,7 +195,8 @@ std::string demangle(std::string_view linkage_name, Demangle style) {
     return std::string(linkage_name.substr(0, kMaxNameBytes));
   }
   const std::string terminated(linkage_name);
-  Job job{terminated.c_str() + (terminated.starts_with("__") ? 1 : 0), language, style, {}};
+  Job job{terminated.c_str() + (terminated.starts_with("__") ? 1 : 0), language, style, terminated.find("17h") != std::string::npos, {}};
+  job.out.reserve(terminated.size() * 2);
   if (linkage_name.size() > kOwnStackBytes) {
     run_on_large_stack(job);
   } else {

@@ -7,6 +7,7 @@
 #include <dwarf.h>
 
 #include <algorithm>
+#include <array>
 
 namespace cicada::symbolize {
 namespace {
@@ -147,12 +148,21 @@ void LineProgram::find_lines(std::span<const uint64_t> addresses, std::span<Line
     row_line = static_cast<uint32_t>(std::min<uint64_t>(line, UINT32_MAX));
     has_row = true;
   };
+  // What each special opcode adds: two divisions less for most bytes of the program.
+  struct Special {
+    uint32_t address;
+    int32_t line;
+  };
+  std::array<Special, 256> specials{};
+  for (unsigned opcode = opcode_base_; opcode < specials.size(); ++opcode) {
+    const unsigned adjusted = opcode - opcode_base_;
+    specials[opcode] = {adjusted / line_range_ * min_instruction_bytes_, line_base_ + static_cast<int32_t>(adjusted % line_range_)};
+  }
   while (!cursor.at_end()) {
     const uint8_t opcode = cursor.u8();
     if (opcode >= opcode_base_) {
-      const unsigned adjusted = opcode - opcode_base_;
-      address += uint64_t{adjusted / line_range_} * min_instruction_bytes_;
-      line += static_cast<uint64_t>(int64_t{line_base_} + adjusted % line_range_);
+      address += specials[opcode].address;
+      line += static_cast<uint64_t>(int64_t{specials[opcode].line});
       append_row();
       continue;
     }

@@ -30,17 +30,17 @@ struct CodeEntry {
 
 CodeEntry read_code_entry(const DwarfUnit& unit, ByteCursor& cursor, const AbbrevTable::Abbrev& abbrev) {
   CodeEntry entry;
-  for (const AttributeSpec* spec = unit.abbrevs().specs_begin(abbrev); spec != unit.abbrevs().specs_end(abbrev); ++spec) {
-    switch (spec->name) {
-      case DW_AT_low_pc: entry.low = unit.read(cursor, *spec); break;
-      case DW_AT_high_pc: entry.high = unit.read(cursor, *spec); break;
-      case DW_AT_ranges: entry.ranges = unit.read(cursor, *spec); break;
-      case DW_AT_call_file: entry.call_file = unit.read(cursor, *spec).number; break;
-      case DW_AT_call_line: entry.call_line = unit.read(cursor, *spec).number; break;
-      case DW_AT_sibling: entry.sibling = unit.read(cursor, *spec).number; break;
-      default: skip_form(cursor, spec->form, unit.header().format); break;
+  unit.abbrevs().run(AbbrevTable::kCodePlan, cursor, abbrev, unit.header().format, [&](const AttributeSpec& attribute) {
+    const AttributeValue value = unit.read(cursor, attribute);
+    switch (attribute.name) {
+      case DW_AT_low_pc: entry.low = value; break;
+      case DW_AT_high_pc: entry.high = value; break;
+      case DW_AT_ranges: entry.ranges = value; break;
+      case DW_AT_call_file: entry.call_file = value.number; break;
+      case DW_AT_call_line: entry.call_line = value.number; break;
+      default: entry.sibling = value.number; break;
     }
-  }
+  });
   return entry;
 }
 
