@@ -12,6 +12,7 @@ namespace cicada::symbolize {
 namespace {
 
 constexpr size_t kMaxUnits = 4 << 20;
+constexpr size_t kMaxMalformedUnits = 4096;  // of four bytes each in the worst case: a hole in the file is full of them
 constexpr size_t kMaxPieces = 64 << 20;
 constexpr int kMaxOverlaps = 64;  // pieces looked back through for one that reaches an address
 
@@ -19,6 +20,7 @@ constexpr int kMaxOverlaps = 64;  // pieces looked back through for one that rea
 
 std::unique_ptr<DwarfFile> DwarfFile::open(const elf::ElfFile& elf, std::string_view suffix) {
   auto file = std::make_unique<DwarfFile>();
+  file->name_ = elf.name();
   struct Wanted {
     const char* name;
     Bytes DwarfSections::*section;
@@ -55,10 +57,15 @@ std::unique_ptr<DwarfFile> DwarfFile::from_sections(const DwarfSections& section
 }
 
 void DwarfFile::read_headers() {
+  size_t malformed = 0;
   for (uint64_t offset = 0; offset < sections_.info.size() && units_.size() < kMaxUnits;) {
     uint64_t next = 0;
     const auto header = UnitHeader::read(sections_.info, offset, next);
     if (header) units_.push_back(*header);
+    if (!header && ++malformed > kMaxMalformedUnits) {
+      diagnostics().warn(name_, "{}: more than {} malformed units in .debug_info; the rest is not read", name_, kMaxMalformedUnits);
+      break;
+    }
     if (next <= offset) break;
     offset = next;
   }

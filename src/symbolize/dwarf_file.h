@@ -38,6 +38,7 @@ class DwarfFile {
     uint32_t unit = 0;
   };
   void read_headers();
+  std::string name_ = "DWARF";
   std::vector<bool> read_aranges();
   std::deque<SectionContents> contents_;
   DwarfSections sections_;

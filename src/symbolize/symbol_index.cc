@@ -9,7 +9,7 @@
 namespace cicada::symbolize {
 namespace {
 
-constexpr uint64_t kMaxSymbols = 64 << 20;
+constexpr uint64_t kMaxSymbols = 16 << 20;  // the largest known, of a browser with debug information, have 5 million
 
 std::string_view find_name(Bytes strings, uint64_t offset) {
   if (offset >= strings.size()) return {};
