@@ -24,7 +24,7 @@ struct DebugOptions {
   std::string process;
   std::string symbols_file;
   std::vector<std::string> addresses;
-  bool no_inlines = false, show_addresses = false;
+  bool no_inlines = false, show_addresses = false, debuginfod = false, always = false;
 };
 
 void print_data(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
@@ -62,6 +62,8 @@ Result<void> debug_blocks(const DebugOptions& options) {
 Result<void> debug_symbols(const DebugOptions& options) {
   symbolize::SymbolReportOptions report;
   report.symbols.inlines = !options.no_inlines;
+  report.symbols.fold_clones = false;  // addr2line shows them
+  report.symbols.debuginfod = options.debuginfod;
   report.show_addresses = options.show_addresses;
   return symbolize::report_symbols(options.symbols_file, options.addresses, STDIN_FILENO, report,
                                    [](std::string_view text) {
@@ -97,6 +99,8 @@ Command add_debug_command(CLI::App& app) {
   symbols->add_option("FILE", options->symbols_file, "an executable or a library")->required();
   symbols->add_option("ADDR", options->addresses, "hexadecimal; none: one a line from standard input");
   symbols->add_flag("-a,--addresses", options->show_addresses, "each answer begins with its address");
+  symbols->add_flag("-i,-f,-C", options->always, "always: accepted so that an addr2line call need not change");
+  symbols->add_flag("--debuginfod", options->debuginfod, "ask the servers in DEBUGINFOD_URLS for a missing debug file");
   symbols->add_flag("--no-inline", options->no_inlines, "the outermost function only");
 
   return {debug, [=](const Invocation&) {

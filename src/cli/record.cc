@@ -16,6 +16,7 @@
 #include "cli/terminal.h"
 #include "collect/session.h"
 #include "sink/sink_registry.h"
+#include "symbolize/debuginfod_client.h"
 #include "symbolize/jit_advice.h"
 #include "symbolize/jit_environment.h"
 
@@ -83,7 +84,8 @@ symbolize::SymbolizeOptions symbolize_options(const RecordOptions& options) {
   out.inlines = options.inlines.value_or(true);
   out.lines = options.lines.value_or(std::any_of(options.outputs.begin(), options.outputs.end(), has_place_for_lines));
   out.demangle = options.demangle;
-  out.debuginfod = options.debuginfod;
+  out.fold_clones = options.fold_clones;
+  out.debuginfod = options.debuginfod || symbolize::DebuginfodClient::named_by_environment();
   return out;
 }
 

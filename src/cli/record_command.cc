@@ -80,7 +80,11 @@ void add_names(CLI::App& record, RawRecordOptions& raw) {
       ->type_name("HOW")
       ->capture_default_str()
       ->group("Names");
-  record.add_flag("--debuginfod", raw.debuginfod, "ask the servers in DEBUGINFOD_URLS for missing debug files")
+  record.add_option("--clones", raw.clones, "fold: f.cold, f.part.0, f.constprop.0 are shown as f; show: as they are")
+      ->type_name("HOW")
+      ->capture_default_str()
+      ->group("Names");
+  record.add_flag("--debuginfod", raw.debuginfod, "ask servers for missing debug files (default if DEBUGINFOD_URLS names some)")
       ->group("Names");
   record
       .add_option("--group-by", raw.group_by, "root frames: process, thread, cpu, cgroup, image; several with commas")

@@ -36,6 +36,7 @@ constexpr Choice<UnwindMode> kUnwindModes[] = {
     {"auto", UnwindMode::kAuto}, {"fp", UnwindMode::kFramePointer}, {"table", UnwindMode::kTable}};
 constexpr Choice<symbolize::Demangle> kDemangles[] = {
     {"full", symbolize::Demangle::kFull}, {"short", symbolize::Demangle::kShort}, {"none", symbolize::Demangle::kNone}};
+constexpr Choice<bool> kClones[] = {{"fold", true}, {"show", false}};
 constexpr Choice<profile::GroupBy> kGroupings[] = {{"process", profile::GroupBy::kProcess},
                                                    {"thread", profile::GroupBy::kThread},
                                                    {"cpu", profile::GroupBy::kCpu},
@@ -148,6 +149,7 @@ Result<RecordOptions> check_record_options(const RawRecordOptions& raw) {
   TRY(check_cpus(raw, options));
   options.unwind = TRY(parse_choice(raw.unwind, "--unwind", kUnwindModes));
   options.demangle = TRY(parse_choice(raw.demangle, "--demangle", kDemangles));
+  options.fold_clones = TRY(parse_choice(raw.clones, "--clones", kClones));
   for (const std::string& list : raw.group_by) {
     for (const std::string& part : split_list(list))
       options.group_by.push_back(TRY(parse_choice(part, "--group-by", kGroupings)));

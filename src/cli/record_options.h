@@ -46,6 +46,7 @@ struct RecordOptions {
   std::optional<bool> inlines;  // none: where debug information is at hand
   std::optional<bool> lines;    // none: where the format has a place for them
   symbolize::Demangle demangle = symbolize::Demangle::kFull;
+  bool fold_clones = true;  // "f.cold" and "f.part.0" are shown as "f"
   bool debuginfod = false;
   std::vector<profile::GroupBy> group_by;  // outermost first
 
@@ -68,7 +69,7 @@ struct RawRecordOptions {
   std::vector<std::string> command;
   std::string frequency = "99", period, duration, max_map_memory = "64M";
   std::vector<std::string> cpus, outputs, group_by;
-  std::string unwind = "auto", demangle = "full";
+  std::string unwind = "auto", demangle = "full", clones = "fold";
   bool kernel = false, no_kernel = false, include_idle = false, as_root = false, stats = false;
   bool inlines = false, no_inlines = false, lines = false, no_lines = false, debuginfod = false;
   bool open = false, quiet = false, verbose = false;

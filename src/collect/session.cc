@@ -111,7 +111,7 @@ symbolize::SymbolizeStats Session::symbolize(const symbolize::SymbolizeOptions& 
 std::vector<SinkOutcome> Session::finish(const symbolize::SymbolizeOptions& options) {
   std::vector<SinkOutcome> outcomes;
   if (const Result<void> stopped = stop(); !stopped) profile_.header.warnings.push_back(stopped.error().message());
-  const Result<void> named = catching("naming frames", [&]() -> Result<void> { return symbolize(options), Result<void>(); });
+  const Result<void> named = catching("naming frames", [&]() -> Result<void> { return names_ = symbolize(options), Result<void>(); });
   if (!named) profile_.header.warnings.push_back(named.error().message());
   for (const auto& sink : sinks_) {
     SinkOutcome outcome{sink->description(), std::nullopt};
@@ -122,7 +122,12 @@ std::vector<SinkOutcome> Session::finish(const symbolize::SymbolizeOptions& opti
 }
 
 process::ProcessMetadataCache& Session::metadata() { return source_->metadata(); }
-std::vector<std::string> Session::statistics() const { return source_->statistics(); }
+std::vector<std::string> Session::statistics() const {
+  std::vector<std::string> lines = source_->statistics();
+  lines.push_back(fmt::format("names: {} of {} frames in {} images ({} without symbols), {:.3f} s and {:.3f} s of CPU", names_.named, names_.frames,
+                              names_.images, names_.images_without_symbols, names_.seconds, names_.cpu_seconds));
+  return lines;
+}
 
 void Session::update_sinks() {
   for (const auto& sink : sinks_) {

@@ -81,6 +81,7 @@ class Session {
   std::vector<std::unique_ptr<profile::Sink>> sinks_;
   std::vector<UniqueFd> target_fds_;  // pidfds
   bool running_ = false;
+  symbolize::SymbolizeStats names_;  // of finish()
 };
 
 }  // namespace cicada::collect

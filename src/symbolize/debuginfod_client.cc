@@ -45,10 +45,14 @@ DebuginfodClient::~DebuginfodClient() {
   if (library_->handle != nullptr) ::dlclose(library_->handle);
 }
 
+bool DebuginfodClient::named_by_environment() {
+  const char* urls = ::getenv("DEBUGINFOD_URLS");
+  return urls != nullptr && *urls != 0;
+}
+
 Result<UniqueFd> DebuginfodClient::find_debug_file(const std::string& build_id) {
   if (library_->handle == nullptr) return make_error(ErrorKind::kUnsupported, "debuginfod: libdebuginfod.so.1 is missing; install libdebuginfod1");
-  const char* urls = ::getenv("DEBUGINFOD_URLS");
-  if (urls == nullptr || *urls == 0) return make_error(ErrorKind::kUnsupported, "debuginfod: DEBUGINFOD_URLS names no server");
+  if (!named_by_environment()) return make_error(ErrorKind::kUnsupported, "debuginfod: DEBUGINFOD_URLS names no server");
   const std::lock_guard lock(library_->mutex);
   if (std::chrono::steady_clock::now() >= deadline_) return make_error(ErrorKind::kLimit, "debuginfod: out of time");
   void* client = library_->begin();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Debug files from a debuginfod server: only when asked (--debuginfod, or DEBUGINFOD_URLS in the environment says where), never
+// Debug files from a debuginfod server: only when asked (--debuginfod, or DEBUGINFOD_URLS in the environment names one), never
 // while recording, and within a time limit for all files together. elfutils' own library does the work (caching included); it is
 // loaded when needed, so cicada runs without it.
 // Threads: any; one download at a time.
@@ -18,6 +18,8 @@ class DebuginfodClient {
   // `limit` counts from now, for all downloads of this client.
   explicit DebuginfodClient(std::chrono::milliseconds limit = std::chrono::seconds(30));
   ~DebuginfodClient();
+  // Whether the environment asks for it.
+  static bool named_by_environment();
   // Fails: kUnsupported (libdebuginfod1 is not installed, DEBUGINFOD_URLS is not set), kNotFound, kLimit (out of time).
   Result<UniqueFd> find_debug_file(const std::string& build_id);
 
