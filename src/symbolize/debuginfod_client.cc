@@ -32,18 +32,15 @@ thread_local std::chrono::steady_clock::time_point t_deadline;
 
 DebuginfodClient::DebuginfodClient(std::chrono::milliseconds limit) : library_(std::make_unique<Library>()), deadline_(std::chrono::steady_clock::now() + limit) {
   Library& library = *library_;
-  library.handle = ::dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
+  // Never unloaded: libcurl and what it brings (TLS, LDAP, Kerberos) keep global state that nobody frees, and each load would leak it again.
+  library.handle = ::dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library.handle == nullptr) return;
   const bool complete = library.load(library.begin, "debuginfod_begin") && library.load(library.find, "debuginfod_find_debuginfo") &&
                         library.load(library.set_progress, "debuginfod_set_progressfn") && library.load(library.end, "debuginfod_end");
-  if (complete) return;
-  ::dlclose(library.handle);
-  library.handle = nullptr;
+  if (!complete) library.handle = nullptr;
 }
 
-DebuginfodClient::~DebuginfodClient() {
-  if (library_->handle != nullptr) ::dlclose(library_->handle);
-}
+DebuginfodClient::~DebuginfodClient() = default;
 
 bool DebuginfodClient::named_by_environment() {
   const char* urls = ::getenv("DEBUGINFOD_URLS");
