@@ -4,10 +4,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 
 #include "base/diagnostics.h"
+#include "cli/report_text.h"
 
 namespace cicada::cli {
 namespace {
@@ -34,8 +36,16 @@ void write_line(std::string_view prefix, std::string_view line) {
 
 }  // namespace
 
-void print_error(std::string_view line) { write_line("cicada: ", line); }
-void print_warning(std::string_view line) { write_line("cicada: warning: ", line); }
+// Names of files, threads and symbols are strangers' texts: nothing in them steers the terminal.
+void print_error(std::string_view lines) {
+  std::string text;
+  for (size_t begin = 0, end = 0; begin <= lines.size(); begin = end + 1) {
+    end = std::min(lines.find('\n', begin), lines.size());
+    text += (begin == 0 ? "" : "\n") + printable(lines.substr(begin, end - begin));
+  }
+  write_line("cicada: ", text);
+}
+void print_warning(std::string_view line) { write_line("cicada: warning: ", printable(line)); }
 
 void print_message(std::string_view text) {
   end_progress();

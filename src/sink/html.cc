@@ -103,8 +103,8 @@ class Packer {
       append_number(columns_, samples.cpu[i]);
     }
     for (const profile::Process& process : profile.processes())
-      processes_ += fmt::format("{}{{\"pid\":{},\"name\":{},\"cmdline\":{}}}", processes_.empty() ? "" : ",", process.pid,
-                                json_text(profile.text(process.name)), json_text(shortened(profile.text(process.cmdline), 500)));
+      processes_ += fmt::format("{}{{\"pid\":{},\"name\":{},\"cmdline\":{},\"cgroup\":{}}}", processes_.empty() ? "" : ",", process.pid,
+                                json_text(profile.text(process.name)), json_text(shortened(profile.text(process.cmdline), 500)), json_text(shortened(profile.text(process.cgroup), 500)));
     for (const profile::Thread& thread : profile.threads())
       threads_ += fmt::format("{}{{\"process\":{},\"tid\":{},\"name\":{},\"main\":{}}}", threads_.empty() ? "" : ",",
                               static_cast<int64_t>(thread.process.valid() ? thread.process.value : -1), thread.tid,

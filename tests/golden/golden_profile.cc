@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "profile/synthetic_profile.h"
 #include "sink/profile_reader.h"
 #include "sink/sink_registry.h"
 
@@ -79,8 +80,10 @@ int main(int argc, char** argv) {
     const auto p = sink::read_profile(argv[2]);
     return p ? write(*p, argv[3]) : report(p.error());
   }
-  const profile::Profile p = make();
-  for (int i = 1; i < argc; ++i)
+  // --hostile: names that break formats; --empty: nothing at all.
+  const bool hostile = argc > 1 && std::strcmp(argv[1], "--hostile") == 0, empty = argc > 1 && std::strcmp(argv[1], "--empty") == 0;
+  const profile::Profile p = hostile ? profile::make_synthetic_profile({.samples = 2000, .hostile_names = true}) : empty ? profile::Profile() : make();
+  for (int i = hostile || empty ? 2 : 1; i < argc; ++i)
     if (write(p, argv[i]) != 0) return 1;
   return 0;
 }

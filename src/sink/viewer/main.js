@@ -3,7 +3,7 @@
 import { amountWithUnit, byId, element, share, shorten } from './format.js';
 import { kinds } from './palette.js';
 import { embeddedProfile } from './profile_data.js';
-import { callTree, calleesOf, callersOf, functionTotals, matchedTotal, selectedSelf } from './view_tree.js';
+import { callTree, calleesOf, callersOf, functionTotals, groupedTree, matchedTotal, selectedSelf } from './view_tree.js';
 import { readState, writeState } from './url_state.js';
 import { explainNode, FlameView } from './flame_view.js';
 import { placeOf } from './layout.js';
@@ -16,6 +16,7 @@ const keyHelp = [
   ['← → ↑ ↓', 'move the selection'], ['Enter', 'zoom to the selected frame, open the selected function'],
   ['Backspace', 'zoom out to the parent'], ['+ − w s', 'zoom in and out'], ['a e', 'pan left and right'],
   ['Escape', 'reset zoom, then the selected span'], ['o', 'order of siblings'], ['i', 'icicle or flames'], ['b', 'widths of before or after'],
+  ['g', 'root frames: process, thread, CPU, cgroup, image'],
   ['c', 'copy the stack'], ['d', 'dark or light'], ['?', 'this list'],
   ['wheel, drag', 'scroll, pan; ctrl+wheel zooms at the pointer'], ['drag in the time line', 'select a span; a click clears it']];
 
@@ -53,10 +54,20 @@ function start(profile) {
   }});
   byId('processes').hidden = !profile.samples.time.length;
 
-  let selecting = 0;
+  const groupChoices = [...byId('group').options].map(option => option.value);
+  const grouping = () => profile.samples.time.length && groupChoices.includes(state.g) ? state.g : '';
+  function groupBy(by) {
+    state.g = byId('group').value = by;
+    state.z = '';
+    reselect();
+  }
+
+  let selecting = 0, regex = null;
+  const findMatches = () => regex && Uint8Array.from(profile.functions, f => regex.test(f.name) || regex.test(f.image) ? 1 : 0);
   function reselectSoon() { selecting ||= requestAnimationFrame(() => { selecting = 0; reselect(); }); }
   function reselect() {
-    tree = callTree(profile, selectedSelf(profile, selection));
+    tree = grouping() ? groupedTree(profile, selection, grouping()) : callTree(profile, selectedSelf(profile, selection));
+    if (grouping() && state.q) matches = findMatches();  // groups are names, too
     totals = null;
     picked = null;
     dirty = {flame: true, table: true, sandwich: true};
@@ -151,11 +162,10 @@ function start(profile) {
 
   function search(text) {
     const field = byId('search');
-    let regex = null;
     field.classList.remove('bad');
     try { regex = text ? new RegExp(text, text === text.toLowerCase() ? 'iu' : 'u') : null; } catch { field.classList.add('bad'); return; }
     state.q = text;
-    matches = regex && Uint8Array.from(profile.functions, f => regex.test(f.name) || regex.test(f.image) ? 1 : 0);
+    matches = findMatches();
     showMatched();
     for (const view of [flame, callers, callees]) view.redraw();
     dirty.table = true;
@@ -214,6 +224,7 @@ function start(profile) {
     a: () => pan(-.2), e: () => pan(.2), n: () => nextMatch(1), N: () => nextMatch(-1),
     Escape: () => { const {from, to} = flame.view; if (state.z || from > 0 || to < flame.all()) flame.zoomTo(0); else if (selection.from !== null) timeline.select(null, null); },
     o: () => toggle('order', 'name', 'heavy'), i: () => toggle('up', '1'), b: () => profile.before && toggle('by', 'before'), c: copyStack,
+    g: () => profile.samples.time.length && groupBy(groupChoices[(groupChoices.indexOf(grouping()) + 1) % groupChoices.length]),
     d: () => { applyTheme(!document.documentElement.classList.contains('dark')); redrawAll(); }, '?': () => byId('keys').showModal(),
   };
   function pan(part) { const {from, to} = flame.view; flame.setRange(from + part * (to - from), to + part * (to - from)); }
@@ -233,6 +244,8 @@ function start(profile) {
     byId(id).onclick = () => actions[key]();
   byId('reset').onclick = () => flame.zoomTo(0);
   byId('side').hidden = !profile.before;
+  byId('group').hidden = !profile.samples.time.length;
+  byId('group').onchange = event => { groupBy(event.target.value); event.target.blur(); };
   for (const [key, text] of keyHelp) byId('key-list').append(element('dt', {}, key), element('dd', {}, text));
   preference.addEventListener('change', () => { applyTheme(preference.matches); redrawAll(); });
 
@@ -244,6 +257,7 @@ function start(profile) {
     processes.draw();
     timeline.draw();
     byId('search').value = state.q;
+    byId('group').value = grouping();
     reselect();
     search(state.q);
   }

@@ -4,6 +4,8 @@
 //
 // Profile: names[], functions {name, image}, frames {functionOf, kind, where}, nodes {parent, frame}, samples {time, thread,
 // node, value, cpu} sorted by time in µs from the start, threads, processes; a comparison has self and before instead of samples.
+const groupKind = 1;  // in palette.js
+
 export async function unpackProfile(packed) {
   const letters = atob(packed.payload), compressed = new Uint8Array(letters.length);
   for (let i = 0; i < letters.length; ++i) compressed[i] = letters.charCodeAt(i);
@@ -55,8 +57,22 @@ export function makeProfile(about, tables, nodes, samples, self, before) {
     sorted.forEach((f, i) => { order[f] = i; });
     return order;
   };
+  const framesNow = {functionOf, kind, shade, where}, groupFrames = new Map();
+  // The frame of a group that the reader asked for: made when it is first needed.
+  function groupFrame(text) {
+    if (groupFrames.has(text)) return groupFrames.get(text);
+    const at = framesNow.functionOf.length, grow = (array, ...more) => { const grown = new array.constructor(at + 1); grown.set(array); grown.set(more, at); return grown; };
+    functions.push({name: text, image: '', frame: at});
+    order = null;
+    framesNow.functionOf = grow(framesNow.functionOf, functions.length - 1);
+    framesNow.kind = grow(framesNow.kind, groupKind);
+    framesNow.shade = grow(framesNow.shade, at & 3);
+    framesNow.where = grow(framesNow.where, -1);
+    groupFrames.set(text, at);
+    return at;
+  }
   const last = samples.time.length ? samples.time[samples.time.length - 1] : 0;
-  return {about, names, functions, get rank() { return rankOf(); }, frames: {functionOf, kind, shade, where}, nodes, samples, self, before, threads, processes,
+  return {about, names, functions, get rank() { return rankOf(); }, frames: framesNow, groupFrame, nodes, samples, self, before, threads, processes,
           duration: Math.max(about.duration_us || 0, last, 1)};
 }
 

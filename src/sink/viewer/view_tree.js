@@ -2,6 +2,8 @@
 // Trees to look at, each {parent, frame, self, total, before?, origin} with a parent before its children and the root at 0:
 // the calls of the selected samples, the callers of one function, its callees. `origin` leads back to the profile's nodes.
 
+import { kinds } from './palette.js';
+
 // Values of the samples that a selection {from, to, threads} keeps, per node.
 export function selectedSelf(profile, selection) {
   if (profile.before) return profile.self;
@@ -32,6 +34,72 @@ export function callTree(profile, self) {
   const {parent, frame} = profile.nodes;
   return {parent, frame, self, total: sumTotals(parent, self), before: profile.before && sumTotals(parent, profile.before),
           origin: null};
+}
+
+// What a sample is put under: a text for people, the same as `--group-by` writes.
+const groupings = {
+  process: (profile, i) => processText(profile, profile.threads[profile.samples.thread[i]].process),
+  thread: (profile, i) => {
+    const {name, process, tid, main} = profile.threads[profile.samples.thread[i]];
+    return `${name || profile.processes[process]?.name || '[unknown]'} (${tid}${main ? ', main' : ''})`;
+  },
+  cpu: (profile, i) => `cpu ${profile.samples.cpu[i]}`,
+  cgroup: (profile, i) => profile.processes[profile.threads[profile.samples.thread[i]].process]?.cgroup || '[no cgroup]',
+};
+function processText(profile, id) {
+  const {name, pid} = profile.processes[id] || {pid: 0};
+  return `${name || '[unknown]'} (${pid})`;
+}
+
+// By node: the image of the innermost frame that has one.
+function imageTexts(profile) {
+  const {parent, frame} = profile.nodes, texts = ['[unknown]'];
+  for (let i = 1; i < parent.length; ++i) {
+    const image = profile.functions[profile.frames.functionOf[frame[i]]].image, {name} = kinds[profile.frames.kind[frame[i]]];
+    texts.push(image ? image.slice(image.lastIndexOf('/') + 1) : name === 'kernel' ? '[kernel]' : name === 'JIT' ? '[jit]' : texts[parent[i]]);
+  }
+  return texts;
+}
+
+// The calls of the selected samples below one root frame for each group; groups of the recording itself are left out.
+export function groupedTree(profile, selection, by) {
+  const {time, thread, node, value} = profile.samples, images = by === 'image' ? imageTexts(profile) : null;
+  const begin = selection.from === null ? 0 : firstAtLeast(time, selection.from);
+  const end = selection.from === null ? time.length : firstAtLeast(time, selection.to);
+  const groups = new Map(), ofKey = new Map();  // a thread or a cpu has one text: it is made once
+  for (let i = begin; i < end; ++i) {
+    if (selection.threads && !selection.threads.has(thread[i])) continue;
+    const key = images ? images[node[i]] : by === 'cpu' ? profile.samples.cpu[i] : thread[i];
+    let group = ofKey.get(key);
+    if (!group) {
+      const text = images ? key : groupings[by](profile, i);
+      if (!groups.has(text)) groups.set(text, new Map());
+      ofKey.set(key, group = groups.get(text));
+    }
+    group.set(node[i], (group.get(node[i]) || 0) + value[i]);
+  }
+  const parent = [0], frame = [profile.nodes.frame[0]], self = [0], place = new Uint32Array(profile.nodes.parent.length), stamp = new Int32Array(place.length).fill(-1);
+  let nth = 0;
+  for (const text of [...groups.keys()].sort()) {
+    const root = parent.push(0) - 1, wanted = [];
+    frame.push(profile.groupFrame(text));
+    self.push(0);
+    place[0] = root;
+    stamp[0] = nth;
+    for (let i of groups.get(text).keys())
+      for (; stamp[i] !== nth; i = profile.nodes.parent[i]) { stamp[i] = nth; wanted.push(i); }
+    for (const i of Uint32Array.from(wanted).sort()) {  // a parent stands before its children
+      const above = place[profile.nodes.parent[i]], of = profile.nodes.frame[i];
+      if (kinds[profile.frames.kind[of]].name === 'group') { place[i] = above; continue; }
+      place[i] = parent.push(above) - 1;
+      frame.push(of);
+      self.push(0);
+    }
+    for (const [i, sum] of groups.get(text)) self[place[i]] += sum;
+    ++nth;
+  }
+  const made = {parent: Uint32Array.from(parent), frame: Uint32Array.from(frame), self: Float64Array.from(self), before: null, origin: null};
+  return {...made, total: sumTotals(made.parent, made.self)};
 }
 
 // Self and total of each function; a recursive one counts once.
