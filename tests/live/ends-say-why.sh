@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Each way for a stack to end, provoked, has its own line in the summary and in --stats.
+source "$(dirname "$0")/lib.sh"
+count_of() { sed -nE "s/^ +([0-9,]+) +([0-9.]+ % +)?$1.*/\1/p" err | tr -d , | head -n 1; }
+# ends HOW TEXT: of 997 Hz × 1 s, 95 % end with TEXT.
+ends() {
+  start "$WORKLOADS/end_reasons" 20 "$1"
+  wait_for 10 said_something
+  "$CICADA" record -F 997 -d 1 --stats -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
+  kill -KILL "$pid"
+  local all=0 line
+  all=$(sed -nE 's/^ +.* of ([0-9,]+) user stacks are complete.*/\1/p' err | tr -d ,)
+  line=$(count_of "$2")
+  [[ -n $line ]] && ((all >= 10 && line * 20 >= all * 19)) || fail "$1: ${line:-no} of $all stacks end with '$2'"
+  echo "ok      $1: $line of $all: $2"
+}
+ends outermost 'outermost frame'
+ends zero 'zero return address'
+ends unreadable 'unreadable stack memory'
+ends bad-frame-pointer 'frame pointer leads nowhere'
+ends rescued 'finished in user space'
+ends unmapped 'address outside every known mapping'
+ends no-rule 'no unwind rule for the address'
+ends refused 'could not be finished in user space'
+
+"$CICADA" record -F 997 --stats -o recording.txt -- "$WORKLOADS/recursion" 1 3000 >truth 2>err || fail "record ended with $?"
+(($(count_of 'depth limit') > 100)) || fail "3,000 frames: no depth limit"
+
+# More than the bucket has: what is not sent is counted, and says what the kernel met.
+start "$WORKLOADS/end_reasons" 20 rescued
+wait_for 10 said_something
+"$CICADA" record -F 4999 -d 2 --stats -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
+kill -KILL "$pid"
+(($(count_of 'finished in user space') > 100)) || fail "nothing rescued"
+if (($(count_of 'stored') > 3000)); then
+  (($(count_of 'stacks not sent: rescue budget used up') > 0)) || fail "no limit to rescues"
+  (($(count_of 'rule the kernel walk cannot follow') > 0)) || fail "what was not rescued does not say why"
+fi
+"$CICADA" record -F 997 -o recording.txt -- "$WORKLOADS/end_reasons" 1 unreadable 2>err >truth || fail "record ended with $?"
+grep -q 'unreadable stack memory' err || fail "without --stats the summary does not say why stacks are incomplete"
