@@ -85,6 +85,7 @@ std::string class_of(const AllSymbols& symbols, uint64_t address, const std::str
   const auto* a = symbols.covering(ours, address);
   const auto* b = symbols.covering(strip_version(theirs), address);
   if (theirs == "??" && ours.ends_with("@plt")) return "plt-stub-named-by-cicada-only";
+  if (ours.ends_with("@plt")) return "llvm-stretches-into-a-plt-stub";
   if (ours == "??" && b != nullptr && b->size == 0) return "llvm-stretches-a-sizeless-symbol";
   if (ours == "??" && b != nullptr && b->type == STT_OBJECT) return "llvm-names-code-after-data";
   if (ours == "??" && b != nullptr && address >= b->begin + b->size) return "llvm-stretches-beyond-size";

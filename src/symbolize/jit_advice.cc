@@ -49,7 +49,8 @@ std::vector<std::string> jit_advice(const profile::Profile& profile) {
     if (counts[i].nameless == 0 || counts[i].nameless * 100 < counts[i].all * kLeastPercent) continue;
     const profile::Process& process = profile.processes()[i];
     const std::string_view command = profile.text(process.cmdline);
-    const auto hint = jit_hint(command.substr(0, command.find(' ')));
+    auto hint = jit_hint(command.substr(0, command.find(' ')));
+    if (!hint) hint = jit_hint(profile.text(process.name));  // it ended before its command line was read, or changed it
     if (!hint || !said.insert(*hint).second) continue;
     lines.push_back(fmt::format("{} (process {}): generated code has no names; restart it as `{}`", profile.text(process.name), process.pid, *hint));
   }
