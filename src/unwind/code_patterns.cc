@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 
 #include "unwind/go_code.h"
 #include "unwind/start_code.h"
@@ -73,6 +74,24 @@ class PatternSearch {
     add(part.begin + 16, part.end, make_rule(CFA_PLT, endbr ? 9 : 11), 0);
   }
 
+  // `exit(main(…))`: what is above main in a libc without CFI never returns, and nothing is above it but _start. `mov %eax,%edi; call exit` right
+  // behind a call, from that call's end on.
+  void search_exit(Range<LinkAddr> range, LinkAddr exit) {
+    static constexpr uint8_t kNeedle[] = {0x89, 0xc7, 0xe8};
+    constexpr size_t kLength = 7;
+    const Bytes code = bytes_of(range);
+    for (size_t at = 2; at + kLength <= code.size(); ++at) {
+      if (std::memcmp(code.data() + at, kNeedle, sizeof kNeedle) != 0) continue;
+      int32_t distance = 0;
+      std::memcpy(&distance, code.data() + at + 3, sizeof distance);
+      const bool behind_call = (code[at - 2] == 0xff && (code[at - 1] & 0xf8) == 0xd0) || (at >= 5 && code[at - 5] == 0xe8) ||
+                               (at >= 6 && code[at - 6] == 0xff && code[at - 5] == 0x15);
+      if (behind_call && (range.begin + at + kLength).value + static_cast<uint64_t>(int64_t{distance}) == exit.value) {
+        add(range.begin + at, range.begin + (at + kLength), make_rule(CFA_OUTERMOST), 1);
+      }
+    }
+  }
+
   void add_init(Range<LinkAddr> section) { add_start_code(section.begin, find_init_rules(bytes_of(section))); }
   void search_crtbegin(Range<LinkAddr> gap) {
     const Range<LinkAddr> begin{gap.begin, gap.begin + std::min(gap.size(), kStartBytes)};
@@ -99,6 +118,22 @@ class PatternSearch {
   std::vector<CodeRule> patches_;
 };
 
+// A function that the image defines; symbols of libraries first. Nothing: stripped, or not there.
+std::optional<LinkAddr> find_function(const elf::ElfFile& elf, std::string_view wanted) {
+  for (const char* const name : {".dynsym", ".symtab"}) {
+    const elf::Section* const section = elf.find_section(name);
+    if (section == nullptr || section->link >= elf.sections().size()) continue;
+    const Bytes symbols = elf.contents(*section), strings = elf.contents(elf.sections()[section->link]);
+    for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size(); at += sizeof(Elf64_Sym)) {
+      Elf64_Sym symbol;
+      std::memcpy(&symbol, symbols.data() + at, sizeof symbol);
+      if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_name >= strings.size()) continue;
+      if (ByteCursor(strings, symbol.st_name).c_string() == wanted) return LinkAddr(symbol.st_value);
+    }
+  }
+  return std::nullopt;
+}
+
 // Numbers of rules, those of the table first.
 class RuleNumbers {
  public:
@@ -106,15 +141,26 @@ class RuleNumbers {
     for (uint32_t i = 0; i < rules.size(); ++i) numbers_.emplace(key(rules[i]), i);
   }
   uint32_t find_or_add(const unwind_rule& rule) {
+    const Key wanted = key(rule);
+    Recent& recent = recent_[(wanted[0] * 0x9e3779b97f4a7c15 + wanted[1]) >> 56];
+    if (recent.number != 0 && recent.key == wanted) return recent.number;
+    recent = {wanted, find_or_add_slowly(rule)};
+    return recent.number;
+  }
+
+ private:
+  using Key = std::array<uint64_t, 2>;
+  struct Recent {
+    Key key{};
+    uint32_t number = 0;
+  };
+  uint32_t find_or_add_slowly(const unwind_rule& rule) {
     const auto [at, added] = numbers_.try_emplace(key(rule), static_cast<uint32_t>(rules_.size()));
     if (!added) return at->second;
     if (rules_.size() >= 0xffff) return at->second = 0;
     rules_.push_back(rule);
     return at->second;
   }
-
- private:
-  using Key = std::array<uint64_t, 2>;
   static Key key(const unwind_rule& rule) {
     Key words;
     static_assert(sizeof words == sizeof rule);
@@ -123,6 +169,7 @@ class RuleNumbers {
   }
   std::vector<unwind_rule>& rules_;
   std::map<Key, uint32_t> numbers_;
+  std::array<Recent, 256> recent_;  // Go programs have a million ranges and some hundred rules
 };
 
 // The rows with [begin, end) of each patch overwritten. Patches are sorted.
@@ -198,6 +245,9 @@ void add_code_patterns(const elf::ElfFile& elf, const ExecutableRanges& code, co
   const bool program = elf.type() == ET_EXEC || !elf.interpreter().empty();  // the entry of a library means nothing
   const auto sections = ExecutableRanges::find_code(elf);
   if (!sections) return;
+  // A libc is a library that is its own loader or has none; its programs may be linked with it.
+  const bool may_hold_libc = !go && elf.interpreter().empty();
+  const std::optional<LinkAddr> exit = may_hold_libc ? find_function(elf, "exit") : std::nullopt;
   for (const Range<LinkAddr>& range : sections->ranges()) {
     size_t hint = 0;
     if (!code.contains(range, hint)) continue;
@@ -207,6 +257,7 @@ void add_code_patterns(const elf::ElfFile& elf, const ExecutableRanges& code, co
       if (part.empty()) continue;
       if (program && part.contains(elf.entry())) search.search_entry(elf.entry(), part.end);
       if (!go && part.size() >= kSmallestPatternGap) search_part(part);
+      if (exit && part.size() >= kSmallestPatternGap) search.search_exit({part.begin, part.begin + std::min(part.size(), kMaxSearchedBytes)}, *exit);
       if (!go && part.size() >= kSmallestStartCode) search.search_crtbegin(part);
       if (table.stats.fdes == 0 && by_frame_pointer.size() < kMaxPatches) {
         by_frame_pointer.push_back({static_cast<uint32_t>(part.begin - table.base), static_cast<uint32_t>(part.end - table.base),

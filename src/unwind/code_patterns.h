@@ -3,6 +3,7 @@
 //  * a signal trampoline, `mov $15,%eax; syscall`: what a handler returns to in musl (no CFI at all) and in Go (CFI that
 //    calls it an ordinary function). The byte before it belongs to the row: a handler's return address is looked up at − 1.
 //  * the entry point, up to its first call: nothing called it;
+//  * what calls exit with the result of the call before (musl's __libc_start_main): nothing of interest is above it;
 //  * lazy-binding stubs of linkers that write no CFI for them (lld);
 //  * the C runtime's start files (start_code.h) and Go (go_code.h);
 // and CFA_FRAME_POINTER for all other code without CFI amid code that has some (64 bytes and more, hand-written assembly,

@@ -9,6 +9,7 @@ int main(int argc, char **argv) {
   begin(argc, argv);
   puts("chain main;first;second;third;leaf");
   puts("share leaf 95");
+  puts("complete");
   while (running()) first();
   return 0;
 }
