@@ -52,7 +52,8 @@ struct Frame {
 };
 
 enum class NameSource : uint8_t {
-  kNone, kSymtab, kDynsym, kMiniDebugInfo, kDebugFile, kDwarf, kPerfMap, kJitDump, kKernel, kKallsyms, kVdso, kPlt, kDebuginfod
+  kNone, kSymtab, kDynsym, kMiniDebugInfo, kDebugFile, kDwarf, kPerfMap, kJitDump, kKernel, kKallsyms, kVdso, kPlt, kDebuginfod,
+  kCallFrame,  // no name: image + begin of the function, from the unwind table
 };
 
 struct Function {

@@ -362,7 +362,7 @@ class Reader {
         const uint8_t source = in.u8();
         if (bad || in.failed() || function >= functions_.size()) return corrupt("locations");
         location.function = functions_[function];
-        location.source = source >> 1 <= static_cast<uint8_t>(NameSource::kDebuginfod) ? static_cast<NameSource>(source >> 1) : NameSource::kNone;
+        location.source = source >> 1 <= static_cast<uint8_t>(NameSource::kCallFrame) ? static_cast<NameSource>(source >> 1) : NameSource::kNone;
         location.inlined = (source & 1) != 0;
       }
       profile().set_locations(frames_[frame], locations);

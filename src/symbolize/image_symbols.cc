@@ -2,8 +2,10 @@
 #include "symbolize/image_symbols.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "base/diagnostics.h"
+#include "symbolize/call_frame_functions.h"
 #include "symbolize/debug_files.h"
 #include "symbolize/debuginfod_client.h"
 #include "symbolize/dwarf_names.h"
@@ -32,6 +34,8 @@ struct ImageSymbols::Parts {
   PltSymbols plt;
   SymbolIndex index;
   std::unique_ptr<DwarfNames> dwarf;
+  std::once_flag functions_read;
+  CallFrameFunctions functions;
 
   uint32_t unit_of(LinkAddr address) const { return dwarf == nullptr ? kNoUnit : dwarf->find_unit(address).value_or(kNoUnit); }
   // What a debug file adds, .symtab and DWARF, is looked for only where the image itself lacks it.
@@ -97,6 +101,10 @@ std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::st
 }
 
 std::optional<Symbol> ImageSymbols::find_symbol(LinkAddr address) const { return parts_->index.find(address); }
+std::optional<LinkAddr> ImageSymbols::find_function_begin(LinkAddr address) const {
+  std::call_once(parts_->functions_read, [&] { parts_->functions = CallFrameFunctions::read(parts_->elf); });
+  return parts_->functions.find_begin(address);
+}
 bool ImageSymbols::has_symbols() const { return !parts_->index.empty(); }
 bool ImageSymbols::has_dwarf() const { return parts_->dwarf != nullptr; }
 

@@ -51,6 +51,8 @@ class ImageSymbols {
   // indices, ascending; together they are all.
   std::vector<std::vector<uint32_t>> partition(std::span<const LinkAddr> addresses, size_t size) const;
   std::optional<Symbol> find_symbol(LinkAddr address) const;
+  // Where the function begins that contains an address without a name, by the unwind table. Read at the first question.
+  std::optional<LinkAddr> find_function_begin(LinkAddr address) const;
   bool has_symbols() const;
   bool has_dwarf() const;
 

@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "base/diagnostics.h"
+#include "profile/frame_text.h"
 #include "symbolize/debuginfod_client.h"
 #include "symbolize/demangle.h"
 #include "symbolize/image_symbols.h"
@@ -108,6 +109,16 @@ class Worker {
     chunk.begins.resize(addresses.size());
     chunk.counts.resize(addresses.size());
     job.symbols->resolve(addresses, [&](size_t i, std::span<const SourceFrame> frames) {
+      std::string by_place;
+      SourceFrame nameless;
+      if (frames.empty()) {
+        if (const auto begin = job.symbols->find_function_begin(addresses[i])) {
+          by_place = fmt::format("{}+{:#x}", profile::file_name(job.path), begin->value);
+          nameless.linkage_name = by_place;
+          nameless.source = NameSource::kCallFrame;
+          frames = std::span(&nameless, 1);
+        }
+      }
       chunk.begins[i] = static_cast<uint32_t>(chunk.locations.size());
       chunk.counts[i] = static_cast<uint32_t>(frames.size());
       for (const SourceFrame& frame : frames) {
@@ -195,7 +206,7 @@ size_t move_names(Profile& profile, const ImageJob& job) {
       }
       if (locations.empty()) continue;
       profile.set_locations(job.frames[chunk.indices[i]], locations);
-      ++named;
+      if (locations.back().source != NameSource::kCallFrame) ++named;
     }
   }
   return named;

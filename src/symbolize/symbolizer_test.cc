@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+
+#include <fstream>
 #include <link.h>
 #include <time.h>
 
@@ -93,21 +95,42 @@ TEST(Symbolize, NamesFramesOfALibraryTheVdsoTheKernelAndJitCode) {
   EXPECT_TRUE(profile.validate());
 }
 
-TEST(Symbolize, LeavesFramesOfStrippedOrMissingImagesUnnamed) {
+TEST(Symbolize, CallsStrippedFunctionsByWhereTheyBegin) {
   TestFolder folder;
   folder.write("a.c", "static int f(int x) { return x * 3; }\nint main(int c, char** v) { (void)v; return f(c); }\n");
-  ASSERT_TRUE(folder.run("gcc -O0 a.c -o a && strip a"));
+  ASSERT_TRUE(folder.run("gcc -O0 a.c -o a && nm a | awk '$3 == \"f\" || $3 == \"main\" { print $1 }' | sort > at && strip a"));
+  uint64_t f = 0, main = 0;
+  std::ifstream(folder.path("at")) >> std::hex >> f >> main;
+  ASSERT_LT(f + 4, main);
   Profile profile;
-  Image stripped, missing;
+  Image stripped;
   stripped.path = profile.intern(folder.path("a"));
+  const auto image = profile.intern_image(stripped);
+  const auto first = profile.intern_frame(native(image, f + 1));
+  const auto second = profile.intern_frame(native(image, f + 4));
+  const auto other = profile.intern_frame(native(image, main + 4));
+  const auto nowhere = profile.intern_frame(native(image, 0x40));
+  const auto files = on_disk_images();
+  const SymbolizeStats stats = symbolize(profile, *files, {}, {});
+  EXPECT_EQ(name_of(profile, first), fmt::format("a+{:#x}", f));
+  EXPECT_EQ(name_of(profile, second), fmt::format("a+{:#x}", f));
+  EXPECT_EQ(name_of(profile, other), fmt::format("a+{:#x}", main));
+  EXPECT_EQ(name_of(profile, nowhere), "");
+  EXPECT_EQ(profile::frame_name(profile, nowhere, 0), "a+0x40");
+  EXPECT_EQ(stats.named, 0U);  // a place is not a name
+  EXPECT_TRUE(profile.validate());
+}
+
+TEST(Symbolize, LeavesFramesOfMissingImagesUnnamed) {
+  TestFolder folder;
+  Profile profile;
+  Image missing;
   missing.path = profile.intern(folder.path("gone"));
-  const auto a = profile.intern_frame(native(profile.intern_image(stripped), 0x1130));
   const auto b = profile.intern_frame(native(profile.intern_image(missing), 0x1130));
   const auto files = on_disk_images();
   symbolize(profile, *files, {}, {});
-  EXPECT_EQ(name_of(profile, a), "");
   EXPECT_EQ(name_of(profile, b), "");
-  EXPECT_EQ(profile::frame_name(profile, a, 0), "a+0x1130");
+  EXPECT_EQ(profile::frame_name(profile, b, 0), "gone+0x1130");
 }
 
 TEST(Symbolize, RefusesAFileOfAnotherBuildId) {
