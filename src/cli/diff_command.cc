@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cli/diff_condition.h"
+#include "cli/diff_json.h"
 #include "cli/diff_table.h"
 #include "cli/exit_code.h"
 #include "cli/help_formatter.h"
@@ -21,9 +22,9 @@ namespace {
 
 struct DiffCommandOptions {
   std::string a, b;
-  std::vector<std::string> outputs, filters, conditions;
+  std::vector<std::string> outputs, filters, conditions, group_by;
   DiffTableOptions table = {};
-  bool absolute = false, no_kernel = false, no_inlines = false, include_idle = false;
+  bool absolute = false, no_kernel = false, no_inlines = false, include_idle = false, json = false;
 };
 
 Result<void> check_output(const std::string& path) {
@@ -32,10 +33,14 @@ Result<void> check_output(const std::string& path) {
   return sink::check_writable(path);
 }
 
-Result<void> write_picture(const std::string& path, const profile::ProfileDiff& diff, const sink::Caption& caption) {
+Result<void> write_picture(const std::string& path, const profile::ProfileDiff& diff, bool absolute, const sink::Caption& caption) {
   sink::Baseline baseline;
   for (const profile::DiffValue& value : diff.self) baseline.self.push_back(value.a);
   for (const profile::DiffValue& value : diff.total) baseline.total.push_back(value.a);
+  if (absolute && diff.scale_b > 0 && diff.total[0].a != 0) {
+    baseline.whole_before = static_cast<double>(diff.total[0].a);
+    baseline.whole_after = baseline.whole_before * diff.scale_a / diff.scale_b;  // what A would have counted in B's time
+  }
   std::string text;
   if (path.ends_with(".svg")) sink::append_flame_graph_svg(diff.tree, caption, &baseline, text);
   else sink::append_diff_report_html(diff.tree, baseline, caption, text);
@@ -64,28 +69,31 @@ Result<int> compare(const DiffCommandOptions& options) {
   profile::DiffOptions how;
   how.normalise = !options.absolute;
   how.values_are_counts = kind == profile::SampleKind::kCpu;
+  how.tree.group_by = TRY(parse_grouping(options.group_by));
+  how.tree.group_numbers = false;  // pids of two recordings never agree
   how.tree.expand_inlined = !options.no_inlines;
   how.tree.kernel_frames = !options.no_kernel;
   how.tree.include_idle = options.include_idle;
   how.tree.sample_kind = kind;
   const profile::ProfileDiff diff = profile::diff(a, b, how);
+  std::vector<std::string> violations;
+  for (size_t i = 0; i < conditions.size(); ++i) {
+    if (!is_known(diff, conditions[i])) print_warning(fmt::format("--fail-if {}: neither side has samples in such a function", options.conditions[i]));
+    for (std::string& violation : find_violations(diff, conditions[i])) violations.push_back(std::move(violation));
+  }
   sink::OutputFile out = TRY(sink::OutputFile::create("-", std::nullopt));
-  out.write(format_diff(diff, options.table));
+  if (options.json)
+    write_diff_json({options.a, a}, {options.b, b}, diff, how.normalise, violations, [&](std::string_view text) { out.write(text); });
+  else
+    out.write(format_diff(diff, options.table));
   TRY(out.commit());
   const sink::Caption caption = sink::make_caption(b, fmt::format("{} compared with {}", options.b, options.a));
   for (const std::string& path : options.outputs) {
-    TRY(write_picture(path, diff, caption));
+    TRY(write_picture(path, diff, options.absolute, caption));
     print_message(fmt::format("differential flame graph in {}\n", path));
   }
-  int exit_code = kExitSuccess;
-  for (size_t i = 0; i < conditions.size(); ++i) {
-    if (!is_known(diff, conditions[i])) print_warning(fmt::format("--fail-if {}: neither side has samples in such a function", options.conditions[i]));
-    for (const std::string& violation : find_violations(diff, conditions[i])) {
-      print_error(violation);
-      exit_code = kExitGrown;
-    }
-  }
-  return exit_code;
+  for (const std::string& violation : violations) print_error(violation);
+  return violations.empty() ? kExitSuccess : kExitGrown;
 }
 
 }  // namespace
@@ -109,6 +117,10 @@ Command add_diff_command(CLI::App& app) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_option("-n,--functions", options->table.rows, "how many functions")->type_name("N")->capture_default_str();
+  command->add_option("--by,--group-by", options->group_by, "root frames: process, thread, cpu, cgroup, image; by name, without pids")
+      ->type_name("LIST")
+      ->allow_extra_args(false);
+  command->add_flag("--json", options->json, "for machines: every function, whatever the limits");
   command->add_flag("--absolute", options->absolute, "compare values per second, in percent of A's, not shares");
   command->add_flag("--all", options->table.all, "changes that chance explains, too");
   command->add_flag("--no-kernel", options->no_kernel, "leave kernel frames out");

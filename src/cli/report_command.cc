@@ -77,7 +77,7 @@ void add_options(CLI::App& command, ReportOptions& options) {
       ->type_name("FN")
       ->excludes(callers)
       ->excludes(callees);
-  command.add_option("--by", options.by, "root frames and a table: process, thread, cpu, cgroup, image; several with commas")
+  command.add_option("--by,--group-by", options.by, "root frames and a table: process, thread, cpu, cgroup, image; several with commas")
       ->type_name("LIST")
       ->allow_extra_args(false);
   command.add_option("--filter", options.filters, "a part: process=, thread=, time=2s..5s, function=REGEX; all must hold")

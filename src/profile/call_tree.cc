@@ -103,7 +103,9 @@ class Builder {
           uint32_t node = 0;
           for (const GroupBy by : options_.group_by) {
             ShownFrame shown;
-            shown.name = intern(group_text(profile_, by, sample));
+            std::string text = group_text(profile_, by, sample);
+            if (!options_.group_numbers && (by == GroupBy::kProcess || by == GroupBy::kThread)) text.resize(text.rfind(" ("));
+            shown.name = intern(text);
             shown.kind = NodeKind::kGroup;
             node = child(node, shown);
           }

@@ -39,6 +39,7 @@ struct CallTreeOptions {
   bool include_idle = false;
   bool kernel_frames = true;
   std::vector<GroupBy> group_by = {};  // outermost first: process ("name (pid)"), thread ("name (tid)"), …
+  bool group_numbers = true;           // false: "name", which two recordings have in common
   std::function<bool(const Profile&, size_t sample_index)> filter = {};  // empty: all
   bool count_samples = false;  // each sample counts one, whatever its value
   std::optional<SampleKind> sample_kind = {};  // values of different kinds have different units; empty: all

@@ -119,7 +119,7 @@ class Packer {
     }
   }
 
-  std::string json(const Caption& caption, uint64_t duration_us, bool comparison) {
+  std::string json(const Caption& caption, uint64_t duration_us, const Baseline* baseline) {
     const std::string tables = fmt::format("{{\"names\":[{}],\"frames\":[{}],\"processes\":[{}],\"threads\":[{}]}}", names_, frames_,
                                            processes_, threads_);
     std::string raw;
@@ -129,8 +129,9 @@ class Packer {
     std::string notes;
     for (const std::string& note : caption.notes) notes += (notes.empty() ? "" : ",") + json_text(note);
     std::string out = fmt::format(
-        "{{\"version\":1,\"title\":{},\"subtitle\":{},\"notes\":[{}],\"unit\":{},\"duration_us\":{},\"comparison\":{},\"payload\":\"",
-        json_text(caption.title), json_text(caption.subtitle), notes, json_text(caption.unit), duration_us, comparison);
+        "{{\"version\":1,\"title\":{},\"subtitle\":{},\"notes\":[{}],\"unit\":{},\"duration_us\":{},\"comparison\":{},{}\"payload\":\"",
+        json_text(caption.title), json_text(caption.subtitle), notes, json_text(caption.unit), duration_us, baseline != nullptr,
+        baseline == nullptr ? "" : fmt::format("\"wholes\":[{},{}],", baseline->after(tree_), baseline->before()));
     append_base64(gzip_bytes(raw), out);
     return out += "\"}";
   }
@@ -198,7 +199,7 @@ void append_report_html(const Profile& profile, const CallTree& tree, std::span<
   Packer packer(tree);
   packer.pack_nodes();
   packer.pack_samples(profile, leaf_of_sample);
-  append_page(caption, packer.json(caption, profile.header.duration_ns / 1000, false), out);
+  append_page(caption, packer.json(caption, profile.header.duration_ns / 1000, nullptr), out);
 }
 
 void append_diff_report_html(const CallTree& tree, const Baseline& baseline, const Caption& caption, std::string& out) {
@@ -206,7 +207,7 @@ void append_diff_report_html(const CallTree& tree, const Baseline& baseline, con
   Packer packer(tree);
   packer.pack_nodes();
   packer.pack_comparison(baseline);
-  append_page(caption, packer.json(caption, 0, true), out);
+  append_page(caption, packer.json(caption, 0, &baseline), out);
 }
 
 std::unique_ptr<profile::Sink> make_html_sink(std::string path, const SinkOptions& options) {

@@ -155,8 +155,7 @@ class Drawing {
 
   // As heat(difference()) in svg.js.
   std::string heat(uint32_t at) const {
-    const double after_all = std::max<double>(1, static_cast<double>(tree_.total()));
-    const double before_all = std::max<double>(1, static_cast<double>(baseline_->total[0]));
+    const double after_all = baseline_->after(tree_), before_all = baseline_->before();
     const double a = static_cast<double>(total(at)) / after_all, b = static_cast<double>(baseline_->total[at]) / before_all;
     const double most = std::max(a, b), error = std::sqrt(a / after_all + b / before_all);
     const double d = most == 0 ? 0 : (a - b) / most * std::min(1.0, std::abs(a - b) / (error == 0 ? 1 : error) / 3);
@@ -213,7 +212,8 @@ class Drawing {
     }
     out_ += fmt::format(",\"names\":[{}],\"images\":[{}],\"frames\":[{}],\"depth\":[{}],\"frame\":[{}],\"total\":[{}],\"self\":[{}]",
                         names.json(), images.json(), frames, depth, frame, totals, self);
-    if (baseline_ != nullptr) out_ += fmt::format(",\"before\":[{}]", before);
+    if (baseline_ != nullptr)
+      out_ += fmt::format(",\"before\":[{}],\"wholes\":[{},{}]", before, tree_.nodes.empty() ? 1 : baseline_->after(tree_), tree_.nodes.empty() ? 1 : baseline_->before());
     out_ += "}</script>\n";
   }
 

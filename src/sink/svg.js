@@ -5,7 +5,7 @@
 const svg = document.documentElement, SVG = 'http://www.w3.org/2000/svg', XHTML = 'http://www.w3.org/1999/xhtml';
 const $ = id => document.getElementById(id);
 const data = JSON.parse($('data').textContent);
-const {names, images, frames, depth, frame, total, self, before} = data;
+const {names, images, frames, depth, frame, total, self, before, wholes} = data;
 const count = depth.length, row = 18, margin = 12, top = data.top, letter = 6.65;
 const parent = new Int32Array(count), last = new Int32Array(count);
 const fmt = new Intl.NumberFormat('en-US'), percent = (a, b) => b ? (100 * a / b).toFixed(a / b < .1 ? 2 : 1) + ' %' : '–';
@@ -31,8 +31,8 @@ const make = (ns, tag, parentNode, attributes = {}) => {
 
 // Blue: less than before; red: more. Pale where the samples do not carry the difference (below three standard errors).
 function difference(i) {
-  const a = total[i] / (total[0] || 1), b = before[i] / (before[0] || 1);
-  const error = Math.sqrt(a / (total[0] || 1) + b / (before[0] || 1)) || 1;
+  const a = total[i] / wholes[0], b = before[i] / wholes[1];
+  const error = Math.sqrt(a / wholes[0] + b / wholes[1]) || 1;
   return (a - b) / (Math.max(a, b) || 1) * Math.min(1, Math.abs(a - b) / error / 3);
 }
 function heat(d) {
@@ -144,8 +144,8 @@ function explain(i, x, y) {
   line(`${value(total[i])} · ${percent(total[i], total[0])} of all` + (i ? ` · ${percent(total[i], total[parent[i]])} of its caller` : ''));
   line(`${value(self[i])} in itself · ${percent(self[i], total[0])}`);
   if (before) {
-    const d = total[i] / (total[0] || 1) - before[i] / (before[0] || 1);
-    line(`before: ${value(before[i])} · ${percent(before[i], before[0])}`);
+    const d = total[i] / wholes[0] - before[i] / wholes[1];
+    line(`before: ${value(before[i])} · ${percent(before[i], wholes[1])}`);
     make(XHTML, 'br', tip);
     make(XHTML, 'span', tip, {text: `${d >= 0 ? '+' : '−'}${(100 * Math.abs(d)).toFixed(2)} points`, class: d >= 0 ? 'up' : 'down'});
   }

@@ -33,7 +33,7 @@ export function drawFlame(canvas, profile, tree, layout, view, look) {
         if (visible) {
           const frame = tree.frame[of], hit = look.matches && look.matches[functionOf[frame]];
           const colour = hit ? hitColour : tree.before
-              ? heat(tree.total[of], tree.before[of], tree.total[0], tree.before[0])
+              ? heat(tree.total[of], tree.before[of], ...profile.about.wholes)
               : kinds[kind[frame]].shades[shade[frame]];
           let batch = boxes.get(colour);
           if (!batch) boxes.set(colour, batch = []);

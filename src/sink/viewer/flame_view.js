@@ -11,8 +11,8 @@ export function explainNode(profile, tree, of) {
     `${amountWithUnit(tree.total[of], unit)} · ${share(tree.total[of], all)} of what is shown` + (of ? ` · ${share(tree.total[of], tree.total[tree.parent[of]])} of its parent` : ''),
     `${amountWithUnit(tree.self[of], unit)} in itself · ${share(tree.self[of], all)}`];
   if (tree.before) {
-    const points = 100 * (tree.total[of] / (all || 1) - tree.before[of] / (tree.before[0] || 1));
-    lines.push(`before: ${amountWithUnit(tree.before[of], unit)} · ${share(tree.before[of], tree.before[0])} (${points >= 0 ? '+' : '−'}${Math.abs(points).toFixed(2)} points)`);
+    const [after, before] = profile.about.wholes, points = 100 * (tree.total[of] / after - tree.before[of] / before);
+    lines.push(`before: ${amountWithUnit(tree.before[of], unit)} · ${share(tree.before[of], before)} (${points >= 0 ? '+' : '−'}${Math.abs(points).toFixed(2)} points)`);
   }
   const place = [kinds[profile.frames.kind[frame]].name, f.image, where >= 0 ? profile.names[where] : ''].filter(Boolean).join(' · ');
   return {name: f.name, place, lines};
