@@ -33,12 +33,13 @@ Result<profile::Profile> parse_profile(Bytes bytes, const std::string& name) {
     Capture capture = TRY(read_capture(bytes, name));
     return std::move(capture.profile);
   }
+  if (bytes.empty() && !name.ends_with(".folded")) return make_error(ErrorKind::kInvalid, "{}: the file is empty", name);
   const bool named_pprof = name.ends_with(".pb.gz") || name.ends_with(".pprof") || name.ends_with(".pb");
   if (is_gzip(bytes) || named_pprof) return parse_pprof(bytes, name);
   if (has_prefix(bytes, "{") || has_prefix(bytes, "<") || has_prefix(bytes, "PERFILE2") || has_prefix(bytes, "\x7f" "ELF"))
     return make_error(ErrorKind::kInvalid, "{}: not a format that cicada reads as a profile (.cicada, .folded, .pb.gz)", name);
-  if (name.ends_with(".folded") || looks_like_text(bytes)) return parse_folded(bytes, name);
   if (name.ends_with(".cicada")) return make_error(ErrorKind::kInvalid, "{}: not a cicada recording", name);
+  if (name.ends_with(".folded") || looks_like_text(bytes)) return parse_folded(bytes, name);
   return make_error(ErrorKind::kInvalid, "{}: not a format that cicada reads as a profile (.cicada, .folded, .pb.gz)", name);
 }
 

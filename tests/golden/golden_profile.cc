@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   }
   // --hostile: names that break formats; --empty: nothing at all.
   const bool hostile = argc > 1 && std::strcmp(argv[1], "--hostile") == 0, empty = argc > 1 && std::strcmp(argv[1], "--empty") == 0;
-  const profile::Profile p = hostile ? profile::make_synthetic_profile({.samples = 2000, .hostile_names = true}) : empty ? profile::Profile() : make();
+  const profile::Profile p = hostile ? profile::make_synthetic_profile({.samples = 20000, .stacks = 4000, .hostile_names = true}) : empty ? profile::Profile() : make();
   for (int i = hostile || empty ? 2 : 1; i < argc; ++i)
     if (write(p, argv[i]) != 0) return 1;
   return 0;
