@@ -128,7 +128,10 @@ std::optional<LinkAddr> find_function(const elf::ElfFile& elf, std::string_view 
       Elf64_Sym symbol;
       std::memcpy(&symbol, symbols.data() + at, sizeof symbol);
       if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_name >= strings.size()) continue;
-      if (ByteCursor(strings, symbol.st_name).c_string() == wanted) return LinkAddr(symbol.st_value);
+      const Bytes rest = strings.subspan(symbol.st_name);
+      if (rest.size() > wanted.size() && rest[wanted.size()] == 0 && std::memcmp(rest.data(), wanted.data(), wanted.size()) == 0) {
+        return LinkAddr(symbol.st_value);
+      }
     }
   }
   return std::nullopt;
@@ -245,8 +248,9 @@ void add_code_patterns(const elf::ElfFile& elf, const ExecutableRanges& code, co
   const bool program = elf.type() == ET_EXEC || !elf.interpreter().empty();  // the entry of a library means nothing
   const auto sections = ExecutableRanges::find_code(elf);
   if (!sections) return;
-  // A libc is a library that is its own loader or has none; its programs may be linked with it.
-  const bool may_hold_libc = !go && elf.interpreter().empty();
+  // A libc without CFI, or a static program with one in it. Other libraries' symbols are not worth the millisecond.
+  const bool starts_programs = elf.type() == ET_EXEC || elf.entry().value != 0 || table.stats.covered_bytes * 2 < code.total_bytes();
+  const bool may_hold_libc = !go && elf.interpreter().empty() && starts_programs;
   const std::optional<LinkAddr> exit = may_hold_libc ? find_function(elf, "exit") : std::nullopt;
   for (const Range<LinkAddr>& range : sections->ranges()) {
     size_t hint = 0;
