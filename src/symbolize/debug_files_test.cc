@@ -166,9 +166,12 @@ TEST_F(DebugFiles, WithFourGigabytesOfEmptyUnitsAreBounded) {
   Elf64_Ehdr header;
   std::memcpy(&header, bytes.data(), sizeof header);
   for (size_t section = 2; section <= 5; ++section) {
-    Elf64_Shdr* at = reinterpret_cast<Elf64_Shdr*>(bytes.data() + header.e_shoff) + section;
-    at->sh_offset = uint64_t{1} << 20;
-    at->sh_size = (uint64_t{4} << 30) - (1 << 20);
+    uint8_t* at = bytes.data() + header.e_shoff + section * sizeof(Elf64_Shdr);
+    Elf64_Shdr changed;
+    std::memcpy(&changed, at, sizeof changed);
+    changed.sh_offset = uint64_t{1} << 20;
+    changed.sh_size = (uint64_t{4} << 30) - (1 << 20);
+    std::memcpy(at, &changed, sizeof changed);
   }
   folder.write("huge", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   std::filesystem::resize_file(folder.path("huge"), uint64_t{4} << 30);

@@ -46,10 +46,11 @@ TEST(Symbolize, NamesFramesOfALibraryTheVdsoTheKernelAndJitCode) {
   Profile profile;
   Image libc;
   Dl_info info{};
-  ASSERT_NE(::dladdr(reinterpret_cast<void*>(&::strtol), &info), 0);
+  void* function = ::dlsym(RTLD_NEXT, "lfind");  // one that no sanitizer intercepts
+  ASSERT_NE(::dladdr(function, &info), 0);
   libc.path = profile.intern(info.dli_fname);
   libc.kind = ImageKind::kLibrary;
-  const auto library_frame = profile.intern_frame(native(profile.intern_image(libc), link_address(::dlsym(RTLD_NEXT, "qsort_r")) + 4));
+  const auto library_frame = profile.intern_frame(native(profile.intern_image(libc), link_address(function) + 4));
   Image vdso;
   vdso.path = profile.intern("[vdso]");
   vdso.kind = ImageKind::kVdso;
@@ -83,7 +84,7 @@ TEST(Symbolize, NamesFramesOfALibraryTheVdsoTheKernelAndJitCode) {
                                        {7, {RuntimeAddr(0x7f0000001000), RuntimeAddr(0x7f0000001100)}, "LazyCompile:~run", "app.js", 42, NameSource::kJitDump}};
   const auto files = on_disk_images();
   const SymbolizeStats stats = symbolize(profile, *files, symbols, options);
-  EXPECT_EQ(name_of(profile, library_frame), "qsort_r");
+  EXPECT_EQ(name_of(profile, library_frame), "lfind");
   EXPECT_EQ(name_of(profile, vdso_frame), "__vdso_clock_gettime");
   EXPECT_EQ(profile.locations(vdso_frame)[0].source, NameSource::kVdso);
   EXPECT_EQ(name_of(profile, kernel_frame), "ext4_read");
@@ -93,6 +94,25 @@ TEST(Symbolize, NamesFramesOfALibraryTheVdsoTheKernelAndJitCode) {
   EXPECT_EQ(stats.frames, 5U);
   EXPECT_EQ(stats.named, 4U);
   EXPECT_TRUE(profile.validate());
+}
+
+TEST(Symbolize, FoldsClonesUnlessAskedToShowThem) {
+  TestFolder folder;
+  folder.write("a.s", ".globl main\n.type main,@function\nmain: ret\n.size main,.-main\n.type main.cold,@function\nmain.cold: nop\nret\n.size main.cold,.-main.cold\n");
+  ASSERT_TRUE(folder.run("gcc -nostdlib -shared a.s -o a && nm a | awk '$3 == \"main.cold\" {print $1}' > at"));
+  uint64_t address = 0;
+  std::ifstream(folder.path("at")) >> std::hex >> address;
+  for (const bool fold : {true, false}) {
+    Profile profile;
+    Image image;
+    image.path = profile.intern(folder.path("a"));
+    const auto frame = profile.intern_frame(native(profile.intern_image(image), address));
+    SymbolizeOptions options;
+    options.fold_clones = fold;
+    const auto files = on_disk_images();
+    symbolize(profile, *files, {}, options);
+    EXPECT_EQ(name_of(profile, frame), fold ? "main" : "main.cold");
+  }
 }
 
 TEST(Symbolize, CallsStrippedFunctionsByWhereTheyBegin) {

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Seeds for the CFI fuzz target: .eh_frame of small programs of this machine, cut to 4 KiB.   make-corpus.sh OUTPUT_DIR
+# Seeds, as OUTPUT_DIR/TARGET/*: .eh_frame of small programs of this machine, cut to 4 KiB; tiny libraries and their debug sections.
+#   make-corpus.sh OUTPUT_DIR
 set -eu
 out=$1/cfi_fuzz
 mkdir -p "$out" "$1/expression_fuzz" "$1/table_fuzz"
@@ -18,3 +19,50 @@ done
 printf '\377\377\010\001\167\010\200\000\077\032\073\052\063\044\042' >"$1/expression_fuzz/plt"
 printf '\377\377\010\001\166\170\006\043\010' >"$1/expression_fuzz/drap"
 printf '\002\100\000\020\004\200\377\017\300\100\000\001\002\003\105\001\002' >"$1/table_fuzz/mixed"
+
+# --- names: libraries of a few KiB, with and without section headers, DWARF 4 and 5
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for target in symtab minidebug info line perf_map jitdump; do mkdir -p "$1/${target}_fuzz"; done
+cat >"$work/a.c" <<'C'
+int puts(const char*);
+static inline __attribute__((always_inline)) int inner(int x) { return x * 3 + 1; }
+__attribute__((noinline)) int middle(int x) { for (int i = 0; i < 3; ++i) x += inner(x); return x; }
+int outer(int x) { return puts("a") + middle(x) + inner(x); }
+C
+for version in 4 5; do
+  gcc -O2 -g -gdwarf-$version -shared -fPIC -nostdlib -Wl,-z,norelro,-z,noseparate-code,-Ttext=0x1000 "$work/a.c" -o "$work/a$version.so" 2>/dev/null
+  objcopy --strip-debug "$work/a$version.so" "$1/symtab_fuzz/dwarf$version"
+  sections=(.debug_info .debug_abbrev .debug_line .debug_str .debug_rnglists .debug_ranges .debug_addr .debug_str_offsets .debug_aranges)
+  : >"$work/sizes"
+  : >"$work/bytes"
+  for section in "${sections[@]}"; do
+    : >"$work/one"
+    objcopy -O binary --only-section=$section --set-section-flags $section=alloc "$work/a$version.so" "$work/one" 2>/dev/null || : >"$work/one"
+    size=$(stat -c %s "$work/one")
+    printf "\\x$(printf %02x $((size % 256)))\\x$(printf %02x $((size / 256)))" >>"$work/sizes"
+    cat "$work/one" >>"$work/bytes"
+    [ $section != .debug_line ] || cp "$work/one" "$1/line_fuzz/dwarf$version"
+  done
+  cat "$work/sizes" "$work/bytes" >"$1/info_fuzz/dwarf$version"
+done
+objcopy --strip-all "$work/a5.so" "$1/symtab_fuzz/stripped"
+head -c 64 "$1/symtab_fuzz/stripped" >"$work/head"
+# no section headers: e_shoff, e_shnum and e_shstrndx are zero
+{ head -c 40 "$work/head"; printf '\0\0\0\0\0\0\0\0'; tail -c +49 "$work/head" | head -c 12; printf '\0\0\0\0'; tail -c +65 "$1/symtab_fuzz/stripped"; } >"$1/symtab_fuzz/without-sections"
+{ printf '\001'; xz -c "$1/symtab_fuzz/dwarf5"; } >"$1/minidebug_fuzz/xz"
+python3 - "$1/minidebug_fuzz/zlib" <<'P'
+import struct, sys, zlib
+text = b"debug information " * 64
+open(sys.argv[1], "wb").write(b"\0" + struct.pack("<IIQQ", 1, 0, len(text), 1) + zlib.compress(text))
+P
+printf '7f0000001000 20 JS:*f /a.js:1:2\n7f0000002000 10 py::g:/b.py\n0x7f0000003000 0x10 long App.hot(int)\nLjunk\n' >"$1/perf_map_fuzz/three"
+python3 - "$1/jitdump_fuzz/two" <<'P'
+import struct, sys
+def record(kind, body): return struct.pack("<IIQ", kind, 16 + len(body), 0) + body
+header = struct.pack("<IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, 7, 1, 0)
+lines = struct.pack("<QQ", 0x1000, 2) + struct.pack("<QII", 0x1000, 10, 0) + b"/a.js\0" + struct.pack("<QII", 0x1008, 11, 0) + b"\xff\0"
+load = struct.pack("<IIQQQQ", 7, 7, 0x1000, 0x1000, 0x20, 1) + b"f\0"
+move = struct.pack("<IIQQQQQ", 7, 7, 0, 0x1000, 0x5000, 0x20, 1)
+open(sys.argv[1], "wb").write(header + record(2, lines) + record(0, load) + record(1, move))
+P
