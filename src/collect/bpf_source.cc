@@ -241,6 +241,10 @@ symbolize::ImageFiles& BpfSource::image_files() { return *parts_->files; }
 std::unique_ptr<symbolize::KernelNames> BpfSource::kernel_names() { return std::make_unique<BpfKernelNames>(*parts_->kernel); }
 
 const std::vector<symbolize::JitSymbol>& BpfSource::jit_symbols() const { return parts_->jit; }
+void BpfSource::update_jit_symbols() {
+  const std::vector<symbolize::JitSymbol> fresh = parts_->jit_recorder.take_new();
+  parts_->jit.insert(parts_->jit.end(), fresh.begin(), fresh.end());
+}
 
 std::vector<std::string> BpfSource::statistics() const {
   const Parts& p = *parts_;

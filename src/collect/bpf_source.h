@@ -40,7 +40,10 @@ class BpfSource final : public profile::SampleSource {
   symbolize::ImageFiles& image_files();
   std::unique_ptr<symbolize::KernelNames> kernel_names();
   // Symbols of generated code, copied while its process lived.
+  // While sampling: the symbols known so far; after stop(): all of them.
   const std::vector<symbolize::JitSymbol>& jit_symbols() const;
+  // Moves what was copied meanwhile into jit_symbols().
+  void update_jit_symbols();
   // What each part did, for --stats: "name: value" lines.
   std::vector<std::string> statistics() const;
 

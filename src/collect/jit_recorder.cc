@@ -36,6 +36,11 @@ void JitRecorder::note_exit(Pid pid) {
   wake_.notify_one();
 }
 
+std::vector<symbolize::JitSymbol> JitRecorder::take_new() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(new_, {});
+}
+
 std::vector<symbolize::JitSymbol> JitRecorder::finish() {
   if (thread_.joinable()) {
     thread_.request_stop();
@@ -48,6 +53,7 @@ std::vector<symbolize::JitSymbol> JitRecorder::finish() {
 void JitRecorder::work(std::stop_token stop) {
   ::prctl(PR_SET_NAME, "cicada-jit");
   bool last_turn = false;
+  auto next_copy = std::chrono::steady_clock::now() + kCopyEvery;
   while (!last_turn) {
     std::vector<JitProcess> sampled;
     std::vector<Pid> exited;
@@ -66,6 +72,11 @@ void JitRecorder::work(std::stop_token stop) {
       }
     }
     for (auto& [process, sources] : open_) open(process, sources);
+    if (const auto now = std::chrono::steady_clock::now(); now >= next_copy) {
+      next_copy = now + kCopyEvery;
+      for (auto& [process, sources] : open_) copy_map(sources);
+      publish();
+    }
     for (const Pid pid : exited) {
       for (auto at = open_.lower_bound({pid, 0, 0}); at != open_.end() && at->first.pid == pid;) {
         copy(at->second);
@@ -109,10 +120,20 @@ bool JitRecorder::is_running(const JitProcess& process) const {
   return stat && static_cast<uint32_t>(stat->start_ticks) == process.start_ticks_low;
 }
 
+void JitRecorder::copy_map(Sources& sources) {
+  if (!sources.map) return;
+  if (const auto read = sources.map->update(symbols_); !read) diagnostics().warn(sources.map->name(), "{}", read.error().message());
+}
+
+void JitRecorder::publish() {
+  if (published_ == symbols_.size()) return;
+  const std::lock_guard lock(mutex_);
+  new_.insert(new_.end(), symbols_.begin() + static_cast<ptrdiff_t>(published_), symbols_.end());
+  published_ = symbols_.size();
+}
+
 void JitRecorder::copy(Sources& sources) {
-  if (sources.map) {
-    if (const auto read = sources.map->update(symbols_); !read) diagnostics().warn(sources.map->name(), "{}", read.error().message());
-  }
+  copy_map(sources);
   if (sources.dump) {
     if (const auto read = sources.dump->append_to(symbols_); !read) diagnostics().warn(sources.dump->name(), "{}", read.error().message());
   }

@@ -6,7 +6,7 @@
 //   stop()       ── finish ────────▶ └────────┘  reads all that are open
 //
 // Descriptors are held because /proc/PID/root and maps go with the process; the contents of an open file stay. A map that is not there
-// yet is looked for once a second, and when the process has ended (some run times write it then). Not named: code of a process that
+// yet is looked for once a second, perf maps are read every two seconds, and when the process has ended (some run times write it then). Not named: code of a process that
 // ends before its first sample is seen here (20 ms).
 // Bounds: kMaxProcesses open at a time, kMaxJitSymbols names in all, kFinishPatience for finish().
 // Threads: note_sampled and finish: the drain thread's; note_exit: any, never waits. The worker starts with the first process.
@@ -40,6 +40,7 @@ class JitRecorder {
  public:
   static constexpr size_t kMaxProcesses = 256;
   static constexpr auto kRetry = std::chrono::seconds(1);
+  static constexpr auto kCopyEvery = std::chrono::seconds(2);
   static constexpr auto kFinishPatience = std::chrono::seconds(3);
 
   // `proc` is for tests.
@@ -48,6 +49,9 @@ class JitRecorder {
 
   void note_sampled(std::vector<JitProcess> processes);
   void note_exit(Pid pid);
+  // Names that perf maps have got since the last call, while everything runs: what a recording that is killed will have. Jitdumps
+  // are read at the end only.
+  std::vector<symbolize::JitSymbol> take_new();
   // Reads what is open and ends the worker.
   std::vector<symbolize::JitSymbol> finish();
 
@@ -61,15 +65,19 @@ class JitRecorder {
   void open(const JitProcess& process, Sources& sources) const;
   bool is_running(const JitProcess& process) const;
   void copy(Sources& sources);
+  void copy_map(Sources& sources);
+  void publish();
 
   std::string proc_;
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::vector<JitProcess> sampled_;  // for the worker
   std::vector<Pid> exited_;
+  std::vector<symbolize::JitSymbol> new_;  // for take_new
   std::atomic<bool> active_{false};
   std::map<JitProcess, Sources> open_;          // the worker's
   std::vector<symbolize::JitSymbol> symbols_;   // the worker's until it has ended
+  size_t published_ = 0;                        // of symbols_, likewise
   std::jthread thread_;
 };
 

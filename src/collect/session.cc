@@ -24,6 +24,10 @@ namespace {
 
 constexpr int kDrainMs = 10;  // longest sleep between two looks at the ring: a gap of 20 ms is the budget
 constexpr uint64_t kUpdateNs = 1'000'000'000;
+// Names of generated code are given every so many updates: their processes may end, and this one may be killed.
+constexpr unsigned kNameEvery = 4;
+// More are left to the end: to sort these takes 20 ms of the thread that empties the ring.
+constexpr size_t kMaxNamedMeanwhile = 100'000;
 
 uint64_t realtime_ns() {
   timespec now{};
@@ -88,6 +92,7 @@ Result<void> Session::run(const StopRule& rule) {
     profile_.header.duration_ns = monotonic_ns() - profile_.header.start_monotonic_ns;
     if (now >= next_update) {
       next_update = now + kUpdateNs;
+      if (++updates_ % kNameEvery == 0) name_generated_code();
       update_sinks();
       if (rule.each_second && rule.each_second(profile_)) return {};
     }
@@ -127,6 +132,12 @@ std::vector<std::string> Session::statistics() const {
   lines.push_back(fmt::format("names: {} of {} frames in {} images ({} without symbols), {:.3f} s and {:.3f} s of CPU", names_.named, names_.frames,
                               names_.images, names_.images_without_symbols, names_.seconds, names_.cpu_seconds));
   return lines;
+}
+
+// New code for old names, or new names for old code: either makes a difference.
+void Session::name_generated_code() {
+  source_->update_jit_symbols();
+  if (source_->jit_symbols().size() <= kMaxNamedMeanwhile) symbolize::name_jit_frames(profile_, source_->jit_symbols());
 }
 
 void Session::update_sinks() {

@@ -72,7 +72,9 @@ class Session {
 
  private:
   Session() = default;
+  void name_generated_code();
   void update_sinks();
+  unsigned updates_ = 0;
   bool targets_gone() const;
 
   SessionConfig config_;

@@ -83,6 +83,7 @@ class CaptureSink : public profile::Sink {
     if (!header_written_) TRY(append_section(Section::kHeader, [&](ByteWriter& out) { append_header(out, profile.header); }));
     header_written_ = true;
     TRY(append_growth(profile));
+    TRY(append_locations(profile, true));
     stacks_of_samples_.insert(stacks_of_samples_.end(), profile.samples().stack.begin() + static_cast<ptrdiff_t>(stacks_of_samples_.size()),
                               profile.samples().stack.end());
     TRY(write_chunk());
@@ -100,7 +101,7 @@ class CaptureSink : public profile::Sink {
     } else {
       TRY(append_growth(profile));
       TRY(append_moved(profile));
-      TRY(append_locations(profile));
+      TRY(append_locations(profile, false));
       TRY(append_section(Section::kHeader, [&](ByteWriter& out) { append_header(out, profile.header); }));
     }
     TRY(append_section(Section::kEnd, [&](ByteWriter& out) { out.uleb128(profile.sample_count()); }));
@@ -153,7 +154,7 @@ class CaptureSink : public profile::Sink {
     level_ = huge ? 3 : 9;
     TRY(append_section(Section::kHeader, [&](ByteWriter& out) { append_header(out, profile.header); }));
     TRY(append_tables(profile));
-    TRY(append_locations(profile));
+    TRY(append_locations(profile, false));
     TRY(write_chunk());
     while (samples_ < profile.sample_count()) {
       TRY(append_samples(profile, huge ? kSamplesPerSection : kSamplesPerChunk));
@@ -320,7 +321,9 @@ class CaptureSink : public profile::Sink {
     });
   }
 
-  Result<void> append_locations(const Profile& profile) {
+  // While recording, only generated code has names; they are written when they are new.
+  Result<void> append_locations(const Profile& profile, bool only_new) {
+    located_.resize(profile.frames().size());
     constexpr size_t kStep = 1 << 16;
     for (size_t begin = 0; begin < profile.frames().size(); begin += kStep) {
       const size_t end = std::min(profile.frames().size(), begin + kStep);
@@ -328,7 +331,8 @@ class CaptureSink : public profile::Sink {
         size_t last = 0;
         for (size_t i = begin; i < end; ++i) {
           const auto locations = profile.locations(profile::FrameId(i));
-          if (locations.empty()) continue;
+          if (locations.empty() || (only_new && located_[i])) continue;
+          located_[i] = true;
           out.uleb128(i - last);
           last = i;
           out.uleb128(locations.size());
@@ -373,6 +377,7 @@ class CaptureSink : public profile::Sink {
   size_t strings_ = 0, images_ = 0, functions_ = 0, frames_ = 0, stacks_ = 0, samples_ = 0;
   std::vector<std::array<uint64_t, 4>> processes_;  // as last written
   std::vector<uint64_t> threads_;
+  std::vector<bool> located_;  // frames whose locations were written
   std::vector<profile::StackId> stacks_of_samples_;  // as written by update()
   ByteWriter raw_, content_;
 };

@@ -273,6 +273,8 @@ size_t name_kernel_frames(Profile& profile, const SymbolizeOptions& options) {
   return named;
 }
 
+}  // namespace
+
 size_t name_jit_frames(Profile& profile, const std::vector<JitSymbol>& jit) {
   if (jit.empty()) return 0;
   const JitSymbols symbols(jit);
@@ -289,8 +291,6 @@ size_t name_jit_frames(Profile& profile, const std::vector<JitSymbol>& jit) {
   }
   return named;
 }
-
-}  // namespace
 
 SymbolizeStats symbolize(Profile& profile, ImageFiles& files, const std::vector<JitSymbol>& jit, const SymbolizeOptions& options) {
   const auto start = std::chrono::steady_clock::now();

@@ -59,6 +59,9 @@ struct SymbolizeStats {
   double cpu_seconds = 0;  // of this program meanwhile, all threads
 };
 
+// Generated code alone: cheap enough for a running recording. Returns how many frames got a name; those that have one keep it.
+size_t name_jit_frames(profile::Profile& profile, const std::vector<JitSymbol>& jit);
+
 // Kernel frames are resolved from the running kernel when `profile` was recorded by this boot (see kernel_names.h); a capture
 // file brings its own. Frames that have locations already are left alone, so it may be called again while a recording grows.
 SymbolizeStats symbolize(profile::Profile& profile, ImageFiles& files, const std::vector<JitSymbol>& jit,
