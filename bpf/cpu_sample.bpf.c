@@ -79,7 +79,11 @@ static __always_inline int sample(struct perf_event_context *context, struct cpu
     record.start_ticks_low = (__u32)(process->start_ns / USER_HZ_NS);
   }
 
-  __u64 mm = mm_of(task);
+  // The mm is looked at where it can differ from the process' (a helper call costs as much as three frames): in an exec, in an exit, at
+  // the first sight.
+  int in_exec = BPF_CORE_READ_BITFIELD(task, in_execve);
+  __u64 mm = process ? process->mm : 0;
+  if (!mm || in_exec || task->flags & PF_EXITING) mm = mm_of(task);
   __u64 code_segment = 0;
   int has_user_side = mm && !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) &&
                       read_user_registers(context, task, &memory->walk.regs, &code_segment);
@@ -87,7 +91,7 @@ static __always_inline int sample(struct perf_event_context *context, struct cpu
   if (!has_user_side) {
   } else if (!process) {
     record.end_reason = END_UNKNOWN_PROCESS;
-  } else if (process->mm ? process->mm != mm : BPF_CORE_READ_BITFIELD(task, in_execve)) {
+  } else if (process->mm ? process->mm != mm : in_exec) {
     record.end_reason = END_EXEC;  // a process that user space announced has no mm yet, and must not learn it here
   } else {
     if (process->mm == 0) process->mm = mm;
@@ -114,9 +118,12 @@ static __always_inline int sample(struct perf_event_context *context, struct cpu
   if (record.user_stack && send_stack_once(&memory->user.record, STACK_USER, record.user_stack, record.address_space,
                                            record.user_frames, MAX_USER_FRAMES))
     return COUNTER_LOST_STACK_RING_FULL;
-  if (bpf_ringbuf_output(&events, &record, sizeof(record), ring_wakeup())) return COUNTER_LOST_SAMPLE_RING_FULL;
-  if (record.flags & SAMPLE_RESCUE)
+  if (bpf_ringbuf_output(&events, &record, sizeof(record), ring_wakeup(counts))) return COUNTER_LOST_SAMPLE_RING_FULL;
+  if (record.flags & SAMPLE_RESCUE) {
+    // Registers of the frame where the walk stopped: a lean walk has not got them.
+    walk_with_registers(memory);
     counts->counter[send_rescue(memory, &record) ? COUNTER_RESCUE_RING_FULL : COUNTER_RESCUE_SENT]++;
+  }
   return COUNTER_STORED;
 }
 

@@ -10,7 +10,7 @@
 #include "abi/unwind_table.h"
 
 // Two ways: with 512 addresses in use a direct-mapped cache of the same size missed 10 % (bench/kernel_cost).
-#define FRAME_CACHE_SETS 1024
+#define FRAME_CACHE_SETS 4096
 #define MAPPING_CACHE_ENTRIES 256
 #define MAX_CPUS 1024
 

@@ -69,8 +69,6 @@ __weak __noinline int look_up_frame(struct walk_state *walk, struct frame_cache 
     return END_NONE;
   }
   __u32 place_index = mapping.image & (UNWIND_PLACES - 1);
-  __u64 *used_ns = bpf_map_lookup_elem(&usage, &place_index);
-  if (used_ns) *used_ns = walk->now_ns;
   const struct unwind_place *place = bpf_map_lookup_elem(&unwind_places, &place_index);
   if (!place) return END_NO_TABLE;
   if ((mapping.flags & MAPPING_NO_CFI) || (place->image == mapping.image && (place->flags & UNWIND_PLACE_NO_CFI))) {
@@ -82,4 +80,19 @@ __weak __noinline int look_up_frame(struct walk_state *walk, struct frame_cache 
   if (reason) return reason;
   walk->rule = *found;
   return walk->rule.cfa_kind == CFA_NONE ? END_NO_RULE : END_NONE;
+}
+
+// The same, into the frame cache as well.
+__weak __noinline int look_up_and_keep(struct walk_state *walk, struct frame_cache *cache, __u64 address) {
+  if (!walk || !cache) return END_NO_TABLE;
+  walk->missed++;
+  int reason = look_up_frame(walk, cache, address);
+  if (reason != END_NONE) return reason;
+  __u64 tag = address ^ walk->cache_key;
+  struct cached_frame *entry = cache->frames[frame_cache_set(tag)];
+  entry[1] = entry[0];
+  entry->tag = tag;
+  entry->frame = walk->frame;
+  entry->rule = walk->rule;
+  return END_NONE;
 }

@@ -6,7 +6,7 @@
 #include "maps.bpf.h"
 
 #define SCRATCH_SLOTS 4
-#define WINDOW_BYTES 1024
+#define WINDOW_BYTES 4096
 
 // A piece of the user stack, copied. `limit` is the last offset at which eight bytes begin.
 struct stack_window {
@@ -58,4 +58,4 @@ static __always_inline struct scratch *claim_scratch(void) {
   return 0;
 }
 
-static __always_inline void release_scratch(struct scratch *memory) { __sync_lock_test_and_set(&memory->claimed, 0); }
+static __always_inline void release_scratch(struct scratch *memory) { *(volatile __u32 *)&memory->claimed = 0; }

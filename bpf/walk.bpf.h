@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The user walk: bpf_loop over abi/unwind_step.h. Every program type calls this one, none has a shallower one.
+//
+// Lean first: rip, rsp, rbp, in registers over LEAN_FRAMES frames, frames from the cache. Where a rule wants more, the full walk
+// begins again at the leaf. What costs here is calls (kernel returns go through a thunk that defeats prediction on many CPUs), branches
+// that depend on the function, and cache lines; so the lean loop has none of the first and few of the others.
 #pragma once
 #include "frame_lookup.bpf.h"
 #include "stack_window.bpf.h"
+
+#define LEAN_FRAMES 16
+_Static_assert(MAX_USER_FRAMES % LEAN_FRAMES == 0, "the depth limit holds in both walks");
 
 struct walk_context {
   struct scratch *memory;
@@ -14,41 +21,107 @@ static __always_inline __u64 mix_hash(__u64 hash, __u64 word) {
   return hash ^ hash >> 32;
 }
 
+// One copy of the step for both walks, verified once.
+__weak __noinline int step_full(struct walk_state *walk, const struct unwind_rule *rule, struct unwind_regs *regs) {
+  if (!walk || !rule || !regs) return END_NO_TABLE;
+  return unwind_step(walk, rule, regs);
+}
+
+// A rule that is not plain, in a lean walk.
+__weak __noinline int step_lean(struct walk_state *walk, const struct unwind_rule *rule) {
+  if (!walk || !rule) return END_NO_TABLE;
+  if (unwind_needs_registers(rule)) return UNWIND_NEEDS_REGISTERS;
+  struct unwind_regs *regs = &walk->spare;
+  regs->ip = walk->lean.ip;
+  regs->gpr[REG_RSP] = walk->lean.sp;
+  regs->gpr[REG_RBP] = walk->lean.bp;
+  regs->exact_ip = 0;
+  regs->all_registers = 0;
+  int reason = step_full(walk, rule, regs);
+  walk->lean.ip = regs->ip;
+  walk->lean.sp = regs->gpr[REG_RSP];
+  walk->lean.bp = regs->gpr[REG_RBP];
+  return reason;
+}
+
+// The image of frames to come: tells eviction that it is in use (fresh to a second).
+static __always_inline void note_image(struct walk_state *walk, __u64 frame) {
+  walk->last_image = (__u32)(frame >> 32) >> (FRAME_IMAGE_SHIFT - 32);
+  if (frame_kind_of(frame) != FRAME_IMAGE) {
+    walk->absolute = 1;
+    return;
+  }
+  __u32 place = frame_image_of(frame) & (UNWIND_PLACES - 1);
+  __u64 *used_ns = bpf_map_lookup_elem(&usage, &place);
+  if (used_ns && walk->now_ns - *used_ns > 1000000000ull) *used_ns = walk->now_ns;
+}
+
+static long walk_lean(__u32 index, void *opaque) {
+  struct walk_context *context = opaque;
+  struct scratch *memory = context->memory;
+  struct frame_cache *cache = context->cache;
+  if (!memory || !cache) return 1;
+  struct walk_state *walk = &memory->walk;
+  struct unwind_lean regs = walk->lean;
+  __u64 key = walk->cache_key;
+  __u64 hash = walk->hash;
+  __u32 depth = walk->frames;
+  __u64 not_exact = !walk->exact_ip;
+  int reason = END_NONE;
+#pragma clang loop unroll(disable)
+  for (__u32 i = 0; i < LEAN_FRAMES; i++) {
+    __u64 address = regs.ip - not_exact;
+    not_exact = 1;
+    __u64 tag = address ^ key;
+    struct cached_frame *entry = cache->frames[frame_cache_set(tag)];
+    if (entry->tag != tag) entry++;
+    const struct unwind_rule *rule = &entry->rule;
+    __u64 frame;
+    if (__builtin_expect(entry->tag == tag, 1)) {
+      frame = entry->frame;
+    } else {
+      reason = look_up_and_keep(walk, cache, address);
+      frame = walk->frame;
+      rule = &walk->rule;
+    }
+    memory->user.frames[depth & (MAX_USER_FRAMES - 1)] = frame;
+    depth++;
+    hash = mix_hash(hash, frame);
+    if (__builtin_expect(frame >> FRAME_IMAGE_SHIFT != walk->last_image, 0)) note_image(walk, frame);
+    if (reason) break;
+    walk->lean.sp = regs.sp;
+    reason = unwind_step_plain(walk, rule, &regs);
+    if (__builtin_expect(reason == UNWIND_NOT_PLAIN, 0)) {
+      walk->lean = regs;
+      reason = step_lean(walk, rule);
+      regs = walk->lean;
+    }
+    if (reason) break;
+  }
+  walk->lean = regs;
+  walk->hash = hash;
+  walk->frames = depth;
+  walk->exact_ip = 0;
+  walk->end_reason = (__u32)reason;
+  return reason != END_NONE;
+}
+
 static long walk_frame(__u32 index, void *opaque) {
   struct walk_context *context = opaque;
   struct scratch *memory = context->memory;
   if (!memory) return 1;
   struct walk_state *walk = &memory->walk;
-  struct frame_cache *cache = context->cache;
   __u64 address = unwind_lookup_address(&walk->regs);
-  __u64 frame;
-  int reason = END_NONE;
-  __u64 tag = address ^ walk->cache_key;
-  struct cached_frame *entry = cache ? cache->frames[frame_cache_set(tag)] : 0;
-  const struct unwind_rule *rule = &walk->rule;
-  if (entry && entry->tag == tag) {
-    frame = entry->frame;
-    rule = &entry->rule;
-  } else if (entry && entry[1].tag == tag) {
-    frame = entry[1].frame;
-    rule = &entry[1].rule;
-  } else {
-    reason = look_up_frame(walk, cache, address);
-    frame = walk->frame;
-    walk->missed++;
-    if (entry && reason == END_NONE) {
-      entry[1] = entry[0];
-      entry->tag = tag;
-      entry->frame = frame;
-      entry->rule = walk->rule;
-    }
-  }
+  int reason = look_up_frame(walk, context->cache, address);
+  __u64 frame = walk->frame;
   __u32 depth = walk->frames;
   memory->user.frames[depth & (MAX_USER_FRAMES - 1)] = frame;
   walk->frames = depth + 1;
   walk->hash = mix_hash(walk->hash, frame);
-  if (frame_kind_of(frame) != FRAME_IMAGE) walk->absolute = 1;
-  if (reason == END_NONE) reason = unwind_step(walk, rule, &walk->regs);
+  walk->missed++;
+  if (frame >> FRAME_IMAGE_SHIFT != walk->last_image) note_image(walk, frame);
+  walk->lean.sp = walk->regs.gpr[REG_RSP];
+  if (reason == END_NONE) reason = step_full(walk, &walk->rule, &walk->regs);
   walk->end_reason = (__u32)reason;
   return reason != END_NONE;
 }
@@ -65,23 +138,61 @@ static long walk_frame_32(__u32 index, void *opaque) {
   walk->frames = depth + 1;
   walk->hash = mix_hash(walk->hash, frame);
   walk->absolute = 1;
+  walk->lean.sp = walk->regs.gpr[REG_RSP];
   int reason = unwind_step_frame_pointer_32(walk, &walk->regs);
   walk->end_reason = (__u32)reason;
   return reason != END_NONE;
 }
 
-// From memory->walk.regs on. Results in memory->walk and memory->user.frames. Returns the end reason.
+static __always_inline void begin_walk(struct walk_state *walk) {
+  walk->hash = hash_seed;
+  walk->frames = 0;
+  walk->missed = 0;
+  walk->absolute = 0;
+  walk->last_image = 0;
+  walk->end_reason = END_NONE;
+}
+
+static __always_inline int end_walk(struct walk_state *walk) {
+  if (walk->end_reason == END_NONE) walk->end_reason = END_DEPTH_LIMIT;
+  if (walk->absolute) walk->hash = mix_hash(walk->hash, walk->address_space);
+  if (walk->hash == 0) walk->hash = 1;
+  return (int)walk->end_reason;
+}
+
+static __always_inline struct frame_cache *this_cpu_frame_cache(const struct scratch *memory) {
+  __u32 cpu = bpf_get_smp_processor_id();
+  return memory->slot == 0 ? bpf_map_lookup_elem(&frame_caches, &cpu) : 0;
+}
+
+// Each bpf_loop has a function of its own: clang merged two calls into one with a chosen callback, which the verifier cannot inline,
+// and each frame was an indirect call through a retpoline.
+__weak __noinline int walk_user_stack_32(struct scratch *memory) {
+  struct walk_context context = {.memory = memory};
+  if (!memory) return END_NONE;
+  begin_walk(&memory->walk);
+  bpf_loop(MAX_USER_FRAMES, walk_frame_32, &context, 0);
+  return end_walk(&memory->walk);
+}
+
+// With all registers, from memory->walk.regs on; leaves there those of the frame where it stopped. After walk_user_stack has set the
+// space and the generation.
+__weak __noinline int walk_with_registers(struct scratch *memory) {
+  if (!memory) return END_NONE;
+  struct walk_context context = {.memory = memory, .cache = this_cpu_frame_cache(memory)};
+  begin_walk(&memory->walk);
+  bpf_loop(MAX_USER_FRAMES, walk_frame, &context, 0);
+  return end_walk(&memory->walk);
+}
+
+// From memory->walk.regs on, and these stay as they are unless the walk needed all of them. Results in memory->walk and
+// memory->user.frames. Returns the end reason.
 __weak __noinline int walk_user_stack(struct scratch *memory, __u32 address_space, __u64 now_ns, int is_32_bit) {
   if (!memory) return END_NONE;
   struct walk_state *walk = &memory->walk;
-  struct walk_context context = {.memory = memory};
-  if (memory->slot == 0) {
-    __u32 cpu = bpf_get_smp_processor_id();
-    context.cache = bpf_map_lookup_elem(&frame_caches, &cpu);
-  }
   __u32 state_index = address_space & (ADDRESS_SPACE_STATES - 1);
   struct address_space_state *state = bpf_map_lookup_elem(&address_spaces, &state_index);
-  __u32 generation = eviction_epoch + (__u32)(now_ns >> 32);
+  __u32 generation = eviction_epoch;
   if (state) {
     generation += state->generation;
     __u32 now_s = (__u32)(now_ns >> 30);
@@ -89,21 +200,19 @@ __weak __noinline int walk_user_stack(struct scratch *memory, __u32 address_spac
   }
   walk->address_space = address_space;
   walk->generation = generation;
-  walk->cache_key = frame_cache_key(address_space, generation);
   walk->now_ns = now_ns;
   walk->window.begin = WINDOW_NOWHERE;
   walk->window.limit = 0;
-  walk->hash = hash_seed;
-  walk->frames = 0;
-  walk->missed = 0;
-  walk->absolute = 0;
-  walk->end_reason = END_NONE;
-  if (is_32_bit)
-    bpf_loop(MAX_USER_FRAMES, walk_frame_32, &context, 0);
-  else
-    bpf_loop(MAX_USER_FRAMES, walk_frame, &context, 0);
-  if (walk->end_reason == END_NONE) walk->end_reason = END_DEPTH_LIMIT;
-  if (walk->absolute) walk->hash = mix_hash(walk->hash, address_space);
-  if (walk->hash == 0) walk->hash = 1;
-  return (int)walk->end_reason;
+  if (is_32_bit) return walk_user_stack_32(memory);
+  struct walk_context context = {.memory = memory, .cache = this_cpu_frame_cache(memory)};
+  if (!context.cache) return walk_with_registers(memory);
+  walk->cache_key = frame_cache_key(address_space, generation);
+  begin_walk(walk);
+  walk->lean.ip = walk->regs.ip;
+  walk->lean.sp = walk->regs.gpr[REG_RSP];
+  walk->lean.bp = walk->regs.gpr[REG_RBP];
+  walk->exact_ip = walk->regs.exact_ip;
+  bpf_loop(MAX_USER_FRAMES / LEAN_FRAMES, walk_lean, &context, 0);
+  if (walk->end_reason == UNWIND_NEEDS_REGISTERS) return walk_with_registers(memory);
+  return end_walk(walk);
 }

@@ -9,7 +9,9 @@ static __always_inline int unwind_read(void *reader, __u64 address, __u64 *value
 #include "abi/unwind_step.h"
 
 struct walk_state {
-  struct unwind_regs regs;
+  struct unwind_lean lean;  // of the current frame; in a full walk .sp only, for the window
+  struct unwind_regs regs;  // of the current frame in a full walk; a lean one leaves the leaf's here
+  struct unwind_regs spare;  // what a lean walk steps with where the rule is not plain
   struct stack_window window;
   struct unwind_rule rule;  // of the current frame, when no cache may hold it
   __u64 frame;              // of the current frame
@@ -21,6 +23,8 @@ struct walk_state {
   __u32 missed;         // frames that the frame cache did not have
   __u32 end_reason;
   __u32 absolute;       // a frame without image was stored
+  __u32 exact_ip;       // lean: the next frame is the leaf
+  __u32 last_image;     // lean: upper half of the last frame
   __u64 cache_key;
   __u64 now_ns;
 };

@@ -141,3 +141,45 @@ ABI_INLINE int unwind_step(void *reader, const struct unwind_rule *rule, struct 
   regs->all_registers = 0;
   return END_NONE;
 }
+
+// ---- The same for a walk that carries only rip, rsp and rbp ----
+// Compilers base the CFA on rsp or rbp. Restoring the other callee-saved registers costs a branch each that depends on the function, and
+// nearly no frame asks for them. So a walk begins lean; where a rule needs more it begins again with all registers, which the lean one
+// left alone.
+struct unwind_lean {
+  __u64 ip, sp, bp;
+};
+
+#define UNWIND_NOT_PLAIN 0x100        // unwind_step_plain: *regs is untouched, ask unwind_step
+#define UNWIND_NEEDS_REGISTERS 0x101  // the walk begins again with unwind_step in every frame
+
+// Whether unwind_step reads registers a lean walk does not have.
+ABI_INLINE int unwind_needs_registers(const struct unwind_rule *rule) {
+  __u32 kind = rule->cfa_kind;
+  if (kind == CFA_SIGNAL) return 1;
+  if (kind != CFA_OFFSET && kind != CFA_DEREF && kind != CFA_PLT) return 0;
+  if (kind != CFA_PLT && rule->cfa_reg != REG_RSP && rule->cfa_reg != REG_RBP) return 1;
+  return (rule->via_base & 63) && rule->via_base >> 6 != SAVE_BASE_RBP && rule->via_base >> 6 != SAVE_BASE_RSP;
+}
+
+// CFA = rsp or rbp + offset, registers at the CFA: what compilers write. Agrees with unwind_step in rip, rsp, rbp and the reason, except
+// that it does not read what else was saved, so it does not end where only that is unreadable.
+ABI_INLINE int unwind_step_plain(void *reader, const struct unwind_rule *rule, struct unwind_lean *regs) {
+  __u32 head = rule->cfa_kind | (__u32)rule->cfa_reg << 8 | (__u32)rule->via_base << 16;
+  __u64 cfa = (__u64)(__s64)rule->cfa_offset;
+  if (head == (CFA_OFFSET | REG_RSP << 8))
+    cfa += regs->sp;
+  else if (head == (CFA_OFFSET | REG_RBP << 8))
+    cfa += regs->bp;
+  else
+    return UNWIND_NOT_PLAIN;
+  if (cfa - 16 >= UNWIND_USER_END - 16) return END_UNREADABLE;
+  __u64 return_address;
+  if (unwind_read(reader, cfa - 8, &return_address)) return END_UNREADABLE;
+  __s64 saved_bp = rule->saved[SAVED_RBP];
+  if (saved_bp && unwind_read(reader, cfa + (__u64)(8 * saved_bp), &regs->bp)) return END_UNREADABLE;
+  if (return_address - 1 >= UNWIND_USER_END - 1) return return_address ? END_UNMAPPED_PC : END_ZERO_RA;
+  regs->ip = return_address;
+  regs->sp = cfa;
+  return END_NONE;
+}

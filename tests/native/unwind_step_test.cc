@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "host_reader.h"
 
 namespace {
@@ -142,6 +144,68 @@ TEST(UnwindStepFramePointer, Walks32BitFrames) {
   EXPECT_EQ(regs.ip, 0x08049001u);
   EXPECT_EQ(unwind_step_frame_pointer_32(&stack, &regs), END_NONE);
   EXPECT_EQ(unwind_step_frame_pointer_32(&stack, &regs), END_ZERO_RA);
+}
+
+TEST(UnwindStepPlain, AgreesWithTheFullStep) {
+  std::mt19937_64 random(11);
+  const auto pick = [&](uint64_t n) { return random() % n; };
+  int plain = 0;
+  for (int round = 0; round < 200'000; round++) {
+    HostStack stack{kBase, std::vector<uint64_t>(24)};
+    for (uint64_t& word : stack.words) {
+      const uint64_t choices[] = {0, 0x401000 + pick(4096), kBase + 8 * pick(32), 0xffffffff81000000, UNWIND_USER_END, 1};
+      word = choices[pick(6)];
+    }
+    auto rule = rule_of(pick(8) ? CFA_OFFSET : static_cast<unwind_cfa_kind>(pick(8)), static_cast<uint8_t>(pick(8) ? (pick(2) ? 6 : 7) : pick(16)),
+                        static_cast<int32_t>(8 * pick(16)) - 8);
+    if (pick(2)) rule.saved[SAVED_RBP] = static_cast<int8_t>(-2 - static_cast<int>(pick(4)));
+    if (pick(16) == 0) rule.via_base = static_cast<uint8_t>(random());
+    auto full = registers(kBase + 8 * pick(24), kBase + 8 * pick(24));
+    unwind_lean lean{full.ip, full.gpr[REG_RSP], full.gpr[REG_RBP]};
+    const unwind_lean before = lean;
+    const int reason = unwind_step_plain(&stack, &rule, &lean);
+    if (reason == UNWIND_NOT_PLAIN) {
+      EXPECT_EQ(std::memcmp(&before, &lean, sizeof lean), 0);
+      continue;
+    }
+    plain++;
+    ASSERT_EQ(reason, unwind_step(&stack, &rule, &full));
+    if (reason != END_NONE) continue;
+    ASSERT_EQ(lean.ip, full.ip);
+    ASSERT_EQ(lean.sp, full.gpr[REG_RSP]);
+    ASSERT_EQ(lean.bp, full.gpr[REG_RBP]);
+  }
+  EXPECT_GT(plain, 100'000);
+}
+
+// What a lean walk steps with the full step must not depend on registers it does not carry.
+TEST(UnwindStepPlain, SaysWhenMoreRegistersAreNeeded) {
+  std::mt19937_64 random(12);
+  int without = 0;
+  for (int round = 0; round < 200'000; round++) {
+    HostStack stack{kBase, std::vector<uint64_t>(24)};
+    for (uint64_t& word : stack.words) word = kBase + 8 * (random() % 24);
+    unwind_rule rule{};
+    rule.cfa_kind = static_cast<uint8_t>(random() % 8);
+    rule.cfa_reg = static_cast<uint8_t>(random() % 16);
+    rule.cfa_offset = static_cast<int32_t>(8 * (random() % 8));
+    rule.via_base = static_cast<uint8_t>(random());
+    for (auto& saved : rule.saved) saved = static_cast<int8_t>(random() % 3 ? 0 : -2);
+    if (unwind_needs_registers(&rule)) continue;
+    without++;
+    unwind_regs one{}, other{};
+    for (auto& value : other.gpr) value = kBase + 8 * (random() % 24);
+    one.ip = other.ip = 0x401000 + random() % 64;
+    one.gpr[REG_RSP] = other.gpr[REG_RSP] = kBase + 8 * (random() % 24);
+    one.gpr[REG_RBP] = other.gpr[REG_RBP] = kBase + 8 * (random() % 24);
+    const int reason = unwind_step(&stack, &rule, &one);
+    ASSERT_EQ(reason, unwind_step(&stack, &rule, &other));
+    if (reason != END_NONE) continue;
+    ASSERT_EQ(one.ip, other.ip);
+    ASSERT_EQ(one.gpr[REG_RSP], other.gpr[REG_RSP]);
+    ASSERT_EQ(one.gpr[REG_RBP], other.gpr[REG_RBP]);
+  }
+  EXPECT_GT(without, 50'000);
 }
 
 }  // namespace
