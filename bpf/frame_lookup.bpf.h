@@ -20,7 +20,7 @@ static __always_inline __u64 big_endian_64(__u64 value) { return __builtin_bswap
 static __always_inline int find_mapping(struct frame_cache *cache, __u32 address_space, __u32 generation, __u64 address,
                                         struct mapping_value *mapping) {
   struct cached_mapping *entry = 0;
-  if (cache) {
+  if (cache && cache_levels > 0) {
     entry = &cache->mappings[mapping_cache_slot(address_space, address)];
     if (entry->address_space == address_space && entry->generation == generation && address >= entry->value.begin &&
         address < entry->value.end) {

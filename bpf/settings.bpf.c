@@ -10,6 +10,7 @@ const volatile __u32 filter_mode = FILTER_ALL;
 const volatile __u32 unwind_mode = UNWIND_AUTO;
 const volatile __u32 include_idle = 0;
 const volatile __u32 kernel_stacks = 1;
+const volatile __u32 cache_levels = 2;
 const volatile __u64 hash_seed = 0x9e3779b97f4a7c15;
 const volatile __u64 rescue_interval_ns = 5000000;  // 200 a second and CPU: 3.2 MiB/s at worst
 const volatile __u64 rescue_burst_ns = 1000000000;

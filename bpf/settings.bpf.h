@@ -8,6 +8,7 @@ extern const volatile __u32 filter_mode;         // enum filter_mode
 extern const volatile __u32 unwind_mode;         // enum unwind_mode
 extern const volatile __u32 include_idle;        // store samples of the idle task, not just count them
 extern const volatile __u32 kernel_stacks;       // walk the kernel's half
+extern const volatile __u32 cache_levels;        // 2; benchmarks: 1 without the frame cache, 0 without the mapping cache too
 extern const volatile __u64 hash_seed;           // per run: stack hashes cannot be made to collide on purpose
 extern const volatile __u64 rescue_interval_ns;  // per CPU, one rescue each such time on average; 0: none
 extern const volatile __u64 rescue_burst_ns;     // how much of that time may be saved up

@@ -8,7 +8,7 @@
 #include "frame_lookup.bpf.h"
 #include "stack_window.bpf.h"
 
-#define LEAN_FRAMES 16
+#define LEAN_FRAMES 4
 _Static_assert(MAX_USER_FRAMES % LEAN_FRAMES == 0, "the depth limit holds in both walks");
 
 struct walk_context {
@@ -68,7 +68,9 @@ static long walk_lean(__u32 index, void *opaque) {
   __u32 depth = walk->frames;
   __u64 not_exact = !walk->exact_ip;
   int reason = END_NONE;
+#if defined(__clang__)
 #pragma clang loop unroll(disable)
+#endif
   for (__u32 i = 0; i < LEAN_FRAMES; i++) {
     __u64 address = regs.ip - not_exact;
     not_exact = 1;
@@ -149,6 +151,7 @@ static __always_inline void begin_walk(struct walk_state *walk) {
   walk->frames = 0;
   walk->missed = 0;
   walk->absolute = 0;
+  walk->has_registers = 0;
   walk->last_image = 0;
   walk->end_reason = END_NONE;
 }
@@ -181,6 +184,7 @@ __weak __noinline int walk_with_registers(struct scratch *memory) {
   if (!memory) return END_NONE;
   struct walk_context context = {.memory = memory, .cache = this_cpu_frame_cache(memory)};
   begin_walk(&memory->walk);
+  memory->walk.has_registers = 1;
   bpf_loop(MAX_USER_FRAMES, walk_frame, &context, 0);
   return end_walk(&memory->walk);
 }
@@ -206,7 +210,7 @@ __weak __noinline int walk_user_stack(struct scratch *memory, __u32 address_spac
   if (is_32_bit) return walk_user_stack_32(memory);
   struct walk_context context = {.memory = memory, .cache = this_cpu_frame_cache(memory)};
   if (!context.cache) return walk_with_registers(memory);
-  walk->cache_key = frame_cache_key(address_space, generation);
+  walk->cache_key = frame_cache_key(address_space, generation + (cache_levels < 2 ? (__u32)now_ns : 0));
   begin_walk(walk);
   walk->lean.ip = walk->regs.ip;
   walk->lean.sp = walk->regs.gpr[REG_RSP];

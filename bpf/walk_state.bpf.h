@@ -24,7 +24,8 @@ struct walk_state {
   __u32 end_reason;
   __u32 absolute;       // a frame without image was stored
   __u32 exact_ip;       // lean: the next frame is the leaf
-  __u32 last_image;     // lean: upper half of the last frame
+  __u32 last_image;     // upper bits of the last frame
+  __u32 has_registers;  // regs are those of the frame where the walk stopped
   __u64 cache_key;
   __u64 now_ns;
 };

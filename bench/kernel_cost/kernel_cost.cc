@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // In-kernel cost of a sample of one process, from the kernel's own BPF statistics.
 //
-//   kernel_cost PID SECONDS [PROCESSES MAPPINGS]     the latter: what else fills the mapping trie
+//   kernel_cost PID SECONDS [PROCESSES MAPPINGS [CACHES]]
+//
+// PROCESSES x MAPPINGS: what else fills the mapping trie. CACHES: 2 both, 1 without the frame cache, 0 without the mapping cache too.
 //
 // Prints: samples, mean frames, ns a sample, ns a frame, share of the frame cache. Every run of the program is charged, those that hit
 // other processes too.
@@ -19,13 +21,13 @@ int main(int argc, char** argv) {
   if (argc < 3) return 2;
   const auto pid = static_cast<pid_t>(std::atoi(argv[1]));
   const double seconds = std::atof(argv[2]);
-  auto opened = BpfSession::open({.mapping_blocks = 1 << 20});
+  auto opened = BpfSession::open({.mapping_blocks = 1 << 20, .cache_levels = argc > 5 ? static_cast<uint32_t>(std::atoi(argv[5])) : 2});
   if (!opened) {
     fmt::print(stderr, "{}\n", opened.error().message());
     return 1;
   }
   BpfSession& session = **opened;
-  if (argc > 4) {
+  if (argc > 4 && std::atoi(argv[3]) > 0) {
     const auto processes = static_cast<size_t>(std::atoi(argv[3])), mappings = static_cast<size_t>(std::atoi(argv[4]));
     auto entries = session.add_fictive_processes(processes, mappings);
     if (!entries) {

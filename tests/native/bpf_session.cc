@@ -76,6 +76,7 @@ Result<std::unique_ptr<BpfSession>> BpfSession::open(const Options& options) {
   cicada_bpf& bpf = *session->skeleton_;
   bpf.rodata->filter_mode = options.filter_mode;
   bpf.rodata->kernel_stacks = options.kernel_stacks ? 1 : 0;
+  bpf.rodata->cache_levels = options.cache_levels;
   bpf.rodata->rescue_interval_ns = options.rescue_interval_ns;
   ::bpf_map__set_max_entries(bpf.maps.exec_mappings, options.mapping_blocks);
   ::bpf_map__set_max_entries(bpf.maps.frame_caches, static_cast<uint32_t>(::libbpf_num_possible_cpus()));

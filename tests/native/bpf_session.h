@@ -41,6 +41,7 @@ class BpfSession {
     uint32_t mapping_blocks = 65536;
     uint64_t rescue_interval_ns = 5'000'000;
     bool kernel_stacks = true;
+    uint32_t cache_levels = 2;
   };
   static Result<std::unique_ptr<BpfSession>> open(const Options& options);
   ~BpfSession();
