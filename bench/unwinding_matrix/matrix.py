@@ -55,18 +55,18 @@ FOREIGN = [
 
 
 def parse_frames(lines):
-    """Frames as perf script and bpftrace's ustack(perf) write them, outermost first, user side only."""
+    """Frames as perf script and bpftrace's ustack(perf) write them, outermost first."""
     frames = []
     for line in lines:
-        match = re.match(r"^\s*([0-9a-f]+) (.*?)(\+0x[0-9a-f]+|\+\d+)? \((.*)\)$", line)
+        match = re.match(r"^\s*([0-9a-f]+) (.*?)(\+0x[0-9a-f]+|\+\d+)?(?: \((.*)\))?$", line)
         if not match:
             continue
-        address, name, image = int(match[1], 16), match[2], os.path.basename(match[4].replace(" (deleted)", ""))
-        if address >= USER_END:
-            continue
+        address, name, image = int(match[1], 16), match[2], os.path.basename((match[4] or "[kernel]").replace(" (deleted)", ""))
         frames.append((address, f"{image}+0x{address:x}" if name == "[unknown]" else name))
     frames.reverse()
-    return truth.Sample([n for _, n in frames], [n for _, n in frames], [a for a, _ in frames])
+    user = [frame for frame in frames if frame[0] < USER_END]
+    frames.sort(key=lambda frame: frame[0] >= USER_END)  # the kernel's are above the user's
+    return truth.Sample([n for _, n in user], [n for _, n in frames], [a for a, _ in user])
 
 
 def read_perf_script(text):
@@ -80,7 +80,7 @@ def read_perf_script(text):
 
 def read_bpftrace(text):
     samples = []
-    for stack, count in re.findall(r"^@\[\n(.*?)\n\]: (\d+)$", text, re.M | re.S):
+    for stack, count in re.findall(r"^@\[\n?(.*?)\n\]: (\d+)$", text, re.M | re.S):
         sample = parse_frames(stack.split("\n"))
         if sample.user:
             samples += [sample] * int(count)
@@ -190,7 +190,7 @@ class Matrix:
 
     def by_bpftrace(self, pid, comm):
         whose = f'comm == "{comm}"' if comm else f"pid == {pid}"
-        program = f'profile:hz:{THEIRS_HZ} /{whose}/ {{ @[ustack(perf, 127)] = count(); }} interval:s:{SECONDS} {{ exit(); }}'
+        program = f'profile:hz:{THEIRS_HZ} /{whose}/ {{ @[kstack(perf, 127), ustack(perf, 127)] = count(); }} interval:s:{SECONDS} {{ exit(); }}'
         return read_bpftrace(quiet(["bpftrace", "-e", program]).stdout)
 
     def row(self, label, command, cold):

@@ -59,7 +59,7 @@ record_truth() {
   compare_with_truth "$workload"
 }
 
-# record_running OPTIONS… -- WORKLOAD ARGUMENTS…: the same for a process that runs already, by its pid, for a second.
+# record_running OPTIONS… -- WORKLOAD ARGUMENTS…: the same for a process that runs already, by its pid, for two seconds.
 record_running() {
   local options=()
   while [[ $1 != -- ]]; do
@@ -71,7 +71,7 @@ record_running() {
   shift
   start "$WORKLOADS/$workload" "$@"
   wait_for 10 said_something
-  "$CICADA" record -F 997 -d 1 "${options[@]}" -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
+  "$CICADA" record -F 997 -d 2 "${options[@]}" -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
   cp out truth
   compare_with_truth "$workload"
 }
