@@ -125,13 +125,17 @@ void AbbrevTable::append_step(uint16_t form, const UnitFormat& format, size_t fi
 
 void AbbrevTable::append_plans(const UnitFormat& format) {
   for (Abbrev& abbrev : abbrevs_) {
+    const bool has_linkage_name = std::any_of(specs_.begin() + abbrev.specs_begin, specs_.begin() + abbrev.specs_end, [](const AttributeSpec& spec) {
+      return spec.name == DW_AT_linkage_name || spec.name == DW_AT_MIPS_linkage_name;
+    });
     for (const Plan plan : {kCodePlan, kNamePlan}) {
       std::vector<PlanStep>& steps = plans_[plan];
       abbrev.plan_begin[plan] = static_cast<uint32_t>(steps.size());
       bool open = false;  // the last step may take more to skip
       for (uint32_t i = abbrev.specs_begin; i < abbrev.specs_end; ++i) {
         const AttributeSpec& spec = specs_[i];
-        if (is_wanted(plan, spec.name)) {
+        // The plain name comes first but loses: its string would be searched, far away in .debug_str, for nothing.
+        if (is_wanted(plan, spec.name) && !(spec.name == DW_AT_name && has_linkage_name)) {
           if (!open) steps.emplace_back();
           steps.back().attribute = &spec;
           open = false;

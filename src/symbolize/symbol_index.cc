@@ -115,13 +115,27 @@ bool SymbolIndexBuilder::better(const Candidate& a, const Candidate& b) {
   return a.name < b.name;
 }
 
+// In the order of their addresses, one an address. Sorts addresses and numbers, not candidates, which are four times as large.
+void SymbolIndexBuilder::keep_best() {
+  std::vector<std::pair<uint64_t, uint32_t>> order;
+  order.reserve(candidates_.size());
+  for (uint32_t i = 0; i < candidates_.size(); ++i) order.emplace_back(candidates_[i].begin, i);
+  std::sort(order.begin(), order.end());
+  std::vector<Candidate> best;
+  best.reserve(order.size());
+  for (const auto& [begin, i] : order) {
+    if (best.empty() || best.back().begin != begin) {
+      best.push_back(candidates_[i]);
+    } else if (better(candidates_[i], best.back())) {
+      best.back() = candidates_[i];
+    }
+  }
+  candidates_ = std::move(best);
+}
+
 SymbolIndex SymbolIndexBuilder::build() {
-  std::sort(candidates_.begin(), candidates_.end(),
-            [](const Candidate& a, const Candidate& b) { return a.begin != b.begin ? a.begin < b.begin : better(a, b); });
-  candidates_.erase(std::unique(candidates_.begin(), candidates_.end(),
-                                [](const Candidate& a, const Candidate& b) { return a.begin == b.begin; }),
-                    candidates_.end());
   CHECK(candidates_.size() < UINT32_MAX);
+  keep_best();
 
   SymbolIndex index;
   index.entries_.reserve(candidates_.size());

@@ -71,6 +71,7 @@ class SymbolIndexBuilder {
   };
   void append_table(const elf::ElfFile& elf, Bytes symbols, Bytes strings, profile::NameSource source);
   static bool better(const Candidate& a, const Candidate& b);
+  void keep_best();
   std::vector<Candidate> candidates_;
 };
 
