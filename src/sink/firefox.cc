@@ -228,7 +228,7 @@ class FirefoxSink : public FileSink {
     json.member("stackwalk", 1);
     json.member("debug", false);
     json.member("symbolicated", true);
-    json.member("oscpu", "Linux " + header.kernel);
+    json.member("oscpu", header.kernel);
     json.member("platform", "Linux");
     json.member("abi", header.architecture);
     json.member("logicalCPUs", header.cpu_count);

@@ -25,7 +25,7 @@ function start(profile) {
   const selection = {from: null, to: null, threads: null};
   let matches = null, tree, totals, dirty = {}, picked = null, theme = {};
   byId('title').textContent = about.title;
-  byId('subtitle').textContent = [about.subtitle, ...about.notes].filter(Boolean).join(' · ');
+  byId('subtitle').title = byId('subtitle').textContent = [about.subtitle, ...about.notes].filter(Boolean).join(' · ');
 
   function applyTheme(dark) {
     document.documentElement.classList.toggle('dark', dark);
