@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kGo118 = 0xfffffff0, kGo120 = 0xfffffff1;
 constexpr uint8_t kTopFrame = 1, kWritesStackPointer = 2;
-constexpr uint64_t kMaxSteps = 4 << 20;  // four times the largest program seen; tables are shared, a hostile one could be asked for by all functions
+constexpr uint64_t kMaxSteps = 2 << 20;  // as many as 170 MB of code have; tables are shared, a hostile one could be asked for by all functions
 constexpr int64_t kMaxFrameBytes = 1 << 28;
 
 class PclnTable {

@@ -18,7 +18,7 @@ namespace cicada::unwind {
 // The table's bytes; empty: not a Go program, or its table is not in a section.
 Bytes find_pclntab(const elf::ElfFile& elf);
 
-// Ascending, disjoint, offsets from `base`. Empty: not a table of this kind. Bounded by 4 Mi entries whatever the bytes say.
+// Ascending, disjoint, offsets from `base`. Empty: not a table of this kind. Bounded by 2 Mi entries whatever the bytes say.
 std::vector<CodeRule> find_go_rules(Bytes pclntab, LinkAddr base);
 
 }  // namespace cicada::unwind
