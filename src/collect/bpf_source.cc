@@ -256,6 +256,8 @@ std::vector<std::string> BpfSource::statistics() const {
       fmt::format("unwind tables: {} loaded, {} KiB in {} slabs of {} KiB (limit {} KiB), {} evicted, {} refused", tables.tables,
                   tables.table_bytes >> 10, tables.slabs, tables.slab_bytes >> 10, p.config.max_map_memory_bytes >> 10, tables.evictions,
                   tables.refused),
+      fmt::format("table builds: {} of {} images in {:.1f} ms", p.loader->compiled(), p.loader->requested(),
+                  static_cast<double>(p.loader->working().count()) / 1000),
       fmt::format("processes: {} now, {} address spaces, {} mappings in {} blocks; {} forks, {} execs, {} exits, {} copies on write",
                   processes.processes, processes.address_spaces, processes.mappings, processes.blocks, processes.forks,
                   processes.execs, processes.exits, processes.copies_on_write),

@@ -32,13 +32,14 @@ void TableLoader::request_again(uint32_t image) {
 
 void TableLoader::enqueue(uint32_t image) {
   if (!queued_.insert(image).second) return;
+  if (has_nothing_to_do()) working_since_ = std::chrono::steady_clock::now();
   queue_.push_back(image);
   wake_.notify_one();
 }
 
 bool TableLoader::idle() const {
   const std::lock_guard lock(mutex_);
-  return queue_.empty() && busy_ == 0;
+  return has_nothing_to_do();
 }
 
 uint64_t TableLoader::requested() const {
@@ -49,6 +50,12 @@ uint64_t TableLoader::requested() const {
 uint64_t TableLoader::compiled() const {
   const std::lock_guard lock(mutex_);
   return compiled_;
+}
+
+std::chrono::microseconds TableLoader::working() const {
+  const std::lock_guard lock(mutex_);
+  const auto current = has_nothing_to_do() ? std::chrono::steady_clock::duration{} : std::chrono::steady_clock::now() - working_since_;
+  return std::chrono::duration_cast<std::chrono::microseconds>(worked_ + current);
 }
 
 void TableLoader::work(std::stop_token stop) {
@@ -77,6 +84,7 @@ void TableLoader::work(std::stop_token stop) {
     queued_.erase(image);
     --busy_;
     ++compiled_;
+    if (has_nothing_to_do()) worked_ += std::chrono::steady_clock::now() - working_since_;
   }
 }
 

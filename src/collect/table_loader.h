@@ -5,6 +5,7 @@
 //
 // Owns its threads. Threads: any.
 #pragma once
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -28,11 +29,13 @@ class TableLoader {
   void request_again(uint32_t image);
   bool idle() const;
   uint64_t requested() const;  // images, ever
-  uint64_t compiled() const;
+  uint64_t compiled() const;   // tables put into the kernel or found to be none; those that came back count again
+  std::chrono::microseconds working() const;  // time during which somebody waited for a table
 
  private:
   void work(std::stop_token stop);
   void enqueue(uint32_t image);
+  bool has_nothing_to_do() const { return queue_.empty() && busy_ == 0; }  // under mutex_
 
   TableStore& store_;
   ImageUnwinders& images_;
@@ -42,6 +45,8 @@ class TableLoader {
   std::unordered_set<uint32_t> requested_, queued_;
   unsigned busy_ = 0;
   uint64_t compiled_ = 0;
+  std::chrono::steady_clock::time_point working_since_;
+  std::chrono::steady_clock::duration worked_{};
   std::vector<std::jthread> threads_;
 };
 

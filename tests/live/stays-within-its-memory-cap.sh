@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# --max-map-memory 1M over a process that maps the 60 largest libraries: tables leave, those in use come back, the cap holds, and each sample is
+# accounted for with the end of its stack.
+source "$(dirname "$0")/lib.sh"
+start python3 "$LIVE/../workloads/map_images.py" 60 60 largest
+wait_for 20 said_something
+"$CICADA" record -F 997 -p "$pid" --max-map-memory 1M -d 2 --stats -o x.txt 2>err || fail "record ended with $?"
+python3 - err x.txt <<'PY' || fail "a cap of 1 MiB loses something"
+import re, sys
+text = open(sys.argv[1], encoding="utf-8").read().replace(",", "")
+tables = re.search(r"unwind tables: (\d+) loaded (\d+) KiB in \d+ slabs of (\d+) KiB \(limit (\d+) KiB\) (\d+) evicted", text)
+builds, images = map(int, re.search(r"table builds: (\d+) of (\d+) images", text).groups())
+stored = int(re.search(r"(\d+) +[0-9.]+ %  stored", text)[1])
+ends = dict((name, int(n)) for n, name in re.findall(r"^ +(\d+)            (.*)$", text[text.index("user stacks are complete"):], re.M))
+names = ("no user stack (kernel thread)", "outermost frame", "zero return", "depth limit", "unreadable", "address outside", "unwind table not", "no unwind rule",
+         "rule the kernel", "exec in", "process not", "frame pointer leads", "finished in", "could not be finished")
+accounted = sum(n for text, n in ends.items() if text.startswith(names))
+complete = sum(n for text, n in ends.items() if text.startswith(("outermost", "zero return", "finished in")))
+written = sum(1 for line in open(sys.argv[2], encoding="utf-8", errors="replace") if re.match(r"\S.* cpu-clock:", line))
+print(f"{tables[0]}; {builds} builds of {images} images; {stored} stored, {written} written, {accounted} ends, {complete} complete")
+loaded, kib, slabs, limit, evicted = map(int, tables.groups())
+good = slabs <= limit == 1024 and evicted > 0 and stored == written == accounted > 500 and complete >= 0.95 * stored
+sys.exit(0 if good else 1)
+PY
