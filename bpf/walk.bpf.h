@@ -45,15 +45,17 @@ __weak __noinline int step_lean(struct walk_state *walk, const struct unwind_rul
 }
 
 // The image of frames to come: tells eviction that it is in use (fresh to a second).
-static __always_inline void note_image(struct walk_state *walk, __u64 frame) {
+__weak __noinline int note_image(struct walk_state *walk, __u64 frame) {
+  if (!walk) return 0;
   walk->last_image = (__u32)(frame >> 32) >> (FRAME_IMAGE_SHIFT - 32);
   if (frame_kind_of(frame) != FRAME_IMAGE) {
     walk->absolute = 1;
-    return;
+    return 0;
   }
   __u32 place = frame_image_of(frame) & (UNWIND_PLACES - 1);
   __u64 *used_ns = bpf_map_lookup_elem(&usage, &place);
   if (used_ns && walk->now_ns - *used_ns > 1000000000ull) *used_ns = walk->now_ns;
+  return 0;
 }
 
 static long walk_lean(__u32 index, void *opaque) {
