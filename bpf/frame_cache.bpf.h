@@ -2,8 +2,8 @@
 // Per-CPU memory of what frames and mappings turned out to be; used only by the run that holds scratch slot 0, so nothing in it
 // can be torn. A frame hit skips the mapping trie (58–687 ns), and the table's five dependent loads.
 //
-// What invalidates: `generation` = the space's mapping generation + table evictions + seconds/4. Each part only grows, so no
-// sum comes twice in a space. The seconds make every image in use pass through the slow path now and then, which notes its use.
+// What invalidates: `generation` = the space's mapping generation + table evictions. Each part only grows, so no sum comes twice in a
+// space.
 #pragma once
 #include "maps.bpf.h"
 #include "settings.bpf.h"

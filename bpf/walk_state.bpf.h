@@ -18,7 +18,7 @@ struct walk_state {
   __u64 value;              // of the last read outside the window
   __u64 hash;
   __u32 address_space;
-  __u32 generation;     // grows with the space's mappings, table evictions and the seconds
+  __u32 generation;     // grows with the space's mappings and table evictions
   __u32 frames;
   __u32 missed;         // frames that the frame cache did not have
   __u32 end_reason;
