@@ -8,8 +8,6 @@
 namespace cicada::cli {
 namespace {
 
-constexpr uint32_t kMaxCpu = 8191;  // the kernel's largest NR_CPUS
-
 Result<double> parse_decimal(std::string_view digits, std::string_view text, std::string_view what) {
   double value = 0;
   const auto [end, error] =
@@ -65,23 +63,6 @@ Result<uint64_t> parse_bytes(std::string_view text, std::string_view what) {
   if (bytes < 1) return make_error(ErrorKind::kInvalid, "{} {}: must be more than zero", what, text);
   if (bytes > 9e18) return make_error(ErrorKind::kInvalid, "{} {}: too large", what, text);
   return static_cast<uint64_t>(bytes);
-}
-
-Result<std::vector<uint32_t>> parse_cpu_list(std::string_view text, std::string_view what) {
-  std::vector<uint32_t> cpus;
-  for (const std::string& part : split_list(text)) {
-    const size_t dash = part.find('-');
-    const uint64_t first = TRY(parse_number(std::string_view(part).substr(0, dash), what));
-    const uint64_t last =
-        dash == std::string::npos ? first : TRY(parse_number(std::string_view(part).substr(dash + 1), what));
-    if (first > last) return make_error(ErrorKind::kInvalid, "{} {}: the range runs backwards", what, part);
-    if (last > kMaxCpu) return make_error(ErrorKind::kInvalid, "{} {}: there is no CPU {}", what, part, last);
-    for (uint64_t cpu = first; cpu <= last; cpu++) cpus.push_back(static_cast<uint32_t>(cpu));
-  }
-  if (cpus.empty()) return make_error(ErrorKind::kInvalid, "{}: no CPU named; example: {} 0-3,8", what, what);
-  std::sort(cpus.begin(), cpus.end());
-  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
-  return cpus;
 }
 
 std::vector<std::string> split_list(std::string_view text) {

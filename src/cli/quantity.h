@@ -16,8 +16,6 @@ Result<uint64_t> parse_number(std::string_view text, std::string_view what);
 Result<uint64_t> parse_duration_ns(std::string_view text, std::string_view what);
 // "64M", "1G", "512k", "4096": bytes, powers of 1,024.
 Result<uint64_t> parse_bytes(std::string_view text, std::string_view what);
-// "0-3,8": each once, ascending.
-Result<std::vector<uint32_t>> parse_cpu_list(std::string_view text, std::string_view what);
 // At the commas; empty parts are dropped.
 std::vector<std::string> split_list(std::string_view text);
 

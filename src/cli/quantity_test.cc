@@ -35,12 +35,6 @@ TEST(ParseNumber, TellsTooLargeFromNonsense) {
   for (const char* text : {"", "-1", "0x10", "12 ", "1.0"}) EXPECT_FALSE(parse_number(text, "-c")) << text;
 }
 
-TEST(ParseCpuList, GivesEachOnceAscending) {
-  EXPECT_THAT(*parse_cpu_list("8,0-3,2", "--cpu"), testing::ElementsAre(0, 1, 2, 3, 8));
-  for (const char* text : {"", ",", "3-1", "a", "1-", "-1", "0-99999999999"})
-    EXPECT_FALSE(parse_cpu_list(text, "--cpu")) << text;
-}
-
 TEST(SplitList, DropsEmptyParts) {
   EXPECT_THAT(split_list(",a,,bc,"), testing::ElementsAre("a", "bc"));
   EXPECT_THAT(split_list(""), testing::IsEmpty());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "base/cpu_list.h"
 #include "cli/quantity.h"
 #include "cli/running_process.h"
 #include "sink/sink_registry.h"
@@ -104,12 +105,13 @@ Result<void> check_cpus(const RawRecordOptions& raw, RecordOptions& options) {
   if (raw.cpus.empty()) return {};
   std::string list;
   for (const std::string& part : raw.cpus) list += (list.empty() ? "" : ",") + part;
-  options.cpus = TRY(parse_cpu_list(list, "--cpu"));
+  const std::vector<int> cpus = TRY(parse_cpu_list(list, "--cpu"));
+  options.cpus.assign(cpus.begin(), cpus.end());
   std::ifstream file("/sys/devices/system/cpu/online");
   std::string online_text;
   if (!std::getline(file, online_text)) return {};  // no sysfs: the kernel will say
-  const std::vector<uint32_t> online = TRY(parse_cpu_list(online_text, "/sys/devices/system/cpu/online"));
-  for (const uint32_t cpu : options.cpus) {
+  const std::vector<int> online = TRY(parse_cpu_list(online_text, "/sys/devices/system/cpu/online"));
+  for (const int cpu : cpus) {
     if (!std::binary_search(online.begin(), online.end(), cpu)) {
       return make_error(ErrorKind::kInvalid, "--cpu {}: this CPU is not online; online are {}", cpu, online_text);
     }

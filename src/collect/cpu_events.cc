@@ -13,6 +13,8 @@
 #include <fstream>
 #include <string>
 
+#include "base/cpu_list.h"
+
 namespace cicada::collect {
 namespace {
 
@@ -65,37 +67,6 @@ Error open_error(int error, int cpu, const std::string& name) {
 }
 
 }  // namespace
-
-Result<std::vector<int>> parse_cpu_list(std::string_view text) {
-  std::vector<int> cpus;
-  const char* at = text.data();
-  const char* const end = text.data() + text.size();
-  while (at < end && *at != '\n') {
-    int first = 0;
-    auto parsed = std::from_chars(at, end, first);
-    if (parsed.ec != std::errc() || first < 0) return make_error(ErrorKind::kInvalid, "CPU list \"{}\": expected a list like 0-3,8", text);
-    int last = first;
-    at = parsed.ptr;
-    if (at < end && *at == '-') {
-      parsed = std::from_chars(at + 1, end, last);
-      if (parsed.ec != std::errc()) return make_error(ErrorKind::kInvalid, "CPU list \"{}\": expected a list like 0-3,8", text);
-      at = parsed.ptr;
-    }
-    if (last < first || last > 65535) return make_error(ErrorKind::kInvalid, "CPU list \"{}\": {}-{} is not a range of CPUs", text, first, last);
-    for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
-    if (at < end && *at == ',') {
-      ++at;
-    } else if (at < end && *at != '\n') {
-      return make_error(ErrorKind::kInvalid, "CPU list \"{}\": expected a list like 0-3,8", text);
-    }
-  }
-  std::sort(cpus.begin(), cpus.end());
-  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
-  if (cpus.empty()) return make_error(ErrorKind::kInvalid, "CPU list \"{}\" names no CPU", text);
-  return cpus;
-}
-
-Result<std::vector<int>> online_cpus() { return parse_cpu_list(first_line("/sys/devices/system/cpu/online")); }
 
 Result<CpuEvents> CpuEvents::open(const CpuEventOptions& options, int program_fd) {
   CpuEvents all;

@@ -65,8 +65,4 @@ class CpuEvents {
   std::vector<CpuEvent> events_;
 };
 
-// CPUs of a kernel list file such as /sys/devices/system/cpu/online: "0-3,8".
-Result<std::vector<int>> parse_cpu_list(std::string_view text);
-Result<std::vector<int>> online_cpus();
-
 }  // namespace cicada::collect

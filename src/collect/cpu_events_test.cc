@@ -6,18 +6,6 @@
 namespace cicada::collect {
 namespace {
 
-TEST(ParseCpuList, ReadsRangesAndSingles) {
-  const auto cpus = parse_cpu_list("8,0-2\n");
-  ASSERT_TRUE(cpus);
-  EXPECT_EQ(*cpus, (std::vector<int>{0, 1, 2, 8}));
-}
-
-TEST(ParseCpuList, RefusesWhatIsNoList) {
-  for (const char* text : {"", "a", "1-", "3-1", "1,,2", "1;2", "-1", "0-99999999"}) {
-    EXPECT_FALSE(parse_cpu_list(text)) << text;
-  }
-}
-
 TEST(CpuEvents, NamesTheCpuThatIsNotThere) {
   CpuEventOptions options;
   options.cpus = {4000};

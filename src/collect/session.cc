@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "base/catching.h"
+#include "base/cpu_list.h"
 #include "base/diagnostics.h"
 #include "collect/bpf_source.h"
 #include "collect/tracker.h"

@@ -14,12 +14,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <memory>
 
 #include "base/byte_cursor.h"
-#include "process/proc_fs.h"
+#include "base/cpu_list.h"
 
 namespace cicada::process {
 namespace {
@@ -138,12 +137,11 @@ Result<MappingEvents> MappingEvents::open(const Options& options) {
   events.epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   if (!events.epoll_) return errno_error(errno, "epoll for mapping events");
   TRY(events.follow_cpus());
-  if (events.rings_.empty()) return make_error(ErrorKind::kIo, "/sys/devices/system/cpu/online: no CPU listed");
   return events;
 }
 
 Result<void> MappingEvents::follow_cpus() {
-  for (const int cpu : online_cpus()) {
+  for (const int cpu : TRY(online_cpus())) {
     const bool known = std::any_of(rings_.begin(), rings_.end(), [&](const Ring& ring) { return ring.cpu() == cpu; });
     if (!known) TRY(add_cpu(cpu));
   }
@@ -234,35 +232,6 @@ uint64_t MappingEvents::drain(uint64_t until_ns, const Wants& wants, const Consu
   for (Ring& ring : rings_) ring.release();
   counts_.lost += lost;
   return lost;
-}
-
-std::vector<int> parse_cpu_list(std::string_view text) {
-  constexpr int kMaxCpu = 1 << 16;
-  std::vector<int> cpus;
-  const auto take = [&](int& value) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || value < 0 || value > kMaxCpu) return false;
-    text.remove_prefix(static_cast<size_t>(end - text.data()));
-    return true;
-  };
-  while (!text.empty() && text.front() != '\n') {
-    int first = 0;
-    if (!take(first)) return {};
-    int last = first;
-    if (text.starts_with('-')) {
-      text.remove_prefix(1);
-      if (!take(last) || last < first) return {};
-    }
-    for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
-    if (text.starts_with(',')) text.remove_prefix(1);
-    else if (!text.empty() && text.front() != '\n') return {};
-  }
-  return cpus;
-}
-
-std::vector<int> online_cpus() {
-  const auto text = read_proc_file("/sys/devices/system/cpu/online", 64 << 10);
-  return text ? parse_cpu_list(*text) : std::vector<int>();
 }
 
 }  // namespace cicada::process

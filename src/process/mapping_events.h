@@ -61,8 +61,4 @@ class MappingEvents {
   uint64_t delivered_until_ns_ = 0;
 };
 
-// Online CPUs, from a list like "0-3,8" (/sys/devices/system/cpu/online). Empty: unreadable or malformed.
-std::vector<int> parse_cpu_list(std::string_view text);
-std::vector<int> online_cpus();
-
 }  // namespace cicada::process

@@ -13,6 +13,7 @@
 
 #include <thread>
 
+#include "base/cpu_list.h"
 #include "process/maps_file.h"
 
 namespace cicada::process {
@@ -110,7 +111,7 @@ TEST(MappingEvents, TellExecRenamesAndThreads) {
 
 TEST(MappingEvents, AreOrderedAcrossCpusAndNothingIsLostSilently) {
   OPEN_OR_SKIP(events);
-  const auto cpus = online_cpus();
+  const auto cpus = *online_cpus();
   std::vector<std::thread> threads;
   constexpr int kRounds = 3000;  // more than a ring holds
   for (const int cpu : cpus) {
@@ -166,12 +167,6 @@ TEST(MappingEvents, HorizonHoldsBackWhatIsLater) {
   events.drain(now_ns(), ours, [&](const MappingEvent&) { ++seen; });
   EXPECT_EQ(seen, 1u);
   ::munmap(at, 4096);
-}
-
-TEST(ParseCpuList, ReadsRangesAndRefusesNonsense) {
-  EXPECT_EQ(parse_cpu_list("0-2,5\n"), (std::vector<int>{0, 1, 2, 5}));
-  EXPECT_EQ(parse_cpu_list("7"), std::vector<int>{7});
-  for (const char* text : {"", "\n", "-1", "a", "3-1", "1;2", "1-", "99999999999"}) EXPECT_TRUE(parse_cpu_list(text).empty()) << text;
 }
 
 }  // namespace
