@@ -10,6 +10,7 @@
 #include "collect/bpf_kernel_names.h"
 #include "collect/jit_recorder.h"
 #include "collect/kernel_mappings.h"
+#include "collect/pace.h"
 #include "collect/pinned_images.h"
 #include "collect/process_describer.h"
 #include "collect/record_decoder.h"
@@ -27,6 +28,7 @@ constexpr uint64_t kCycleNs = 1'000'000'000;
 // A first look at the targets' mappings before sampling starts; what is not done by then is done while sampling.
 constexpr int kFirstScanMs = 500;
 constexpr int kLastSyncMs = 1000;
+constexpr int kSoonMs = 2, kLooksSoon = 2;
 
 // The process a thread belongs to.
 Result<Pid> owner_of(Tid tid) {
@@ -108,7 +110,10 @@ struct BpfSource::Parts {
   std::unique_ptr<RecordDecoder> decoder;
   std::unique_ptr<PinnedImages> files;
   std::vector<symbolize::JitSymbol> jit;
+  uint64_t opened_ns = monotonic_ns(), sampling_ns = 0;
   uint64_t next_cycle_ns = 0;
+  Pace pace;
+  int looks_soon = 0;
   LatencyHistogram drain_gaps;  // from one look at the ring to the next
   uint64_t last_drain_ns = 0;
 
@@ -199,12 +204,19 @@ Result<void> BpfSource::start(profile::Profile& profile) {
   profile.header.frequency_hz = p.events->frequency_hz();
   if (!p.events->warning().empty()) profile.header.warnings.push_back(p.events->warning());
   p.next_cycle_ns = monotonic_ns() + kCycleNs;
-  return p.events->enable();
+  TRY(p.events->enable());
+  p.sampling_ns = monotonic_ns();
+  return {};
 }
 
 Result<bool> BpfSource::drain(profile::Profile&, int timeout_ms) {
   Parts& p = *parts_;
-  p.consume(timeout_ms);
+  // The kernel side wakes us for one exec a millisecond; those right after it are found by looking again soon.
+  const uint64_t lifecycle = p.decoder->counts().lifecycle;
+  p.consume(p.looks_soon > 0 ? std::min(timeout_ms, kSoonMs) : timeout_ms);
+  const uint64_t came = p.decoder->counts().lifecycle - lifecycle;
+  p.looks_soon = came != 0 ? kLooksSoon : std::max(0, p.looks_soon - 1);
+  p.pace.turn(came);
   p.decoder->take_rescued();
   p.jit_recorder.note_sampled(p.decoder->take_jit_processes());
   const uint64_t now = monotonic_ns();
@@ -252,6 +264,7 @@ std::vector<std::string> BpfSource::statistics() const {
   const process::ProcessTableCounts processes = p.tracker->table().counts();
   const process::ImageRegistryCounts images = p.images->counts();
   const process::MappingEventCounts events = p.tracker->event_counts();
+  const auto since_open = [&](uint64_t time_ns) { return static_cast<double>(time_ns - std::min(time_ns, p.opened_ns)) * 1e-6; };
   return {
       fmt::format("unwind tables: {} loaded, {} KiB in {} slabs of {} KiB (limit {} KiB), {} evicted, {} refused", tables.tables,
                   tables.table_bytes >> 10, tables.slabs, tables.slab_bytes >> 10, p.config.max_map_memory_bytes >> 10, tables.evictions,
@@ -269,6 +282,8 @@ std::vector<std::string> BpfSource::statistics() const {
       fmt::format("mappings visible to the walk: {} after exec{}, {} after mmap{}", p.tracker->table().exec_latency().count(),
                   quantiles(p.tracker->table().exec_latency()), p.tracker->table().map_latency().count(),
                   quantiles(p.tracker->table().map_latency())),
+      fmt::format("back-fill: sampling after {:.0f} ms, all that was there known in {:.0f} ms", since_open(p.sampling_ns),
+                  since_open(p.tracker->settled_ns())),
       fmt::format("ring drained {} times, longest gap {:.1f} ms; {} processes not described", p.drain_gaps.count(),
                   static_cast<double>(p.drain_gaps.longest_ns()) * 1e-6, p.describer->refused()),
       fmt::format("images: {} known, {} opened, {} failed, {} not ELF, {} replaced, {} stuck", images.images, images.opened,

@@ -56,12 +56,14 @@ void RecordDecoder::decode(std::span<const uint8_t> record) {
     case RECORD_EXIT: {
       lifecycle_record event{};
       if (!read_head(record, event)) break;
+      ++counts_.lifecycle;
       tracker_.push(event);
       return;
     }
     case RECORD_MISS: {
       lifecycle_record event{};
       if (!read_head(record, event)) break;
+      ++counts_.lifecycle;
       tracker_.request_rescan(event.pid);
       return;
     }

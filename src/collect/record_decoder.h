@@ -23,6 +23,7 @@ struct DecoderCounts {
   uint64_t samples = 0;              // sample records received
   uint64_t lost_stack = 0;           // their stack record never came
   uint64_t malformed = 0;
+  uint64_t lifecycle = 0;            // forks, execs, exits, misses
   uint64_t rescue_queue_full = 0;
   std::array<uint64_t, END_REASON_COUNT> end_reasons{};
 };

@@ -13,6 +13,7 @@
 #include "abi/records.h"
 #include "collect/kernel_mappings.h"
 #include "collect/monotonic_clock.h"
+#include "collect/pace.h"
 #include "collect/sampling_config.h"
 #include "process/image_registry.h"
 #include "process/mapping_events.h"
@@ -55,6 +56,8 @@ class Tracker {
   const process::ProcessTable& table() const { return *table_; }
   const process::ThreadNames& names() const { return names_; }
   process::MappingEventCounts event_counts() const;
+  // When everything that was there before was known to the walk (CLOCK_MONOTONIC, ns); 0: not yet.
+  uint64_t settled_ns() const { return settled_ns_.load(std::memory_order_relaxed); }
 
  private:
   Tracker(process::MappingEvents events, Options options) : options_(std::move(options)), events_(std::move(events)) {}
@@ -78,9 +81,11 @@ class Tracker {
   mutable std::mutex mutex_;
   Inbox inbox_;
   process::MappingEventCounts event_counts_;
-  std::atomic<uint64_t> horizon_{0};
+  std::atomic<uint64_t> horizon_{0}, settled_ns_{0};
   std::atomic<bool> keeps_gone_{false};
-  uint64_t next_cycle_ns_ = 0;
+  uint64_t next_cycle_ns_ = 0, busy_until_ns_ = 0;
+  size_t records_ = 0;  // of the last turn
+  Pace pace_;
   unsigned cycles_kept_ = 0;
   std::jthread thread_;
 };

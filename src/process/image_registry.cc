@@ -182,6 +182,7 @@ struct ImageEntry {
   bool path_matters = false;
   profile::ImageKind kind = profile::ImageKind::kUnknown;
   std::vector<KnownBias> biases;
+  Clock::time_point checked;  // when the contents were last compared
   uint64_t last_used = 0;
   size_t tries = 0;
   Clock::time_point last_try;
@@ -508,7 +509,9 @@ Placement ImageRegistry::place(const MappedFile& mapped) {
     return id == 0 ? Placement{PlacementState::kJit, 0, 0} : s.placement(s.entry(id), mapped.range.begin, mapped.offset, mapped.range.size());
   }
   ImageEntry* image = s.find(mapped);
-  if (image != nullptr && (image->state == ImageState::kReady || image->state == ImageState::kNotElf) && image->fd) {
+  if (image != nullptr && (image->state == ImageState::kReady || image->state == ImageState::kNotElf) && image->fd &&
+      Clock::now() - image->checked >= std::chrono::milliseconds(s.options.check_every_ms)) {
+    image->checked = Clock::now();
     const auto contents = contents_of(image->fd.get());
     if (contents && *contents != image->contents) {
       ++s.counts.replaced;

@@ -45,6 +45,7 @@ class ImageRegistry final : public ImageSource {
     size_t max_descriptors = 0;      // 0: half of RLIMIT_NOFILE, at most 2,048
     uint32_t stuck_after_ms = 2000;
     uint32_t max_stuck = 4;
+    uint32_t check_every_ms = 10;    // whether the contents are still the same; a statx for each mapping cost 4 % of the tracker's time in a storm
     uint32_t max_images = (1u << 21) - 1;
   };
   explicit ImageRegistry(const Options& options);

@@ -147,7 +147,9 @@ TEST(ImageRegistry, ContentsReplacedInPlaceAreAnotherImage) {
   TemporaryFolder folder;
   fs::copy_file(kProgram, folder / "program");
   const Mapped mapped(folder / "program");
-  ImageRegistry images({});
+  ImageRegistry::Options options;
+  options.check_every_ms = 0;
+  ImageRegistry images(options);
   EXPECT_EQ(place_and_wait(images, mapped.file()).image, 1u);
   ASSERT_EQ(::chmod((folder / "program").c_str(), 0700), 0);  // moves the change time, changes nothing
   EXPECT_EQ(place_and_wait(images, mapped.file()).image, 1u);

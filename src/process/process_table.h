@@ -53,6 +53,7 @@ struct ProcessTableCounts {
   uint64_t execs = 0, forks = 0, exits = 0, maps = 0;                    // ever
   uint64_t copies_on_write = 0, scans = 0, scans_discarded = 0, publishes = 0, publish_failures = 0, evicted_spaces = 0;
   uint64_t orphan_events = 0;  // dropped: their process never became known
+  uint64_t unsettled = 0;      // now: processes to be scanned, spaces to be published or with files that are being opened
 };
 
 class ProcessTable {

@@ -80,7 +80,7 @@ std::optional<std::string> ThreadNames::find(Tid tid, uint64_t time_ns) const {
       const Entry& entry = earlier->second;
       if (entry.begin_ns <= time_ns && (before == nullptr || entry.begin_ns > before->begin_ns)) before = &entry;
     }
-    if (before != nullptr) found = before;
+    found = before;
   }
   return found == nullptr || found->comm[0] == 0 ? std::nullopt : std::optional<std::string>(found->comm);
 }
