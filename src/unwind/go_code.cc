@@ -32,7 +32,7 @@ class PclnTable {
     for (uint64_t i = 0; i < count_; ++i) {
       const uint32_t function = functions.u32(), next = functions.u32();
       if (functions.failed() || next < entry || steps_ > kMaxSteps) return;
-      read_function(entry, next, functions_ + function, found);
+      if (entry != next) read_function(entry, next, functions_ + function, found);
       entry = next;
     }
   }

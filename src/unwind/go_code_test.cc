@@ -87,6 +87,7 @@ TEST(FindGoRules, FollowsTheStackPointer) {
 TEST(FindGoRules, TopFramesAndThoseThatChangeStacks) {
   TableBuilder builder(0xfffffff1);
   builder.add(64, kFrame, kTopFrame, "runtime.goexit.abi0");
+  builder.add(0, kFrame, kTopFrame, "runtime.nothing");
   builder.add(64, kFrame, kWritesStackPointer, "runtime.systemstack.abi0");
   builder.add(64, kFrame, kTopFrame, "runtime.sigtramp.abi0");
   const auto rules = find_go_rules(builder.build(), LinkAddr(kText));
