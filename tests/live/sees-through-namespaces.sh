@@ -18,7 +18,7 @@ started+=("$inner")
 [[ -n $inner ]] || fail "no process in the namespace"
 [[ $(readlink "/proc/$inner/ns/pid") != $(readlink /proc/self/ns/pid) ]] || fail "not in a pid namespace"
 cp out truth
-"$CICADA" record -F 997 -d 1 -p "$inner" -o recording.txt 2>err || fail "record -p ended with $?"
+"$CICADA" record -F 997 -d 2 -p "$inner" -o recording.txt 2>err || fail "record -p ended with $?"
 ANY_NAME=1 compare_with_truth program
 kill -KILL "$inner"
 # One that comes while recording.
@@ -37,7 +37,7 @@ if mount -t overlay overlay -o "lowerdir=$T/lower,upperdir=$T/upper,workdir=$T/w
   start "$T/overlay/program" 20
   wait_for 10 said_something
   rm overlay/program
-  "$CICADA" record -F 997 -d 1 -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
+  "$CICADA" record -F 997 -d 2 -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
   cp out truth
   compare_with_truth program
 else
