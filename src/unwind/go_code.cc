@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t kGo118 = 0xfffffff0, kGo120 = 0xfffffff1;
 constexpr uint8_t kTopFrame = 1, kWritesStackPointer = 2;
 constexpr uint64_t kMaxSteps = 2 << 20;  // as many as 170 MB of code have; tables are shared, a hostile one could be asked for by all functions
-constexpr int64_t kMaxFrameBytes = 1 << 28;
+constexpr uint64_t kMaxFrameBytes = 1 << 28;
 
 class PclnTable {
  public:
@@ -75,14 +75,14 @@ class PclnTable {
     }
     if ((flags & kWritesStackPointer) != 0 || pc_table == 0) return;
     ByteCursor steps(bytes_, pc_tables_ + pc_table);
-    int64_t depth = -1;
+    uint64_t depth = ~uint64_t{0};  // -1; what is negative is too large
     uint64_t pc = entry;
     while (pc < end) {
       const uint64_t difference = steps.uleb128();
       if (steps.failed() || (difference == 0 && pc != entry) || ++steps_ > kMaxSteps) return;
-      depth += static_cast<int64_t>(difference >> 1 ^ (0 - (difference & 1)));
+      depth += difference >> 1 ^ (0 - (difference & 1));
       const uint64_t next = pc + steps.uleb128();
-      if (steps.failed() || next <= pc || next > end || depth < 0 || depth > kMaxFrameBytes || depth % 8 != 0) return;
+      if (steps.failed() || next <= pc || next > end || depth > kMaxFrameBytes || depth % 8 != 0) return;
       // A frame begins with the caller's frame pointer.
       found(static_cast<uint32_t>(pc), static_cast<uint32_t>(next), stack_pointer_plus(static_cast<int32_t>(depth) + 8, depth == 0 ? 0 : -2));
       pc = next;
