@@ -10,7 +10,8 @@
 static __always_inline __u32 new_address_space(void) { return __sync_fetch_and_add(&next_address_space, 1); }
 
 // exec and miss wake the reader, once a millisecond: what they ask for is urgent. The reader looks again by itself within 2 ms after such a
-// record. fork and exit wait. A wakeup each slowed 2,000 programs a second down by several per cent.
+// record. fork and exit wait. A wakeup each slowed 2,000 programs a second down by several per cent; where only some processes are wanted, they
+// are few, and each record wakes.
 static volatile __u64 last_wakeup_ns;  // by whichever CPU; a race costs a wakeup
 static __always_inline void send_lifecycle(__u32 kind, struct task_struct *task, __s32 parent_pid, const struct process_value *process) {
   struct lifecycle_record record = {
@@ -25,7 +26,8 @@ static __always_inline void send_lifecycle(__u32 kind, struct task_struct *task,
   };
   bpf_probe_read_kernel(record.comm, sizeof(record.comm), task->comm);
   __u64 wakeup = BPF_RB_NO_WAKEUP;
-  if ((kind == RECORD_EXEC || kind == RECORD_MISS) && record.time_ns - last_wakeup_ns > 1000000) {
+  int urgent = (kind == RECORD_EXEC || kind == RECORD_MISS) && record.time_ns - last_wakeup_ns > 1000000;
+  if (urgent || filter_mode != FILTER_ALL) {
     last_wakeup_ns = record.time_ns;
     wakeup = BPF_RB_FORCE_WAKEUP;
   }

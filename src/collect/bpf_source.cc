@@ -13,6 +13,7 @@
 #include "collect/pace.h"
 #include "collect/pinned_images.h"
 #include "collect/process_describer.h"
+#include "collect/prompt_thread.h"
 #include "collect/record_decoder.h"
 #include "collect/rescuer.h"
 #include "collect/sample_account.h"
@@ -114,6 +115,7 @@ struct BpfSource::Parts {
   uint64_t next_cycle_ns = 0;
   Pace pace;
   int looks_soon = 0;
+  std::optional<PromptThread> prompt;  // the loop, from start to stop
   LatencyHistogram drain_gaps;  // from one look at the ring to the next
   uint64_t last_drain_ns = 0;
 
@@ -204,6 +206,7 @@ Result<void> BpfSource::start(profile::Profile& profile) {
   profile.header.frequency_hz = p.events->frequency_hz();
   if (!p.events->warning().empty()) profile.header.warnings.push_back(p.events->warning());
   p.next_cycle_ns = monotonic_ns() + kCycleNs;
+  p.prompt.emplace();
   TRY(p.events->enable());
   p.sampling_ns = monotonic_ns();
   return {};
@@ -232,6 +235,7 @@ Result<bool> BpfSource::drain(profile::Profile&, int timeout_ms) {
 Result<void> BpfSource::stop(profile::Profile& profile) {
   Parts& p = *parts_;
   p.events->disable();
+  p.prompt.reset();
   const std::vector<CpuCount> fired = p.events->counts();
   while (!p.consume(0)) {
   }

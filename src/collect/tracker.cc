@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/tracker.h"
 
+#include "collect/prompt_thread.h"
+
 #include <malloc.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -99,6 +101,7 @@ process::MappingEventCounts Tracker::event_counts() const {
 
 void Tracker::run(std::stop_token stop) {
   ::prctl(PR_SET_NAME, "cicada-tracker");
+  const PromptThread prompt;
   bool more = true;
   while (!stop.stop_requested()) {
     pollfd fds[] = {{events_.poll_fd(), POLLIN, 0}, {images_->settled_fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
