@@ -30,6 +30,12 @@ int print_errors(libbpf_print_level level, const char* format, va_list arguments
   return level == LIBBPF_WARN ? vfprintf(stderr, format, arguments) : 0;
 }
 
+// 0: the log has no such line.
+unsigned number_behind(const char* log, const char* text) {
+  const char* const found = std::strstr(log, text);
+  return found ? static_cast<unsigned>(std::atoi(found + std::strlen(text))) : 0;
+}
+
 // Milliseconds from opened object to loaded programs; with `costs`, asks the verifier for its statistics.
 double load_once(std::vector<ProgramCost>* costs) {
   cicada_bpf* skeleton = cicada_bpf__open();
@@ -37,7 +43,7 @@ double load_once(std::vector<ProgramCost>* costs) {
   // As collect/ does: one frame cache and one rescue copy for each CPU there can be.
   bpf_map__set_max_entries(skeleton->maps.frame_caches, static_cast<unsigned>(libbpf_num_possible_cpus()));
   bpf_map__set_max_entries(skeleton->maps.rescue_copies, static_cast<unsigned>(libbpf_num_possible_cpus()));
-  // A log buffer for each program: "processed N insns" is the last line at log level 4.
+  // A log buffer for each program: "verification time N usec" and "processed N insns" at log level 4.
   std::vector<std::vector<char>> logs;
   bpf_program* program = nullptr;
   if (costs) {
@@ -54,7 +60,9 @@ double load_once(std::vector<ProgramCost>* costs) {
     size_t i = 0;
     bpf_object__for_each_program(program, skeleton->obj) {
       ProgramCost cost{bpf_program__name(program), static_cast<unsigned>(bpf_program__insn_cnt(program)), 0, 0};
-      if (const char* line = std::strstr(logs[i++].data(), "processed ")) cost.verified = static_cast<unsigned>(std::atoi(line + 10));
+      const char* const log = logs[i++].data();
+      cost.verified = number_behind(log, "processed ");
+      cost.verify_us = number_behind(log, "verification time ");
       costs->push_back(cost);
     }
   }

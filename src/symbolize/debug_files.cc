@@ -2,7 +2,7 @@
 // Source: gdb manual, "Debugging Information in Separate Files".
 #include "symbolize/debug_files.h"
 
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include <algorithm>
 
@@ -109,15 +109,7 @@ bool has_checksum(const elf::ElfFile& file, const AlternateLink& link) {
 
 }  // namespace
 
-uint32_t debug_link_crc(Bytes bytes) {
-  uLong crc = ::crc32(0, nullptr, 0);
-  while (!bytes.empty()) {
-    const size_t step = std::min<size_t>(bytes.size(), 1 << 30);
-    crc = ::crc32(crc, bytes.data(), static_cast<uInt>(step));
-    bytes = bytes.subspan(step);
-  }
-  return static_cast<uint32_t>(crc);
-}
+uint32_t debug_link_crc(Bytes bytes) { return libdeflate_crc32(0, bytes.data(), bytes.size()); }
 
 std::string build_id_path(const std::string& dir, const std::string& build_id, const std::string& suffix) {
   if (build_id.size() < 4 || build_id.size() > 128 || build_id.find_first_not_of("0123456789abcdef") != std::string::npos) return {};
