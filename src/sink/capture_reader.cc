@@ -13,6 +13,9 @@
 
 #include "sink/byte_writer.h"
 #include "sink/capture_format.h"
+#include "sink/packed_calls.h"
+#include "sink/packed_locations.h"
+#include "sink/packed_samples.h"
 
 namespace cicada::sink {
 namespace {
@@ -104,7 +107,7 @@ class Reader {
   }
 
   Result<void> read_section(uint64_t kind, ByteCursor& in) {
-    if (kind > static_cast<uint64_t>(Section::kMoved)) return {};  // of a later minor version
+    if (kind > static_cast<uint64_t>(Section::kPackedSamples)) return {};  // of a later minor version
     switch (static_cast<Section>(kind)) {
       case Section::kHeader: return read_header(in);
       case Section::kStrings: return read_strings(in);
@@ -117,6 +120,9 @@ class Reader {
       case Section::kSamples: return read_samples(in);
       case Section::kLocations: return read_locations(in);
       case Section::kMoved: return read_moved(in);
+      case Section::kPackedCalls: return read_packed_calls(in);
+      case Section::kPackedNames: return read_packed_names(in);
+      case Section::kPackedSamples: return read_packed_samples(in);
       case Section::kEnd:
         ended_ = true;
         declared_samples_ = in.uleb128();
@@ -300,12 +306,7 @@ class Reader {
     const size_t count = TRY(read_count(in, 7, "samples"));
     if (count + profile().sample_count() >= 0xffffffff) return corrupt("samples");
     SampleColumns& block = block_;
-    block.cpu.resize(count);
-    block.time_ns.resize(count);
-    block.thread.resize(count);
-    block.stack.resize(count);
-    block.value.resize(count);
-    block.kind.resize(count);
+    resize_block(count);
     for (uint16_t& cpu : block.cpu) cpu = static_cast<uint16_t>(in.uleb128());
     const uint64_t tick = in.uleb128();
     last_of_cpu_.assign(size_t{1} << 16, 0);
@@ -370,6 +371,91 @@ class Reader {
     return {};
   }
 
+  // A count of rows of a packed section, which may take less than a byte each.
+  Result<size_t> read_packed_count(ByteCursor& in) {
+    const uint64_t count = in.uleb128();
+    if (in.failed() || count > kMaxPackedRowsPerByte * file_.size()) return corrupt("packed section");
+    packed_rows_ += count;
+    if (packed_rows_ > kMaxPackedRowsPerByte * file_.size()) return corrupt("packed section");
+    return static_cast<size_t>(count);
+  }
+
+  Result<void> read_packed_calls(ByteCursor& in) {
+    const size_t frames = TRY(read_packed_count(in)), stacks = TRY(read_packed_count(in));
+    if (!frames_.empty() || !stacks_.empty()) return corrupt("packed calls");
+    packed_frames_.resize(frames);
+    std::vector<PackedStack> rows(stacks);
+    Decoder decoder(in.take(in.remaining()));
+    if (!CallCoder(decoder, packed_frames_, rows).code()) return corrupt("packed calls");
+    bool bad = false;
+    for (const Frame& row : packed_frames_) {
+      Frame frame = row;
+      frame.image = optional_id(images_, row.image.value + 1U, bad);
+      frame.label = string_id(row.label.value + 1U, bad);
+      if (bad) return corrupt("packed calls");
+      frames_.push_back(profile().intern_frame(frame));
+    }
+    stacks_.reserve(stacks);
+    for (const PackedStack& row : rows)
+      stacks_.push_back(profile().intern_stack(row.parent == PackedStack::kRoot ? StackId() : stacks_[row.parent], frames_[row.frame]));
+    chain_ends_ = chain_ends(rows);
+    return {};
+  }
+
+  Result<void> read_packed_names(ByteCursor& in) {
+    const size_t functions = TRY(read_packed_count(in));
+    if (!functions_.empty() || packed_frames_.size() != frames_.size()) return corrupt("packed names");
+    Decoder decoder(in.take(in.remaining()));
+    FunctionCoder coder(decoder);
+    bool bad = false;
+    for (size_t i = 0; i < functions; ++i) {
+      Function row;
+      coder.code(row);
+      row.name = string_id(row.name.value + 1U, bad);
+      row.linkage_name = string_id(row.linkage_name.value + 1U, bad);
+      row.image = optional_id(images_, row.image.value + 1U, bad);
+      if (bad || decoder.failed()) return corrupt("packed names");
+      functions_.push_back(profile().intern_function(row));
+    }
+    LocationCoder location_coder(decoder, functions);
+    std::vector<Location> locations, mapped;
+    for (const uint32_t frame : by_address(packed_frames_)) {
+      if (!location_coder.code(locations)) return corrupt("packed names");
+      packed_rows_ += locations.size();
+      if (packed_rows_ > kMaxPackedRowsPerByte * file_.size()) return corrupt("packed names");
+      mapped = locations;
+      for (Location& location : mapped) {
+        location.function = functions_[location.function.value];
+        location.file = string_id(location.file.value + 1U, bad);
+      }
+      if (bad) return corrupt("packed names");
+      if (!mapped.empty()) profile().set_locations(frames_[frame], mapped);
+    }
+    return {};
+  }
+
+  Result<void> read_packed_samples(ByteCursor& in) {
+    const size_t count = TRY(read_packed_count(in));
+    if (chain_ends_.size() != stacks_.size() || count + profile().sample_count() >= 0xffffffff) return corrupt("packed samples");
+    resize_block(count);
+    Decoder decoder(in.take(in.remaining()));
+    if (!SampleCoder(decoder, chain_ends_, threads_.size()).code(block_, 0, 0)) return corrupt("packed samples");
+    for (ThreadId& id : block_.thread) id = threads_[id.value];
+    for (StackId& id : block_.stack) id = id.valid() ? stacks_[id.value] : StackId();
+    profile().append_samples(block_);
+    return {};
+  }
+
+  void resize_block(size_t count) {
+    block_.cpu.resize(count);
+    block_.time_ns.resize(count);
+    block_.thread.resize(count);
+    block_.stack.resize(count);
+    block_.value.resize(count);
+    block_.kind.resize(count);
+    block_.flags.resize(count);
+  }
+
   Bytes file_;
   const std::string& name_;
   Capture capture_;
@@ -387,6 +473,10 @@ class Reader {
   std::vector<StackId> stacks_;
   std::vector<ProcessId> processes_;
   std::vector<ThreadId> threads_;
+  // of the packed sections, as in the file
+  uint64_t packed_rows_ = 0;
+  std::vector<Frame> packed_frames_;
+  std::vector<uint32_t> chain_ends_;
 };
 
 }  // namespace

@@ -2,12 +2,16 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <random>
 
 #include "profile/synthetic_profile.h"
+#include "sink/byte_writer.h"
+#include "sink/capture_format.h"
 #include "sink/capture_reader.h"
 #include "sink/capture_writer.h"
 
@@ -242,6 +246,44 @@ TEST_F(CaptureTest, NoticesEveryFlippedBit) {
     EXPECT_FALSE(capture->complete);
     EXPECT_TRUE(capture->profile.validate());
   }
+}
+
+// The checksum keeps accidents away from the packed sections; this is what is left to malice.
+TEST_F(CaptureTest, BelievesNothingBehindAGoodChecksum) {
+  const auto bytes = written(profile::make_synthetic_profile({.samples = 200, .stacks = 40, .functions = 30}));
+  std::vector<std::string> chunks;  // as decompressed
+  for (ByteCursor cursor(bytes, 12); !cursor.at_end();) {
+    cursor.u32();
+    const uint32_t stored = cursor.u32(), raw = cursor.u32();
+    cursor.skip(8);
+    const Bytes payload = cursor.take(stored);
+    chunks.emplace_back(raw, '\0');
+    ASSERT_EQ(ZSTD_decompress(chunks.back().data(), raw, payload.data(), payload.size()), raw);
+  }
+  std::mt19937 random(5);
+  size_t damaged_ones = 0;
+  for (int round = 0; round < 4000; ++round) {
+    ByteWriter file;
+    file.append({reinterpret_cast<const char*>(bytes.data()), 12});
+    for (uint32_t i = 0; i < chunks.size(); ++i) {
+      std::string raw = chunks[i];
+      for (int n = 0; n < 3; ++n) raw[random() % raw.size()] = static_cast<char>(random());
+      std::string stored(ZSTD_compressBound(raw.size()), '\0');
+      stored.resize(ZSTD_compress(stored.data(), stored.size(), raw.data(), raw.size(), 1));
+      ByteWriter head;
+      for (const uint32_t word : {kChunkMagic, static_cast<uint32_t>(stored.size()), static_cast<uint32_t>(raw.size()), i}) head.u32(word);
+      uLong crc = ::crc32(0, reinterpret_cast<const Bytef*>(head.bytes().data()), static_cast<uInt>(head.size()));
+      crc = ::crc32(crc, reinterpret_cast<const Bytef*>(stored.data()), static_cast<uInt>(stored.size()));
+      file.append(head.bytes());
+      file.u32(static_cast<uint32_t>(crc));
+      file.append(stored);
+    }
+    const auto capture = read_capture({reinterpret_cast<const uint8_t*>(file.bytes().data()), file.size()}, "x");
+    ASSERT_TRUE(capture);
+    ASSERT_TRUE(capture->profile.validate());
+    if (!capture->complete) ++damaged_ones;
+  }
+  EXPECT_GT(damaged_ones, 1000u);
 }
 
 TEST_F(CaptureTest, RefusesOtherFilesAndNewerVersions) {

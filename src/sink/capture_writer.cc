@@ -12,6 +12,9 @@
 
 #include "sink/byte_writer.h"
 #include "sink/capture_format.h"
+#include "sink/packed_calls.h"
+#include "sink/packed_locations.h"
+#include "sink/packed_samples.h"
 
 namespace cicada::sink {
 namespace {
@@ -23,6 +26,7 @@ constexpr size_t kSamplesPerChunk = 1 << 14;  // zstd learns little from more, a
 // finish() writes a recording of up to so many samples anew, in one piece: chunks of a second hold too little for zstd to learn
 // from. A minute at 99 Hz on one busy CPU: 8.7 bytes a sample in 60 chunks, 7.1 in one. Costs 0.1 s at most.
 constexpr size_t kMaxRewritten = 1 << 20;
+constexpr size_t kStep = 1 << 18;  // rows of a table in a section
 constexpr size_t kSoftChunkBytes = 8 << 20;  // sections are cut so that a chunk stays far below kMaxRawChunkBytes
 
 template <typename Id>
@@ -153,8 +157,14 @@ class CaptureSink : public profile::Sink {
     const bool huge = profile.sample_count() > kMaxRewritten;
     level_ = huge ? 3 : 9;
     TRY(append_section(Section::kHeader, [&](ByteWriter& out) { append_header(out, profile.header); }));
+    if (!huge) {
+      TRY(append_strings(profile));
+      TRY(append_images(profile));
+      packed_ = TRY(append_packed_calls(profile));
+      if (packed_) TRY(append_packed_names(profile));
+    }
     TRY(append_tables(profile));
-    TRY(append_locations(profile, false));
+    TRY(append_locations(profile, true));
     TRY(write_chunk());
     while (samples_ < profile.sample_count()) {
       TRY(append_samples(profile, huge ? kSamplesPerSection : kSamplesPerChunk));
@@ -171,20 +181,14 @@ class CaptureSink : public profile::Sink {
 
   // The next `step` samples, or what is left.
   Result<void> append_samples(const Profile& profile, size_t step) {
+    if (packed_ && TRY(append_packed_samples(profile, std::min(profile.sample_count() - samples_, step)))) return {};
     return append_table(Section::kSamples, samples_, std::min(profile.sample_count(), samples_ + step), step,
                         [&](ByteWriter& out, size_t begin, size_t end) { append_columns(out, profile.samples(), begin, end); });
   }
 
   Result<void> append_tables(const Profile& profile) {
     TRY(append_strings(profile));
-    constexpr size_t kStep = 1 << 18;
-    TRY(append_table(Section::kImages, images_, profile.images().size(), kStep, [&](ByteWriter& out, size_t begin, size_t end) {
-      for (const profile::Image& image : profile.images().subspan(begin, end - begin)) {
-        out.uleb128(plus_one(image.path));
-        out.uleb128(plus_one(image.build_id));
-        out.u8(static_cast<uint8_t>(image.kind));
-      }
-    }));
+    TRY(append_images(profile));
     TRY(append_table(Section::kFunctions, functions_, profile.functions().size(), kStep, [&](ByteWriter& out, size_t begin, size_t end) {
       const auto rows = profile.functions().subspan(begin, end - begin);
       for (const auto& row : rows) out.uleb128(plus_one(row.name));
@@ -206,6 +210,82 @@ class CaptureSink : public profile::Sink {
     }));
     TRY(append_processes(profile));
     return append_threads(profile);
+  }
+
+  Result<void> append_images(const Profile& profile) {
+    return append_table(Section::kImages, images_, profile.images().size(), kStep, [&](ByteWriter& out, size_t begin, size_t end) {
+      for (const profile::Image& image : profile.images().subspan(begin, end - begin)) {
+        out.uleb128(plus_one(image.path));
+        out.uleb128(plus_one(image.build_id));
+        out.u8(static_cast<uint8_t>(image.kind));
+      }
+    });
+  }
+
+  // `head` are the plain numbers in front. False: the rows are so much alike that a reader would not believe it; nothing was appended.
+  Result<bool> append_packed(Section kind, const ByteWriter& head, const std::string& packed, size_t rows) {
+    if (rows > (head.size() + packed.size()) * (kMaxPackedRowsPerByte / 2)) return false;
+    TRY(append_section(kind, [&](ByteWriter& out) {
+      out.append(head.bytes());
+      out.append(packed);
+    }));
+    return true;
+  }
+
+  Result<bool> append_packed_calls(const Profile& profile) {
+    std::vector<profile::Frame> frames(profile.frames().begin(), profile.frames().end());
+    stack_rows_.clear();
+    for (const profile::Stack& stack : profile.stacks()) stack_rows_.push_back({stack.parent.value, stack.frame.value});
+    Encoder encoder;
+    if (!CallCoder(encoder, frames, stack_rows_).code()) return false;
+    ByteWriter head;
+    head.uleb128(frames.size());
+    head.uleb128(stack_rows_.size());
+    if (!TRY(append_packed(Section::kPackedCalls, head, encoder.finish(), frames.size() + stack_rows_.size()))) return false;
+    frames_ = frames.size();
+    stacks_ = stack_rows_.size();
+    chain_ends_ = chain_ends(stack_rows_);
+    return true;
+  }
+
+  Result<void> append_packed_names(const Profile& profile) {
+    Encoder encoder;
+    FunctionCoder functions(encoder);
+    for (profile::Function row : profile.functions()) functions.code(row);
+    LocationCoder coder(encoder, profile.functions().size());
+    std::vector<profile::Location> locations;
+    size_t rows = profile.functions().size();
+    for (const uint32_t frame : by_address({profile.frames().begin(), profile.frames().end()})) {
+      locations.assign(profile.locations(profile::FrameId(frame)).begin(), profile.locations(profile::FrameId(frame)).end());
+      rows += locations.size();
+      if (!coder.code(locations)) return {};
+    }
+    ByteWriter head;
+    head.uleb128(profile.functions().size());
+    if (!TRY(append_packed(Section::kPackedNames, head, encoder.finish(), rows))) return {};
+    functions_ = profile.functions().size();
+    located_.assign(profile.frames().size(), true);
+    return {};
+  }
+
+  Result<bool> append_packed_samples(const Profile& profile, size_t count) {
+    profile::SampleColumns columns;
+    const auto slice = [&](auto& to, const auto& from) {
+      const auto begin = from.begin() + static_cast<ptrdiff_t>(samples_);
+      to.assign(begin, begin + static_cast<ptrdiff_t>(count));
+    };
+    const profile::SampleColumns& all = profile.samples();
+    slice(columns.time_ns, all.time_ns), slice(columns.thread, all.thread), slice(columns.stack, all.stack), slice(columns.value, all.value);
+    slice(columns.cpu, all.cpu), slice(columns.kind, all.kind), slice(columns.flags, all.flags);
+    Encoder encoder;
+    SampleCoder coder(encoder, chain_ends_, profile.threads().size());
+    if (!coder.code(columns, tick(columns, 0, count), next_stack_)) return false;
+    ByteWriter head;
+    head.uleb128(count);
+    if (!TRY(append_packed(Section::kPackedSamples, head, encoder.finish(), count))) return false;
+    samples_ += count;
+    next_stack_ = coder.next();
+    return true;
   }
 
   Result<void> append_strings(const Profile& profile) {
@@ -281,9 +361,8 @@ class CaptureSink : public profile::Sink {
     for (size_t i = begin; i < end; ++i) out.u8(columns.flags[i]);
   }
 
-  // tick: the median distance of two samples of one CPU. Each time is written as its distance from (previous time of the same
-  // CPU + tick); the first of a CPU, from the previous time of any.
-  static void append_times(ByteWriter& out, const profile::SampleColumns& columns, size_t begin, size_t end) {
+  // The median distance of two samples of one CPU.
+  static uint64_t tick(const profile::SampleColumns& columns, size_t begin, size_t end) {
     const uint16_t last_cpu = *std::max_element(columns.cpu.begin() + static_cast<ptrdiff_t>(begin), columns.cpu.begin() + static_cast<ptrdiff_t>(end));
     std::vector<uint64_t> last(size_t{last_cpu} + 1, 0), distances;
     for (size_t i = begin; i < end; ++i) {
@@ -291,17 +370,20 @@ class CaptureSink : public profile::Sink {
       if (before != 0 && columns.time_ns[i] > before && distances.size() < 4096) distances.push_back(columns.time_ns[i] - before);
       before = columns.time_ns[i];
     }
-    uint64_t tick = 0;
-    if (!distances.empty()) {
-      std::nth_element(distances.begin(), distances.begin() + static_cast<ptrdiff_t>(distances.size() / 2), distances.end());
-      tick = distances[distances.size() / 2];
-    }
-    out.uleb128(tick);
-    std::fill(last.begin(), last.end(), 0);
+    if (distances.empty()) return 0;
+    std::nth_element(distances.begin(), distances.begin() + static_cast<ptrdiff_t>(distances.size() / 2), distances.end());
+    return distances[distances.size() / 2];
+  }
+
+  // Each time is written as its distance from (previous time of the same CPU + tick); the first of a CPU, from the previous time of any.
+  static void append_times(ByteWriter& out, const profile::SampleColumns& columns, size_t begin, size_t end) {
+    const uint64_t step = tick(columns, begin, end);
+    out.uleb128(step);
+    std::vector<uint64_t> last(size_t{1} << 16);
     uint64_t any = 0;
     for (size_t i = begin; i < end; ++i) {
       uint64_t& before = last[columns.cpu[i]];
-      const uint64_t expected = before != 0 ? before + tick : any;
+      const uint64_t expected = before != 0 ? before + step : any;
       out.zigzag(static_cast<int64_t>(columns.time_ns[i] - expected));
       before = any = columns.time_ns[i];
     }
@@ -324,9 +406,8 @@ class CaptureSink : public profile::Sink {
   // While recording, only generated code has names; they are written when they are new.
   Result<void> append_locations(const Profile& profile, bool only_new) {
     located_.resize(profile.frames().size());
-    constexpr size_t kStep = 1 << 16;
-    for (size_t begin = 0; begin < profile.frames().size(); begin += kStep) {
-      const size_t end = std::min(profile.frames().size(), begin + kStep);
+    for (size_t begin = 0; begin < profile.frames().size(); begin += kStep / 4) {
+      const size_t end = std::min(profile.frames().size(), begin + kStep / 4);
       TRY(append_section(Section::kLocations, [&](ByteWriter& out) {
         size_t last = 0;
         for (size_t i = begin; i < end; ++i) {
@@ -375,6 +456,10 @@ class CaptureSink : public profile::Sink {
   int level_ = 9;  // what is small (a second, a usual recording) costs little at a high one; big chunks get 3
   // rows written so far
   size_t strings_ = 0, images_ = 0, functions_ = 0, frames_ = 0, stacks_ = 0, samples_ = 0;
+  bool packed_ = false;
+  std::vector<PackedStack> stack_rows_;
+  std::vector<uint32_t> chain_ends_;  // of packed stacks
+  uint64_t next_stack_ = 0;           // the first that no packed samples reached
   std::vector<std::array<uint64_t, 4>> processes_;  // as last written
   std::vector<uint64_t> threads_;
   std::vector<bool> located_;  // frames whose locations were written
