@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "unwind/compiled_code.h"
 #include "unwind/go_code.h"
 #include "unwind/start_code.h"
 
@@ -282,9 +283,14 @@ void add_code_patterns(const elf::ElfFile& elf, const ExecutableRanges& code, co
   }
   std::vector<CodeRule> go_code;
   if (go) go_code = within(find_go_rules(pclntab, table.base), gaps, table.base);
+  std::vector<CodeRule> compiled;
+  if (!go && table.stats.covered_bytes * 2 < sections->total_bytes()) {
+    compiled = within(find_compiled_code_rules(elf, sections->ranges(), table.base), gaps, table.base);
+  }
   // An image without any FDE has no table unless something is to be said; it is walked by frame pointer as a whole.
-  if (table.stats.fdes == 0 && search.patches().empty() && go_code.empty()) return;
+  if (table.stats.fdes == 0 && search.patches().empty() && go_code.empty() && compiled.empty()) return;
   apply(std::move(by_frame_pointer), table);
+  apply(std::move(compiled), table);
   apply(std::move(go_code), table);
   apply(search.take(), table);
 }

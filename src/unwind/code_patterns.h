@@ -6,6 +6,7 @@
 //  * what calls exit with the result of the call before (musl's __libc_start_main): nothing of interest is above it;
 //  * lazy-binding stubs of linkers that write no CFI for them (lld);
 //  * the C runtime's start files (start_code.h) and Go (go_code.h);
+//  * code of images that have CFI for less than half of theirs (compiled_code.h);
 // and CFA_FRAME_POINTER for all other code without CFI amid code that has some (64 bytes and more, hand-written assembly,
 // V8's built-ins).
 //

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// One x86-64 instruction: how long it is, and as much of its operands as following the stack pointer takes. Not a disassembler.
+// Source: Intel SDM volume 2, chapter 2 (format) and appendix A (opcode maps).
+#pragma once
+#include <cstdint>
+#include <optional>
+
+#include "base/byte_cursor.h"
+
+namespace cicada::unwind {
+
+// Hardware numbers, not DWARF's.
+enum GeneralRegister : uint8_t { kRax, kRcx, kRdx, kRbx, kRsp, kRbp, kRsi, kRdi, kR8, kR9, kR10, kR11, kR12, kR13, kR14, kR15, kRip, kNoRegister };
+
+struct Instruction {
+  uint8_t length = 0;
+  uint8_t map = 0;  // 0: one-byte opcodes, 1: 0f, 2: 0f 38, 3: 0f 3a, 5 and 6: EVEX only
+  uint8_t opcode = 0;
+  bool vex = false;        // VEX or EVEX
+  bool wide = false;       // 64-bit operands (REX.W)
+  bool rex = false;        // any REX: byte registers 4 to 7 are spl … dil, not ah … bh
+  bool operand16 = false;  // 66
+  bool has_modrm = false;
+  uint8_t mod = 0;          // 3: rm is a register
+  uint8_t reg = 0;          // ModRM.reg with REX.R, or the register in the opcode's low bits with REX.B
+  uint8_t rm = kNoRegister;  // the register, or the memory operand's base
+  bool indexed = false;     // the memory operand has an index, too
+  int32_t displacement = 0;
+  int64_t immediate = 0;  // sign-extended; of jumps and calls: the distance from the instruction's end
+
+  // Base + displacement, nothing else.
+  bool is_memory_at(GeneralRegister base) const { return has_modrm && mod != 3 && rm == base && !indexed; }
+  bool is(uint8_t opcode_map, uint8_t code) const { return !vex && map == opcode_map && opcode == code; }
+  bool is_group(uint8_t code, uint8_t extension) const { return is(0, code) && (reg & 7) == extension; }
+  bool is_nop() const { return is(0, 0x90) || is(1, 0x1f); }
+  // Errs on the side of yes. Not for what push, pop, call, ret and leave do to rsp and rbp.
+  bool writes(GeneralRegister wanted) const;
+};
+
+// The instruction at the begin of `code`. Nothing: it is cut off, longer than 15 bytes, or of an unknown kind.
+std::optional<Instruction> decode_instruction(Bytes code);
+
+}  // namespace cicada::unwind

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// What follows a call is looked at only when nothing else is left: a call may not return, and what lies behind it has its state then from the
+// jumps to it, which say the truth.
+#include "unwind/stack_flow.h"
+
+#include <algorithm>
+
+namespace cicada::unwind {
+namespace {
+
+constexpr int kMaxAttempts = 8;           // one more for each call found not to return
+constexpr uint64_t kVisitsPerInstruction = 16;
+constexpr size_t kMaxOutside = 1 << 16;  // calls, addresses, jumps to elsewhere
+
+bool is_return(const Instruction& insn) { return insn.is(0, 0xc3) || insn.is(0, 0xc2); }
+bool is_trap(const Instruction& insn) {
+  return insn.is(0, 0xf4) || insn.is(0, 0xcc) || insn.is(1, 0x0b) || insn.is(1, 0xff) || insn.is(1, 0xb9);
+}
+bool is_far(const Instruction& insn) {
+  return insn.is(0, 0xca) || insn.is(0, 0xcb) || insn.is(0, 0xcf) || insn.is_group(0xff, 3) || insn.is_group(0xff, 5) || insn.is(1, 0x07) || insn.is(1, 0x35);
+}
+bool is_jump(const Instruction& insn) { return insn.is(0, 0xe9) || insn.is(0, 0xeb); }
+bool is_branch(const Instruction& insn) {
+  return !insn.vex && ((insn.map == 0 && ((insn.opcode & 0xf0) == 0x70 || (insn.opcode & 0xfc) == 0xe0)) || (insn.map == 1 && (insn.opcode & 0xf0) == 0x80));
+}
+// cmp %r11,%rsp
+bool compares_probe(const Instruction& insn) { return insn.is(0, 0x39) && insn.mod == 3 && insn.rm == kRsp && insn.reg == kR11; }
+bool jumps_if_not_equal(const Instruction& insn) { return insn.is(0, 0x75) || insn.is(1, 0x85); }
+
+template <typename T>
+void append_bounded(std::vector<T>& to, T value) {
+  if (to.size() < kMaxOutside) to.push_back(value);
+}
+
+}  // namespace
+
+bool StackFlow::follow(const Function& function, uint32_t origin, const NeverReturning& never, uint64_t& steps) {
+  function_ = function;
+  size_ = static_cast<uint32_t>(std::min<size_t>(function.code.size(), kMaxFunctionBytes));
+  origin_ = origin;
+  never_ = &never;
+  steps_ = &steps;
+  dead_calls_.clear();
+  if (index_.size() < size_) index_.resize(size_);
+  Outcome outcome = Outcome::kAgain;
+  for (int i = 0; i < kMaxAttempts && outcome == Outcome::kAgain; ++i) {
+    forget();
+    outcome = attempt();
+  }
+  ranges_.clear();
+  if (outcome == Outcome::kDone) write_ranges();
+  forget_index();
+  return outcome == Outcome::kDone;
+}
+
+void StackFlow::forget_index() {
+  for (const uint32_t at : reached_) index_[at] = 0;
+  reached_.clear();
+  records_.clear();
+}
+
+void StackFlow::forget() {
+  forget_index();
+  records_.emplace_back();
+  reached_.push_back(0);
+  work_.clear();
+  deferred_.clear();
+  indirect_.clear();
+  calls_.clear();
+  addresses_.clear();
+  immediates_.clear();
+  leaves_.clear();
+  fixed_ = 0;
+  visits_ = 0;
+  returns_ = false;
+}
+
+StackFlow::Outcome StackFlow::attempt() {
+  bool changed = false;
+  if (size_ == 0) return Outcome::kFailed;
+  join(0, function_.state, 0, changed);
+  work_.push_back(0);
+  const Outcome outcome = drain();
+  return outcome == Outcome::kDone ? guess_rest() : outcome;
+}
+
+StackFlow::Outcome StackFlow::drain() {
+  for (;;) {
+    while (!work_.empty()) {
+      const uint32_t at = work_.back();
+      work_.pop_back();
+      if (const Outcome outcome = run(at); outcome != Outcome::kDone) return outcome;
+    }
+    if (deferred_.empty()) return Outcome::kDone;
+    const Deferred next = deferred_.front();
+    deferred_.pop_front();
+    if (dead_calls_.contains(next.call)) continue;
+    bool changed = false;
+    if (const Outcome outcome = join(next.at, next.state, next.call, changed); outcome != Outcome::kDone) return outcome;
+    if (changed) work_.push_back(next.at);
+  }
+}
+
+StackFlow::Outcome StackFlow::join(int64_t target, const StackState& state, uint32_t behind_call, bool& changed) {
+  changed = false;
+  if (target < 0 || target >= size_) {
+    if (behind_call != 0) return Outcome::kDone;  // it does not return
+    if (fixed_ != 0 && !function_.size_known && !state.is_entry()) return Outcome::kFailed;  // no longer this function
+    append_bounded(leaves_, Jump{target, state});
+    returns_ = true;
+    return Outcome::kDone;
+  }
+  uint32_t& number = index_[static_cast<size_t>(target)];
+  if (number == 0) {
+    number = static_cast<uint32_t>(records_.size());
+    records_.push_back({state, behind_call, 0});
+    reached_.push_back(static_cast<uint32_t>(target));
+    changed = true;
+    return Outcome::kDone;
+  }
+  Record& record = records_[number];
+  const auto both = StackState::meet(record.state, state);
+  if (!both || (number < fixed_ && !both->same_stack(record.state))) {
+    if (behind_call != 0) {
+      dead_calls_.insert(behind_call);
+      return Outcome::kDone;
+    }
+    if (record.behind_call == 0 || number < fixed_) return Outcome::kFailed;
+    dead_calls_.insert(record.behind_call);
+    return Outcome::kAgain;
+  }
+  if (behind_call == 0) record.behind_call = 0;
+  changed = *both != record.state;
+  record.state = *both;
+  return Outcome::kDone;
+}
+
+// Where rbp points may differ, and is then of no use.
+void StackFlow::note_indirect(const StackState& state) {
+  const auto same = std::find_if(indirect_.begin(), indirect_.end(), [&](const StackState& other) { return other.same_stack(state); });
+  const auto both = same == indirect_.end() ? std::nullopt : StackState::meet(*same, state);
+  if (both) *same = *both;
+  else if (indirect_.size() < 2) indirect_.push_back(state);
+}
+
+bool StackFlow::never_returns(const Instruction& insn, int64_t next) const {
+  const bool direct = !insn.has_modrm;
+  if (!direct && insn.rm != kRip) return false;
+  const int64_t where = next + origin_ + (direct ? insn.immediate : insn.displacement);
+  const auto& set = direct ? never_->functions : never_->slots;
+  return where >= 0 && where <= UINT32_MAX && set.contains(static_cast<uint32_t>(where));
+}
+
+// From `at` on until there is no next instruction, or nothing new is learnt.
+StackFlow::Outcome StackFlow::run(uint32_t at) {
+  bool compared = false;  // rsp with the end of a loop of stack probes, by the instruction before
+  for (;;) {
+    Record& record = records_[index_[at]];
+    StackState state = record.state;
+    const uint32_t behind_call = record.behind_call;
+    if (*steps_ == 0 || ++visits_ > kVisitsPerInstruction * (records_.size() + 4)) return Outcome::kFailed;
+    --*steps_;
+    const auto insn = decode_instruction(function_.code.subspan(at));
+    if (!insn) return Outcome::kFailed;
+    record.length = insn->length;
+    const int64_t next = int64_t{at} + insn->length, target = next + insn->immediate;
+    bool changed = false;
+
+    if (is_return(*insn)) {
+      returns_ = true;
+      return state.stack == StackState::kUnknown || state.is_entry() ? Outcome::kDone : Outcome::kFailed;
+    }
+    if (is_trap(*insn)) return Outcome::kDone;
+    if (is_far(*insn)) return Outcome::kFailed;
+    if (insn->is_group(0xff, 4)) {
+      if (never_returns(*insn, next)) return Outcome::kDone;
+      returns_ = true;
+      note_indirect(state);
+      return Outcome::kDone;
+    }
+    if (is_jump(*insn) || is_branch(*insn)) {
+      const Outcome outcome = join(target, state, 0, changed);
+      if (outcome != Outcome::kDone) return outcome;
+      if (changed) work_.push_back(static_cast<uint32_t>(target));
+      if (is_jump(*insn)) return Outcome::kDone;
+      if (compared && jumps_if_not_equal(*insn)) state.stack = state.probe;
+    } else if (insn->is(0, 0xe8) || insn->is_group(0xff, 2)) {
+      state.probe = StackState::kUnknown;
+      if (insn->is(0, 0xe8)) {
+        if (insn->immediate == 0) return Outcome::kFailed;  // pushes its own address
+        append_bounded(calls_, target);
+      }
+      if (never_returns(*insn, next)) return Outcome::kDone;
+      if (next <= size_) deferred_.push_back({static_cast<uint32_t>(next), at + 1, state});
+      return Outcome::kDone;
+    } else {
+      if (insn->is(0, 0x8d) && insn->rm == kRip) append_bounded(addresses_, next + insn->displacement);
+      if ((insn->is(0, 0xc7) || (insn->map == 0 && (insn->opcode & 0xf8) == 0xb8)) && insn->immediate > 0) append_bounded(immediates_, insn->immediate);
+      if (!state.apply(*insn)) return Outcome::kFailed;
+      if (!state.has_rule()) {
+        returns_ = true;
+        return Outcome::kDone;
+      }
+    }
+    compared = compares_probe(*insn) && state.probe != StackState::kUnknown;
+    const Outcome outcome = join(next, state, insn->is_nop() ? behind_call : 0, changed);
+    if (outcome != Outcome::kDone || !changed) return outcome;
+    at = static_cast<uint32_t>(next);
+  }
+}
+
+// Blocks that no direct jump leads to. Where the size is not known the next function may follow, and contradicts by its first return.
+StackFlow::Outcome StackFlow::guess_rest() {
+  if (indirect_.size() != 1) return Outcome::kDone;
+  for (uint32_t at = 0; at < size_;) {
+    if (*steps_ == 0) return Outcome::kFailed;
+    --*steps_;
+    if (index_[at] != 0) {
+      at += std::max<uint32_t>(records_[index_[at]].length, 1);
+      continue;
+    }
+    const auto insn = decode_instruction(function_.code.subspan(at));
+    if (!insn) break;
+    if (insn->is_nop() || is_trap(*insn)) {
+      at += insn->length;
+    } else if (!guess(at)) {
+      break;
+    }
+  }
+  return Outcome::kDone;
+}
+
+// Whether nothing contradicts the jump's state at `at`. If something does, nothing is changed.
+bool StackFlow::guess(uint32_t at) {
+  const size_t calls = calls_.size(), leaves = leaves_.size(), addresses = addresses_.size();
+  const StackState state = indirect_.front();
+  fixed_ = static_cast<uint32_t>(records_.size());
+  bool changed = false;
+  join(at, state, 0, changed);
+  work_.push_back(at);
+  if (drain() == Outcome::kDone && indirect_.size() == 1) return true;
+  for (size_t i = fixed_; i < reached_.size(); ++i) index_[reached_[i]] = 0;
+  reached_.resize(fixed_);
+  records_.resize(fixed_);
+  calls_.resize(calls);
+  leaves_.resize(leaves);
+  addresses_.resize(addresses);
+  return false;
+}
+
+void StackFlow::write_ranges() {
+  std::vector<uint32_t> order(reached_.begin() + 1, reached_.end());
+  std::sort(order.begin(), order.end());
+  for (size_t i = 0; i < order.size(); ++i) {
+    const Record& record = records_[index_[order[i]]];
+    if (record.length == 0) continue;  // nothing is known of it
+    uint32_t end = order[i] + record.length;
+    if (i + 1 < order.size()) end = std::min(end, order[i + 1]);
+    if (!ranges_.empty() && ranges_.back().end == order[i] && ranges_.back().state == record.state) ranges_.back().end = end;
+    else ranges_.push_back({order[i], end, record.state});
+  }
+}
+
+}  // namespace cicada::unwind
