@@ -93,13 +93,13 @@ expect_error() {
   grep -qF -- "$text" err || fail "the message does not contain '$text': $*"
 }
 
-# record_foreign NAME: a workload of another toolchain (tests/workloads/foreign), while it runs, by its pid, for two seconds.
+# record_foreign NAME [HZ]: a workload of another toolchain (tests/workloads/foreign), while it runs, by its pid, for two seconds.
 record_foreign() {
-  local name=$1 command
+  local name=$1 frequency=${2:-997} command
   command=$(foreign_command "$name") || skip "$command"
   start bash -c "exec $command 60"
   wait_for 20 said_all
-  "$CICADA" record -F 997 -d 2 --stats -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
+  "$CICADA" record -F "$frequency" -d 2 --stats -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
   rm -f "/tmp/perf-$pid.map"
   cp out truth
   ANY_NAME=1 compare_with_truth "$name"

@@ -36,6 +36,13 @@ case $name in
     ! stale "$folder/$name" "$here/../chain.c" || musl-gcc "${c_options[@]}" "${options[@]}" -o "$folder/$name" "$here/../chain.c" >&2
     echo "$folder/$name"
     ;;
+  musl_work | musl_work_static)
+    need musl-gcc
+    options=()
+    [[ $name == musl_work ]] || options=(-static)
+    ! stale "$folder/$name" "$here/libc_work.c" || musl-gcc "${c_options[@]}" "${options[@]}" -o "$folder/$name" "$here/libc_work.c" >&2
+    echo "$folder/$name"
+    ;;
   bits32)
     echo 'int main(void) { return 0; }' >"$folder/probe32.c"
     gcc -m32 -o "$folder/probe32" "$folder/probe32.c" 2>/dev/null || skip "no gcc -m32 (gcc-multilib)"
