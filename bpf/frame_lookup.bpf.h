@@ -82,27 +82,27 @@ __weak __noinline int look_up_frame(struct walk_state *walk, struct frame_cache 
   return walk->rule.cfa_kind == CFA_NONE ? END_NO_RULE : END_NONE;
 }
 
-// The same, into the frame cache as well.
-__weak __noinline int look_up_and_keep(struct walk_state *walk, struct frame_cache *cache, __u64 address) {
+// The same for what neither set of the frame cache holds, and into both.
+__weak __noinline int look_up_and_keep(struct walk_state *walk, struct frame_cache *cache, __u64 address, __u32 near_set) {
   if (!walk || !cache) return END_NO_TABLE;
   __u64 tag = address ^ walk->cache_key;
   __u32 set = frame_cache_set(tag);
   struct cached_frame *entry = cache->frames[set];
   struct cached_frame *next = cache->frames[set ^ 1];
-  int reason = END_NONE;
   // The neighbour set keeps what left this one (its own overflow comes here).
   if (next[1].tag == tag) {
     walk->frame = next[1].frame;
     walk->rule = next[1].rule;
   } else {
     walk->missed++;
-    reason = look_up_frame(walk, cache, address);
+    int reason = look_up_frame(walk, cache, address);
+    if (reason != END_NONE) return reason;
   }
-  if (reason != END_NONE) return reason;
   next[1] = entry[1];
   entry[1] = entry[0];
   entry->tag = tag;
   entry->frame = walk->frame;
   entry->rule = walk->rule;
+  keep_near(cache, near_set, entry);
   return END_NONE;
 }

@@ -66,6 +66,7 @@ static long walk_lean(__u32 index, void *opaque) {
   struct walk_state *walk = &memory->walk;
   struct unwind_lean regs = walk->lean;
   __u64 key = walk->cache_key;
+  __u32 salt = walk->cache_salt;
   __u64 hash = walk->hash;
   __u32 depth = walk->frames;
   __u64 not_exact = !walk->exact_ip;
@@ -77,14 +78,20 @@ static long walk_lean(__u32 index, void *opaque) {
     __u64 address = regs.ip - not_exact;
     not_exact = 1;
     __u64 tag = address ^ key;
-    struct cached_frame *entry = cache->frames[frame_cache_set(tag)];
+    __u32 near = frame_cache_near_set(regs.sp, salt);
+    struct cached_frame *entry = cache->near[near];
     if (entry->tag != tag) entry++;
+    if (entry->tag != tag) {
+      struct cached_frame *far = cache->frames[frame_cache_set(tag)];
+      if (far->tag != tag) far++;
+      if (far->tag == tag) entry = keep_near(cache, near, far);
+    }
     const struct unwind_rule *rule = &entry->rule;
     __u64 frame;
     if (__builtin_expect(entry->tag == tag, 1)) {
       frame = entry->frame;
     } else {
-      reason = look_up_and_keep(walk, cache, address);
+      reason = look_up_and_keep(walk, cache, address, near);
       frame = walk->frame;
       rule = &walk->rule;
     }
@@ -213,6 +220,7 @@ __weak __noinline int walk_user_stack(struct scratch *memory, __u32 address_spac
   struct walk_context context = {.memory = memory, .cache = this_cpu_frame_cache(memory)};
   if (!context.cache) return walk_with_registers(memory);
   walk->cache_key = frame_cache_key(address_space, generation + (cache_levels < 2 ? (__u32)now_ns : 0));
+  walk->cache_salt = frame_cache_salt(walk->regs.gpr[REG_RSP], walk->cache_key);
   begin_walk(walk);
   walk->lean.ip = walk->regs.ip;
   walk->lean.sp = walk->regs.gpr[REG_RSP];

@@ -27,5 +27,6 @@ struct walk_state {
   __u32 last_image;     // upper bits of the last frame
   __u32 has_registers;  // regs are those of the frame where the walk stopped
   __u64 cache_key;
+  __u32 cache_salt;
   __u64 now_ns;
 };

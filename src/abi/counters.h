@@ -30,6 +30,6 @@ enum counter {
 
 // The one value of the per-CPU array `counters`.
 struct cpu_counters {
-  __u64 counter[COUNTER_COUNT];
   __u64 period_sum;  // of the events that fired: with frequencies the kernel adapts the period
+  __u64 counter[COUNTER_COUNT];
 };
