@@ -11,7 +11,7 @@
 #include <set>
 
 #include "base/diagnostics.h"
-#include "symbolize/demangle.h"
+#include "names/demangle.h"
 #include "symbolize/symbol_index.h"
 #include "symbolize/symbol_report.h"
 
@@ -66,7 +66,7 @@ struct AllSymbols {
         std::memcpy(&symbol, entries.data() + at, sizeof symbol);
         if (symbol.st_shndx == SHN_UNDEF) continue;
         const std::string_view name = ByteCursor(strings, symbol.st_name).c_string();
-        by_name.emplace(strip_version(name), One{symbol.st_value, symbol.st_size, static_cast<uint8_t>(ELF64_ST_TYPE(symbol.st_info))});
+        by_name.emplace(names::strip_version(name), One{symbol.st_value, symbol.st_size, static_cast<uint8_t>(ELF64_ST_TYPE(symbol.st_info))});
       }
     }
   }
@@ -81,9 +81,9 @@ struct AllSymbols {
 
 std::string class_of(const AllSymbols& symbols, uint64_t address, const std::string& ours, const std::string& theirs) {
   if (ours == theirs) return ours == "??" ? "neither" : "same";
-  if (strip_version(theirs) == ours) return "same";
+  if (names::strip_version(theirs) == ours) return "same";
   const auto* a = symbols.covering(ours, address);
-  const auto* b = symbols.covering(strip_version(theirs), address);
+  const auto* b = symbols.covering(names::strip_version(theirs), address);
   if (theirs == "??" && ours.ends_with("@plt")) return "plt-stub-named-by-cicada-only";
   if (ours.ends_with("@plt")) return "llvm-stretches-into-a-plt-stub";
   if (ours == "??" && b != nullptr && b->size == 0) return "llvm-stretches-a-sizeless-symbol";

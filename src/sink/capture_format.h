@@ -34,10 +34,12 @@ enum class Section : uint8_t {
   kPackedCalls = 13,  // all frames and stacks; the packed ones are of finished recordings
   kPackedNames = 14,  // all functions, and the locations of all frames
   kPackedSamples = 15,
+  kPackedStrings = 16,  // all strings
 };
 
 // So many rows of packed sections there may be, by the bytes of the file: fewer bytes a row, and the plain sections are taken.
 inline constexpr uint64_t kMaxPackedRowsPerByte = 16;
+inline constexpr uint64_t kMaxPackedTextPerByte = 64;
 
 // Fields of the header section: uleb field, uleb size, content: a text, or a uleb number. Zero and empty are left out.
 enum class HeaderField : uint8_t {

@@ -14,8 +14,9 @@
 #include "sink/byte_writer.h"
 #include "sink/capture_format.h"
 #include "sink/packed_calls.h"
-#include "sink/packed_locations.h"
+#include "sink/packed_names.h"
 #include "sink/packed_samples.h"
+#include "sink/packed_strings.h"
 
 namespace cicada::sink {
 namespace {
@@ -74,6 +75,8 @@ class Reader {
       warnings.push_back(fmt::format("{}: {} samples of {} are there", name_, profile().sample_count(), declared_samples_));
   }
 
+  uint64_t max_raw_bytes() const { return kFreeExpansion + kMaxExpansion * file_.size(); }
+
   // The position after the chunk at `position`.
   Result<uint64_t> read_chunk(uint64_t position) {
     ByteCursor cursor(file_, position);
@@ -86,7 +89,7 @@ class Reader {
     if (actual != crc) return make_error(ErrorKind::kCorrupt, "checksum does not match");
     if (sequence != capture_.chunks) return make_error(ErrorKind::kCorrupt, "chunk {} follows chunk {}", sequence, capture_.chunks);
     raw_total_ += raw;
-    if (raw > kMaxRawChunkBytes || raw_total_ > kFreeExpansion + kMaxExpansion * file_.size())
+    if (raw > kMaxRawChunkBytes || raw_total_ > max_raw_bytes())
       return make_error(ErrorKind::kLimit, "chunk of {} bytes", raw);
     raw_.resize(raw);
     const size_t got = ZSTD_decompress(raw_.data(), raw, payload.data(), payload.size());
@@ -107,7 +110,7 @@ class Reader {
   }
 
   Result<void> read_section(uint64_t kind, ByteCursor& in) {
-    if (kind > static_cast<uint64_t>(Section::kPackedSamples)) return {};  // of a later minor version
+    if (kind > static_cast<uint64_t>(Section::kPackedStrings)) return {};  // of a later minor version
     switch (static_cast<Section>(kind)) {
       case Section::kHeader: return read_header(in);
       case Section::kStrings: return read_strings(in);
@@ -120,6 +123,7 @@ class Reader {
       case Section::kSamples: return read_samples(in);
       case Section::kLocations: return read_locations(in);
       case Section::kMoved: return read_moved(in);
+      case Section::kPackedStrings: return read_packed_strings(in);
       case Section::kPackedCalls: return read_packed_calls(in);
       case Section::kPackedNames: return read_packed_names(in);
       case Section::kPackedSamples: return read_packed_samples(in);
@@ -378,6 +382,26 @@ class Reader {
     packed_rows_ += count;
     if (packed_rows_ > kMaxPackedRowsPerByte * file_.size()) return corrupt("packed section");
     return static_cast<size_t>(count);
+  }
+
+  Result<void> read_packed_strings(ByteCursor& in) {
+    std::vector<PackedString> strings(TRY(read_packed_count(in)));
+    const uint64_t bytes = in.uleb128();
+    if (in.failed() || bytes > kMaxPackedTextPerByte * in.remaining()) return corrupt("packed strings");
+    Decoder decoder(in.take(in.remaining()));
+    if (!code_strings(decoder, strings, bytes)) return corrupt("packed strings");
+    strings_.reserve(strings_.size() + strings.size());
+    for (PackedString& string : strings) {
+      if (string.linkage_name != PackedString::kItself) {
+        const PackedString& from = strings[string.linkage_name];
+        if (from.linkage_name != PackedString::kItself) return corrupt("packed strings");
+        string.text = shown_name(from.text);
+        raw_total_ += string.text.size() + from.text.size();
+        if (raw_total_ > max_raw_bytes()) return corrupt("packed strings");
+      }
+      strings_.push_back(profile().intern(string.text));
+    }
+    return {};
   }
 
   Result<void> read_packed_calls(ByteCursor& in) {

@@ -262,7 +262,7 @@ TEST_F(CaptureTest, BelievesNothingBehindAGoodChecksum) {
   }
   std::mt19937 random(5);
   size_t damaged_ones = 0;
-  for (int round = 0; round < 4000; ++round) {
+  for (int round = 0; round < 1000; ++round) {
     ByteWriter file;
     file.append({reinterpret_cast<const char*>(bytes.data()), 12});
     for (uint32_t i = 0; i < chunks.size(); ++i) {
@@ -283,7 +283,7 @@ TEST_F(CaptureTest, BelievesNothingBehindAGoodChecksum) {
     ASSERT_TRUE(capture->profile.validate());
     if (!capture->complete) ++damaged_ones;
   }
-  EXPECT_GT(damaged_ones, 1000u);
+  EXPECT_GT(damaged_ones, 300u);
 }
 
 TEST_F(CaptureTest, RefusesOtherFilesAndNewerVersions) {

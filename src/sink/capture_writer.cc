@@ -13,8 +13,9 @@
 #include "sink/byte_writer.h"
 #include "sink/capture_format.h"
 #include "sink/packed_calls.h"
-#include "sink/packed_locations.h"
+#include "sink/packed_names.h"
 #include "sink/packed_samples.h"
+#include "sink/packed_strings.h"
 
 namespace cicada::sink {
 namespace {
@@ -27,6 +28,7 @@ constexpr size_t kSamplesPerChunk = 1 << 14;  // zstd learns little from more, a
 // from. A minute at 99 Hz on one busy CPU: 8.7 bytes a sample in 60 chunks, 7.1 in one. Costs 0.1 s at most.
 constexpr size_t kMaxRewritten = 1 << 20;
 constexpr size_t kStep = 1 << 18;  // rows of a table in a section
+constexpr size_t kMaxPackedText = 1 << 20;  // 0.65 us a byte, when writing and when reading
 constexpr size_t kSoftChunkBytes = 8 << 20;  // sections are cut so that a chunk stays far below kMaxRawChunkBytes
 
 template <typename Id>
@@ -158,6 +160,7 @@ class CaptureSink : public profile::Sink {
     level_ = huge ? 3 : 9;
     TRY(append_section(Section::kHeader, [&](ByteWriter& out) { append_header(out, profile.header); }));
     if (!huge) {
+      TRY(append_packed_strings(profile));
       TRY(append_strings(profile));
       TRY(append_images(profile));
       packed_ = TRY(append_packed_calls(profile));
@@ -230,6 +233,38 @@ class CaptureSink : public profile::Sink {
       out.append(packed);
     }));
     return true;
+  }
+
+  Result<void> append_packed_strings(const Profile& profile) {
+    std::vector<PackedString> strings(profile.strings().size());
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < strings.size(); ++i) bytes += profile.text(profile::StringId(i)).size();
+    if (bytes > kMaxPackedText) return {};
+    std::vector<bool> is_source(strings.size());
+    for (const profile::Function& function : profile.functions()) {
+      const uint32_t name = function.name.value, from = function.linkage_name.value;
+      if (!function.name.valid() || !function.linkage_name.valid() || name == from || is_source[name]) continue;
+      if (strings[name].linkage_name != PackedString::kItself || strings[from].linkage_name != PackedString::kItself) continue;
+      if (shown_name(profile.text(function.linkage_name)) != profile.text(function.name)) continue;
+      strings[name].linkage_name = from;
+      is_source[from] = true;
+    }
+    bytes = 0;
+    for (size_t i = 0; i < strings.size(); ++i) {
+      if (strings[i].linkage_name != PackedString::kItself) continue;
+      strings[i].text = profile.text(profile::StringId(i));
+      if (strings[i].text.find('\0') != std::string::npos) return {};
+      bytes += strings[i].text.size() + 1;
+    }
+    Encoder encoder;
+    code_strings(encoder, strings, bytes);
+    const std::string& packed = encoder.finish();
+    if (bytes > packed.size() * (kMaxPackedTextPerByte / 2)) return {};
+    ByteWriter head;
+    head.uleb128(strings.size());
+    head.uleb128(bytes);
+    if (TRY(append_packed(Section::kPackedStrings, head, packed, strings.size()))) strings_ = strings.size();
+    return {};
   }
 
   Result<bool> append_packed_calls(const Profile& profile) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "symbolize/demangle.h"
+#include "names/demangle.h"
 #include "symbolize/dynamic_section.h"
 
 namespace cicada::symbolize {
@@ -18,7 +18,7 @@ using SlotNames = std::unordered_map<uint64_t, std::string_view>;
 std::string_view name_at(Bytes strings, uint64_t offset) {
   ByteCursor cursor(strings, offset);
   const std::string_view name = cursor.c_string();
-  return cursor.failed() ? std::string_view() : strip_version(name);
+  return cursor.failed() ? std::string_view() : names::strip_version(name);
 }
 
 void append_slots(Bytes relocations, const DynamicSection& dynamic, SlotNames& slots) {

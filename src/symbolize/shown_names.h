@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "symbolize/demangle.h"
+#include "names/demangle.h"
 
 namespace cicada::symbolize {
 
@@ -25,7 +25,7 @@ class ShownNames {
       const std::lock_guard lock(shard.mutex);
       if (const std::string* found = shard.find(hash, linkage_name)) return *found;
     }
-    std::string shown = demangle(fold_ ? fold_clone(linkage_name) : linkage_name, style_);
+    std::string shown = names::demangle(fold_ ? names::fold_clone(linkage_name) : linkage_name, style_);
     const std::lock_guard lock(shard.mutex);
     if (const std::string* found = shard.find(hash, linkage_name)) return *found;  // another thread was faster
     return shard.add(hash, linkage_name, std::move(shown));

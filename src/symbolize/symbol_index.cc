@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "symbolize/demangle.h"
+#include "names/demangle.h"
 #include "symbolize/dynamic_section.h"
 
 namespace cicada::symbolize {
@@ -97,7 +97,7 @@ void SymbolIndexBuilder::append_table(const elf::ElfFile& elf, Bytes symbols, By
     if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx == SHN_ABS || symbol.st_shndx == SHN_COMMON) continue;
     const auto around = executable.find(symbol.st_value);
     if (!around) continue;
-    const std::string_view name = strip_version(find_name(strings, symbol.st_name));
+    const std::string_view name = names::strip_version(find_name(strings, symbol.st_name));
     if (name.empty()) continue;
     uint64_t limit = around->second;
     if (symbol.st_size == 0 && source == profile::NameSource::kDynsym && around->first != symbol.st_value) limit = symbol.st_value + 1;

@@ -15,7 +15,7 @@
 #include "base/diagnostics.h"
 #include "profile/frame_text.h"
 #include "symbolize/debuginfod_client.h"
-#include "symbolize/demangle.h"
+#include "names/demangle.h"
 #include "symbolize/image_symbols.h"
 #include "symbolize/jit_symbols.h"
 #include "symbolize/kernel_context.h"
@@ -262,7 +262,7 @@ size_t name_kernel_frames(Profile& profile, const SymbolizeOptions& options) {
                  : symbol.module == "bpf" ? profile::ImageKind::kBpf
                                           : profile::ImageKind::kKernelModule;
     image.path = profile.intern(symbol.module.empty() ? "[kernel]" : symbol.module == "bpf" ? "[bpf]" : symbol.module);
-    const std::string shown = demangle(options.fold_clones ? fold_clone(symbol.name) : symbol.name, options.demangle);
+    const std::string shown = names::demangle(options.fold_clones ? names::fold_clone(symbol.name) : symbol.name, options.demangle);
     const bool same = shown == symbol.name;
     const auto function = profile.intern_function({profile.intern(shown), same ? profile::StringId() : profile.intern(symbol.name),
                                                    profile.intern_image(image)});

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "names/demangle.h"
 #include "profile/profile.h"
 #include "symbolize/file_root.h"
 
@@ -17,7 +18,7 @@ namespace cicada::symbolize {
 
 class KernelNames;
 
-enum class Demangle : uint8_t { kFull, kShort, kNone };
+using names::Demangle;
 
 struct SymbolizeOptions {
   bool inlines = true;

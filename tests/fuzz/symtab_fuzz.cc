@@ -2,7 +2,7 @@
 // module: symbolize
 // Symbol tables, PLT stubs, PT_DYNAMIC and demangling of an arbitrary ELF file.
 #include "base/byte_cursor.h"
-#include "symbolize/demangle.h"
+#include "names/demangle.h"
 #include "symbolize/plt_symbols.h"
 #include "symbolize/symbol_index.h"
 
@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       const auto symbol = index.find(section.address + offset);
       if (!symbol) continue;
       CHECK(symbol->code.contains(section.address + offset));
-      demangle(fold_clone(symbol->name), Demangle::kShort);
+      cicada::names::demangle(cicada::names::fold_clone(symbol->name), Demangle::kShort);
     }
   }
   return 0;

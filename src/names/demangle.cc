@@ -6,7 +6,7 @@
 //  - recursion: libiberty refuses names above 1,024 bytes, which hides ordinary C++ templates. Without that limit a name takes
 //    90-110 bytes of stack for each of its own (measured: 1.8 MB for 20,000), so long ones get a thread with a large stack;
 //  - length: above kMaxMangledBytes nothing is attempted.
-#include "symbolize/demangle.h"
+#include "names/demangle.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -20,7 +20,7 @@
 #define HAVE_DECL_BASENAME 1  // libiberty.h would declare it again, differently
 #include <libiberty/demangle.h>
 
-namespace cicada::symbolize {
+namespace cicada::names {
 namespace {
 
 constexpr size_t kOwnStackBytes = 4000;            // longer names are read on the large stack
@@ -234,23 +234,23 @@ std::string_view strip_version(std::string_view name) {
   return at == std::string_view::npos || at == 0 ? name : name.substr(0, at);
 }
 
-}  // namespace cicada::symbolize
+}  // namespace cicada::names
 
 extern "C" {
 
 void* xmalloc(size_t bytes) {
-  cicada::symbolize::count_allocation(bytes);
-  return cicada::symbolize::checked(std::malloc(bytes == 0 ? 1 : bytes));
+  cicada::names::count_allocation(bytes);
+  return cicada::names::checked(std::malloc(bytes == 0 ? 1 : bytes));
 }
 
 void* xcalloc(size_t count, size_t bytes) {
-  cicada::symbolize::count_allocation(count * bytes);
-  return cicada::symbolize::checked(std::calloc(count == 0 ? 1 : count, bytes == 0 ? 1 : bytes));
+  cicada::names::count_allocation(count * bytes);
+  return cicada::names::checked(std::calloc(count == 0 ? 1 : count, bytes == 0 ? 1 : bytes));
 }
 
 void* xrealloc(void* block, size_t bytes) {
-  cicada::symbolize::count_allocation(bytes);
-  return cicada::symbolize::checked(block == nullptr ? std::malloc(bytes == 0 ? 1 : bytes) : std::realloc(block, bytes == 0 ? 1 : bytes));
+  cicada::names::count_allocation(bytes);
+  return cicada::names::checked(block == nullptr ? std::malloc(bytes == 0 ? 1 : bytes) : std::realloc(block, bytes == 0 ? 1 : bytes));
 }
 
 void xmalloc_failed(size_t) { std::abort(); }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbolize/demangle.h"
+#include "names/demangle.h"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 
-namespace cicada::symbolize {
+namespace cicada::names {
 namespace {
 
 std::string full(std::string_view name) { return demangle(name, Demangle::kFull); }
@@ -91,4 +91,4 @@ TEST(StripVersion, KeepsNamesThatBeginWithAnAt) {
 }
 
 }  // namespace
-}  // namespace cicada::symbolize
+}  // namespace cicada::names

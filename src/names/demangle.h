@@ -6,12 +6,13 @@
 // which LLVM 14 does not. Bounds: names up to kMaxMangledBytes, output up to kMaxNameBytes; beyond, the name stays mangled.
 // Threads: any.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "symbolize/symbolizer.h"
+namespace cicada::names {
 
-namespace cicada::symbolize {
+enum class Demangle : uint8_t { kFull, kShort, kNone };
 
 constexpr size_t kMaxMangledBytes = 16 << 10;
 constexpr size_t kMaxNameBytes = 64 << 10;
@@ -25,4 +26,4 @@ std::string_view fold_clone(std::string_view linkage_name);
 // "memcpy@@GLIBC_2.14" -> "memcpy". A name that begins with '@' stays.
 std::string_view strip_version(std::string_view name);
 
-}  // namespace cicada::symbolize
+}  // namespace cicada::names
