@@ -28,6 +28,8 @@ constexpr size_t kSamplesPerChunk = 1 << 14;  // zstd learns little from more, a
 // from. A minute at 99 Hz on one busy CPU: 8.7 bytes a sample in 60 chunks, 7.1 in one. Costs 0.1 s at most.
 constexpr size_t kMaxRewritten = 1 << 20;
 constexpr size_t kStep = 1 << 18;  // rows of a table in a section
+// Of samples, frames and stacks together: packing takes 2 us each, and reading it again 2 us, half a second at most; plain columns take 0.1.
+constexpr size_t kMaxPacked = 1 << 18;
 constexpr size_t kMaxPackedText = 1 << 20;  // 0.65 us a byte, when writing and when reading
 constexpr size_t kSoftChunkBytes = 8 << 20;  // sections are cut so that a chunk stays far below kMaxRawChunkBytes
 
@@ -159,7 +161,7 @@ class CaptureSink : public profile::Sink {
     const bool huge = profile.sample_count() > kMaxRewritten;
     level_ = huge ? 3 : 9;
     TRY(append_section(Section::kHeader, [&](ByteWriter& out) { append_header(out, profile.header); }));
-    if (!huge) {
+    if (profile.sample_count() + profile.stacks().size() + profile.frames().size() <= kMaxPacked) {
       TRY(append_packed_strings(profile));
       TRY(append_strings(profile));
       TRY(append_images(profile));
