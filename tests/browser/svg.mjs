@@ -46,5 +46,14 @@ await picture(page, 'svg-flames');
 check(page.troubles.length === 0, 'no errors, no requests', page.troubles.join(' | '));
 const dark = await open(browser, 'demo.svg', {dark: true, width: 900});
 await picture(dark, 'svg-dark');
+// Contrast as WCAG has it: 4.5 for text, on the page and on the frames.
+const contrasts = await dark.evaluate(() => {
+  const light = color => { const [r, g, b] = color.match(/[\d.]+/g).slice(0, 3).map(c => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const contrast = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
+  const style = element => getComputedStyle(element), page = style(document.documentElement).backgroundColor, ink = style(document.querySelector('#frames text')).fill;
+  const on = [...document.querySelectorAll('#frames rect')].map(rect => contrast(style(rect).fill, ink));
+  return {page: light(page), title: contrast(page, style(document.querySelector('#title')).fill), note: contrast(page, style(document.querySelector('.note')).fill), frames: Math.min(...on)};
+});
+check(contrasts.page < 0.05 && Math.min(contrasts.title, contrasts.note, contrasts.frames) >= 4.5, 'dark and readable', JSON.stringify(contrasts));
 await browser.close();
 finish();
