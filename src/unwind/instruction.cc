@@ -236,6 +236,12 @@ Destination destination(const Instruction& insn) {
 
 }  // namespace
 
+bool Instruction::is_prologue() const {
+  const bool push = map == 0 && !vex && (opcode & 0xf8) == 0x50;
+  const bool reserve = (is_group(0x83, 5) || is_group(0x81, 5)) && mod == 3 && rm == kRsp;
+  return push || reserve || (is(1, 0x1e) && mod == 3 && reg == 7);
+}
+
 bool Instruction::writes(GeneralRegister wanted) const {
   const Destination where = destination(*this);
   if (where == Destination::kNowhere || (!rex && !vex && wanted < kR8 && has_byte_operand(*this))) return wanted < kRsp && where != Destination::kNowhere;

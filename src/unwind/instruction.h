@@ -33,6 +33,8 @@ struct Instruction {
   bool is(uint8_t opcode_map, uint8_t code) const { return !vex && map == opcode_map && opcode == code; }
   bool is_group(uint8_t code, uint8_t extension) const { return is(0, code) && (reg & 7) == extension; }
   bool is_nop() const { return is(0, 0x90) || is(1, 0x1f); }
+  // endbr64, push, sub $…,%rsp: what many functions begin with, and few other blocks.
+  bool is_prologue() const;
   // Errs on the side of yes. Not for what push, pop, call, ret and leave do to rsp and rbp.
   bool writes(GeneralRegister wanted) const;
 };

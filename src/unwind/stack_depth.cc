@@ -14,7 +14,8 @@ namespace {
 constexpr uint64_t kMaxCodeBytes = 32 << 20;
 constexpr size_t kMaxFunctions = 1 << 18;
 constexpr size_t kMaxParts = 1 << 16;
-constexpr uint64_t kStepsPerByte = 4, kFewestSteps = 1 << 16;  // of each pass; an instruction has four bytes and is looked at 1.2 times
+// Instructions looked at in each pass. Compiled code has one in four bytes and needs 1.2 looks.
+constexpr uint64_t kMaxSteps = 12 << 20, kFewestSteps = 1 << 16;
 constexpr uint32_t kMaxPadding = 15;
 constexpr int kPasses = 2, kRoundsOfParts = 4, kRoundsOfCalls = 64;
 
@@ -28,7 +29,7 @@ void StackDepths::add_code(uint32_t begin, Bytes bytes) {
 }
 
 void StackDepths::add_function(uint32_t begin, uint32_t size) {
-  if (entries_.size() < kMaxFunctions) entries_.push_back({begin, size});
+  if (entries_.size() < kMaxFunctions) entries_.push_back({begin, size, false});
 }
 
 const StackDepths::Code* StackDepths::find_code(uint64_t offset) const {
@@ -44,7 +45,7 @@ const StackDepths::Entry* StackDepths::entry_at(uint64_t offset) const {
 }
 
 bool StackDepths::lies_in_function(uint32_t offset) const {
-  const auto after = std::upper_bound(entries_.begin(), entries_.end(), Entry{offset, 0});
+  const auto after = std::upper_bound(entries_.begin(), entries_.end(), Entry{offset, 0, false});
   return after != entries_.begin() && offset - std::prev(after)->begin < std::prev(after)->size;
 }
 
@@ -64,7 +65,7 @@ std::vector<StackRange> StackDepths::find() {
     ranges_.clear();
     parts_.clear();
     given_up_.clear();
-    steps_ = code_bytes_ * kStepsPerByte + kFewestSteps;
+    steps_ = std::min(code_bytes_ + kFewestSteps, kMaxSteps);
     part_begins_.clear();
     never_ = named_;
     never_.functions.merge(found_never_);
@@ -85,15 +86,15 @@ void StackDepths::follow_all() {
   for (int round = 0; round < kRoundsOfCalls && !new_entries_.empty(); ++round) {
     called_.clear();
     for (const uint32_t begin : std::exchange(new_entries_, {})) follow({begin, {}}, true);
-    insert_found(called_);
+    insert_found(called_, false);
     if (new_entries_.empty()) {
-      insert_found(taken_);
+      insert_found(taken_, true);
       taken_.clear();
     }
   }
 }
 
-void StackDepths::insert_found(std::vector<uint32_t>& found) {
+void StackDepths::insert_found(std::vector<uint32_t>& found, bool taken) {
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
   std::erase_if(found, [&](uint32_t begin) {
@@ -101,7 +102,7 @@ void StackDepths::insert_found(std::vector<uint32_t>& found) {
   });
   if (found.size() > kMaxFunctions - entries_.size()) found.resize(kMaxFunctions - entries_.size());
   const size_t before = entries_.size();
-  for (const uint32_t begin : found) entries_.push_back({begin, 0});
+  for (const uint32_t begin : found) entries_.push_back({begin, 0, taken});
   std::inplace_merge(entries_.begin(), entries_.begin() + static_cast<ptrdiff_t>(before), entries_.end());
   new_entries_ = found;
 }
@@ -109,18 +110,20 @@ void StackDepths::insert_found(std::vector<uint32_t>& found) {
 void StackDepths::follow(const Part& part, bool is_entry) {
   const Code* const code = find_code(part.begin);
   if (code == nullptr) return;
-  const auto after = std::upper_bound(entries_.begin(), entries_.end(), Entry{part.begin, 0});
+  const auto after = std::upper_bound(entries_.begin(), entries_.end(), Entry{part.begin, 0, false});
   uint32_t end = after == entries_.end() ? code->end : std::min(code->end, after->begin);
   const auto next_part = std::upper_bound(part_begins_.begin(), part_begins_.end(), part.begin);
   if (next_part != part_begins_.end()) end = std::min(end, *next_part);
   StackFlow::Function function;
-  if (const Entry* const entry = is_entry ? entry_at(part.begin) : nullptr; entry != nullptr && entry->size != 0) {
+  const Entry* const entry = is_entry ? entry_at(part.begin) : nullptr;
+  if (entry != nullptr && entry->size != 0) {
     function.size_known = true;
     if (entry->size < end - entry->begin) end = entry->begin + entry->size;
   }
   function.code = code->bytes.subspan(part.begin - code->begin, end - part.begin);
   function.state = part.state;
-  if (!flow_.follow(function, part.begin, never_, steps_) || !take_leaves(part.begin, is_entry)) {
+  const bool followed = flow_.follow(function, part.begin, never_, steps_) && (entry == nullptr || !entry->taken || is_function(function.code, part.begin));
+  if (!followed || !take_leaves(part.begin, is_entry)) {
     if (is_entry) given_up_.push_back(part.begin);
     return;
   }
@@ -139,6 +142,18 @@ void StackDepths::follow(const Part& part, bool is_entry) {
   for (const int64_t value : flow_.immediates()) {
     if (static_cast<uint64_t>(value) >= *absolute_) note(taken_, value - static_cast<int64_t>(*absolute_));
   }
+}
+
+// A taken address may be that of a place in a function, for a jump. A function begins like one,
+// returns, or ends with a call of another.
+bool StackDepths::is_function(Bytes code, uint32_t begin) const {
+  const auto first = decode_instruction(code);
+  if (flow_.has_return() || (begin % 16 == 0 && first && first->is_prologue())) return true;
+  return std::any_of(flow_.leaves().begin(), flow_.leaves().end(), [&](const StackFlow::Jump& jump) {
+    const int64_t target = jump.target + begin;
+    const Entry* const entry = target < 0 ? nullptr : entry_at(static_cast<uint64_t>(target));
+    return jump.state.is_entry() && entry != nullptr && !entry->taken;
+  });
 }
 
 // False: the function at `begin` leaves as functions do not.

@@ -55,6 +55,7 @@ class StackDepths {
   };
   struct Entry {
     uint32_t begin, size;  // 0: unknown
+    bool taken = false;    // its address is taken, nothing else speaks for it
     bool operator<(const Entry& other) const { return begin < other.begin; }
   };
   struct Part {
@@ -68,8 +69,9 @@ class StackDepths {
   bool is_reached(uint32_t offset) const;
   void follow_all();
   void follow(const Part& part, bool is_entry);
+  bool is_function(Bytes code, uint32_t begin) const;
   bool take_leaves(uint32_t begin, bool is_entry);
-  void insert_found(std::vector<uint32_t>& found);
+  void insert_found(std::vector<uint32_t>& found, bool taken);
   void follow_parts();
   bool is_padding(uint32_t begin, uint32_t end) const;
   std::vector<StackRange> merge();

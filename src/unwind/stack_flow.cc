@@ -4,6 +4,7 @@
 #include "unwind/stack_flow.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cicada::unwind {
 namespace {
@@ -72,7 +73,7 @@ void StackFlow::forget() {
   leaves_.clear();
   fixed_ = 0;
   visits_ = 0;
-  returns_ = false;
+  returns_ = has_return_ = false;
 }
 
 StackFlow::Outcome StackFlow::attempt() {
@@ -94,7 +95,7 @@ StackFlow::Outcome StackFlow::drain() {
     if (deferred_.empty()) return Outcome::kDone;
     const Deferred next = deferred_.front();
     deferred_.pop_front();
-    if (dead_calls_.contains(next.call)) continue;
+    if (dead_calls_.contains(next.call) || begins_function(next.at)) continue;
     bool changed = false;
     if (const Outcome outcome = join(next.at, next.state, next.call, changed); outcome != Outcome::kDone) return outcome;
     if (changed) work_.push_back(next.at);
@@ -130,6 +131,7 @@ StackFlow::Outcome StackFlow::join(int64_t target, const StackState& state, uint
     return Outcome::kAgain;
   }
   if (behind_call == 0) record.behind_call = 0;
+  joined_ = joined_ || (number < fixed_ && !record.doubtful);
   changed = *both != record.state;
   record.state = *both;
   return Outcome::kDone;
@@ -141,6 +143,13 @@ void StackFlow::note_indirect(const StackState& state) {
   const auto both = same == indirect_.end() ? std::nullopt : StackState::meet(*same, state);
   if (both) *same = *both;
   else if (indirect_.size() < 2) indirect_.push_back(state);
+}
+
+// Behind a call that may not return, a function whose size is not known has ended where code begins as functions do.
+bool StackFlow::begins_function(int64_t at) const {
+  if (function_.size_known || at < 0 || at >= size_ || (at + origin_) % 16 != 0) return false;
+  const auto insn = decode_instruction(function_.code.subspan(static_cast<size_t>(at)));
+  return insn && insn->is_prologue();
 }
 
 bool StackFlow::never_returns(const Instruction& insn, int64_t next) const {
@@ -168,6 +177,7 @@ StackFlow::Outcome StackFlow::run(uint32_t at) {
 
     if (is_return(*insn)) {
       returns_ = true;
+      has_return_ = has_return_ || state.is_entry();
       return state.stack == StackState::kUnknown || state.is_entry() ? Outcome::kDone : Outcome::kFailed;
     }
     if (is_trap(*insn)) return Outcome::kDone;
@@ -203,7 +213,9 @@ StackFlow::Outcome StackFlow::run(uint32_t at) {
       }
     }
     compared = compares_probe(*insn) && state.probe != StackState::kUnknown;
-    const Outcome outcome = join(next, state, insn->is_nop() ? behind_call : 0, changed);
+    const bool still_behind_call = behind_call != 0 && insn->is_nop();
+    if (still_behind_call && begins_function(next)) return Outcome::kDone;
+    const Outcome outcome = join(next, state, still_behind_call ? behind_call : 0, changed);
     if (outcome != Outcome::kDone || !changed) return outcome;
     at = static_cast<uint32_t>(next);
   }
@@ -230,22 +242,38 @@ StackFlow::Outcome StackFlow::guess_rest() {
   return Outcome::kDone;
 }
 
-// Whether nothing contradicts the jump's state at `at`. If something does, nothing is changed.
+// False: something contradicts the jump's state at `at`, and nothing is changed. Code for which nothing speaks (it does not return, nor jump to what is
+// known) gets no rule: it may be another function's part.
 bool StackFlow::guess(uint32_t at) {
   const size_t calls = calls_.size(), leaves = leaves_.size(), addresses = addresses_.size();
   const StackState state = indirect_.front();
+  const bool had_return = std::exchange(has_return_, false);
   fixed_ = static_cast<uint32_t>(records_.size());
+  joined_ = false;
   bool changed = false;
   join(at, state, 0, changed);
   work_.push_back(at);
-  if (drain() == Outcome::kDone && indirect_.size() == 1) return true;
+  if (drain() != Outcome::kDone || indirect_.size() != 1) {
+    undo_guess(calls, leaves, addresses);
+    return false;
+  }
+  const bool confirmed = joined_ || has_return_;
+  has_return_ = has_return_ || had_return;
+  if (confirmed) return true;
+  for (size_t i = fixed_; i < records_.size(); ++i) records_[i].doubtful = true;
+  calls_.resize(calls);
+  leaves_.resize(leaves);
+  addresses_.resize(addresses);
+  return true;
+}
+
+void StackFlow::undo_guess(size_t calls, size_t leaves, size_t addresses) {
   for (size_t i = fixed_; i < reached_.size(); ++i) index_[reached_[i]] = 0;
   reached_.resize(fixed_);
   records_.resize(fixed_);
   calls_.resize(calls);
   leaves_.resize(leaves);
   addresses_.resize(addresses);
-  return false;
 }
 
 void StackFlow::write_ranges() {
@@ -253,7 +281,7 @@ void StackFlow::write_ranges() {
   std::sort(order.begin(), order.end());
   for (size_t i = 0; i < order.size(); ++i) {
     const Record& record = records_[index_[order[i]]];
-    if (record.length == 0) continue;  // nothing is known of it
+    if (record.length == 0 || record.doubtful) continue;  // not looked at, or not believed
     uint32_t end = order[i] + record.length;
     if (i + 1 < order.size()) end = std::min(end, order[i + 1]);
     if (!ranges_.empty() && ranges_.back().end == order[i] && ranges_.back().state == record.state) ranges_.back().end = end;

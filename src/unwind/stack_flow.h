@@ -50,6 +50,7 @@ class StackFlow {
   const std::vector<int64_t>& immediates() const { return immediates_; }  // as they are in the code
   const std::vector<Jump>& leaves() const { return leaves_; }  // jumps and falls to outside
   bool returns() const { return returns_; }                    // or leaves
+  bool has_return() const { return has_return_; }              // an instruction, and it found the stack as it should
 
  private:
   enum class Outcome : uint8_t { kDone, kFailed, kAgain };
@@ -57,6 +58,7 @@ class StackFlow {
     StackState state;
     uint32_t behind_call = 0;  // reached from that call (offset + 1) with nothing but no-ops in between; 0: otherwise
     uint8_t length = 0;
+    bool doubtful = false;  // guessed, and nothing spoke for it
   };
   struct Deferred {
     uint32_t at, call;
@@ -69,6 +71,8 @@ class StackFlow {
   Outcome join(int64_t target, const StackState& state, uint32_t behind_call, bool& changed);
   Outcome guess_rest();
   bool guess(uint32_t at);
+  void undo_guess(size_t calls, size_t leaves, size_t addresses);
+  bool begins_function(int64_t at) const;
   void note_indirect(const StackState& state);
   bool never_returns(const Instruction& insn, int64_t next) const;
   void forget();
@@ -91,7 +95,8 @@ class StackFlow {
   std::vector<Range> ranges_;
   std::vector<int64_t> calls_, addresses_, immediates_;
   std::vector<Jump> leaves_;
-  bool returns_ = false;
+  bool returns_ = false, has_return_ = false;
+  bool joined_ = false;  // while guessing: what was known before
 };
 
 }  // namespace cicada::unwind
