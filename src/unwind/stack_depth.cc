@@ -15,7 +15,7 @@ constexpr uint64_t kMaxCodeBytes = 32 << 20;
 constexpr size_t kMaxFunctions = 1 << 18;
 constexpr size_t kMaxParts = 1 << 16;
 // Instructions looked at in each pass. Compiled code has one in four bytes and needs 1.2 looks.
-constexpr uint64_t kMaxSteps = 12 << 20, kFewestSteps = 1 << 16;
+constexpr uint64_t kMaxSteps = 6 << 20, kFewestSteps = 1 << 16;
 constexpr uint32_t kMaxPadding = 15;
 constexpr int kPasses = 2, kRoundsOfParts = 4, kRoundsOfCalls = 64;
 
@@ -29,7 +29,7 @@ void StackDepths::add_code(uint32_t begin, Bytes bytes) {
 }
 
 void StackDepths::add_function(uint32_t begin, uint32_t size) {
-  if (entries_.size() < kMaxFunctions) entries_.push_back({begin, size, false});
+  if (entries_.size() < kMaxFunctions) entries_.push_back({begin, size, Entry::kCalled});
 }
 
 const StackDepths::Code* StackDepths::find_code(uint64_t offset) const {
@@ -45,7 +45,7 @@ const StackDepths::Entry* StackDepths::entry_at(uint64_t offset) const {
 }
 
 bool StackDepths::lies_in_function(uint32_t offset) const {
-  const auto after = std::upper_bound(entries_.begin(), entries_.end(), Entry{offset, 0, false});
+  const auto after = std::upper_bound(entries_.begin(), entries_.end(), Entry{offset, 0, Entry::kCalled});
   return after != entries_.begin() && offset - std::prev(after)->begin < std::prev(after)->size;
 }
 
@@ -82,19 +82,24 @@ std::vector<StackRange> StackDepths::find() {
 void StackDepths::follow_all() {
   new_entries_.clear();
   for (const Entry& entry : entries_) new_entries_.push_back(entry.begin);
-  taken_ = candidates_;
+  taken_.clear();
+  std::vector<uint32_t> in_data = candidates_;
   for (int round = 0; round < kRoundsOfCalls && !new_entries_.empty(); ++round) {
     called_.clear();
     for (const uint32_t begin : std::exchange(new_entries_, {})) follow({begin, {}}, true);
-    insert_found(called_, false);
+    insert_found(called_, Entry::kCalled);
     if (new_entries_.empty()) {
-      insert_found(taken_, true);
+      insert_found(taken_, Entry::kTakenByCode);
       taken_.clear();
+    }
+    if (new_entries_.empty()) {
+      insert_found(in_data, Entry::kInData);
+      in_data.clear();
     }
   }
 }
 
-void StackDepths::insert_found(std::vector<uint32_t>& found, bool taken) {
+void StackDepths::insert_found(std::vector<uint32_t>& found, Entry::Evidence evidence) {
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
   std::erase_if(found, [&](uint32_t begin) {
@@ -102,7 +107,7 @@ void StackDepths::insert_found(std::vector<uint32_t>& found, bool taken) {
   });
   if (found.size() > kMaxFunctions - entries_.size()) found.resize(kMaxFunctions - entries_.size());
   const size_t before = entries_.size();
-  for (const uint32_t begin : found) entries_.push_back({begin, 0, taken});
+  for (const uint32_t begin : found) entries_.push_back({begin, 0, evidence});
   std::inplace_merge(entries_.begin(), entries_.begin() + static_cast<ptrdiff_t>(before), entries_.end());
   new_entries_ = found;
 }
@@ -110,7 +115,7 @@ void StackDepths::insert_found(std::vector<uint32_t>& found, bool taken) {
 void StackDepths::follow(const Part& part, bool is_entry) {
   const Code* const code = find_code(part.begin);
   if (code == nullptr) return;
-  const auto after = std::upper_bound(entries_.begin(), entries_.end(), Entry{part.begin, 0, false});
+  const auto after = std::upper_bound(entries_.begin(), entries_.end(), Entry{part.begin, 0, Entry::kCalled});
   uint32_t end = after == entries_.end() ? code->end : std::min(code->end, after->begin);
   const auto next_part = std::upper_bound(part_begins_.begin(), part_begins_.end(), part.begin);
   if (next_part != part_begins_.end()) end = std::min(end, *next_part);
@@ -122,7 +127,7 @@ void StackDepths::follow(const Part& part, bool is_entry) {
   }
   function.code = code->bytes.subspan(part.begin - code->begin, end - part.begin);
   function.state = part.state;
-  const bool followed = flow_.follow(function, part.begin, never_, steps_) && (entry == nullptr || !entry->taken || is_function(function.code, part.begin));
+  const bool followed = flow_.follow(function, part.begin, never_, steps_) && (entry == nullptr || is_function(*entry, function.code));
   if (!followed || !take_leaves(part.begin, is_entry)) {
     if (is_entry) given_up_.push_back(part.begin);
     return;
@@ -144,15 +149,16 @@ void StackDepths::follow(const Part& part, bool is_entry) {
   }
 }
 
-// A taken address may be that of a place in a function, for a jump. A function begins like one,
-// returns, or ends with a call of another.
-bool StackDepths::is_function(Bytes code, uint32_t begin) const {
+// An address in data may be that of a place in a function, for a jump. A function begins like one, returns, or ends with a call of another.
+bool StackDepths::is_function(const Entry& entry, Bytes code) const {
+  const bool aligned = entry.begin % 16 == 0;
+  if (entry.evidence == Entry::kCalled || flow_.has_return() || (aligned && entry.evidence == Entry::kTakenByCode)) return true;
   const auto first = decode_instruction(code);
-  if (flow_.has_return() || (begin % 16 == 0 && first && first->is_prologue())) return true;
+  if (aligned && first && first->is_prologue()) return true;
   return std::any_of(flow_.leaves().begin(), flow_.leaves().end(), [&](const StackFlow::Jump& jump) {
-    const int64_t target = jump.target + begin;
-    const Entry* const entry = target < 0 ? nullptr : entry_at(static_cast<uint64_t>(target));
-    return jump.state.is_entry() && entry != nullptr && !entry->taken;
+    const int64_t target = jump.target + entry.begin;
+    const Entry* const other = target < 0 ? nullptr : entry_at(static_cast<uint64_t>(target));
+    return jump.state.is_entry() && other != nullptr && other->evidence == Entry::kCalled;
   });
 }
 

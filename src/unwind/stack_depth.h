@@ -30,7 +30,7 @@ class StackDepths {
   // Borrows the bytes.
   void add_code(uint32_t begin, Bytes bytes);
   void add_function(uint32_t begin, uint32_t size);
-  // Something takes this address: a function, unless it lies in one.
+  // Data has this address: a function's, or that of a place in one.
   void add_candidate(uint32_t begin) { candidates_.push_back(begin); }
   // A function, or a slot with a pointer to one, that never returns; others are found.
   void add_never_returning(uint32_t function) { named_.functions.insert(function); }
@@ -55,7 +55,7 @@ class StackDepths {
   };
   struct Entry {
     uint32_t begin, size;  // 0: unknown
-    bool taken = false;    // its address is taken, nothing else speaks for it
+    enum Evidence : uint8_t { kCalled, kTakenByCode, kInData } evidence = kCalled;  // of the latter two: its address
     bool operator<(const Entry& other) const { return begin < other.begin; }
   };
   struct Part {
@@ -69,9 +69,9 @@ class StackDepths {
   bool is_reached(uint32_t offset) const;
   void follow_all();
   void follow(const Part& part, bool is_entry);
-  bool is_function(Bytes code, uint32_t begin) const;
+  bool is_function(const Entry& entry, Bytes code) const;
   bool take_leaves(uint32_t begin, bool is_entry);
-  void insert_found(std::vector<uint32_t>& found, bool taken);
+  void insert_found(std::vector<uint32_t>& found, Entry::Evidence evidence);
   void follow_parts();
   bool is_padding(uint32_t begin, uint32_t end) const;
   std::vector<StackRange> merge();

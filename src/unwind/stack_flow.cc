@@ -107,6 +107,7 @@ StackFlow::Outcome StackFlow::join(int64_t target, const StackState& state, uint
   if (target < 0 || target >= size_) {
     if (behind_call != 0) return Outcome::kDone;  // it does not return
     if (fixed_ != 0 && !function_.size_known && !state.is_entry()) return Outcome::kFailed;  // no longer this function
+    joined_ = joined_ || (function_.size_known && state.is_entry());  // a tail call
     append_bounded(leaves_, Jump{target, state});
     returns_ = true;
     return Outcome::kDone;
@@ -172,7 +173,8 @@ StackFlow::Outcome StackFlow::run(uint32_t at) {
     const auto insn = decode_instruction(function_.code.subspan(at));
     if (!insn) return Outcome::kFailed;
     record.length = insn->length;
-    const int64_t next = int64_t{at} + insn->length, target = next + insn->immediate;
+    const bool direct = is_jump(*insn) || is_branch(*insn) || insn->is(0, 0xe8);
+    const int64_t next = int64_t{at} + insn->length, target = direct ? next + insn->immediate : next;
     bool changed = false;
 
     if (is_return(*insn)) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // module: unwind
-// Rules found in code bytes and in Go's tables: never beyond what was searched, never empty; Go's ascending and disjoint.
+// Rules found in code bytes and in Go's tables: never beyond what was searched, never empty; Go's and those of compiled code ascending and disjoint.
 #include <cstdlib>
 #include <vector>
 
 #include "unwind/go_code.h"
+#include "unwind/stack_depth.h"
 #include "unwind/start_code.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -17,6 +18,24 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const unwind::CodeRule& rule : unwind::find_go_rules(rest, LinkAddr(0x400000))) {
       if (rule.begin < last || rule.end <= rule.begin) std::abort();
       last = rule.end;
+    }
+    return 0;
+  }
+  if ((what & 6) == 6) {
+    // Seven functions, found or given, cut into the bytes.
+    constexpr uint32_t kBegin = 0x1000;
+    unwind::StackDepths depths;
+    depths.add_code(kBegin, rest);
+    depths.set_absolute(0x400000);
+    for (uint32_t i = 0; i < 7; ++i) {
+      const auto begin = static_cast<uint32_t>(kBegin + rest.size() * i / 7);
+      if ((what >> 4 & i) != 0) depths.add_candidate(begin);
+      else depths.add_function(begin, (what & 8) != 0 ? static_cast<uint32_t>(rest.size() / 7) : 0);
+    }
+    uint32_t last = kBegin;
+    for (const unwind::StackRange& range : depths.find()) {
+      if (range.begin < last || range.end <= range.begin || range.end > kBegin + rest.size()) std::abort();
+      last = range.end;
     }
     return 0;
   }

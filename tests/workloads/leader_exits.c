@@ -14,8 +14,8 @@ static void *survivor(void *unused) {
   if (run == NULL) abort();
   while (running()) {
     run();
-    const double until = cpu_seconds() + 0.1;
-    while (cpu_seconds() < until) survivor_leaf();
+    const double until = wall_seconds() + 0.1;
+    while (wall_seconds() < until) survivor_leaf();
   }
   exit(0);
 }

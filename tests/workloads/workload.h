@@ -15,7 +15,8 @@
 // At the end of a function: what it called cannot become a jump.
 #define NO_TAIL_CALL() __asm__ volatile("" ::: "memory")
 
-static inline double cpu_seconds(void) {
+// Passed since some moment.
+static inline double wall_seconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
@@ -36,12 +37,12 @@ static double workload_end, workload_seconds;
 static inline void begin(int argc, char** argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   workload_seconds = argc > 1 ? atof(argv[1]) : 2;
-  workload_end = cpu_seconds() + workload_seconds;
+  workload_end = wall_seconds() + workload_seconds;
 }
 // Until argv[1] seconds have passed, and then until half of that was spent on a CPU: on a crowded machine for ten times as long at most, so that
 // a recording has its samples there, too.
 static inline int running(void) {
-  const double late = cpu_seconds() - workload_end;
+  const double late = wall_seconds() - workload_end;
   if (late < 0) return 1;
   return late < 10 * workload_seconds && used_seconds() < workload_seconds / 2;
 }
