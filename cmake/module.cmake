@@ -54,8 +54,8 @@ function(use_view TARGET MODULE)
   target_link_libraries(${TARGET} PRIVATE cicada_${MODULE})
 endfunction()
 
-# add_fuzz_target(NAME MODULE SOURCE…): a libFuzzer program NAME_fuzz with the include view of MODULE. Exists in the preset
-# `fuzz` only. Seeds and past crashes are files in tests/fuzz/NAME_fuzz/.
+# add_fuzz_target(NAME MODULE SOURCE…): in the preset `fuzz` a libFuzzer program NAME_fuzz with the include view of MODULE; elsewhere
+# NAME_replay, which runs seeds and damaged copies of them as a test. Seeds and past crashes are files in tests/fuzz/NAME_fuzz/.
 add_custom_target(fuzz_targets)
 function(add_fuzz_target NAME MODULE)
   if(CICADA_FUZZ)
@@ -63,5 +63,10 @@ function(add_fuzz_target NAME MODULE)
     use_view(${NAME}_fuzz ${MODULE})
     target_link_options(${NAME}_fuzz PRIVATE -fsanitize=fuzzer)
     add_dependencies(fuzz_targets ${NAME}_fuzz)
+  else()
+    add_executable(${NAME}_replay ${ARGN} $<TARGET_OBJECTS:fuzz_replay>)
+    use_view(${NAME}_replay ${MODULE})
+    add_test(NAME fuzz.${NAME} COMMAND ${NAME}_replay 1000 ${CMAKE_CURRENT_BINARY_DIR}/seeds/${NAME}_fuzz ${CMAKE_CURRENT_SOURCE_DIR}/${NAME}_fuzz)
+    set_tests_properties(fuzz.${NAME} PROPERTIES LABELS unit FIXTURES_REQUIRED fuzz_seeds TIMEOUT 120)
   endif()
 endfunction()

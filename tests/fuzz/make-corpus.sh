@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Seeds, as OUTPUT_DIR/TARGET/*: .eh_frame of small programs of this machine, cut to 4 KiB; tiny libraries and their debug sections.
-#   make-corpus.sh OUTPUT_DIR
+#   make-corpus.sh OUTPUT_DIR [CICADA]        the program, for recordings and pprof files
 set -eu
 out=$1/cfi_fuzz
 mkdir -p "$out" "$1/expression_fuzz" "$1/table_fuzz"
@@ -66,3 +66,17 @@ load = struct.pack("<IIQQQQ", 7, 7, 0x1000, 0x1000, 0x20, 1) + b"f\0"
 move = struct.pack("<IIQQQQQ", 7, 7, 0, 0x1000, 0x5000, 0x20, 1)
 open(sys.argv[1], "wb").write(header + record(2, lines) + record(0, load) + record(1, move))
 P
+
+# --- texts of the kernel, and profiles
+mkdir -p "$1"/{maps,folded,capture,pprof}_fuzz
+cp /proc/self/maps "$1/maps_fuzz/maps"
+cp /proc/self/stat "$1/maps_fuzz/stat"
+printf '7f0000000000-7f0000001000 r-xp 00000000 fe:00 12 /tmp/a b\\012c (deleted)\n' >"$1/maps_fuzz/newline"
+printf 'main;f;g 7\nmain;f 2\nmain;[unknown];h;read_[k] 1\n' | tee "$1/folded_fuzz/three" >"$work/three.folded"
+cp "$work/three.folded" "$1/capture_fuzz/text"
+if [ -x "${2:-}" ]; then
+  "$2" convert "$work/three.folded" "$work/three.cicada" "$work/three.pb.gz" 2>/dev/null
+  cp "$work/three.cicada" "$1/capture_fuzz/recording"
+  cp "$work/three.pb.gz" "$1/pprof_fuzz/packed"
+  gzip -dc "$work/three.pb.gz" >"$1/pprof_fuzz/plain"
+fi

@@ -4,9 +4,9 @@
 // the entries must be ascending and disjoint, or the cutting would abort.
 #include <cstdlib>
 
+#include "base/cpu_list.h"
 #include "process/address_blocks.h"
 #include "process/maps_file.h"
-#include "process/mapping_events.h"
 #include "process/proc_fs.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -20,6 +20,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (minimal.size() > exact_blocks(ranges).size()) std::abort();
   if (parse_maps(text, MapsFilter::kExecutable).entries.size() > file.entries.size() + file.malformed_lines) std::abort();
   if (const auto stat = find_stat(text); stat && stat->comm.size() > size) std::abort();
-  if (parse_cpu_list(text.substr(0, 64)).size() > (1u << 22)) std::abort();
+  if (const auto cpus = parse_cpu_list(text.substr(0, 64), "cpus"); cpus && cpus->size() > (1u << 22)) std::abort();
   return 0;
 }

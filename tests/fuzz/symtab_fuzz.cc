@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       const auto symbol = index.find(section.address + offset);
       if (!symbol) continue;
       CHECK(symbol->code.contains(section.address + offset));
-      cicada::names::demangle(cicada::names::fold_clone(symbol->name), Demangle::kShort);
+      cicada::names::demangle(cicada::names::fold_clone(symbol->name), cicada::names::Demangle::kShort);
     }
   }
   return 0;
