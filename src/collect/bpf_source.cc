@@ -247,7 +247,7 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   p.jit = p.jit_recorder.finish();
   p.describer->sync();
   p.threads->refresh(p.tracker->table(), p.tracker->names(), *p.metadata);
-  fill_account(profile.header, {fired, p.events->period(), p.events->is_cpu_clock()}, p.kernel->counters(), p.decoder->counts());
+  fill_account(profile.header, {fired, p.events->period(), p.events->is_cpu_clock(), !p.config.include_idle}, p.kernel->counters(), p.decoder->counts());
   p.tracker->stop();
   return {};
 }

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/cpu_list.h"
+#include "collect/idle_times.h"
 
 namespace cicada::collect {
 namespace {
@@ -54,6 +55,11 @@ uint64_t number_in(const char* path, uint64_t otherwise) {
   uint64_t value = otherwise;
   std::from_chars(line.data(), line.data() + line.size(), value);
   return value;
+}
+
+uint64_t idle_of(const IdleTimes& times, int cpu) {
+  const auto found = times.find(cpu);
+  return found == times.end() ? 0 : found->second;
 }
 
 Error open_error(int error, int cpu, const std::string& name) {
@@ -106,7 +112,7 @@ Result<CpuEvents> CpuEvents::open(const CpuEventOptions& options, int program_fd
       all.period_ = kMinCpuClockPeriodNs;
     }
   }
-  for (const int cpu : cpus) all.events_.push_back({cpu, TRY(all.open_one(cpu))});
+  for (const int cpu : cpus) all.events_.push_back({cpu, TRY(all.open_one(cpu)), 0});
   return all;
 }
 
@@ -121,7 +127,9 @@ Result<UniqueFd> CpuEvents::open_one(int cpu) const {
 }
 
 Result<void> CpuEvents::enable() {
-  for (const CpuEvent& event : events_) {
+  const IdleTimes idle = read_idle_times();
+  for (CpuEvent& event : events_) {
+    event.idle_ns_before = idle_of(idle, event.cpu);
     if (::ioctl(event.fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) return errno_error(errno, fmt::format("enable {} on CPU {}", name_, event.cpu));
   }
   enabled_ = true;
@@ -143,7 +151,7 @@ int CpuEvents::follow_hotplug() {
     if (known) continue;
     Result<UniqueFd> fd = open_one(cpu);
     if (!fd || ::ioctl(fd->get(), PERF_EVENT_IOC_ENABLE, 0) != 0) continue;
-    events_.push_back({cpu, std::move(*fd)});
+    events_.push_back({cpu, std::move(*fd), idle_of(read_idle_times(), cpu)});
     ++added;
   }
   return added;
@@ -151,11 +159,15 @@ int CpuEvents::follow_hotplug() {
 
 std::vector<CpuCount> CpuEvents::counts() const {
   std::vector<CpuCount> counts;
+  const IdleTimes idle = read_idle_times();
   for (const CpuEvent& event : events_) {
     struct {
       uint64_t count, enabled_ns;
     } value{};
-    if (::read(event.fd.get(), &value, sizeof value) == sizeof value) counts.push_back({event.cpu, value.count, value.enabled_ns});
+    if (::read(event.fd.get(), &value, sizeof value) == sizeof value) {
+      const uint64_t idle_ns = idle_of(idle, event.cpu);
+      counts.push_back({event.cpu, value.count, value.enabled_ns, idle_ns - std::min(idle_ns, event.idle_ns_before)});
+    }
   }
   return counts;
 }

@@ -28,6 +28,7 @@ struct CpuCount {
   int cpu = 0;
   uint64_t count = 0;       // event units since enable()
   uint64_t enabled_ns = 0;  // since enable(). cpu-clock: what `count` would be, had the kernel never throttled the event
+  uint64_t idle_ns = 0;     // that the CPU slept, by the kernel's own account, since enable(); to 10 ms
 };
 
 class CpuEvents {
@@ -54,6 +55,7 @@ class CpuEvents {
   struct CpuEvent {
     int cpu;
     UniqueFd fd;
+    uint64_t idle_ns_before = 0;
   };
   Result<UniqueFd> open_one(int cpu) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fired = stored + idle + not a target + lost(reason), to the sample: the header's books, made once at the end.
+// fired = stored + idle + asleep + not a target + lost(reason), to the sample: the header's books, made once at the end.
 #pragma once
 #include <span>
 
@@ -16,6 +16,7 @@ struct EventAccount {
   std::span<const CpuCount> cpus;
   uint64_t period = 0;
   bool cpu_clock = false;  // count and time are one unit
+  bool idle_is_counted = true;  // idle samples are COUNTER_IDLE, not stored
 };
 void fill_account(profile::Header& header, const EventAccount& events, std::span<const CpuCounters> kernel, const DecoderCounts& decoder);
 

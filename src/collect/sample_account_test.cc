@@ -62,6 +62,25 @@ TEST(SampleAccount, TimeThatTheClockCountedAndTheEventDidNotIsThrottled) {
   EXPECT_EQ(outcome_sum(header), header.fired);
 }
 
+TEST(SampleAccount, WhatIsMissingWhileTheCpuSleptIsNotLost) {
+  profile::Header header;
+  CpuCounters cpu;
+  cpu.counts[COUNTER_STORED] = 10;
+  cpu.counts[COUNTER_IDLE] = 4;
+  const CpuCount fired[] = {{0, 30'000, 36'000, 19'000}};  // 16 not seen, 6 throttled; 19 periods asleep, of which 4 were seen
+  const CpuCounters kernel[] = {cpu};
+  fill_account(header, {fired, 1000, true}, kernel, {});
+  EXPECT_EQ(header.fired, 36U);
+  EXPECT_EQ(value_of(header, "the CPU slept"), 15U);
+  EXPECT_EQ(value_of(header, "throttled by the kernel"), 0U);
+  EXPECT_EQ(value_of(header, "skipped by the kernel"), 7U);
+  EXPECT_EQ(outcome_sum(header), header.fired);
+  fill_account(header, {fired, 1000, true, false}, kernel, {});  // idle samples are stored: how many of them is not known here
+  EXPECT_EQ(value_of(header, "the CPU slept"), 0U);
+  EXPECT_EQ(value_of(header, "skipped by the kernel"), 16U);
+  EXPECT_EQ(outcome_sum(header), header.fired);
+}
+
 TEST(SampleAccount, CyclesAndTimeAreNotComparable) {
   profile::Header header;
   CpuCounters cpu;
