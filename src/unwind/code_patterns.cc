@@ -176,30 +176,77 @@ class RuleNumbers {
   std::array<Recent, 256> recent_;  // Go programs have a million ranges and some hundred rules
 };
 
-// The rows with [begin, end) of each patch overwritten. Patches are sorted.
-std::vector<Row> overwrite(const std::vector<Row>& rows, const std::vector<CodeRule>& patches, std::vector<unwind_rule>& rules) {
-  std::vector<Row> out;
-  out.reserve(rows.size() + 2 * patches.size() + 1);
-  const auto append = [&](uint32_t begin, uint32_t rule) {
-    if (!out.empty() && out.back().begin == begin) out.pop_back();
-    if ((out.empty() ? 0 : out.back().rule) != rule) out.push_back({begin, rule});
-  };
-  RuleNumbers numbers(rules);
-  size_t next = 0;
-  uint32_t rule_below = 0;  // what `rows` says at the point reached
-  for (const CodeRule& patch : patches) {
-    if (!out.empty() && patch.begin < out.back().begin) continue;  // overlaps the one before
-    for (; next < rows.size() && rows[next].begin < patch.begin; ++next) {
-      append(rows[next].begin, rows[next].rule);
-      rule_below = rows[next].rule;
-    }
-    append(patch.begin, numbers.find_or_add(patch.rule));
-    for (; next < rows.size() && rows[next].begin <= patch.end; ++next) rule_below = rows[next].rule;
-    append(patch.end, rule_below);
+// Overwrites [begin, end) of each patch. Patches are sorted. In place: libLLVM has 700,000 rows and a dozen patches, and copying its rows
+// one by one into new memory was a fifth of the time of its table (2026-11-21).
+class RowEditor {
+ public:
+  RowEditor(std::vector<Row>& rows, std::vector<unwind_rule>& rules) : rows_(rows), numbers_(rules) {}
+
+  void overwrite(const CodeRule& patch) {
+    if (has_fresh() && patch.begin < fresh_.back().begin) return;  // overlaps the one before
+    keep_until(first_row_from(patch.begin));
+    append(patch.begin, numbers_.find_or_add(patch.rule));
+    auto& to = edits_.back().to;
+    while (to < rows_.size() && rows_[to].begin <= patch.end) ++to;
+    append(patch.end, to == 0 ? 0 : rows_[to - 1].rule);
   }
-  for (; next < rows.size(); ++next) append(rows[next].begin, rows[next].rule);
-  return out;
-}
+  void finish() {
+    keep_until(rows_.size());
+    begin_edit(rows_.size());
+    const size_t old_size = rows_.size();
+    int64_t shift = 0;
+    for (size_t i = 0; i + 1 < edits_.size(); ++i) edits_[i].shift = shift += edits_[i].growth(edits_[i + 1]);
+    const auto new_size = static_cast<size_t>(static_cast<int64_t>(old_size) + shift);
+    rows_.resize(std::max(old_size, new_size));
+    // Kept rows between two edits. What moves up goes first from the last on, then what moves down: nothing is run over.
+    const auto move = [&](size_t i) {
+      Row* const begin = rows_.data() + edits_[i].to;
+      std::memmove(begin + edits_[i].shift, begin, (edits_[i + 1].from - edits_[i].to) * sizeof(Row));
+    };
+    for (size_t i = edits_.size() - 1; i-- > 0;) if (edits_[i].shift > 0) move(i);
+    for (size_t i = 0; i + 1 < edits_.size(); ++i) if (edits_[i].shift < 0) move(i);
+    for (size_t i = 0; i + 1 < edits_.size(); ++i) {
+      std::copy(fresh_.begin() + edits_[i].fresh, fresh_.begin() + edits_[i + 1].fresh,
+                rows_.begin() + edits_[i].from + (i == 0 ? 0 : edits_[i - 1].shift));
+    }
+    rows_.resize(new_size);
+  }
+
+ private:
+  // Rows [from, to) give way to the fresh ones from number `fresh` to those of the next edit; `shift` is where the rows behind go.
+  struct Edit {
+    uint32_t from = 0, to = 0, fresh = 0;
+    int64_t shift = 0;
+    int64_t growth(const Edit& next) const { return int64_t{next.fresh} - fresh - (int64_t{to} - from); }
+  };
+  bool has_fresh() const { return fresh_.size() > edits_.back().fresh; }
+  uint32_t rule_in_front() const {
+    if (has_fresh()) return fresh_.back().rule;
+    return edits_.back().from == 0 ? 0 : rows_[edits_.back().from - 1].rule;
+  }
+  void append(uint32_t begin, uint32_t rule) {
+    if (has_fresh() && fresh_.back().begin == begin) fresh_.pop_back();
+    if (rule_in_front() != rule) fresh_.push_back({begin, rule});
+  }
+  size_t first_row_from(uint32_t begin) const {
+    const auto at = std::lower_bound(rows_.begin() + edits_.back().to, rows_.end(), begin,
+                                     [](const Row& row, uint32_t address) { return row.begin < address; });
+    return static_cast<size_t>(at - rows_.begin());
+  }
+  // The next edit begins at row `end`; of the rows before it only the first can be the same as what is in front of it.
+  void keep_until(size_t end) {
+    Edit& edit = edits_.back();
+    if (edit.to < end && rows_[edit.to].rule == rule_in_front()) ++edit.to;
+    if (edit.to < end) begin_edit(end);
+  }
+  void begin_edit(size_t at) {
+    edits_.push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(at), static_cast<uint32_t>(fresh_.size()), 0});
+  }
+  std::vector<Row>& rows_;
+  RuleNumbers numbers_;
+  std::vector<Row> fresh_;
+  std::vector<Edit> edits_{Edit{}};
+};
 
 // The begin of the part of `gaps` that can matter to `range`.
 auto first_gap(const std::vector<Range<LinkAddr>>& gaps, const Range<LinkAddr>& range) {
@@ -229,7 +276,9 @@ void apply(std::vector<CodeRule> patches, RowTable& table) {
   if (patches.empty()) return;
   std::sort(patches.begin(), patches.end(), [](const CodeRule& a, const CodeRule& b) { return a.begin < b.begin; });
   if (table.rules.empty()) table.rules.push_back(unwind_rule{});
-  table.rows = overwrite(table.rows, patches, table.rules);
+  RowEditor editor(table.rows, table.rules);
+  for (const CodeRule& patch : patches) editor.overwrite(patch);
+  editor.finish();
 }
 
 }  // namespace
