@@ -25,6 +25,9 @@ done
 mounted=()
 unmount() { for point in "${mounted[@]}"; do umount -l "$point"; done; }
 trap unmount EXIT
+# A root that is a mount: tests make mount namespaces, which a folder as root refuses.
+mount --bind "$root" "$root" && mount --make-private "$root"
+mounted=("$root")
 for point in proc sys dev; do
   mount --rbind "/$point" "$root/$point" && mount --make-rslave "$root/$point"
   mounted=("$root/$point" "${mounted[@]}")

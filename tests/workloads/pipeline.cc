@@ -90,7 +90,7 @@ NOINLINE void merge(Queue<Counts>& results, Counts& total) {
 int main(int argc, char** argv) {
   using namespace pipeline;
   begin(argc, argv);
-  puts("order ~.*thread.*;~pipeline::produce\\(.*;~pipeline::make_text.*");
+  puts("order ~pipeline::produce\\(.*;~pipeline::make_text.*");
   puts("order ~pipeline::work\\(.*;~pipeline::count_words\\(.*");
   puts("complete");
   Queue<std::string> texts;
