@@ -37,8 +37,8 @@ struct ProcessDescriber::State {
       queue.pop_front();
       busy = true;
       lock.unlock();
-      if (cache->cmdline(key)) {  // else it has gone
-        cache->cgroup(key);
+      if (cache->cgroup(key)) {  // else it has gone
+        cache->cmdline(key);
         if (environments) cache->environ(key);
       }
       lock.lock();

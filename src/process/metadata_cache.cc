@@ -23,10 +23,11 @@ size_t bytes_of(const std::vector<std::string>& values) {
 size_t bytes_of(const std::string& value) { return value.size(); }
 size_t bytes_of(uint64_t) { return 0; }
 
-// NUL-terminated strings; one that does not end within the bound is left out.
+// NUL-terminated strings; one that does not end within the bound is left out. Nothing at all is no answer: so it is in the midst of an
+// exec, when the new program's stack is not written yet, and of an exit.
 std::optional<std::vector<std::string>> find_strings(const std::string& path, size_t max_bytes) {
   const auto text = read_proc_file(path, max_bytes);
-  if (!text) return std::nullopt;
+  if (!text || text->empty()) return std::nullopt;
   std::vector<std::string> strings;
   std::string_view rest = *text;
   while (!rest.empty()) {

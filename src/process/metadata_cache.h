@@ -50,7 +50,8 @@ class ProcessMetadataCache {
   ProcessMetadataCache() : ProcessMetadataCache(Options{}) {}
   explicit ProcessMetadataCache(Options options) : options_(std::move(options)) {}
 
-  // All: nothing if the process is not (any more) the one `key` names, and the value was not read before.
+  // All: nothing if the process is not (any more) the one `key` names, and the value was not read before. No command line nor environment
+  // while an exec is under way, of kernel threads, or of a process that has emptied them: the next call looks again.
   std::optional<std::vector<std::string>> cmdline(ProcessKey key);
   std::optional<std::string> cwd(ProcessKey key);
   std::optional<std::string> exe(ProcessKey key);

@@ -29,9 +29,9 @@ class Sleeper {
       ::execve("/bin/sleep", const_cast<char**>(argv), const_cast<char**>(envp));
       ::_exit(127);
     }
-    for (int i = 0; i < 5000; ++i) {  // until the exec is done
-      const auto exe = read_proc_file(fmt::format("/proc/{}/comm", pid_), 64);
-      if (exe && *exe == "sleep\n") break;
+    for (int i = 0; i < 5000; ++i) {  // until the exec is done: comm is set before the arguments are there
+      const auto cmdline = read_proc_file(fmt::format("/proc/{}/cmdline", pid_), 64);
+      if (cmdline && cmdline->starts_with("sleep")) break;
       ::usleep(1000);
     }
   }
@@ -94,6 +94,19 @@ TEST(ProcessMetadataCache, ReadsARealProcess) {
   EXPECT_FALSE(cache.environ_var(key, "TOKEN=h"));
   EXPECT_EQ(cache.environ_var(sleeper.pid(), "TOKENS"), "no");
   EXPECT_GT(cache.stats().hits, 4u);
+}
+
+TEST(ProcessMetadataCache, NothingReadIsNoAnswerAndLookedForAgain) {
+  const FakeProc proc;
+  proc.process(7, 100, "");  // exec under way
+  proc.write(7, "environ", "");
+  ProcessMetadataCache cache(proc.options());
+  const ProcessKey key = *cache.find_key(7);
+  EXPECT_FALSE(cache.cmdline(key));
+  EXPECT_FALSE(cache.environ_var(key, "A"));
+  proc.process(7, 100, std::string("x\0", 2));
+  EXPECT_EQ(cache.cmdline(key), std::vector<std::string>{"x"});
+  EXPECT_EQ(cache.environ_var(key, "A"), "1");
 }
 
 TEST(ProcessMetadataCache, PrintsCountsNeverValues) {
