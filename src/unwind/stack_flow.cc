@@ -115,7 +115,9 @@ StackFlow::Outcome StackFlow::join(int64_t target, const StackState& state, uint
   uint32_t& number = index_[static_cast<size_t>(target)];
   if (number == 0) {
     number = static_cast<uint32_t>(records_.size());
-    records_.push_back({state, behind_call, 0});
+    Record& record = records_.emplace_back();
+    record.state = state;
+    record.behind_call = behind_call;
     reached_.push_back(static_cast<uint32_t>(target));
     changed = true;
     return Outcome::kDone;
@@ -173,41 +175,48 @@ StackFlow::Outcome StackFlow::run(uint32_t at) {
     const auto insn = decode_instruction(function_.code.subspan(at));
     if (!insn) return Outcome::kFailed;
     record.length = insn->length;
-    const bool direct = is_jump(*insn) || is_branch(*insn) || insn->is(0, 0xe8);
+    const bool vector = insn->vex || insn->map > 1;  // no jump, call, return nor trap among these; all but all of a codec
+    const bool direct = !vector && (is_jump(*insn) || is_branch(*insn) || insn->is(0, 0xe8));
     const int64_t next = int64_t{at} + insn->length, target = direct ? next + insn->immediate : next;
     bool changed = false;
 
-    if (is_return(*insn)) {
-      returns_ = true;
-      has_return_ = has_return_ || state.is_entry();
-      return state.stack == StackState::kUnknown || state.is_entry() ? Outcome::kDone : Outcome::kFailed;
-    }
-    if (is_trap(*insn)) return Outcome::kDone;
-    if (is_far(*insn)) return Outcome::kFailed;
-    if (insn->is_group(0xff, 4)) {
-      if (never_returns(*insn, next)) return Outcome::kDone;
-      returns_ = true;
-      note_indirect(state);
-      return Outcome::kDone;
-    }
-    if (is_jump(*insn) || is_branch(*insn)) {
-      const Outcome outcome = join(target, state, 0, changed);
-      if (outcome != Outcome::kDone) return outcome;
-      if (changed) work_.push_back(static_cast<uint32_t>(target));
-      if (is_jump(*insn)) return Outcome::kDone;
-      if (compared && jumps_if_not_equal(*insn)) state.stack = state.probe;
-    } else if (insn->is(0, 0xe8) || insn->is_group(0xff, 2)) {
-      state.probe = StackState::kUnknown;
-      if (insn->is(0, 0xe8)) {
-        if (insn->immediate == 0) return Outcome::kFailed;  // pushes its own address
-        append_bounded(calls_, target);
+    bool straight = true;
+    if (!vector) {
+      if (is_return(*insn)) {
+        returns_ = true;
+        has_return_ = has_return_ || state.is_entry();
+        return state.stack == StackState::kUnknown || state.is_entry() ? Outcome::kDone : Outcome::kFailed;
       }
-      if (never_returns(*insn, next)) return Outcome::kDone;
-      if (next <= size_) deferred_.push_back({static_cast<uint32_t>(next), at + 1, state});
-      return Outcome::kDone;
-    } else {
-      if (insn->is(0, 0x8d) && insn->rm == kRip) append_bounded(addresses_, next + insn->displacement);
-      if ((insn->is(0, 0xc7) || (insn->map == 0 && (insn->opcode & 0xf8) == 0xb8)) && insn->immediate > 0) append_bounded(immediates_, insn->immediate);
+      if (is_trap(*insn)) return Outcome::kDone;
+      if (is_far(*insn)) return Outcome::kFailed;
+      if (insn->is_group(0xff, 4)) {
+        if (never_returns(*insn, next)) return Outcome::kDone;
+        returns_ = true;
+        note_indirect(state);
+        return Outcome::kDone;
+      }
+      if (is_jump(*insn) || is_branch(*insn)) {
+        straight = false;
+        const Outcome outcome = join(target, state, 0, changed);
+        if (outcome != Outcome::kDone) return outcome;
+        if (changed) work_.push_back(static_cast<uint32_t>(target));
+        if (is_jump(*insn)) return Outcome::kDone;
+        if (compared && jumps_if_not_equal(*insn)) state.stack = state.probe;
+      } else if (insn->is(0, 0xe8) || insn->is_group(0xff, 2)) {
+        state.probe = StackState::kUnknown;
+        if (insn->is(0, 0xe8)) {
+          if (insn->immediate == 0) return Outcome::kFailed;  // pushes its own address
+          append_bounded(calls_, target);
+        }
+        if (never_returns(*insn, next)) return Outcome::kDone;
+        if (next <= size_) deferred_.push_back({static_cast<uint32_t>(next), at + 1, state});
+        return Outcome::kDone;
+      } else {
+        if (insn->is(0, 0x8d) && insn->rm == kRip) append_bounded(addresses_, next + insn->displacement);
+        if ((insn->is(0, 0xc7) || (insn->map == 0 && (insn->opcode & 0xf8) == 0xb8)) && insn->immediate > 0) append_bounded(immediates_, insn->immediate);
+      }
+    }
+    if (straight) {
       if (!state.apply(*insn)) return Outcome::kFailed;
       if (!state.has_rule()) {
         returns_ = true;
@@ -279,8 +288,14 @@ void StackFlow::undo_guess(size_t calls, size_t leaves, size_t addresses) {
 }
 
 void StackFlow::write_ranges() {
-  std::vector<uint32_t> order(reached_.begin() + 1, reached_.end());
-  std::sort(order.begin(), order.end());
+  std::vector<uint32_t> order;
+  if (size_ / 16 <= reached_.size()) {
+    order.reserve(reached_.size());
+    for (uint32_t at = 0; at < size_; ++at) if (index_[at] != 0) order.push_back(at);
+  } else {
+    order.assign(reached_.begin() + 1, reached_.end());
+    std::sort(order.begin(), order.end());
+  }
   for (size_t i = 0; i < order.size(); ++i) {
     const Record& record = records_[index_[order[i]]];
     if (record.length == 0 || record.doubtful) continue;  // not looked at, or not believed

@@ -83,7 +83,11 @@ bool StackState::add(uint8_t reg, int64_t amount) {
 bool StackState::apply(const Instruction& insn) {
   const uint8_t op = insn.opcode;
   const bool one_byte = insn.map == 0 && !insn.vex;
-  if (one_byte && (op & 0xf0) == 0x50) {
+  if (!one_byte) {
+    forget_written(insn);
+    return true;
+  }
+  if ((op & 0xf0) == 0x50) {
     if (insn.operand16) return false;
     return op < 0x58 ? push(insn.reg) : pop(insn.reg);
   }
@@ -91,23 +95,27 @@ bool StackState::apply(const Instruction& insn) {
   if (insn.is(0, 0x9d) || insn.is_group(0x8f, 0)) return !insn.operand16 && pop(insn.is(0, 0x8f) && insn.mod == 3 ? insn.rm : uint8_t{kNoRegister});
   if (insn.is(0, 0xc8)) return false;
   if (insn.is(0, 0xc9)) return leave();
-  if (one_byte && insn.wide && insn.mod == 3) {
+  if (insn.wide && insn.mod == 3) {
     if (insn.is_group(0x81, 0) || insn.is_group(0x83, 0)) return add(insn.rm, insn.immediate);
     if (insn.is_group(0x81, 5) || insn.is_group(0x83, 5)) return add(insn.rm, -insn.immediate);
     if (op == 0x89) return set(insn.rm, position(insn.reg));
     if (op == 0x8b) return set(insn.reg, position(insn.rm));
   }
-  if (one_byte && insn.wide && insn.has_modrm && insn.mod != 3 && !insn.indexed) {
+  if (insn.wide && insn.has_modrm && insn.mod != 3 && !insn.indexed) {
     const auto base = position(insn.rm);
     const auto depth = base ? std::optional(*base - insn.displacement) : std::nullopt;
     if (op == 0x8d) return set(insn.reg, depth);
     if (op == 0x89) return !depth || save(insn.reg, *depth);
     if (op == 0x8b && depth) restore(insn.reg, *depth);
   }
-  for (const GeneralRegister reg : {kRsp, kRbp, kR11}) {
-    if (insn.writes(reg)) set(reg, std::nullopt);
-  }
+  forget_written(insn);
   return true;
+}
+
+void StackState::forget_written(const Instruction& insn) {
+  for (const GeneralRegister reg : {kRsp, kRbp, kR11}) {
+    if ((insn.reg == reg || insn.rm == reg) && insn.writes(reg)) set(reg, std::nullopt);
+  }
 }
 
 std::optional<StackState> StackState::meet(const StackState& a, const StackState& b) {

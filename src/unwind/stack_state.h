@@ -41,6 +41,7 @@ struct StackState {
   void restore(uint8_t reg, int64_t depth);
   std::optional<int64_t> position(uint8_t reg) const;
   bool set(uint8_t reg, std::optional<int64_t> depth);
+  void forget_written(const Instruction& insn);
 };
 
 }  // namespace cicada::unwind
