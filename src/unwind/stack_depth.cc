@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two passes over all functions: the first learns which functions there are and which never return, the second keeps what it finds.
+// Two passes over all functions: the first learns which functions there are and which never return, the second keeps what it finds. What
+// cannot depend on that is not followed twice: nearly all assembly of a codec (libx265: 12 MB of code, 0.25 s less 2026-11-21).
 //
 // A function that jumps elsewhere with a stack as on its entry makes a tail call. With another stack it jumps to a part of itself that the
 // compiler has put elsewhere, which is then followed with that state; if it is another function's begin, it is given up.
@@ -62,7 +63,10 @@ std::vector<StackRange> StackDepths::find() {
   functions_.known = entries_.size();
   for (int pass = 0; pass < kPasses; ++pass) {
     reached_.assign(code_bytes_, false);
-    ranges_.clear();
+    ranges_before_ = std::exchange(ranges_, {});
+    alone_before_ = std::exchange(alone_, {});
+    taken_before_ = std::exchange(taken_alone_, {});
+    std::sort(alone_before_.begin(), alone_before_.end(), [](const Alone& a, const Alone& b) { return a.begin < b.begin; });
     parts_.clear();
     given_up_.clear();
     steps_ = std::min(code_bytes_ + kFewestSteps, kMaxSteps);
@@ -125,28 +129,53 @@ void StackDepths::follow(const Part& part, bool is_entry) {
     function.size_known = true;
     if (entry->size < end - entry->begin) end = entry->begin + entry->size;
   }
+  if (is_entry && repeat(part.begin, end, function.size_known)) return;
   function.code = code->bytes.subspan(part.begin - code->begin, end - part.begin);
   function.state = part.state;
+  const uint64_t steps_before = steps_;
   const bool followed = flow_.follow(function, part.begin, never_, steps_) && (entry == nullptr || is_function(*entry, function.code));
   if (!followed || !take_leaves(part.begin, is_entry)) {
     if (is_entry) given_up_.push_back(part.begin);
     return;
   }
   if (is_entry && !flow_.returns()) found_never_.insert(part.begin);
-  for (const StackFlow::Range& range : flow_.ranges()) {
-    ranges_.push_back({part.begin + range.begin, part.begin + range.end, range.state});
-    const auto first = reached_.begin() + static_cast<ptrdiff_t>(code->first + (part.begin - code->begin));
-    std::fill(first + range.begin, first + range.end, true);
-  }
+  const size_t first_range = ranges_.size(), first_taken = taken_.size();
+  for (const StackFlow::Range& range : flow_.ranges()) add_range({part.begin + range.begin, part.begin + range.end, range.state});
   const auto note = [&](std::vector<uint32_t>& to, int64_t address) {
     if (address >= 0 && find_code(static_cast<uint64_t>(address)) != nullptr) to.push_back(static_cast<uint32_t>(address));
   };
   for (const int64_t target : flow_.calls()) note(called_, target + part.begin);
   for (const int64_t target : flow_.addresses()) note(taken_, target + part.begin);
-  if (!absolute_) return;
-  for (const int64_t value : flow_.immediates()) {
-    if (static_cast<uint64_t>(value) >= *absolute_) note(taken_, value - static_cast<int64_t>(*absolute_));
+  if (absolute_) {
+    for (const int64_t value : flow_.immediates()) {
+      if (static_cast<uint64_t>(value) >= *absolute_) note(taken_, value - static_cast<int64_t>(*absolute_));
+    }
   }
+  if (!is_entry || !flow_.is_alone()) return;
+  const auto number = [](size_t n) { return static_cast<uint32_t>(n); };
+  const size_t first_address = taken_alone_.size();
+  taken_alone_.insert(taken_alone_.end(), taken_.begin() + static_cast<ptrdiff_t>(first_taken), taken_.end());
+  alone_.push_back({part.begin, end, function.size_known, flow_.returns(), number(first_range), number(ranges_.size()), number(first_address),
+                    number(taken_alone_.size()), steps_before - steps_});
+}
+
+void StackDepths::add_range(const StackRange& range) {
+  ranges_.push_back(range);
+  const Code* const code = find_code(range.begin);
+  const auto first = reached_.begin() + static_cast<ptrdiff_t>(code->first + (range.begin - code->begin));
+  std::fill(first, first + (range.end - range.begin), true);
+}
+
+// What the pass before found of the entry. False: it has to be followed.
+bool StackDepths::repeat(uint32_t begin, uint32_t end, bool size_known) {
+  const auto before = std::lower_bound(alone_before_.begin(), alone_before_.end(), begin, [](const Alone& alone, uint32_t at) { return alone.begin < at; });
+  if (before == alone_before_.end() || before->begin != begin || before->size_known != size_known || before->steps > steps_) return false;
+  if (end > before->end || before->first_range == before->last_range || ranges_before_[before->last_range - 1].end > end) return false;
+  steps_ -= before->steps;
+  for (uint32_t i = before->first_range; i < before->last_range; ++i) add_range(ranges_before_[i]);
+  taken_.insert(taken_.end(), taken_before_.begin() + before->first_address, taken_before_.begin() + before->last_address);
+  if (!before->returns) found_never_.insert(begin);
+  return true;
 }
 
 // An address in data may be that of a place in a function, for a jump. A function begins like one, returns, or ends with a call of another.

@@ -63,12 +63,24 @@ class StackDepths {
     StackState state;
   };
 
+  // An entry that the pass before has followed and that depends on nothing which that pass may have learnt: it calls nothing and leaves by
+  // returning only. So its ranges are what they were, and the addresses it takes, even if it must end earlier now, behind the last range.
+  struct Alone {
+    uint32_t begin, end;
+    bool size_known, returns;
+    uint32_t first_range, last_range;      // in ranges_before_
+    uint32_t first_address, last_address;  // in taken_before_
+    uint64_t steps;
+  };
+
   const Code* find_code(uint64_t offset) const;
   const Entry* entry_at(uint64_t offset) const;
   bool lies_in_function(uint32_t offset) const;
   bool is_reached(uint32_t offset) const;
   void follow_all();
   void follow(const Part& part, bool is_entry);
+  bool repeat(uint32_t begin, uint32_t end, bool size_known);
+  void add_range(const StackRange& range);
   bool is_function(const Entry& entry, Bytes code) const;
   bool take_leaves(uint32_t begin, bool is_entry);
   void insert_found(std::vector<uint32_t>& found, Entry::Evidence evidence);
@@ -85,7 +97,9 @@ class StackDepths {
 
   StackFlow flow_;
   std::vector<bool> reached_;  // by byte of code
-  std::vector<StackRange> ranges_;
+  std::vector<StackRange> ranges_, ranges_before_;
+  std::vector<Alone> alone_, alone_before_;  // the latter ascending
+  std::vector<uint32_t> taken_alone_, taken_before_;
   std::vector<uint32_t> called_, taken_;  // not entries yet
   std::vector<Part> parts_;               // what functions jump to that lies elsewhere and is none
   std::vector<uint32_t> new_entries_;

@@ -42,6 +42,7 @@ bool StackFlow::follow(const Function& function, uint32_t origin, const NeverRet
   never_ = &never;
   steps_ = &steps;
   dead_calls_.clear();
+  alone_ = true;
   if (index_.size() < size_) index_.resize(size_);
   Outcome outcome = Outcome::kAgain;
   for (int i = 0; i < kMaxAttempts && outcome == Outcome::kAgain; ++i) {
@@ -190,6 +191,7 @@ StackFlow::Outcome StackFlow::run(uint32_t at) {
       if (is_trap(*insn)) return Outcome::kDone;
       if (is_far(*insn)) return Outcome::kFailed;
       if (insn->is_group(0xff, 4)) {
+        alone_ = false;
         if (never_returns(*insn, next)) return Outcome::kDone;
         returns_ = true;
         note_indirect(state);
@@ -203,6 +205,7 @@ StackFlow::Outcome StackFlow::run(uint32_t at) {
         if (is_jump(*insn)) return Outcome::kDone;
         if (compared && jumps_if_not_equal(*insn)) state.stack = state.probe;
       } else if (insn->is(0, 0xe8) || insn->is_group(0xff, 2)) {
+        alone_ = false;
         state.probe = StackState::kUnknown;
         if (insn->is(0, 0xe8)) {
           if (insn->immediate == 0) return Outcome::kFailed;  // pushes its own address
@@ -288,22 +291,28 @@ void StackFlow::undo_guess(size_t calls, size_t leaves, size_t addresses) {
 }
 
 void StackFlow::write_ranges() {
-  std::vector<uint32_t> order;
-  if (size_ / 16 <= reached_.size()) {
-    order.reserve(reached_.size());
-    for (uint32_t at = 0; at < size_; ++at) if (index_[at] != 0) order.push_back(at);
+  const auto write = [&](uint32_t at, uint32_t next) {
+    const Record& record = records_[index_[at]];
+    if (record.length == 0 || record.doubtful) return;  // not looked at, or not believed
+    const uint32_t end = std::min(at + record.length, next);
+    if (!ranges_.empty() && ranges_.back().end == at && ranges_.back().state == record.state) ranges_.back().end = end;
+    else ranges_.push_back({at, end, record.state});
+  };
+  const bool sparse = reached_.size() < size_ / 16;
+  if (sparse) std::sort(reached_.begin() + 1, reached_.end());
+  uint32_t last = UINT32_MAX;
+  const auto next_is = [&](uint32_t at) {
+    if (last != UINT32_MAX) write(last, at);
+    last = at;
+  };
+  if (sparse) {
+    for (size_t i = 1; i < reached_.size(); ++i) next_is(reached_[i]);
   } else {
-    order.assign(reached_.begin() + 1, reached_.end());
-    std::sort(order.begin(), order.end());
+    for (uint32_t at = 0; at < size_; ++at) {
+      if (index_[at] != 0) next_is(at);
+    }
   }
-  for (size_t i = 0; i < order.size(); ++i) {
-    const Record& record = records_[index_[order[i]]];
-    if (record.length == 0 || record.doubtful) continue;  // not looked at, or not believed
-    uint32_t end = order[i] + record.length;
-    if (i + 1 < order.size()) end = std::min(end, order[i + 1]);
-    if (!ranges_.empty() && ranges_.back().end == order[i] && ranges_.back().state == record.state) ranges_.back().end = end;
-    else ranges_.push_back({order[i], end, record.state});
-  }
+  next_is(UINT32_MAX);
 }
 
 }  // namespace cicada::unwind

@@ -50,6 +50,7 @@ class StackFlow {
   const std::vector<int64_t>& immediates() const { return immediates_; }  // as they are in the code
   const std::vector<Jump>& leaves() const { return leaves_; }  // jumps and falls to outside
   bool returns() const { return returns_; }                    // or leaves
+  bool is_alone() const { return alone_ && leaves_.empty(); }  // neither calls nor jumps to elsewhere
   bool has_return() const { return has_return_; }              // an instruction, and it found the stack as it should
 
  private:
@@ -96,6 +97,7 @@ class StackFlow {
   std::vector<int64_t> calls_, addresses_, immediates_;
   std::vector<Jump> leaves_;
   bool returns_ = false, has_return_ = false;
+  bool alone_ = true;   // no call, no indirect jump
   bool joined_ = false;  // while guessing: what was known before
 };
 

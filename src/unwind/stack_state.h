@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 
 #include "abi/unwind_table.h"
@@ -18,11 +19,13 @@ struct StackState {
   int32_t probe = kUnknown;  // where r11 points: GCC's end of a loop of stack probes
   std::array<uint8_t, SAVED_COUNT> saved{};  // words below the CFA where a register's value in the caller is; 0: still in the register
 
-  bool operator==(const StackState&) const = default;
+  bool operator==(const StackState& other) const {
+    return stack == other.stack && frame == other.frame && probe == other.probe && same_saved(other.saved);
+  }
   // As on entry of a function, so that any function can be jumped to.
-  bool is_entry() const { return stack == 8 && saved == decltype(saved){}; }
+  bool is_entry() const { return stack == 8 && same_saved({}); }
   // All that matters while the stack pointer can be followed.
-  bool same_stack(const StackState& other) const { return stack == other.stack && saved == other.saved; }
+  bool same_stack(const StackState& other) const { return stack == other.stack && same_saved(other.saved); }
   bool has_rule() const { return stack != kUnknown || frame != kUnknown || probe != kUnknown; }
   unwind_rule to_rule() const;
 
@@ -32,6 +35,8 @@ struct StackState {
   static std::optional<StackState> meet(const StackState& a, const StackState& b);
 
  private:
+  // std::array's == is a call of memcmp, for six bytes.
+  bool same_saved(const decltype(saved)& other) const { return std::memcmp(saved.data(), other.data(), sizeof saved) == 0; }
   bool set_stack(int64_t depth);
   bool push(uint8_t reg);
   bool pop(uint8_t reg);
