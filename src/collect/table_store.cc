@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 namespace cicada::collect {
 namespace {
@@ -31,32 +32,38 @@ TableStore::~TableStore() {
 }
 
 void TableStore::prepare() {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (slabs_.empty() && max_bytes_ >= kFirstSlabBytes) std::ignore = add_slab(kFirstSlabBytes);  // load() tries again and reports
+  std::ignore = insert_slabs(lock);
 }
 
 Result<void> TableStore::load(uint32_t image, const unwind::RowTable& table) {
-  const std::lock_guard lock(mutex_);
+  auto layout = unwind::TableLayout::plan(table);
+  const uint64_t wanted = round_up(layout.max_size_bytes(), kGranule);
+  std::unique_lock lock(mutex_);
   unload_locked(image);
   reap_quarantine();
-  const uint64_t wanted = round_up(unwind::TableLayout::max_size_bytes(table), kGranule);
   Result<Extent> extent = allocate(wanted);
   if (!extent) {
     ++stats_.refused;
     return extent.error();
   }
-  const auto layout = unwind::TableLayout::plan(table, extent->begin);
+  layout.place(extent->begin);
   const uint64_t used = round_up(layout.size_bytes(), kGranule);
   CHECK(used <= wanted);
   if (used < wanted) {
     release({extent->slab, extent->begin + used, extent->end});
     extent->end = extent->begin + used;
   }
+  const std::span<uint8_t> slab = slabs_[extent->slab].bytes;
+  lock.unlock();
   unwind_place place{};
-  layout.write(table, image, slabs_[extent->slab].bytes, place);
+  layout.write(table, image, slab, place);
   place.image = image;
   place.slab = static_cast<uint16_t>(extent->slab);
   place.flags = 0;
+
+  lock.lock();
   unwind_place& slot = place_of(image);
   if (slot.image != 0 && slot.image != image) unload_locked(slot.image);  // 65,536 images later: the older one leaves
   slot = place;
@@ -64,7 +71,7 @@ Result<void> TableStore::load(uint32_t image, const unwind::RowTable& table) {
   tables_[image] = *extent;
   stats_.table_bytes += used;
   stats_.tables = tables_.size();
-  return {};
+  return insert_slabs(lock);
 }
 
 void TableStore::load_without_cfi(uint32_t image) {
@@ -175,16 +182,31 @@ Result<void> TableStore::add_slab(uint64_t bytes) {
   if (at == MAP_FAILED) return errno_error(errno, "mmap a BPF array for unwind tables");
   slab.bytes = {static_cast<uint8_t*>(at), bytes};
   slab.free[0] = bytes;
-  const auto key = static_cast<uint32_t>(slabs_.size());
-  const int fd = slab.fd.get();
-  if (::bpf_map_update_elem(maps_.slabs_fd, &key, &fd, BPF_ANY) != 0) {
-    const int error = errno;
-    ::munmap(at, bytes);
-    return errno_error(error, fmt::format("insert slab {} of unwind tables", key));
-  }
   slabs_.push_back(std::move(slab));
   stats_.slabs = slabs_.size();
   stats_.slab_bytes += bytes;
+  return {};
+}
+
+// Those that this thread has made, or another one has just made: whoever comes first. Gives the lock up for the kernel's wait.
+Result<void> TableStore::insert_slabs(std::unique_lock<std::mutex>& lock) {
+  for (uint32_t key = 0; key < slabs_.size(); ++key) {
+    if (std::exchange(slabs_[key].inserted, true)) continue;
+    const int fd = slabs_[key].fd.get();
+    lock.unlock();
+    const int error = ::bpf_map_update_elem(maps_.slabs_fd, &key, &fd, BPF_ANY) == 0 ? 0 : errno;
+    lock.lock();
+    if (error == 0) continue;
+    // What is in it cannot be seen: it leaves, and nothing goes there any more.
+    std::vector<uint32_t> lost;
+    for (const auto& [image, extent] : tables_) {
+      if (extent.slab == key) lost.push_back(image);
+    }
+    for (const uint32_t image : lost) unload_locked(image);
+    std::erase_if(quarantine_, [&](const Quarantined& q) { return q.extent.slab == key; });
+    slabs_[key].free.clear();
+    return errno_error(error, fmt::format("insert slab {} of unwind tables", key));
+  }
   return {};
 }
 

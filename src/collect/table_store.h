@@ -4,10 +4,12 @@
 //
 //   slab 0   [ table A ][ table B ]·····[ table C ]      first fit, 64-byte granules
 //
-// A slab is inserted in the outer map once, because each such insert waits for an RCU grace period (8.7 ms measured).
+// A slab is inserted in the outer map once, because each such insert waits for an RCU grace period (8.7 ms measured); by who made it and
+// without the lock, so that others write tables meanwhile. Until it is there a walk finds its tables not loaded.
 // Beyond the memory cap the least recently sampled tables leave. A freed extent is not reused for kQuarantine: a walk that
 // had just read the old place must not read half a new table (it also checks the block's image id).
-// Threads: any; one mutex, held while a table is written (microseconds to milliseconds), never taken by the drain thread.
+// Threads: any; one mutex, not held while a table is written or a slab inserted, never taken by the drain thread. One table of an image at a
+// time.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -63,6 +65,7 @@ class TableStore {
   struct Slab {
     UniqueFd fd;
     std::span<uint8_t> bytes;
+    bool inserted = false;
     std::map<uint64_t, uint64_t> free;  // begin -> end
   };
   struct Quarantined {
@@ -73,6 +76,7 @@ class TableStore {
   Result<Extent> allocate(uint64_t bytes);
   std::optional<Extent> find_free(uint64_t bytes);
   Result<void> add_slab(uint64_t bytes);
+  Result<void> insert_slabs(std::unique_lock<std::mutex>& lock);
   void release(const Extent& extent);
   void reap_quarantine();
   bool evict_one(uint32_t keep);

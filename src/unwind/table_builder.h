@@ -2,7 +2,8 @@
 // ELF image -> unwind table in the layout of abi/unwind_table.h, written straight into the memory the kernel walk reads.
 //
 //   RowTable rows = compile_rows(elf);                        // CFI -> merged rows and a rule dictionary
-//   TableLayout layout = TableLayout::plan(rows, start);      // how large, with which page size, if placed at `start`
+//   TableLayout layout = TableLayout::plan(rows);             // how large, with which page size
+//   layout.place(start);                                      // where in its slab
 //   layout.write(rows, image_id, slab_bytes, &place);         // no copy in between
 //
 // Threads: any, one table each; nothing shared.
@@ -27,11 +28,12 @@ RowTable compile_rows(const elf::ElfFile& elf, RowDetail detail = RowDetail::kRo
 
 class TableLayout {
  public:
+  static TableLayout plan(const RowTable& table, uint64_t start_bytes = 0);
   // `start_bytes`: where in its slab the table begins; a multiple of 64. Size depends on it (nothing straddles a chunk).
-  static TableLayout plan(const RowTable& table, uint64_t start_bytes);
+  void place(uint64_t start_bytes);
   uint64_t size_bytes() const { return size_bytes_; }
   // An upper bound of size_bytes() for every start: what to ask the allocator for.
-  static uint64_t max_size_bytes(const RowTable& table);
+  uint64_t max_size_bytes() const;
   // `slab` is the whole slab; writes [start, start + size). `place` gets everything but .slab.
   void write(const RowTable& table, uint32_t image, std::span<uint8_t> slab, unwind_place& place) const;
 
@@ -50,13 +52,14 @@ class TableLayout {
     uint32_t first_row = 0, row_count = 0;  // of the table; the first may begin in an earlier page
     uint32_t dictionary_count = 0;
     uint64_t position = 0;                // of the block, bytes in the slab
+    bool made_up = false;                 // its first row repeats what held before
   };
   static std::vector<Page> cut(const RowTable& table, unsigned page_shift, bool& fits);
 
   uint64_t start_bytes_ = 0, size_bytes_ = 0;
   uint64_t index_bytes_ = 0, rules_at_ = 0;
   uint64_t first_page_ = 0;
-  uint32_t page_count_ = 0;
+  uint32_t page_count_ = 0, rule_count_ = 0;
   uint8_t page_shift_ = UNWIND_MAX_PAGE_SHIFT;
   std::vector<Page> pages_;
   Parts parts_;

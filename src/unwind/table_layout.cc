@@ -59,6 +59,7 @@ std::vector<TableLayout::Page> TableLayout::cut(const RowTable& table, unsigned 
     // What held at the end of the page before goes on, or the page begins with "no rule".
     const bool aligned = rows[i].begin == number << page_shift;
     page.first_row = static_cast<uint32_t>(aligned || i == 0 ? i : i - 1);
+    page.made_up = !aligned;
     dictionary.next_page();
     if (!aligned) dictionary.place_of(i == 0 ? 0 : rows[i - 1].rule);
     const size_t begin = i;
@@ -77,60 +78,64 @@ std::vector<TableLayout::Page> TableLayout::cut(const RowTable& table, unsigned 
     // Pages without a row of their own, up to the next row's.
     const uint32_t next = rows[i].begin >> page_shift;
     for (uint32_t between = number + 1; between < next; ++between) {
-      pages.push_back({between - first_page, static_cast<uint32_t>(i - 1), 1, 1, 0});
+      pages.push_back({between - first_page, static_cast<uint32_t>(i - 1), 1, 1, 0, true});
     }
   }
   return pages;
 }
 
 TableLayout TableLayout::plan(const RowTable& table, uint64_t start_bytes) {
-  CHECK(start_bytes % 64 == 0);
   TableLayout layout;
-  layout.start_bytes_ = start_bytes;
-  if (table.rows.empty()) return layout;
-  bool fits = false;
-  unsigned shift = UNWIND_MAX_PAGE_SHIFT;
-  for (; shift >= UNWIND_MIN_PAGE_SHIFT; --shift) {
-    layout.pages_ = cut(table, shift, fits);
-    if (fits) break;
+  layout.rule_count_ = static_cast<uint32_t>(table.rules.size());
+  if (!table.rows.empty()) {
+    bool fits = false;
+    unsigned shift = UNWIND_MAX_PAGE_SHIFT;
+    for (; shift >= UNWIND_MIN_PAGE_SHIFT; --shift) {
+      layout.pages_ = cut(table, shift, fits);
+      if (fits) break;
+    }
+    CHECK(fits);
+    layout.page_shift_ = static_cast<uint8_t>(shift);
+    layout.first_page_ = (table.base + table.rows.front().begin).value >> shift;
   }
-  CHECK(fits);
-  if (layout.pages_.empty()) return layout;
-  layout.page_shift_ = static_cast<uint8_t>(shift);
-  layout.first_page_ = (table.base + table.rows.front().begin).value >> shift;
-  layout.page_count_ = layout.pages_.back().number + 1;
-  layout.index_bytes_ = uint64_t{4} * layout.page_count_;
-  layout.rules_at_ = (start_bytes + layout.index_bytes_ + 15) & ~uint64_t{15};
-  uint64_t at = layout.rules_at_ + sizeof(unwind_rule) * table.rules.size();
-  Parts& parts = layout.parts_;
-  parts.index = layout.index_bytes_;
-  parts.rules = at - layout.rules_at_;
-  for (Page& page : layout.pages_) {
+  layout.place(start_bytes);
+  return layout;
+}
+
+void TableLayout::place(uint64_t start_bytes) {
+  CHECK(start_bytes % 64 == 0);
+  start_bytes_ = start_bytes;
+  if (pages_.empty()) return;
+  page_count_ = pages_.back().number + 1;
+  index_bytes_ = uint64_t{4} * page_count_;
+  rules_at_ = (start_bytes + index_bytes_ + 15) & ~uint64_t{15};
+  uint64_t at = rules_at_ + sizeof(unwind_rule) * rule_count_;
+  parts_ = Parts{};
+  parts_.index = index_bytes_;
+  parts_.rules = at - rules_at_;
+  for (Page& page : pages_) {
     const uint64_t size = block_bytes(page.row_count, page.dictionary_count);
     if ((at & (UNWIND_CHUNK_BYTES - 1)) + size > UNWIND_CHUNK_BYTES) {
       const uint64_t next_chunk = (at + UNWIND_CHUNK_BYTES - 1) & ~uint64_t{UNWIND_CHUNK_BYTES - 1};
-      parts.chunk_gaps += next_chunk - at;
+      parts_.chunk_gaps += next_chunk - at;
       at = next_chunk;
     }
     page.position = at;
     at += size;
-    parts.headers += sizeof(unwind_block);
-    parts.dictionaries += 2 * page.dictionary_count;
-    parts.rows += 3 * page.row_count;
-    const uint64_t page_begin = (layout.first_page_ + page.number) << shift;
-    if ((table.base + table.rows[page.first_row].begin).value != page_begin) parts.page_rows += 3;
+    parts_.headers += sizeof(unwind_block);
+    parts_.dictionaries += 2 * page.dictionary_count;
+    parts_.rows += 3 * page.row_count;
+    if (page.made_up) parts_.page_rows += 3;
   }
-  layout.size_bytes_ = at - start_bytes;
-  return layout;
+  size_bytes_ = at - start_bytes;
 }
 
-uint64_t TableLayout::max_size_bytes(const RowTable& table) {
-  const TableLayout layout = plan(table, 0);
-  if (layout.size_bytes_ == 0) return 0;
+uint64_t TableLayout::max_size_bytes() const {
+  if (size_bytes_ == 0) return 0;
   uint64_t largest = 0;
-  for (const Page& page : layout.pages_) largest = std::max(largest, block_bytes(page.row_count, page.dictionary_count));
+  for (const Page& page : pages_) largest = std::max(largest, block_bytes(page.row_count, page.dictionary_count));
   // Between two chunk ends there is at least a chunk less the largest block of table, and at most one gap of less than that block.
-  const uint64_t used = layout.size_bytes_ - layout.parts_.chunk_gaps + 64;
+  const uint64_t used = size_bytes_ - parts_.chunk_gaps + 64;
   const uint64_t chunk_ends = used / (UNWIND_CHUNK_BYTES - largest + 4) + 1;
   return used + chunk_ends * (largest - 4);
 }

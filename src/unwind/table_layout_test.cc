@@ -39,7 +39,7 @@ unwind_rule look_up(Written& w, uint64_t address) {
 
 void expect_equal_everywhere(const RowTable& table, uint64_t start) {
   Written w = write(table, start);
-  ASSERT_LE(w.layout.size_bytes(), TableLayout::max_size_bytes(table));
+  ASSERT_LE(w.layout.size_bytes(), TableLayout::plan(table).max_size_bytes());
   for (size_t i = 0; i < table.rows.size(); ++i) {
     for (const uint32_t at : {table.rows[i].begin, table.rows[i].begin + 1, table.rows[i].begin - 1}) {
       const LinkAddr address = table.base + at;
@@ -91,7 +91,7 @@ TEST(TableLayout, PagesWithoutAnyRule) {
 
 TEST(TableLayout, SizeIsBelowTheBoundForEveryStart) {
   const RowTable table = make_table(60000, 5, 200);
-  const uint64_t bound = TableLayout::max_size_bytes(table);
+  const uint64_t bound = TableLayout::plan(table).max_size_bytes();
   for (uint64_t start = 0; start < UNWIND_CHUNK_BYTES; start += 64) ASSERT_LE(TableLayout::plan(table, start).size_bytes(), bound);
 }
 

@@ -47,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!table.rows.empty() && last_rule != 0) table.rows.push_back({table.rows.back().begin + 1, 0});
   const auto layout = unwind::TableLayout::plan(table, start);
   if (layout.size_bytes() > (64 << 20)) return 0;
-  if (layout.size_bytes() > unwind::TableLayout::max_size_bytes(table)) std::abort();
+  if (layout.size_bytes() > unwind::TableLayout::plan(table).max_size_bytes()) std::abort();
   std::vector<uint8_t> slab(((start + layout.size_bytes()) | (UNWIND_CHUNK_BYTES - 1)) + 1, 0xa5);
   unwind_place place{};
   layout.write(table, 3, slab, place);
