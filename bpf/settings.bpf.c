@@ -18,3 +18,4 @@ const volatile __u64 wakeup_bytes = 1 << 20;
 
 __u32 next_address_space = 1;
 __u32 eviction_epoch = 0;
+volatile __u64 reader_waits_until_ns = 0;

@@ -15,4 +15,5 @@ extern const volatile __u64 rescue_burst_ns;     // how much of that time may be
 extern const volatile __u64 wakeup_bytes;        // wake the reader when the ring holds more than this
 
 extern __u32 next_address_space;  // both sides take the old value with an atomic add
+extern volatile __u64 reader_waits_until_ns;  // the reader sleeps, and looks by itself then; 0: it works or pauses, and nobody need wake it
 extern __u32 eviction_epoch;      // bumped by user space after a table left: invalidates cached frames

@@ -202,9 +202,16 @@ bool KernelSide::update_process(process_update update) {
 
 bool KernelSide::consume(const Consumer& consumer, int timeout_ms) {
   impl_->consumer = &consumer;
-  impl_->slice_ends_ns = monotonic_ns() + static_cast<uint64_t>(timeout_ms) * 1'000'000 + kSliceNs;
+  const uint64_t waits_until_ns = monotonic_ns() + static_cast<uint64_t>(timeout_ms) * 1'000'000;
+  impl_->slice_ends_ns = waits_until_ns + kSliceNs;
   // No wakeup per sample: the ring wakes us only when it fills, so what is there is taken after the wait as well.
-  if (timeout_ms > 0 && ::ring_buffer__poll(impl_->ring, timeout_ms) == -EAGAIN) return false;
+  if (timeout_ms > 0) {
+    const std::atomic_ref waits(impl_->skeleton->bss->reader_waits_until_ns);
+    waits.store(waits_until_ns);
+    const int polled = ::ring_buffer__poll(impl_->ring, timeout_ms);
+    waits.store(0);
+    if (polled == -EAGAIN) return false;
+  }
   return ::ring_buffer__consume(impl_->ring) != -EAGAIN;
 }
 
