@@ -135,7 +135,9 @@ struct BpfSource::Parts {
     const uint64_t now = monotonic_ns();
     if (last_drain_ns != 0) drain_gaps.add(now - last_drain_ns);
     last_drain_ns = now;
-    return kernel->consume([this](std::span<const uint8_t> record) { decoder->decode(record); }, timeout_ms);
+    const bool all = kernel->consume([this](std::span<const uint8_t> record) { decoder->decode(record); }, timeout_ms);
+    if (all) tracker->note_drained(now);
+    return all;
   }
 };
 

@@ -18,6 +18,7 @@ class Pace {
   static constexpr uint64_t kStorm = 200;  // events in a window: 1,300 processes a second, of three events each; with 500 already, those of a few ms lost 3 % of their stacks
   static constexpr long kPauseNs = 3'000'000;
 
+  bool storm() const { return storm_; }
   // After each turn, with the number of events it brought.
   void turn(uint64_t events) {
     const uint64_t now = monotonic_ns();

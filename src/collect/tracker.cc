@@ -27,6 +27,11 @@ constexpr uint32_t kWakeupBytes = 64 << 10;
 constexpr int kIdlePollMs = 10;
 constexpr int kBusyPollMs = 1;
 constexpr uint64_t kBusyAfterNs = 10'000'000;
+// In a storm, mapping events wait this long at most for the lifecycle records of their time. Otherwise those since the drain thread's last look
+// would be of processes nobody has announced yet, and be copied.
+constexpr uint64_t kPatienceNs = 10'000'000;
+// See ProcessTable::advance(). 500 rescues a second and CPU are allowed: as many as 5 ms of each of 100 programs at 1,000 Hz.
+constexpr uint64_t kYoungNs = 3'000'000;
 
 }  // namespace
 
@@ -104,6 +109,11 @@ void Tracker::run(std::stop_token stop) {
   const PromptThread prompt;
   bool more = true;
   while (!stop.stop_requested()) {
+    if (pace_.storm()) {  // it has paused already
+      more = turn();
+      pace_.turn(records_);
+      continue;
+    }
     pollfd fds[] = {{events_.poll_fd(), POLLIN, 0}, {images_->settled_fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
     ::poll(fds, std::size(fds), more ? kBusyPollMs : kIdlePollMs);
     uint64_t drained = 0;
@@ -115,6 +125,8 @@ void Tracker::run(std::stop_token stop) {
 
 bool Tracker::turn() {
   const uint64_t now = monotonic_ns();
+  const uint64_t drained_until = drained_until_.load(std::memory_order_acquire);  // before the inbox is taken
+  const uint64_t limit = pace_.storm() ? std::clamp(drained_until, now - kPatienceNs, now) : now;
   Inbox inbox;
   {
     const std::lock_guard lock(mutex_);
@@ -139,7 +151,7 @@ bool Tracker::turn() {
     if (record.kind == RECORD_EXIT) options_.metadata->on_exit({record.pid, record.start_ns / kNsPerTick});
     if (record.kind != RECORD_EXIT) tell(record);
   }
-  drain_until(now);
+  drain_until(limit);
   if (lost > 0) table_->report_lost();
   for (const Pid pid : inbox.rescans) {
     if (table_->find_process(pid)) {
@@ -151,7 +163,7 @@ bool Tracker::turn() {
   if (!inbox.sampled.empty()) table_->note_sampled(inbox.sampled);
   records_ = inbox.records.size();
   if (!inbox.records.empty() || !inbox.rescans.empty()) busy_until_ns_ = now + kBusyAfterNs;
-  const bool more = table_->advance(now) || now < busy_until_ns_;
+  const bool more = table_->advance(limit, pace_.storm() ? kYoungNs : 0) || now < busy_until_ns_;
   if (now >= next_cycle_ns_) {
     next_cycle_ns_ = now + kCycleNs;
     const bool keep = keeps_gone_.load(std::memory_order_relaxed) && ++cycles_kept_ <= kMaxCyclesKept;
@@ -171,7 +183,7 @@ bool Tracker::turn() {
     settled_ns_ = monotonic_ns();
     ::malloc_trim(0);  // of what the files under /proc were read into: 30 MB for 500 processes with 200 mappings
   }
-  horizon_.store(now, std::memory_order_release);
+  horizon_.store(limit, std::memory_order_release);
   return more;
 }
 

@@ -2,7 +2,7 @@
 // The thread that follows processes: reads mapping events, applies lifecycle records that the drain thread passes on, scans /proc,
 // opens images, publishes mappings. It may wait for /proc; the drain thread never does.
 //
-// Threads: push, request_rescan, note_sampled, keep_gone, request_turn, sync, horizon, table: any.
+// Threads: push, note_drained, request_rescan, note_sampled, keep_gone, request_turn, sync, horizon, table: any.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -42,6 +42,8 @@ class Tracker {
   void stop();
 
   void push(const lifecycle_record& record);
+  // Every lifecycle record up to this moment has been pushed.
+  void note_drained(uint64_t time_ns) { drained_until_.store(time_ns, std::memory_order_release); }
   void request_rescan(Pid pid);
   void note_sampled(std::vector<uint32_t> address_spaces);
   // While true, nothing that ended is forgotten (for ten cycles at most): a walk through its address space waits to be finished.
@@ -81,7 +83,7 @@ class Tracker {
   mutable std::mutex mutex_;
   Inbox inbox_;
   process::MappingEventCounts event_counts_;
-  std::atomic<uint64_t> horizon_{0}, settled_ns_{0};
+  std::atomic<uint64_t> horizon_{0}, settled_ns_{0}, drained_until_{0};
   std::atomic<bool> keeps_gone_{false};
   uint64_t next_cycle_ns_ = 0, busy_until_ns_ = 0;
   size_t records_ = 0;  // of the last turn

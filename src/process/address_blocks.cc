@@ -104,6 +104,8 @@ struct Cover {
 
 std::vector<AddressBlock> minimal_blocks(std::span<const Range<RuntimeAddr>> ranges) {
   Cover cover{ranges, {}, {}};
+  cover.index.reserve(ranges.size());
+  cover.entry.reserve(ranges.size());
   for (uint32_t i = 0; i < ranges.size(); ++i) {
     if (ranges[i].empty()) continue;
     CHECK(cover.index.empty() || ranges[cover.index.back()].end <= ranges[i].begin);
@@ -111,6 +113,7 @@ std::vector<AddressBlock> minimal_blocks(std::span<const Range<RuntimeAddr>> ran
   }
   std::vector<AddressBlock> blocks;
   if (cover.index.empty()) return blocks;
+  blocks.reserve(cover.index.size() + cover.index.size() / 4);
   cover.plan(0, 64, 0, cover.index.size());
   size_t node = 0;
   cover.emit(0, 64, 0, cover.index.size(), kNone, node, blocks);

@@ -139,13 +139,17 @@ bool AddressSpace::operator==(const AddressSpace& other) const {
 std::vector<PublishedBlock> AddressSpace::blocks() const {
   std::vector<Range<RuntimeAddr>> ranges;
   std::vector<mapping_value> values;
+  ranges.reserve(mappings_.size());
+  values.reserve(mappings_.size());
   for (const auto& [begin, mapping] : mappings_) {
     if (!mapping.published()) continue;
     ranges.push_back(mapping.range);
     values.push_back(to_value(mapping));
   }
   std::vector<PublishedBlock> blocks;
-  for (const AddressBlock& block : minimal_blocks(ranges)) {
+  const std::vector<AddressBlock> cover = minimal_blocks(ranges);
+  blocks.reserve(cover.size());
+  for (const AddressBlock& block : cover) {
     blocks.push_back({block.base, block.prefix_bits, values[block.range]});
   }
   return blocks;

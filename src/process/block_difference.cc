@@ -13,8 +13,9 @@ namespace {
 auto order(const PublishedBlock& block) { return std::pair(block.base, block.prefix_bits); }
 
 void sort_longest_first(std::vector<BlockOperation>& operations) {
-  std::stable_sort(operations.begin(), operations.end(),
-                   [](const BlockOperation& a, const BlockOperation& b) { return a.prefix_bits > b.prefix_bits; });
+  std::sort(operations.begin(), operations.end(), [](const BlockOperation& a, const BlockOperation& b) {
+    return a.prefix_bits != b.prefix_bits ? a.prefix_bits > b.prefix_bits : a.base < b.base;
+  });
 }
 
 }  // namespace
@@ -34,6 +35,8 @@ mapping_key to_mapping_key(uint32_t address_space, RuntimeAddr base, uint8_t pre
 
 std::vector<BlockOperation> block_difference(std::span<const PublishedBlock> have, std::span<const PublishedBlock> want) {
   std::vector<BlockOperation> adds, overwrites, deletes;
+  if (have.empty()) adds.reserve(want.size());
+  if (want.empty()) deletes.reserve(have.size());
   size_t h = 0, w = 0;
   while (h < have.size() || w < want.size()) {
     if (h == have.size() || (w < want.size() && order(want[w]) < order(have[h]))) {

@@ -99,6 +99,7 @@ void ProcessTable::State::exec_ends(Process& process, const lifecycle_record& re
   process.scan.reset();
   Space& space = join(process, record.address_space);
   space.mappings.clear();
+  space.exec_ns = record.time_ns;
   auto last = process.pending.end();
   for (auto at = process.pending.begin(); at != process.pending.end(); ++at) {
     if (at->begin_ns <= record.time_ns) last = at;

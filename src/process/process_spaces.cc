@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copy-on-write of address spaces: who shares one, who leaves, who gets his own.
+#include <algorithm>
+
 #include "process/process_table_state.h"
 
 namespace cicada::process {
@@ -16,7 +18,8 @@ void ProcessTable::State::mark_dirty(uint32_t id) {
 
 Space& ProcessTable::State::join(Process& process, uint32_t id) {
   auto [at, fresh] = spaces.try_emplace(id);
-  at->second.users.insert(process.info.pid);
+  auto& users = at->second.users;
+  if (std::find(users.begin(), users.end(), process.info.pid) == users.end()) users.push_back(process.info.pid);
   at->second.unused_in_cycle = 0;
   process.info.address_space = id;
   return at->second;
@@ -25,7 +28,7 @@ Space& ProcessTable::State::join(Process& process, uint32_t id) {
 void ProcessTable::State::leave(Process& process) {
   const auto at = spaces.find(process.info.address_space);
   if (at == spaces.end()) return;
-  at->second.users.erase(process.info.pid);
+  std::erase(at->second.users, process.info.pid);
   if (at->second.users.empty()) at->second.unused_in_cycle = cycle;
 }
 
@@ -73,7 +76,7 @@ Process& ProcessTable::State::create(Pid pid, uint64_t start_ns) {
 
 void ProcessTable::State::depart(Process& process) {
   leave(process);
-  departed[{process.info.pid, process.info.start_ns}] = {process.info, cycle};
+  departed.emplace(process.info.pid, Departed{process.info, cycle});
   attention.erase(process.info.pid);
   processes.erase(process.info.pid);
 }

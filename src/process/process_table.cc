@@ -68,8 +68,9 @@ void ProcessTable::apply(const MappingEvent& event) {
           known != nullptr && known->born_ns < event.time_ns) {
         known->reused_ns = event.time_ns;
       }
-      // A process seen first here: its fork record comes through the other ring. Until then, keep what it maps.
-      if (event.pid == event.tid && event.pid != event.parent_pid && s.find(event.pid) == nullptr && s.expected.size() < kMaxOrphanEvents) {
+      // A process seen first here: its fork record comes through the other ring. Until then, want what it maps.
+      if (!s.options.whole_machine && event.pid == event.tid && event.pid != event.parent_pid && s.find(event.pid) == nullptr &&
+          s.expected.size() < kMaxOrphanEvents) {
         s.expected.emplace(event.pid, event.time_ns);
       }
       return;
@@ -116,7 +117,7 @@ void ProcessTable::apply(const lifecycle_record& record) {
     case RECORD_EXIT:
       if (!same) break;  // twice, or of an earlier process with this pid
       if (process->reused_ns == 0) s.expected.erase(record.pid);
-      else s.expected.emplace(record.pid, process->reused_ns);
+      else if (!s.options.whole_machine) s.expected.emplace(record.pid, process->reused_ns);
       ++s.counts.exits;
       s.depart(*process);
       break;
@@ -142,7 +143,7 @@ void ProcessTable::request_rescan(Pid pid) {
   }
 }
 
-bool ProcessTable::advance(uint64_t horizon_ns) {
+bool ProcessTable::advance(uint64_t horizon_ns, uint64_t young_ns) {
   State& s = *state_;
   const uint64_t now = s.options.now_ns();
   bool more = false;
@@ -202,6 +203,11 @@ bool ProcessTable::advance(uint64_t horizon_ns) {
         at = s.dirty.erase(at);
         continue;
       }
+      if (now < space->second.exec_ns + young_ns && space->second.published.empty()) {
+        more = true;
+        ++at;
+        continue;
+      }
       if (space->second.mappings.size() > kLargeSpace) space->second.publish_not_before_ns = now + kLargeSpacePauseNs;
       s.publish(*at);
     }
@@ -236,11 +242,12 @@ void ProcessTable::end_cycle() {
     const auto operations = block_difference(space.published, {});
     if (!operations.empty()) {
       const PublishOutcome outcome = s.publisher.publish(id, operations, {});
-      s.set_published(space, after_operations(space.published, operations, outcome.applied));
       if (outcome.applied != operations.size()) {
+        s.set_published(space, after_operations(space.published, operations, outcome.applied));
         ++s.counts.publish_failures;
         continue;  // again in the next cycle
       }
+      s.set_published(space, {});
     }
     s.publisher.forget(id);
     const std::unique_lock lock(s.mutex);
@@ -249,7 +256,7 @@ void ProcessTable::end_cycle() {
     s.pending_spaces.erase(id);
   }
   const std::unique_lock lock(s.mutex);
-  std::erase_if(s.departed, [&](const auto& entry) { return entry.second.second < s.cycle; });
+  std::erase_if(s.departed, [&](const auto& entry) { return entry.second.cycle < s.cycle; });
   std::erase_if(s.expected, [&](const auto& entry) { return entry.second + kOrphanPatienceNs < now; });
   std::erase_if(s.orphans, [&](const auto& entry) {
     if (entry.second.back().event.time_ns + kOrphanPatienceNs >= now) return false;
@@ -266,12 +273,14 @@ std::optional<ProcessInfo> ProcessTable::find_process(Pid pid, std::optional<uin
   const auto fits = [&](uint64_t start_ns) { return !start_ticks_low || static_cast<uint32_t>(to_ticks(start_ns)) == *start_ticks_low; };
   const std::shared_lock lock(s.mutex);
   if (const auto at = s.processes.find(pid); at != s.processes.end() && fits(at->second.info.start_ns)) return at->second.info;
-  // Newest first: with no proof asked for, the last who had the pid.
-  for (auto at = s.departed.upper_bound({pid, ~uint64_t{0}}); at != s.departed.begin();) {
-    --at;
-    if (at->first.first != pid) break;
-    if (fits(at->first.second)) return at->second.first;
+  // With no proof asked for, the last who had the pid.
+  const ProcessInfo* newest = nullptr;
+  const auto [first, last] = s.departed.equal_range(pid);
+  for (auto at = first; at != last; ++at) {
+    const ProcessInfo& info = at->second.info;
+    if (fits(info.start_ns) && (newest == nullptr || info.start_ns >= newest->start_ns)) newest = &info;
   }
+  if (newest != nullptr) return *newest;
   return std::nullopt;
 }
 

@@ -79,8 +79,9 @@ class ProcessTable {
   void report_lost();
   // RECORD_MISS: a pc outside every known mapping.
   void request_rescan(Pid pid);
-  // Every event up to `horizon_ns` has been applied. True: more scans wait, come back soon.
-  bool advance(uint64_t horizon_ns);
+  // Every event up to `horizon_ns` has been applied. True: more scans wait, come back soon. Programs younger than `young_ns` are not shown
+  // to the kernel yet: in a storm most end before anybody is sampled in them, and whoever is, is finished from the table.
+  bool advance(uint64_t horizon_ns, uint64_t young_ns = 0);
   // These address spaces were sampled: they are the last to be evicted from a full trie.
   void note_sampled(std::span<const uint32_t> address_spaces);
   // Between collection cycles: forgets what was gone before the previous call.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ProcessTable remembers: its own, split over the files that this names. Included by them alone.
 #pragma once
-#include <map>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
@@ -21,7 +20,11 @@ struct ProcessTable::State {
   // Written by the tracker under the lock, read by it without and by others with it.
   mutable std::shared_mutex mutex;
   std::unordered_map<Pid, Process> processes;
-  std::map<std::pair<Pid, uint64_t>, std::pair<ProcessInfo, uint32_t>> departed;  // (pid, start) -> last info, cycle of exit
+  struct Departed {
+    ProcessInfo info;  // the last
+    uint32_t cycle;    // of its exit
+  };
+  std::unordered_multimap<Pid, Departed> departed;
   std::unordered_map<uint32_t, Space> spaces;
   ProcessTableCounts reported{};  // what counts() gives: a copy of `counts` as of the last advance()
 

@@ -219,6 +219,32 @@ TEST_F(Story, ExecRecordMayComeFirst) {
   EXPECT_EQ(maps_reads, 0u);
 }
 
+TEST_F(Story, YoungProgramIsKnownToRescuesBeforeTheKernelSeesIt) {
+  const auto advance_in_storm = [&](uint64_t ms) {
+    now += ms * kMs;
+    return table->advance(now, 3 * kMs);
+  };
+  table->apply(exec_event(5));
+  table->apply(map_event(5, 0x400000, 4, 7));
+  table->apply(kernel_exec(5));
+  EXPECT_TRUE(advance_in_storm(1));  // come back soon
+  EXPECT_EQ(kernel.used(), 0u);
+  EXPECT_EQ(table->find_mapping(kernel.processes[5].address_space, RuntimeAddr(0x400000))->image, 7u);
+  advance_in_storm(3);
+  EXPECT_EQ(kernel.image(5, 0x400000), 7u);
+  // What an older program maps is shown at once; one that ends young is never shown.
+  table->apply(map_event(5, 0x900000, 1, 8));
+  table->apply(exec_event(6));
+  table->apply(map_event(6, 0x400000, 4, 9));
+  table->apply(kernel_exec(6));
+  advance_in_storm(1);
+  EXPECT_EQ(kernel.image(5, 0x900000), 8u);
+  const size_t used = kernel.used();
+  table->apply(record(RECORD_EXIT, 6, ++now, kernel.processes[6].address_space));
+  EXPECT_FALSE(advance_in_storm(10));
+  EXPECT_EQ(kernel.used(), used);
+}
+
 TEST_F(Story, ExecWhoseEventsWereLostIsRescanned) {
   maps[5].entries = {maps_entry(0x400000, 4, 7)};
   table->apply(kernel_exec(5));

@@ -12,11 +12,14 @@ namespace cicada::process {
 namespace {
 
 constexpr size_t kMaxUnseen = 256;  // of one space: a statistic
+constexpr size_t kUsualUnseen = 8;  // of a dynamic program
 
 }  // namespace
 
 void ProcessTable::State::note_unseen(Space& space, const Mapping& mapping, uint64_t since_ns, bool of_exec) {
-  if (space.dirty && space.unseen.size() < kMaxUnseen) space.unseen.push_back({mapping.range.begin, since_ns, of_exec});
+  if (!space.dirty || space.unseen.size() >= kMaxUnseen) return;
+  if (space.unseen.empty()) space.unseen.reserve(kUsualUnseen);
+  space.unseen.push_back({mapping.range.begin, since_ns, of_exec});
 }
 
 void ProcessTable::State::note_seen(Space& space) {
@@ -51,7 +54,7 @@ void ProcessTable::State::publish(uint32_t id) {
   for (;;) {
     const auto operations = block_difference(space.published, want);
     if (operations.empty()) return;
-    const std::vector<Pid> users(space.users.begin(), space.users.end());
+    const std::vector<Pid>& users = space.users;
     const PublishOutcome outcome = publisher.publish(id, operations, users);
     ++counts.publishes;
     set_published(space, outcome.applied == operations.size() ? want : after_operations(space.published, operations, outcome.applied));
@@ -78,9 +81,8 @@ bool ProcessTable::State::evict_one(uint32_t keep) {
   if (oldest == 0) return false;
   Space& space = spaces.at(oldest);
   space.evicted = true;
-  const std::vector<Pid> users(space.users.begin(), space.users.end());
   const auto operations = block_difference(space.published, {});
-  const PublishOutcome outcome = publisher.publish(oldest, operations, users);
+  const PublishOutcome outcome = publisher.publish(oldest, operations, space.users);
   set_published(space, after_operations(space.published, operations, outcome.applied));
   if (outcome.applied == 0) return false;
   ++counts.evicted_spaces;

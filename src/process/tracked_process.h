@@ -3,7 +3,6 @@
 #pragma once
 #include <optional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "process/address_space.h"
@@ -67,10 +66,11 @@ struct Space {
   AddressSpace mappings;
   std::vector<Unseen> unseen;
   std::vector<PublishedBlock> published;
-  std::unordered_set<Pid> users;
+  std::vector<Pid> users;          // hardly ever more than one
   bool dirty = false;
   bool evicted = false;
   bool reported = false;
+  uint64_t exec_ns = 0;            // when its program began; 0: not by an exec that was seen
   uint64_t publish_not_before_ns = 0;
   uint64_t last_sampled = 0;       // turn of note_sampled
   uint32_t unused_in_cycle = 0;    // 0: in use
