@@ -29,6 +29,44 @@ unwind_rule make_rule(unwind_cfa_kind kind, int32_t offset = 0) {
   return rule;
 }
 
+// A function that the image defines, looked for when first asked for: a millisecond of libLLVM's symbols.
+class DefinedFunction {
+ public:
+  DefinedFunction(const elf::ElfFile& elf, std::string_view name) : elf_(elf), name_(name) {}
+  // Never, if it is not there, or the image is stripped.
+  bool is_at(LinkAddr address) {
+    if (!searched_) address_ = find().value_or(LinkAddr{});
+    searched_ = true;
+    return address_.value != 0 && address_ == address;
+  }
+
+ private:
+  // Symbols of libraries first.
+  std::optional<LinkAddr> find() const;
+  const elf::ElfFile& elf_;
+  std::string_view name_;
+  bool searched_ = false;
+  LinkAddr address_;
+};
+
+std::optional<LinkAddr> DefinedFunction::find() const {
+  for (const char* const name : {".dynsym", ".symtab"}) {
+    const elf::Section* const section = elf_.find_section(name);
+    if (section == nullptr || section->link >= elf_.sections().size()) continue;
+    const Bytes symbols = elf_.contents(*section), strings = elf_.contents(elf_.sections()[section->link]);
+    for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size(); at += sizeof(Elf64_Sym)) {
+      Elf64_Sym symbol;
+      std::memcpy(&symbol, symbols.data() + at, sizeof symbol);
+      if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_name >= strings.size()) continue;
+      const Bytes rest = strings.subspan(symbol.st_name);
+      if (rest.size() > name_.size() && rest[name_.size()] == 0 && std::memcmp(rest.data(), name_.data(), name_.size()) == 0) {
+        return LinkAddr(symbol.st_value);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 class PatternSearch {
  public:
   PatternSearch(const elf::ElfFile& elf, const RowTable& table) : elf_(elf), table_(table) {}
@@ -77,7 +115,7 @@ class PatternSearch {
 
   // `exit(main(…))`: what is above main in a libc without CFI never returns, and nothing is above it but _start. `mov %eax,%edi; call exit` right
   // behind a call, from that call's end on.
-  void search_exit(Range<LinkAddr> range, LinkAddr exit) {
+  void search_exit(Range<LinkAddr> range, DefinedFunction& exit) {
     static constexpr uint8_t kNeedle[] = {0x89, 0xc7, 0xe8};
     constexpr size_t kLength = 7;
     const Bytes code = bytes_of(range);
@@ -87,7 +125,8 @@ class PatternSearch {
       std::memcpy(&distance, code.data() + at + 3, sizeof distance);
       const bool behind_call = (code[at - 2] == 0xff && (code[at - 1] & 0xf8) == 0xd0) || (at >= 5 && code[at - 5] == 0xe8) ||
                                (at >= 6 && code[at - 6] == 0xff && code[at - 5] == 0x15);
-      if (behind_call && (range.begin + at + kLength).value + static_cast<uint64_t>(int64_t{distance}) == exit.value) {
+      const LinkAddr callee((range.begin + at + kLength).value + static_cast<uint64_t>(int64_t{distance}));
+      if (behind_call && exit.is_at(callee)) {
         add(range.begin + at, range.begin + (at + kLength), make_rule(CFA_OUTERMOST), 1);
       }
     }
@@ -118,25 +157,6 @@ class PatternSearch {
   const RowTable& table_;
   std::vector<CodeRule> patches_;
 };
-
-// A function that the image defines; symbols of libraries first. Nothing: stripped, or not there.
-std::optional<LinkAddr> find_function(const elf::ElfFile& elf, std::string_view wanted) {
-  for (const char* const name : {".dynsym", ".symtab"}) {
-    const elf::Section* const section = elf.find_section(name);
-    if (section == nullptr || section->link >= elf.sections().size()) continue;
-    const Bytes symbols = elf.contents(*section), strings = elf.contents(elf.sections()[section->link]);
-    for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size(); at += sizeof(Elf64_Sym)) {
-      Elf64_Sym symbol;
-      std::memcpy(&symbol, symbols.data() + at, sizeof symbol);
-      if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_name >= strings.size()) continue;
-      const Bytes rest = strings.subspan(symbol.st_name);
-      if (rest.size() > wanted.size() && rest[wanted.size()] == 0 && std::memcmp(rest.data(), wanted.data(), wanted.size()) == 0) {
-        return LinkAddr(symbol.st_value);
-      }
-    }
-  }
-  return std::nullopt;
-}
 
 // Numbers of rules, those of the table first.
 class RuleNumbers {
@@ -298,10 +318,10 @@ void add_code_patterns(const elf::ElfFile& elf, const ExecutableRanges& code, co
   const bool program = elf.type() == ET_EXEC || !elf.interpreter().empty();  // the entry of a library means nothing
   const auto sections = ExecutableRanges::find_code(elf);
   if (!sections) return;
-  // A libc without CFI, or a static program with one in it. Other libraries' symbols are not worth the millisecond.
+  // A libc without CFI, or a static program with one in it.
   const bool starts_programs = elf.type() == ET_EXEC || elf.entry().value != 0 || table.stats.covered_bytes * 2 < code.total_bytes();
   const bool may_hold_libc = !go && elf.interpreter().empty() && starts_programs;
-  const std::optional<LinkAddr> exit = may_hold_libc ? find_function(elf, "exit") : std::nullopt;
+  DefinedFunction exit(elf, "exit");
   for (const Range<LinkAddr>& range : sections->ranges()) {
     size_t hint = 0;
     if (!code.contains(range, hint)) continue;
@@ -311,7 +331,7 @@ void add_code_patterns(const elf::ElfFile& elf, const ExecutableRanges& code, co
       if (part.empty()) continue;
       if (program && part.contains(elf.entry())) search.search_entry(elf.entry(), part.end);
       if (!go && part.size() >= kSmallestPatternGap) search_part(part);
-      if (exit && part.size() >= kSmallestPatternGap) search.search_exit({part.begin, part.begin + std::min(part.size(), kMaxSearchedBytes)}, *exit);
+      if (may_hold_libc && part.size() >= kSmallestPatternGap) search.search_exit({part.begin, part.begin + std::min(part.size(), kMaxSearchedBytes)}, exit);
       if (!go && part.size() >= kSmallestStartCode) search.search_crtbegin(part);
       if (table.stats.fdes == 0 && by_frame_pointer.size() < kMaxPatches) {
         by_frame_pointer.push_back({static_cast<uint32_t>(part.begin - table.base), static_cast<uint32_t>(part.end - table.base),

@@ -23,6 +23,7 @@ class RuleSet {
     return insert_missed(low, high, recent);
   }
   size_t size() const { return rules_.size(); }
+  RuleWords words(size_t id) const { return rules_[id]; }
   unwind_rule rule(size_t id) const {
     unwind_rule rule;
     static_assert(sizeof rule == sizeof(RuleWords));

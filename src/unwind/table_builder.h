@@ -51,10 +51,11 @@ class TableLayout {
     uint32_t number = 0;                  // entry of the page index
     uint32_t first_row = 0, row_count = 0;  // of the table; the first may begin in an earlier page
     uint32_t dictionary_count = 0;
+    uint32_t first_id = 0, first_rule = 0;  // of ids_, of dictionaries_
     uint64_t position = 0;                // of the block, bytes in the slab
     bool made_up = false;                 // its first row repeats what held before
   };
-  static std::vector<Page> cut(const RowTable& table, unsigned page_shift, bool& fits);
+  bool cut(const RowTable& table, unsigned page_shift);
 
   uint64_t start_bytes_ = 0, size_bytes_ = 0;
   uint64_t index_bytes_ = 0, rules_at_ = 0;
@@ -62,6 +63,8 @@ class TableLayout {
   uint32_t page_count_ = 0, rule_count_ = 0;
   uint8_t page_shift_ = UNWIND_MAX_PAGE_SHIFT;
   std::vector<Page> pages_;
+  std::vector<uint8_t> ids_;             // of the rows, page by page: places in their page's dictionary
+  std::vector<uint16_t> dictionaries_;  // page by page
   Parts parts_;
 };
 

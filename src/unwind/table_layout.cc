@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows -> pages -> blocks. A page of code becomes one block with its own dictionary of rules, so that a row's rule is one byte
-// although libLLVM has 986 of them. Planning cuts the rows into pages and places the blocks; writing fills them in, each byte of
-// the table once and in ascending order, as it goes into memory the kernel has mapped.
+// although libLLVM has 986 of them. Planning cuts the rows into pages, finds the dictionaries and places the blocks; writing fills them in,
+// each byte of the table once and in ascending order, as it goes into memory the kernel has mapped.
 #include <algorithm>
 #include <cstring>
 
@@ -32,6 +32,16 @@ class PageDictionary {
     used_[count_] = static_cast<uint16_t>(rule);
     return count_++;
   }
+  // Of rows one by one: the loop of a table's life, 700,000 rows in libLLVM. With
+  // copies of the members, since a byte that is written might be a part of them.
+  void write_places(const Row* row, const Row* end, uint8_t* to) {
+    uint64_t* const entries = entries_.data();
+    const uint64_t page = page_;
+    for (; row != end; ++row) {
+      const uint64_t entry = entries[row->rule];
+      *to++ = static_cast<uint8_t>(entry >> 16 == page ? entry & 0xffff : place_of(row->rule));
+    }
+  }
   uint32_t count() const { return count_; }
   const uint16_t* used() const { return used_.data(); }
 
@@ -44,14 +54,16 @@ class PageDictionary {
 
 }  // namespace
 
-// `fits` is false as soon as one page does not: too many rows for a chunk, or too many rules for one byte.
-std::vector<TableLayout::Page> TableLayout::cut(const RowTable& table, unsigned page_shift, bool& fits) {
-  std::vector<Page> pages;
+// False as soon as one page does not fit: too many rows for a chunk, or too many rules for one byte.
+bool TableLayout::cut(const RowTable& table, unsigned page_shift) {
+  pages_.clear();
+  dictionaries_.clear();
   PageDictionary dictionary(table.rules.size());
   const std::vector<Row>& rows = table.rows;
+  ids_.resize(rows.size());
+  uint32_t id_count = 0;
   const uint32_t first_page = rows.front().begin >> page_shift;
   size_t i = 0;
-  fits = true;
   while (i < rows.size()) {
     const uint32_t number = rows[i].begin >> page_shift;
     Page page;
@@ -60,28 +72,38 @@ std::vector<TableLayout::Page> TableLayout::cut(const RowTable& table, unsigned 
     const bool aligned = rows[i].begin == number << page_shift;
     page.first_row = static_cast<uint32_t>(aligned || i == 0 ? i : i - 1);
     page.made_up = !aligned;
+    page.first_id = id_count;
+    page.first_rule = static_cast<uint32_t>(dictionaries_.size());
     dictionary.next_page();
-    if (!aligned) dictionary.place_of(i == 0 ? 0 : rows[i - 1].rule);
-    const size_t begin = i;
-    // The loop of a table's life: 700,000 rows in libLLVM.
     const uint64_t page_end = (uint64_t{number} + 1) << page_shift;
-    for (; i < rows.size() && rows[i].begin < page_end; ++i) dictionary.place_of(rows[i].rule);
+    const size_t begin = i;
+    i = static_cast<size_t>(std::lower_bound(rows.begin() + static_cast<ptrdiff_t>(i), rows.end(), page_end,
+                                             [](const Row& row, uint64_t end) { return row.begin < end; }) -
+                            rows.begin());
     page.row_count = static_cast<uint32_t>(i - begin) + (aligned ? 0 : 1);
+    if (ids_.size() < id_count + page.row_count) ids_.resize(id_count + page.row_count + rows.size() / 64);
+    uint8_t* id = ids_.data() + id_count;
+    if (!aligned) *id++ = static_cast<uint8_t>(dictionary.place_of(begin == 0 ? 0 : rows[begin - 1].rule));
+    dictionary.write_places(rows.data() + begin, rows.data() + i, id);
     page.dictionary_count = dictionary.count();
-    if (page.dictionary_count > kMaxDictionary || block_bytes(page.row_count, page.dictionary_count) > UNWIND_CHUNK_BYTES) {
-      fits = false;
-      return pages;
-    }
+    if (page.dictionary_count > kMaxDictionary || block_bytes(page.row_count, page.dictionary_count) > UNWIND_CHUNK_BYTES) return false;
     // Nothing holds in a page that only ends the table.
-    if (page.row_count != 1 || rows[aligned ? begin : page.first_row].rule != 0) pages.push_back(page);
+    if (page.row_count != 1 || rows[aligned ? begin : page.first_row].rule != 0) {
+      pages_.push_back(page);
+      id_count += page.row_count;
+      dictionaries_.insert(dictionaries_.end(), dictionary.used(), dictionary.used() + dictionary.count());
+    }
     if (i == rows.size() || rows[i - 1].rule == 0) continue;
-    // Pages without a row of their own, up to the next row's.
+    // Pages without a row of their own, up to the next row's: one row, one rule.
     const uint32_t next = rows[i].begin >> page_shift;
     for (uint32_t between = number + 1; between < next; ++between) {
-      pages.push_back({between - first_page, static_cast<uint32_t>(i - 1), 1, 1, 0, true});
+      pages_.push_back({between - first_page, static_cast<uint32_t>(i - 1), 1, 1, id_count, static_cast<uint32_t>(dictionaries_.size()), 0, true});
+      if (ids_.size() == id_count) ids_.resize(id_count + id_count / 2 + 64);
+      ids_[id_count++] = 0;
+      dictionaries_.push_back(static_cast<uint16_t>(rows[i - 1].rule));
     }
   }
-  return pages;
+  return true;
 }
 
 TableLayout TableLayout::plan(const RowTable& table, uint64_t start_bytes) {
@@ -91,7 +113,7 @@ TableLayout TableLayout::plan(const RowTable& table, uint64_t start_bytes) {
     bool fits = false;
     unsigned shift = UNWIND_MAX_PAGE_SHIFT;
     for (; shift >= UNWIND_MIN_PAGE_SHIFT; --shift) {
-      layout.pages_ = cut(table, shift, fits);
+      fits = layout.cut(table, shift);
       if (fits) break;
     }
     CHECK(fits);
@@ -159,7 +181,6 @@ void TableLayout::write(const RowTable& table, uint32_t image, std::span<uint8_t
   std::memset(slab.data() + start_bytes_, 0, rules_at_ - start_bytes_);
   std::memcpy(slab.data() + rules_at_, table.rules.data(), sizeof(unwind_rule) * table.rules.size());
   const unsigned sub_shift = page_shift_ - 4u;
-  PageDictionary dictionary(table.rules.size());
   for (const Page& page : pages_) {
     const auto index_entry = static_cast<uint32_t>(page.position / 4);
     std::memcpy(slab.data() + start_bytes_ + 4 * uint64_t{page.number}, &index_entry, sizeof index_entry);
@@ -168,26 +189,23 @@ void TableLayout::write(const RowTable& table, uint32_t image, std::span<uint8_t
     block.row_count = static_cast<__u16>(page.row_count);
     block.dictionary_count = static_cast<__u16>(page.dictionary_count);
     uint8_t* const offsets = slab.data() + page.position + sizeof block;
-    uint8_t* const ids = offsets + 2 * page.row_count + 2 * page.dictionary_count;
-    dictionary.next_page();
+    uint8_t* const dictionary = offsets + 2 * page.row_count;
+    uint8_t* const ids = dictionary + 2 * page.dictionary_count;
 
     // Rows of the table from `row` on; the first of the block is at offset 0 whatever the table says.
     const uint64_t page_begin = ((first_page_ + page.number) << page_shift_) - table.base.value;
     const Row* row = table.rows.data() + page.first_row;
-    const bool starts_with_none = row->begin > page_begin;  // only the very first page
+    const uint32_t made_up = row->begin > page_begin ? 1 : 0;  // only the very first page's first row is nowhere in the table
     unsigned next_sub = 1;
     for (uint32_t i = 0; i < page.row_count; ++i) {
-      const bool made_up = i == 0 && starts_with_none;
-      const uint32_t rule = made_up ? 0 : row->rule;
-      const auto offset = static_cast<uint16_t>(i == 0 ? 0 : row->begin - page_begin);
-      if (!made_up) ++row;
+      const auto offset = static_cast<uint16_t>(i == 0 ? 0 : row[i - made_up].begin - page_begin);
       while (next_sub < UNWIND_SUB_COUNT && next_sub << sub_shift <= offset) block.sub[next_sub++] = static_cast<__u16>(i);
       std::memcpy(offsets + 2 * i, &offset, sizeof offset);
-      ids[i] = static_cast<uint8_t>(dictionary.place_of(rule));
     }
     while (next_sub < UNWIND_SUB_COUNT) block.sub[next_sub++] = static_cast<__u16>(page.row_count);
     std::memcpy(slab.data() + page.position, &block, sizeof block);
-    std::memcpy(offsets + 2 * page.row_count, dictionary.used(), 2 * dictionary.count());
+    std::memcpy(dictionary, dictionaries_.data() + page.first_rule, 2 * page.dictionary_count);
+    std::memcpy(ids, ids_.data() + page.first_id, page.row_count);
   }
 }
 
