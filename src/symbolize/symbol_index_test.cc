@@ -171,7 +171,32 @@ TEST(PltSymbols, NamesStubsOfEveryLayout) {
     const auto found = index.find(LinkAddr(target));
     ASSERT_TRUE(found) << name;
     EXPECT_EQ(found->name, "strlen@plt");
+    if (name != "plain") continue;
+    const auto header = index.find(elf->find_section(".plt")->address);  // what calls not bound yet go through
+    ASSERT_TRUE(header);
+    EXPECT_EQ(header->name, ".plt");
   }
+}
+
+// As libc calls its own string functions: the slot has no symbol, only the address of who chooses.
+TEST(PltSymbols, NamesStubsOfFunctionsChosenAtStart) {
+  TestFolder folder;
+  folder.write("a.c", "static int one(int x) { return x + 1; }\nstatic int (*choose(void))(int) { return one; }\n"
+                      "__attribute__((ifunc(\"choose\"))) int chosen(int);\n"
+                      "__attribute__((ifunc(\"choose\"), visibility(\"hidden\"))) int inside(int);\nint calls(int x) { return inside(x) + 1; }\n");
+  ASSERT_TRUE(folder.run("gcc -O0 -fcf-protection=none -fPIC -shared a.c -o lib.so && readelf -rW lib.so | grep -q IRELATIVE"));
+  const auto elf = elf::ElfFile::open(folder.path("lib.so"));
+  ASSERT_TRUE(elf);
+  SymbolIndexBuilder builder;
+  const PltSymbols plt = PltSymbols::read(*elf);
+  plt.append_to(builder);
+  const SymbolIndex index = builder.build();
+  ASSERT_TRUE(folder.run("objdump -d --no-show-raw-insn lib.so | sed -n '/<calls>:/,/ret/p' | grep -oE 'call +[0-9a-f]+' | grep -oE '[0-9a-f]{4,}' > call"));
+  uint64_t target = 0;
+  std::ifstream(folder.path("call")) >> std::hex >> target;
+  const auto found = index.find(LinkAddr(target));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->name, "chosen@plt");
 }
 
 }  // namespace
