@@ -41,4 +41,6 @@ if [[ -n ${CCACHE_DIR:-} ]]; then  # to borrow this machine's compiler cache: th
   environment+=(CCACHE_DIR=/ccache)
 fi
 for variable in http_proxy https_proxy no_proxy; do [[ -z ${!variable:-} ]] || environment+=("$variable=${!variable}"); done
-chroot "$root" env -i "${environment[@]}" bash -c 'cd /root/cicada && "$@"' bash "$@"
+# Not chroot: the kernel allows no user namespaces in one.
+unshare --mount --propagation private bash -c 'cd "$0" && pivot_root . mnt && umount -l /mnt && cd /root/cicada && exec "$@"' \
+  "$root" env -i "${environment[@]}" "$@"
