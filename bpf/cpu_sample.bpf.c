@@ -105,7 +105,7 @@ static __always_inline int sample(struct perf_event_context *context, struct cpu
     counts->counter[COUNTER_FRAME_CACHE_HIT] += memory->walk.frames - memory->walk.missed;
     if (record.end_reason == END_UNMAPPED_PC) send_miss(task, process, now_ns);
     if (worth_rescue(record.end_reason) && !is_32_bit && memory->slot == 0) {
-      if (take_rescue_token(now_ns))
+      if (may_rescue(now_ns))
         record.flags |= SAMPLE_RESCUE;
       else
         counts->counter[COUNTER_RESCUE_LIMITED]++;

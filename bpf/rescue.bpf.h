@@ -5,9 +5,10 @@
 #include "frame_cache.bpf.h"
 #include "output.bpf.h"
 
+// Time: a copy costs some for each KiB. Less than nothing after one that was larger than what was left.
 struct rescue_budget {
   __u64 last_ns;
-  __u64 saved_ns;
+  __s64 saved_ns;
 };
 
 struct {
@@ -32,21 +33,29 @@ struct {
   __type(value, struct rescue);
 } rescue_copies SEC(".maps") __weak;
 
+#define RESCUE_BURST_NS 1000000000ll
+#define RESCUE_BASE_BYTES (16 << 10)  // what finishing one costs user space besides
+
 static __always_inline int worth_rescue(__u32 end_reason) {
   return end_reason == END_UNMAPPED_PC || end_reason == END_NO_TABLE || end_reason == END_NO_RULE ||
          end_reason == END_UNSUPPORTED_RULE || end_reason == END_UNKNOWN_PROCESS;
 }
 
-static __always_inline int take_rescue_token(__u64 now_ns) {
+static __always_inline int may_rescue(__u64 now_ns) {
   __u32 zero = 0;
   struct rescue_budget *budget = bpf_map_lookup_elem(&rescue_tokens, &zero);
-  if (!budget || rescue_interval_ns == 0) return 0;
-  __u64 saved = budget->last_ns ? budget->saved_ns + (now_ns - budget->last_ns) : rescue_burst_ns;
-  if (saved > rescue_burst_ns) saved = rescue_burst_ns;
+  if (!budget || rescue_kib_ns == 0) return 0;
+  __s64 saved = budget->last_ns ? budget->saved_ns + (__s64)(now_ns - budget->last_ns) : RESCUE_BURST_NS;
+  if (saved > RESCUE_BURST_NS) saved = RESCUE_BURST_NS;
   budget->last_ns = now_ns;
-  int granted = saved >= rescue_interval_ns;
-  budget->saved_ns = granted ? saved - rescue_interval_ns : saved;
-  return granted;
+  budget->saved_ns = saved;
+  return saved > 0;
+}
+
+static __always_inline void pay_rescue(__u32 copied) {
+  __u32 zero = 0;
+  struct rescue_budget *budget = bpf_map_lookup_elem(&rescue_tokens, &zero);
+  if (budget) budget->saved_ns -= (__s64)((RESCUE_BASE_BYTES + copied) * rescue_kib_ns >> 10);
 }
 
 struct page_copy {
@@ -97,5 +106,6 @@ __weak __noinline int send_rescue(struct scratch *memory, const struct sample_re
   if (copied > RESCUE_STACK_BYTES) copied = RESCUE_STACK_BYTES;
   rescue->record.stack_bytes = copied;
   rescue->record.padding = 0;
+  pay_rescue(copied);
   return (int)bpf_ringbuf_output(&events, rescue, sizeof(rescue->record) + copied, BPF_RB_NO_WAKEUP);
 }

@@ -134,7 +134,7 @@ Result<std::unique_ptr<KernelSide>> KernelSide::load(const KernelSideOptions& op
   settings.kernel_stacks = options.kernel_frames ? 1 : 0;
   std::random_device entropy;
   settings.hash_seed = uint64_t{entropy()} << 32 | entropy();
-  settings.rescue_interval_ns = options.rescues_per_second == 0 ? 0 : 1'000'000'000 / options.rescues_per_second;
+  settings.rescue_kib_ns = options.rescue_kib_per_second == 0 ? 0 : 1'000'000'000 / options.rescue_kib_per_second;
   settings.wakeup_bytes = options.ring_bytes / 8;
   ::bpf_map__set_max_entries(skeleton.maps.events, options.ring_bytes);
   ::bpf_map__set_max_entries(skeleton.maps.exec_mappings, options.max_mapping_blocks);

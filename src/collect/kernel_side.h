@@ -31,7 +31,7 @@ struct KernelSideOptions {
   UnwindMode unwind = UnwindMode::kAuto;
   uint32_t ring_bytes = 8 << 20;            // a power of two
   uint32_t max_mapping_blocks = 256 << 10;  // of the LPM trie, allocated as used
-  uint32_t rescues_per_second = 500;        // and CPU
+  uint32_t rescue_kib_per_second = 64 << 10;  // of stack copies, and CPU; each counts as 16 KiB more than it has
 };
 
 // One CPU's counters, as the programs keep them.

@@ -30,7 +30,7 @@ constexpr uint64_t kBusyAfterNs = 10'000'000;
 // In a storm, mapping events wait this long at most for the lifecycle records of their time. Otherwise those since the drain thread's last look
 // would be of processes nobody has announced yet, and be copied.
 constexpr uint64_t kPatienceNs = 10'000'000;
-// See ProcessTable::advance(). 500 rescues a second and CPU are allowed: as many as 5 ms of each of 100 programs at 1,000 Hz.
+// See ProcessTable::advance(). Rescues are allowed for every sample up to 820 Hz, of small stacks (16 KiB) up to 2,000 Hz.
 constexpr uint64_t kYoungNs = 3'000'000;
 
 }  // namespace

@@ -30,10 +30,10 @@ ends refused 'could not be finished in user space'
 # More than the bucket has: what is not sent is counted, and says what the kernel met.
 start "$WORKLOADS/end_reasons" 20 rescued
 wait_for 10 said_something
-"$CICADA" record -F 4999 -d 2 --stats -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
+"$CICADA" record -F 20000 -d 2 --stats -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
 kill -KILL "$pid"
 (($(count_of 'finished in user space') > 100)) || fail "nothing rescued"
-if (($(count_of 'stored') > 3000)); then
+if (($(count_of 'stored') > 8000)); then
   (($(count_of 'stacks not sent: rescue budget used up') > 0)) || fail "no limit to rescues"
   (($(count_of 'rule the kernel walk cannot follow') > 0)) || fail "what was not rescued does not say why"
 fi

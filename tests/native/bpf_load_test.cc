@@ -164,7 +164,7 @@ TEST(CpuSample, WalksTheUserStackFromKernelMode) {
 }
 
 TEST(CpuSample, SendsRegistersAndStackWhereTheTableIsMissing) {
-  auto session = open_session({.rescue_interval_ns = 1'000'000});
+  auto session = open_session();
   ASSERT_TRUE(session);
   Child child([] { chain_middle(kDepth); });
   // A target whose mappings nobody published.

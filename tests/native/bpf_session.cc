@@ -77,7 +77,7 @@ Result<std::unique_ptr<BpfSession>> BpfSession::open(const Options& options) {
   bpf.rodata->filter_mode = options.filter_mode;
   bpf.rodata->kernel_stacks = options.kernel_stacks ? 1 : 0;
   bpf.rodata->cache_levels = options.cache_levels;
-  bpf.rodata->rescue_interval_ns = options.rescue_interval_ns;
+  bpf.rodata->rescue_kib_ns = options.rescue_kib_ns;
   ::bpf_map__set_max_entries(bpf.maps.exec_mappings, options.mapping_blocks);
   ::bpf_map__set_max_entries(bpf.maps.frame_caches, static_cast<uint32_t>(::libbpf_num_possible_cpus()));
   ::bpf_map__set_max_entries(bpf.maps.rescue_copies, static_cast<uint32_t>(::libbpf_num_possible_cpus()));

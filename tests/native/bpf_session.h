@@ -39,7 +39,7 @@ class BpfSession {
   struct Options {
     uint32_t filter_mode = 1;  // FILTER_TARGETS
     uint32_t mapping_blocks = 65536;
-    uint64_t rescue_interval_ns = 5'000'000;
+    uint64_t rescue_kib_ns = 15'259;
     bool kernel_stacks = true;
     uint32_t cache_levels = 2;
   };
