@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/image_file.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#include <algorithm>
+
+#include "base/diagnostics.h"
+#include "base/file_mapping.h"
+#include "process/maps_file.h"
+#include "process/proc_fs.h"
+
+namespace cicada::process {
+
+std::optional<FileContents> contents_of(int fd) {
+  struct statx st {};
+  if (::statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MTIME | STATX_SIZE, &st) != 0) return std::nullopt;
+  return FileContents{st.stx_mtime.tv_sec, st.stx_mtime.tv_nsec, st.stx_size};
+}
+
+namespace {
+
+constexpr uint32_t kBtrfsMagic = 0x9123683e;
+constexpr uint32_t kOverlayMagic = 0x794c7630;
+
+bool same_inode(int fd, const FileIdentity& file) {
+  struct stat st {};
+  return ::fstat(fd, &st) == 0 && major(st.st_dev) == file.major && minor(st.st_dev) == file.minor && st.st_ino == file.inode;
+}
+
+// O_PATH first: opening a FIFO or a device for reading may block or do things. Nothing is opened that is not a regular file.
+Result<UniqueFd> open_safely(const std::string& path) {
+  const UniqueFd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!handle) return errno_error(errno, fmt::format("open {}", path));
+  struct stat st {};
+  if (::fstat(handle.get(), &st) != 0) return errno_error(errno, fmt::format("stat {}", path));
+  if (!S_ISREG(st.st_mode)) return make_error(ErrorKind::kUnsupported, "{}: not a regular file", path);
+  return open_regular(fmt::format("/proc/self/fd/{}", handle.get()));
+}
+
+// Does the process map this very file at that place now?
+bool maps_file_at(const ImageHint& hint, const FileIdentity& file) {
+  const auto maps = read_maps(hint.pid, MapsFilter::kExecutable);
+  if (!maps) return false;
+  return std::any_of(maps->entries.begin(), maps->entries.end(), [&](const MapsEntry& entry) {
+    return entry.range.begin == hint.range.begin && entry.file.same_inode(file);
+  });
+}
+
+Result<OpenedImage> take(UniqueFd fd, const ImageJob& job, bool inode_proven) {
+  OpenedImage opened;
+  const auto contents = contents_of(fd.get());
+  if (!contents) return errno_error(errno, fmt::format("stat {}", job.path));
+  opened.contents = *contents;
+  struct statfs fs {};
+  if (::fstatfs(fd.get(), &fs) == 0) opened.path_matters = fs.f_type == kBtrfsMagic || fs.f_type == kOverlayMagic;
+  auto file = FileMapping::map(fd.get(), job.path);
+  if (!file) return file.error();
+  auto elf = elf::ElfFile::parse(*std::move(file), job.path);
+  if (elf) {
+    opened.elf = std::make_shared<const elf::ElfFile>(*std::move(elf));
+  } else if (elf.error().kind() == ErrorKind::kCorrupt) {
+    diagnostics().warn(job.path, "{}", elf.error().message());
+  }
+  const bool same_build = opened.elf != nullptr && !job.build_id.empty() && opened.elf->build_id() == job.build_id;
+  if (!inode_proven && !same_build) return make_error(ErrorKind::kGone, "{}: replaced by another file", job.path);
+  opened.fd = std::move(fd);
+  return opened;
+}
+
+}  // namespace
+
+Result<OpenedImage> open_image(const ImageJob& job) {
+  Error last = make_error(ErrorKind::kGone, "{}: no process maps it any more", job.path);
+  for (const ImageHint& hint : job.hints) {
+    const Tid owner = thread_with_memory(hint.pid);
+    auto fd = open_safely(fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, hint.range.begin.value, hint.range.end.value));
+    // The range may have been split or merged since; ask maps for the mapping that begins there.
+    if (!fd && fd.error().kind() == ErrorKind::kNotFound) {
+      const auto maps = read_maps(hint.pid, MapsFilter::kExecutable);
+      if (maps) {
+        for (const MapsEntry& entry : maps->entries) {
+          if (!entry.range.contains(hint.range.begin) || !entry.file.same_inode(job.file)) continue;
+          fd = open_safely(fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, entry.range.begin.value, entry.range.end.value));
+        }
+      }
+    }
+    if (!fd) {
+      last = fd.error();
+      if (last.kind() == ErrorKind::kUnsupported) return last;
+      continue;
+    }
+    // Something else may be mapped there by now: the numbers decide, fstat's where it tells the same ones, else maps'.
+    const bool proven = same_inode(fd->get(), job.file) || maps_file_at(hint, job.file);
+    auto opened = take(*std::move(fd), job, proven);
+    if (opened) return opened;
+    last = opened.error();
+  }
+  if (job.deleted || !job.path.starts_with('/')) return last;
+  std::vector<std::string> paths{job.path};
+  for (const ImageHint& hint : job.hints) paths.push_back(fmt::format("/proc/{}/root{}", hint.pid, job.path));
+  for (const std::string& path : paths) {
+    auto fd = open_safely(path);
+    if (!fd) continue;
+    const bool proven = same_inode(fd->get(), job.file);
+    auto opened = take(*std::move(fd), job, proven);
+    if (opened) return opened;
+    last = opened.error();
+  }
+  return last;
+}
+
+}  // namespace cicada::process

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that open files, and what becomes of those that hang.
+#include <unistd.h>
+
+#include <thread>
+
+#include "base/diagnostics.h"
+#include "process/image_registry_state.h"
+
+namespace cicada::process {
+
+void ImageRegistry::State::enqueue(ImageEntry& image) {
+  image.state = ImageState::kOpening;
+  ++image.tries;
+  queue.push_back(image.job.id);
+  ensure_workers();
+  work.notify_one();
+}
+
+void ImageRegistry::State::ensure_workers() {
+  while (workers.size() < options.workers) {
+    auto worker = std::make_shared<Worker>();
+    workers.push_back(worker);
+    ++running_threads;
+    std::thread([self = shared_from_this(), worker] { self->run(*worker); }).detach();
+  }
+}
+
+void ImageRegistry::State::run(Worker& self) {
+  std::unique_lock lock(mutex);
+  for (;;) {
+    work.wait(lock, [&] { return stopping || !queue.empty() || self.abandoned; });
+    if (stopping || self.abandoned) break;
+    const uint32_t id = queue.front();
+    queue.pop_front();
+    const ImageJob job = entry(id).job;
+    self.job = id;
+    self.since = Clock::now();
+    lock.unlock();
+    auto opened = open_image(job);
+    if (opened) opened->root = find_root(job);
+    lock.lock();
+    self.job = 0;
+    if (self.abandoned) break;  // the file was given up; its descriptor closes here
+    finish(entry(id), std::move(opened));
+  }
+  --running_threads;
+  idle.notify_all();
+}
+
+std::shared_ptr<const UniqueFd> ImageRegistry::State::find_root(const ImageJob& job) {
+  for (const ImageHint& hint : job.hints) {
+    if (auto root = roots.find(hint.pid)) return root;
+  }
+  return nullptr;
+}
+
+void ImageRegistry::State::finish(ImageEntry& image, Result<OpenedImage> opened) {
+  if (image.state != ImageState::kOpening) return;
+  if (opened) {
+    ++counts.opened;
+    fill(image, *std::move(opened));
+  } else {
+    const Error& error = opened.error();
+    // A device or FIFO stays what it is. Else the next process that maps the file gives another chance.
+    image.state = error.kind() == ErrorKind::kUnsupported ? ImageState::kNotElf : ImageState::kFailed;
+    ++counts.open_failed;
+    if (error.kind() != ErrorKind::kGone) diagnostics().warn(image.job.path, "code of this file stays unnamed: {}", error.message());
+  }
+  settle(image.job.id);
+}
+
+void ImageRegistry::State::settle(uint32_t id) {
+  settled.push_back(id);
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(settled_event.get(), &one, sizeof one);
+}
+
+void ImageRegistry::State::give_up_stuck() {
+  const auto now = Clock::now();
+  for (auto& worker : workers) {
+    if (worker->job == 0 || now - worker->since < std::chrono::milliseconds(options.stuck_after_ms)) continue;
+    ImageEntry& image = entry(worker->job);
+    worker->abandoned = true;
+    ++counts.stuck;
+    image.state = ImageState::kFailed;
+    image.tries = kMaxTries;
+    diagnostics().warn(image.job.path, "its file system does not answer: code of this file stays unnamed");
+    settle(image.job.id);
+    worker = nullptr;
+  }
+  if (std::erase(workers, nullptr) == 0) return;
+  if (counts.stuck < options.max_stuck) return ensure_workers();
+  if (!workers.empty()) return;
+  for (const uint32_t id : queue) {
+    entry(id).state = ImageState::kFailed;
+    settle(id);
+  }
+  queue.clear();
+  options.workers = 0;  // no more threads are risked
+}
+
+}  // namespace cicada::process
