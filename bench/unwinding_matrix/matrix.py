@@ -7,6 +7,8 @@ complete   of all samples with a user stack: the outermost frame is one that a t
 correct    of the samples on which a statement of the workload says something: what it says is so (and the stack complete, where it says "main")
            A sample with the callee on it and without its callers is wrong.
 from exec  cicada once more, from the command's first instruction to its end: nothing is known beforehand
+
+cicada's columns have at least 1,000 samples judged, from as many recordings as that takes.
 """
 import os
 import re
@@ -22,6 +24,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "live"))
 import truth  # noqa: E402
 
 SECONDS, OURS_HZ, THEIRS_HZ, SCRIPT_LIMIT = 2, 997, 199, 90
+FEWEST, MOST_RECORDINGS = 1000, 12  # cicada's own columns: samples judged, on a busy machine by several recordings
 USER_END = 1 << 47
 
 NATIVE = [  # label, program and arguments
@@ -177,6 +180,14 @@ class Matrix:
         quiet([self.cicada, "record", "-q", "-F", str(OURS_HZ), "-o", text, *options, *command])
         return [s for s in truth.read_samples(text, None) if s.user]
 
+    def by_cicada_often(self, statements, options, command=()):
+        samples = []
+        for _ in range(MOST_RECORDINGS):
+            samples += self.by_cicada(options, command)
+            if statements.correct(samples)[1] >= FEWEST:
+                break
+        return samples
+
     # `comm`: of processes that the workload starts; they are known by name only.
     def by_perf(self, pid, graph, comm):
         data = self.path("perf.data")
@@ -207,7 +218,7 @@ class Matrix:
             time.sleep(0.5)
             statements = Statements(lines)
             results = [
-                self.by_cicada(["-p", str(process.pid), "-d", str(SECONDS + 1)]),
+                self.by_cicada_often(statements, ["-p", str(process.pid), "-d", str(SECONDS + 1)]),
                 self.by_perf(process.pid, "dwarf", comm),
                 self.by_perf(process.pid, "fp", comm),
                 self.by_bpftrace(process.pid, comm),
@@ -219,8 +230,7 @@ class Matrix:
             if os.path.exists(f"/tmp/perf-{process.pid}.map"):
                 os.unlink(f"/tmp/perf-{process.pid}.map")
         if cold:
-            samples = self.by_cicada([], ["--", *cold])
-            results.append(samples)
+            results.append(self.by_cicada_often(statements, [], ["--", *cold]))
         by_name = not any(line.startswith("addresses") for line in lines)
         cells = [self.cell(samples, statements, by_name) for samples in results]
         cells += ["-"] * (5 - len(cells))
@@ -250,7 +260,7 @@ def main():
             program = os.path.join(workloads, program)
             if not wanted.search(label):
                 continue
-            matrix.row(label, [program, "120", *arguments], [program, str(SECONDS), *arguments])
+            matrix.row(label, [program, "300", *arguments], [program, str(SECONDS), *arguments])
         for label, name in FOREIGN:
             if not wanted.search(label):
                 continue
@@ -261,7 +271,7 @@ def main():
                 continue
             command = built.stdout.split()
             cold = [*command, str(SECONDS)] if len(command) == 1 else None
-            matrix.row(label, [*command, "120"], cold)
+            matrix.row(label, [*command, "300"], cold)
 
 
 main()
