@@ -90,6 +90,35 @@ for tool in [t for t in tools if t == "cicada" or shutil.which(commands[t][0])]:
           f" {spread([100 * (a[0] - r[0]) / a[0] for a, r in zip(alone, recorded)]):<26} "
           f"{median(alone, 1):7.0f} -> {median(recorded, 1):.0f} {own:6.1f} %", flush=True)
 
+# Where the machine's time goes, sampled by bpftrace: what is ours and the kernel's for us. Other people's load does not move it.
+profiled = "profile:hz:1999 { @[pid == %d, comm, kstack] = count(); } interval:s:10 { exit(); }"
+ours = re.compile(r"perf_event_(mmap|comm|task|exec)|bpf_trace_run|irq_work|bpf_prog_\w+_on_")
+
+
+def shares(text):
+    total = own = for_us = 0
+    for is_ours, comm, stack, count in re.findall(r"@\[(\d), ([^,\n]*), ?(.*?)\]: (\d+)", text, re.S):
+        if comm.startswith("swapper"):
+            continue
+        total += int(count)
+        if is_ours == "1":
+            own += int(count)
+        elif ours.search(stack):
+            for_us += int(count)
+    return 100 * own / total, 100 * for_us / total
+
+
+if "cicada" in tools and shutil.which("bpftrace"):
+    for label in "without", "with cicada":
+        process = started("cicada") if label != "without" else None
+        running = spawners(12)
+        time.sleep(warm_up_seconds)
+        text = subprocess.run(["bpftrace", "-e", profiled % (process.pid if process else -1)], capture_output=True, text=True).stdout
+        finish(running, 12)
+        print("%-12s of the busy machine: %.2f %% cicada, %.2f %% events and lifecycle programs in others" % (label, *shares(text)), flush=True)
+        if process:
+            stopped(process)
+
 if long_seconds:
     process = started("cicada")
     running = spawners(long_seconds)
