@@ -85,7 +85,9 @@ TEST(ProcFs, ListsDescendantsAndThreads) {
   const auto descendants = list_descendants(::getpid());
   EXPECT_NE(std::find(descendants.begin(), descendants.end(), child.pid()), descendants.end());
   EXPECT_EQ(std::find(descendants.begin(), descendants.end(), ::getpid()), descendants.end());
-  EXPECT_EQ(list_threads(child.pid()), std::vector<Tid>{child.pid()});
+  const auto threads = list_threads(child.pid());
+  ASSERT_FALSE(threads.empty());
+  EXPECT_EQ(threads.front(), child.pid());  // under TSan there is a second one, its own
   EXPECT_TRUE(list_threads(0x3fffffff).empty());
 }
 
