@@ -77,6 +77,7 @@ static __always_inline int sample(struct perf_event_context *context, struct cpu
   if (process) {
     record.address_space = process->address_space;
     record.start_ticks_low = (__u32)(process->start_ns / USER_HZ_NS);
+    record.start_in_tick = (__u16)((process->start_ns % USER_HZ_NS << 16) / USER_HZ_NS);
   }
 
   // The mm is looked at where it can differ from the process' (a helper call costs as much as three frames): in an exec, in an exit, at
@@ -99,7 +100,7 @@ static __always_inline int sample(struct perf_event_context *context, struct cpu
     if (is_32_bit) record.flags |= SAMPLE_32_BIT;
     walk_user_stack(memory, record.address_space, now_ns, is_32_bit);
     record.end_reason = (__u8)memory->walk.end_reason;
-    record.user_frames = memory->walk.frames;
+    record.user_frames = (__u16)memory->walk.frames;
     record.user_stack = memory->walk.hash;
     counts->counter[COUNTER_FRAME_CACHE_MISS] += memory->walk.missed;
     counts->counter[COUNTER_FRAME_CACHE_HIT] += memory->walk.frames - memory->walk.missed;

@@ -58,6 +58,11 @@ static __always_inline __u64 leader_start_ns(const struct task_struct *task) {
   bpf_probe_read_kernel(&start_ns, sizeof(start_ns), &leader->start_boottime);
   return start_ns;
 }
+#define USER_HZ_NS 10000000ull  // a tick of /proc/PID/stat
+// User space announces processes by what /proc says of them, in ticks.
+static __always_inline int is_same_start(__u64 known_ns, __u64 boottime_ns) {
+  return known_ns == boottime_ns || known_ns == boottime_ns - boottime_ns % USER_HZ_NS;
+}
 static __always_inline int live_threads(const struct task_struct *task) {
   struct signal_struct *group = 0;
   int live = 0;

@@ -49,8 +49,10 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid) {
   struct process_value *before = bpf_map_lookup_elem(&processes, &pid);
   if (!before && filter_mode != FILTER_ALL) return 0;
   if (before && !is_interesting(before)) return 0;
+  __u64 start_ns = leader_start_ns(task);
+  if (before && is_same_start(before->start_ns, start_ns)) start_ns = before->start_ns;  // one name for one process
   struct process_value process = {
-      .start_ns = leader_start_ns(task),
+      .start_ns = start_ns,
       .mm = mm_of(task),
       .address_space = new_address_space(),
       .flags = before ? before->flags & PROCESS_TARGET : PROCESS_TARGET,
@@ -82,6 +84,6 @@ int BPF_PROG(on_free, struct task_struct *task) {
   __s32 pid = task->tgid;
   if (task->pid != pid) return 0;
   struct process_value *process = bpf_map_lookup_elem(&processes, &pid);
-  if (process && process->start_ns == task->start_boottime) bpf_map_delete_elem(&processes, &pid);
+  if (process && is_same_start(process->start_ns, task->start_boottime)) bpf_map_delete_elem(&processes, &pid);
   return 0;
 }

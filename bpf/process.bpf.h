@@ -5,8 +5,6 @@
 #include "maps.bpf.h"
 #include "settings.bpf.h"
 
-#define USER_HZ_NS 10000000ull  // a tick of /proc/PID/stat
-
 static __always_inline __u32 new_address_space(void) { return __sync_fetch_and_add(&next_address_space, 1); }
 
 // exec and miss wake the reader where the whole machine is followed, if it would sleep on for more than a millisecond; fork and exit wait.

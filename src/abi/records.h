@@ -54,8 +54,9 @@ struct sample_record {
   __u8 end_reason;        // enum end_reason
   __u8 flags;             // enum sample_flags
   __u32 weight;           // events this sample stands for (1; the period is in the session's configuration)
-  __u32 start_ticks_low;  // low half of the process' start in ticks: PID-reuse proof
-  __u32 user_frames;      // frames walked
+  __u32 start_ticks_low;  // low half of the process' start in ticks; with the next: PID-reuse proof
+  __u16 start_in_tick;    // 1/65536 of a tick; 0 also if only ticks are known: a pid can be used again within a tick
+  __u16 user_frames;      // frames walked
 };
 ABI_ASSERT(sizeof(struct sample_record) == 56);
 

@@ -11,7 +11,6 @@
 namespace cicada::collect {
 namespace {
 
-constexpr uint64_t kNsPerTick = 10'000'000;  // USER_HZ is 100
 // Below this many neighbours of one kind a batch call costs more than it saves (1.3 against 1.9 µs an insert).
 constexpr size_t kBatchFrom = 8;
 
@@ -26,7 +25,7 @@ std::optional<process_value> KernelMappings::find_process(Pid pid) {
 
 Result<process_value> KernelMappings::adopt_process(Pid pid, uint64_t start_ticks) {
   process_value value{};
-  value.start_ns = start_ticks * kNsPerTick;  // the kernel program refines it and fills in .mm at the first sample or event
+  value.start_ns = start_ticks * kNsPerTick;  // the kernel program fills in .mm at the first sample or event
   value.address_space = allocate_address_space();
   value.flags = PROCESS_TARGET;
   const auto key = static_cast<uint32_t>(pid);

@@ -11,7 +11,6 @@
 namespace cicada::collect {
 namespace {
 
-constexpr uint64_t kNsPerTick = 10'000'000;
 constexpr size_t kMaxCmdline = 512;
 
 std::string joined(const std::vector<std::string>& arguments) {
@@ -40,14 +39,16 @@ uint64_t full_ticks(uint32_t low) {
 
 size_t ThreadTable::process_of(const sample_record& sample) {
   const uint64_t key = uint64_t{static_cast<uint32_t>(sample.pid)} << 32 | sample.start_ticks_low;
-  const auto [at, added] = process_index_.try_emplace(key, processes_.size());
-  if (added) {
-    const profile::ProcessId id = profile_.intern_process(sample.pid, sample.start_ticks_low * kNsPerTick);
-    living_.push_back(processes_.size());
-    processes_.push_back({id, sample.pid, sample.start_ticks_low});
-    if (sample.start_ticks_low != 0) describer_.request({sample.pid, full_ticks(sample.start_ticks_low)});
+  const SampledStart start{sample.start_ticks_low, sample.start_in_tick};
+  std::vector<size_t>& known = process_index_[key];
+  for (const size_t index : known) {
+    if (processes_[index].start == start) return index;
   }
-  return at->second;
+  known.push_back(processes_.size());
+  living_.push_back(processes_.size());
+  processes_.push_back({profile_.intern_process(sample.pid, start.ns()), sample.pid, start});
+  if (start.ticks_low != 0) describer_.request({sample.pid, full_ticks(start.ticks_low)});
+  return known.back();
 }
 
 profile::ThreadId ThreadTable::find_or_add(const sample_record& sample) {
@@ -68,9 +69,8 @@ profile::ThreadId ThreadTable::find_or_add(const sample_record& sample) {
 
 void ThreadTable::refresh(ProcessEntry& entry, const process::ProcessTable& processes, const process::ProcessMetadataCache& metadata) {
   if (entry.pid == 0) return;
-  // Kernel threads come without a start time: the kernel side does not track them.
-  const bool tracked = entry.start_ticks_low != 0;
-  const auto info = processes.find_process(entry.pid, tracked ? std::optional(entry.start_ticks_low) : std::nullopt);
+  const bool tracked = entry.start != SampledStart();
+  const auto info = processes.find_process(entry.pid, tracked ? std::optional(entry.start) : std::nullopt);
   if (!info) {
     if (tracked) ++entry.strikes;
     return;

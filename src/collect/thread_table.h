@@ -32,7 +32,7 @@ class ThreadTable {
   struct ProcessEntry {
     profile::ProcessId id;
     Pid pid;
-    uint32_t start_ticks_low;
+    SampledStart start;  // zero: a kernel thread's, which the kernel side does not track
     bool described = false;  // command line and cgroup are in the profile
     uint8_t strikes = 0;     // refreshes that found nobody; kMaxStrikes: gone for good
   };
@@ -51,7 +51,7 @@ class ThreadTable {
   std::vector<ProcessEntry> processes_;
   std::vector<size_t> living_;        // processes that refresh() asks about
   std::vector<ThreadEntry> threads_;  // of those
-  std::unordered_map<uint64_t, size_t> process_index_;  // pid << 32 | start_ticks_low
+  std::unordered_map<uint64_t, std::vector<size_t>> process_index_;  // pid << 32 | start in ticks: more than one if the pid was used again in it
   std::unordered_map<uint64_t, profile::ThreadId> thread_index_;  // process index << 32 | tid
 };
 

@@ -19,7 +19,6 @@ namespace cicada::collect {
 namespace {
 
 constexpr uint64_t kCycleNs = 1'000'000'000;
-constexpr uint64_t kNsPerTick = 10'000'000;
 constexpr unsigned kMaxCyclesKept = 10;  // more would let the table of processes grow without end
 // perf's rings wake nobody until they are a quarter full: a wakeup for each record (ten for a dynamic program) costs who maps more than
 // the record. After an exec, fork or exit the rings are looked at each millisecond: that is when programs map.

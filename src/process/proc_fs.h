@@ -28,7 +28,7 @@ Result<std::string> read_proc_file(const std::string& path, size_t max_bytes);
 std::optional<ProcStat> find_stat(std::string_view text);  // parses /proc/PID/stat
 Result<ProcStat> read_stat(Pid pid);
 Result<ProcessKey> read_process_key(Pid pid);
-inline uint64_t to_ticks(uint64_t start_ns) { return start_ns / 10'000'000; }  // USER_HZ is 100 on x86-64
+inline uint64_t to_ticks(uint64_t start_ns) { return start_ns / kNsPerTick; }
 
 Result<std::vector<Pid>> list_processes();
 std::vector<Tid> list_threads(Pid pid);  // empty: gone

@@ -11,7 +11,6 @@
 namespace cicada::process {
 namespace {
 
-constexpr uint64_t kTickNs = 10'000'000;
 constexpr uint64_t kExecPatienceNs = 20'000'000;
 constexpr uint64_t kOrphanPatienceNs = 2'000'000'000;
 constexpr size_t kMaxOrphanEvents = 65536;
@@ -95,7 +94,7 @@ void ProcessTable::apply(const lifecycle_record& record) {
   State& s = *state_;
   const std::unique_lock lock(s.mutex);
   Process* process = s.find(record.pid);
-  const bool in_ticks = process != nullptr && process->info.start_ns % kTickNs == 0;  // an adopted one's
+  const bool in_ticks = process != nullptr && process->info.start_ns % kNsPerTick == 0;  // an adopted one's
   const bool same = process != nullptr && (process->info.start_ns == record.start_ns || record.start_ns == 0 ||
                                            (in_ticks && to_ticks(process->info.start_ns) == to_ticks(record.start_ns)));
   if (same && record.start_ns != 0) process->info.start_ns = record.start_ns;  // adopted ones know theirs in ticks only
@@ -268,9 +267,9 @@ void ProcessTable::end_cycle() {
   s.reported = s.counts;
 }
 
-std::optional<ProcessInfo> ProcessTable::find_process(Pid pid, std::optional<uint32_t> start_ticks_low) const {
+std::optional<ProcessInfo> ProcessTable::find_process(Pid pid, std::optional<SampledStart> start) const {
   const State& s = *state_;
-  const auto fits = [&](uint64_t start_ns) { return !start_ticks_low || static_cast<uint32_t>(to_ticks(start_ns)) == *start_ticks_low; };
+  const auto fits = [&](uint64_t start_ns) { return !start || SampledStart::of(start_ns) == *start; };
   const std::shared_lock lock(s.mutex);
   if (const auto at = s.processes.find(pid); at != s.processes.end() && fits(at->second.info.start_ns)) return at->second.info;
   // With no proof asked for, the last who had the pid.

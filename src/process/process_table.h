@@ -88,8 +88,8 @@ class ProcessTable {
   void end_cycle();
 
   // --- any thread
-  // `start_ticks_low`: sample_record's proof against pid reuse; nothing: whoever has the pid now.
-  std::optional<ProcessInfo> find_process(Pid pid, std::optional<uint32_t> start_ticks_low = std::nullopt) const;
+  // `start`: sample_record's proof against pid reuse; nothing: whoever has the pid now.
+  std::optional<ProcessInfo> find_process(Pid pid, std::optional<SampledStart> start = std::nullopt) const;
   std::optional<mapping_value> find_mapping(uint32_t address_space, RuntimeAddr address) const;
   ProcessTableCounts counts() const;
   // From the exec (fork of an unknown parent, adoption: not counted), and from a later mmap, until the kernel walk can see the mapping.

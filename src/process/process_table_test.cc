@@ -388,9 +388,9 @@ TEST_F(Story, ReusedPidIsAnotherProcess) {
   fork.start_ns = 9'000'000'000;
   table->apply(fork);
   EXPECT_EQ(table->find_process(5)->start_ns, 9'000'000'000u);
-  EXPECT_EQ(table->find_process(5, 500)->start_ns, 5'000'000'000u);  // the old one, for late samples
-  EXPECT_EQ(table->find_process(5, 900)->start_ns, 9'000'000'000u);
-  EXPECT_FALSE(table->find_process(5, 501));
+  EXPECT_EQ(table->find_process(5, SampledStart::of(5'000'000'000))->start_ns, 5'000'000'000u);  // the old one, for late samples
+  EXPECT_EQ(table->find_process(5, SampledStart::of(9'000'000'000))->start_ns, 9'000'000'000u);
+  EXPECT_FALSE(table->find_process(5, SampledStart::of(5'000'001'000)));
   table->apply(record(RECORD_EXIT, 5, ++now, 1));  // of the old one, late
   EXPECT_EQ(table->find_process(5)->start_ns, 9'000'000'000u);
 }
