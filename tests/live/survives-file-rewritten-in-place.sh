@@ -14,9 +14,10 @@ end = time.time() + float(sys.argv[2])
 kept = []
 while time.time() < end:
     fd = os.open(sys.argv[1], os.O_RDONLY)
-    size = os.fstat(fd).st_size
-    if size > 0:
+    try:
         kept.append(mmap.mmap(fd, 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC))
+    except (ValueError, OSError):  # empty just now
+        pass
     os.close(fd)
     del kept[:-3]
     until = time.time() + 0.02
