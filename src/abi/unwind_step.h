@@ -116,7 +116,7 @@ ABI_INLINE int unwind_step(void *reader, const struct unwind_rule *rule, struct 
   // DWARF numbers of enum unwind_save_base, then of enum unwind_saved.
   __u32 base_reg = (0xa736u >> (4 * (via_base >> 6))) & 15;
   if ((via_base & 63) && base_reg == 10 && !regs->all_registers) return END_UNSUPPORTED_RULE;
-  __u64 base = regs->gpr[base_reg];
+  __u64 base = rule->via_align ? (cfa - 8) & -(1ull << (rule->via_align & 63)) : regs->gpr[base_reg];
 #define RESTORE(slot, reg)                                                                      \
   if (via_base >> (slot) & 1) {                                                                 \
     if (unwind_read(reader, base + (__u64)(8 * (__s64)rule->saved[slot]), &value)) return END_UNREADABLE; \

@@ -40,13 +40,14 @@ enum unwind_saved { SAVED_RBX, SAVED_RBP, SAVED_R12, SAVED_R13, SAVED_R14, SAVED
 enum unwind_save_base { SAVE_BASE_RBP = 0, SAVE_BASE_RBX = 1, SAVE_BASE_RSP = 2, SAVE_BASE_R10 = 3 };
 
 // saved[i] == 0 and bit i of via_base clear: the register keeps its value. Else it is in memory at CFA + 8 × saved[i], or,
-// with bit i of via_base set, at base + 8 × saved[i] (base: bits 6–7 of via_base, the value *before* the step).
+// with bit i of via_base set, at base + 8 × saved[i]. base: (CFA − 8) rounded down to a multiple of 2^via_align where that is not 0,
+// else the register in bits 6–7 of via_base, its value *before* the step.
 // The return address is at CFA − 8; anything else is CFA_UNSUPPORTED.
 struct unwind_rule {
   __u8 cfa_kind;   // enum unwind_cfa_kind
   __u8 cfa_reg;    // DWARF number, 0–15
   __u8 via_base;   // bits 0–5: by enum unwind_saved; bits 6–7: enum unwind_save_base
-  __u8 padding;
+  __u8 via_align;  // 0, or a power of two
   __s32 cfa_offset;
   __s8 saved[SAVED_COUNT];
   __s16 cfa_addend;  // CFA_DEREF only

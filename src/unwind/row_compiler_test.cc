@@ -83,6 +83,24 @@ TEST(CompileRows, AssemblyCfaWithAddend) {
   EXPECT_EQ(rule_at(table, kBegin), "cfa=[rsp+40]+8");
 }
 
+TEST(CompileRows, RegistersOfVectorMathematics) {
+  // libmvec: r12 at ((cfa - 8) & -64) - 176, r13 at ((cfa - 8) & -64) - 8; or at rsp + 144, the CFA dropped.
+  const Program aligned = {0x0c, 6,    16,   0x10, 12,   14,   0x38, 0x1c, 0x0d, 0xc0, 0xff, 0xff, 0xff, 0x1a, 0x0d, 0x50, 0xff, 0xff, 0xff, 0x22,
+                           0x10, 13,   14,   0x38, 0x1c, 0x0d, 0xc0, 0xff, 0xff, 0xff, 0x1a, 0x0d, 0xf8, 0xff, 0xff, 0xff, 0x22};
+  EXPECT_EQ(rule_at(compile_one(aligned), kBegin), "cfa=rbp+16 r12=[((cfa-8)&-64)-176] r13=[((cfa-8)&-64)-8]");
+  EXPECT_EQ(rule_at(compile_one({0x10, 12, 4, 0x13, 0x77, 0x90, 0x01}), kBegin), "cfa=rsp+8 r12=[rsp+144]");
+  Program other = aligned;
+  other[5 + 4 + 17] = 0xe0;  // r13's base is another: (cfa - 8) & -32
+  const RowTable table = compile_one(other);
+  EXPECT_EQ(rule_at(table, kBegin), "unsupported: registers saved relative to two bases");
+  Program restored = aligned;
+  restored.insert(restored.end(), {0x44, 0xcc, 0xcd, 0x10, 3, 2, 0x76, 0});  // both restored, rbx at rbp
+  EXPECT_EQ(rule_at(compile_one(restored), kBegin + 4), "cfa=rbp+16 rbx=[rbp+0]");
+  Program odd = aligned;
+  odd[9] = 0xc1;  // & -63 is no rounding
+  EXPECT_EQ(rule_at(compile_one(odd), kBegin), "unsupported: register saved where another form of expression says");
+}
+
 TEST(CompileRows, RegisterAfterExpressionGoesBackToTheLastOffset) {
   Program program = {0x0e, 56, 0x44};
   const Program e = cfa_expression({0x77, 40, 0x06});

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expressions are recognised by form, not by bytes: base register + constants, at most one dereference. That covers realigned
-// stacks of GCC, clang and hand-written CFI (OpenSSL), and glibc's signal frame. The lazy-binding stubs are the one exception: their
-// expression is a fixed sequence with two variable bytes, how many bytes into a stub the push is over.
+// stacks of GCC, clang and hand-written CFI (OpenSSL), and glibc's signal frame. Intel's vector mathematics (libmvec, libjsvml) saves
+// registers at the CFA rounded down + constant. The lazy-binding stubs are the one exception: their expression is a fixed sequence
+// with two variable bytes, how many bytes into a stub the push is over.
 #include "unwind/rule_state.h"
 
+#include <bit>
 #include <optional>
 
 namespace cicada::unwind {
@@ -21,6 +23,7 @@ enum Op : uint8_t {
   kConst8s = 0x0f,
   kConstu = 0x10,
   kConsts = 0x11,
+  kDrop = 0x13,
   kAnd = 0x1a,
   kMinus = 0x1c,
   kPlus = 0x22,
@@ -44,6 +47,24 @@ struct Linear {
 
 int64_t wrapping_add(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+
+std::optional<int64_t> read_constant(uint8_t op, ByteCursor& cursor) {
+  switch (op) {
+    case kConst1u: return cursor.u8();
+    case kConst1s: return cursor.s8();
+    case kConst2u: return cursor.u16();
+    case kConst2s: return cursor.s16();
+    case kConst4u: return cursor.u32();
+    case kConst4s: return cursor.s32();
+    case kConst8u:
+    case kConst8s: return cursor.s64();
+    case kConstu: return static_cast<int64_t>(cursor.uleb128());
+    case kConsts: return cursor.sleb128();
+    default:
+      if (op < kLit0 || op >= kLit0 + 32) return std::nullopt;
+      return op - kLit0;
+  }
 }
 
 std::optional<Linear> find_linear(Bytes expression) {
@@ -70,30 +91,36 @@ std::optional<Linear> find_linear(Bytes expression) {
     if (op == kPlusUconst) {
       number = static_cast<int64_t>(cursor.uleb128());
     } else {
-      switch (op) {
-        case kConst1u: number = cursor.u8(); break;
-        case kConst1s: number = cursor.s8(); break;
-        case kConst2u: number = cursor.u16(); break;
-        case kConst2s: number = cursor.s16(); break;
-        case kConst4u: number = cursor.u32(); break;
-        case kConst4s: number = cursor.s32(); break;
-        case kConst8u:
-        case kConst8s: number = cursor.s64(); break;
-        case kConstu: number = static_cast<int64_t>(cursor.uleb128()); break;
-        case kConsts: number = cursor.sleb128(); break;
-        default:
-          if (op < kLit0 || op >= kLit0 + 32) return std::nullopt;
-          number = op - kLit0;
-      }
+      const auto constant = read_constant(op, cursor);
+      if (!constant) return std::nullopt;
       const uint8_t sum = cursor.u8();
-      if (sum == kMinus) number = static_cast<int64_t>(-static_cast<uint64_t>(number));
-      else if (sum != kPlus) return std::nullopt;
+      if (sum != kPlus && sum != kMinus) return std::nullopt;
+      number = sum == kPlus ? *constant : static_cast<int64_t>(-static_cast<uint64_t>(*constant));
     }
     int64_t& part = linear.dereferenced ? linear.after : linear.before;
     part = wrapping_add(part, number);
   }
   if (cursor.failed()) return std::nullopt;
   return linear;
+}
+
+// ((CFA - 8) & -2^shift) + offset, of the CFA that a saved register's expression begins with.
+struct Aligned {
+  unsigned shift = 0;
+  int64_t offset = 0;
+};
+
+std::optional<Aligned> find_aligned(Bytes expression) {
+  ByteCursor cursor(expression);
+  const auto below = read_constant(cursor.u8(), cursor);
+  if (below != 8 || cursor.u8() != kMinus) return std::nullopt;
+  const auto mask = read_constant(cursor.u8(), cursor);
+  if (!mask || cursor.u8() != kAnd) return std::nullopt;
+  const uint64_t alignment = -static_cast<uint64_t>(*mask);
+  const auto offset = read_constant(cursor.u8(), cursor);
+  if (!offset || cursor.u8() != kPlus || !cursor.at_end() || cursor.failed()) return std::nullopt;
+  if (!std::has_single_bit(alignment) || alignment < 2) return std::nullopt;
+  return Aligned{.shift = static_cast<unsigned>(std::countr_zero(alignment)), .offset = *offset};
 }
 
 // rsp + 8 + (((rip & 15) >= bound) << 3)
@@ -153,12 +180,12 @@ void RuleState::set_saved(unsigned item, Misfit misfit) {
   if (item != kIgnored) set_misfit(item, misfit);
 }
 
-void RuleState::set_via(unsigned item, unwind_save_base base, int64_t offset) {
+void RuleState::set_via(unsigned item, unsigned base, int64_t offset) {
   const auto words = static_cast<int8_t>(offset / 8);
   if (offset != int64_t{words} * 8) return set_saved(item, Misfit::kSavedOffset);
   clear_via(item);
-  if (via_base() != 0 && via_base() >> 6 != base) return set_saved(item, Misfit::kSavedTwoBases);
-  set_via_base((via_base() & 63) | 1u << item | unsigned{base} << 6);
+  if (via() != 0 && (via() & kBaseMask) != base) return set_saved(item, Misfit::kSavedTwoBases);
+  set_via_bits(via() | 1u << item | base);
   set_words(item, words);
   set_misfit(item, Misfit::kNone);
 }
@@ -178,7 +205,8 @@ void RuleState::in_register(uint64_t reg, uint64_t other) {
 void RuleState::expression(uint64_t reg, Bytes expression) {
   const unsigned item = item_of(reg);
   if (item == kIgnored) return;
-  const auto linear = find_linear(expression);
+  const bool dropped = !expression.empty() && expression[0] == kDrop;  // the CFA that it begins with
+  const auto linear = find_linear(expression.subspan(dropped ? 1 : 0));
   const bool plain = linear && !linear->dereferenced;
   if (item == kReturn) {
     set_saved(kReturn, Misfit::kReturnAddress);
@@ -192,12 +220,13 @@ void RuleState::expression(uint64_t reg, Bytes expression) {
     set_misfit(kStack, plain && linear->reg == 7 && linear->before == kUcontextRsp ? Misfit::kSignalFrame : Misfit::kStackPointer);
     return;
   }
+  if (const auto aligned = find_aligned(expression)) return set_via(item, aligned->shift << 8, aligned->offset);
   if (!plain) return set_saved(item, Misfit::kSavedExpression);
   switch (linear->reg) {
-    case 3: return set_via(item, SAVE_BASE_RBX, linear->before);
-    case 6: return set_via(item, SAVE_BASE_RBP, linear->before);
-    case 7: return set_via(item, SAVE_BASE_RSP, linear->before);
-    case 10: return set_via(item, SAVE_BASE_R10, linear->before);
+    case 3: return set_via(item, SAVE_BASE_RBX << 6, linear->before);
+    case 6: return set_via(item, SAVE_BASE_RBP << 6, linear->before);
+    case 7: return set_via(item, SAVE_BASE_RSP << 6, linear->before);
+    case 10: return set_via(item, SAVE_BASE_R10 << 6, linear->before);
     default: return set_saved(item, Misfit::kSavedExpression);
   }
 }
@@ -223,8 +252,8 @@ void RuleState::same_value(uint64_t reg) {
 void RuleState::restore_rare(unsigned item, const RuleState& initial) {
   if (item == kIgnored) return;
   if (item < SAVED_COUNT) {
-    if ((initial.via_base() >> item & 1) != 0) {
-      return set_via(item, static_cast<unwind_save_base>(initial.via_base() >> 6), 8 * int64_t{initial.words(item)});
+    if ((initial.via() >> item & 1) != 0) {
+      return set_via(item, initial.via() & kBaseMask, 8 * int64_t{initial.words(item)});
     }
     clear_via(item);
     set_words(item, initial.words(item));
@@ -240,7 +269,7 @@ bool RuleState::is_kernel_signal_frame() const {
   const int64_t ucontext = int64_t{offset()} - kUcontextRsp;
   if ((doubts_ & kReturnViaStackPointer) == 0 || return_offset_ != ucontext + kUcontextRip) return false;
   for (unsigned i = 0; i < SAVED_COUNT; ++i) {
-    const bool via_rsp = (via_base() >> i & 1) != 0 && via_base() >> 6 == SAVE_BASE_RSP;
+    const bool via_rsp = (via() >> i & 1) != 0 && (via() & kBaseMask) == SAVE_BASE_RSP << 6;
     if (misfit(i) != Misfit::kNone || !via_rsp || 8 * int64_t{words(i)} != ucontext + kUcontextSaved[i]) return false;
   }
   return true;

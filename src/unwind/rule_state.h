@@ -117,8 +117,9 @@ class RuleState {
   static constexpr uint64_t kReturnSaved = 0, kReturnUndefined = uint64_t{1} << 40, kReturnViaStackPointer = uint64_t{1} << 41;
   static constexpr uint64_t kReturnMask = kReturnUndefined | kReturnViaStackPointer;
   static constexpr uint64_t kSignalFrame = uint64_t{1} << 42;
-  // unwind_rule as two little-endian words: kind, register, via_base, padding, offset; six saved, addend.
-  static constexpr uint64_t kViaMask = 0xff0000, kSavedMask = 0xffffffffffff;
+  // unwind_rule as two little-endian words: kind, register, via_base, via_align, offset; six saved, addend.
+  static constexpr uint64_t kViaMask = 0xffff0000, kSavedMask = 0xffffffffffff;
+  static constexpr unsigned kBaseMask = 0xffc0;  // of via(): what the registers are saved relative to
 
   static unsigned item_of(uint64_t reg) {
     return reg < 16 ? kItemOf[reg] : reg == 16 ? unsigned{kReturn} : unsigned{kIgnored};
@@ -127,7 +128,7 @@ class RuleState {
                                           kIgnored, kIgnored, kIgnored, kIgnored,  SAVED_R12, SAVED_R13, SAVED_R14, SAVED_R15};
   unsigned cfa_kind() const { return low_ & 0xff; }
   unsigned cfa_reg() const { return low_ >> 8 & 0xff; }
-  unsigned via_base() const { return low_ >> 16 & 0xff; }
+  unsigned via() const { return low_ >> 16 & 0xffff; }  // via_base, via_align
   int32_t offset() const { return static_cast<int32_t>(low_ >> 32); }
   int16_t addend() const { return static_cast<int16_t>(high_ >> 48); }
   int8_t words(unsigned item) const { return static_cast<int8_t>(high_ >> (8 * item)); }
@@ -142,14 +143,14 @@ class RuleState {
     doubts_ = (doubts_ & ~kReturnMask) | kind;
     set_misfit(kReturn, misfit);
   }
-  void set_via_base(unsigned via) { low_ = (low_ & ~kViaMask) | uint64_t{via & 0xff} << 16; }
+  void set_via_bits(unsigned via) { low_ = (low_ & ~kViaMask) | uint64_t{via & 0xffff} << 16; }
   void clear_via(unsigned item) {
     if ((low_ & kViaMask) == 0) [[likely]] return;
-    const unsigned via = via_base() & ~(1u << item);
-    set_via_base((via & 63) == 0 ? 0 : via);
+    const unsigned rest = via() & ~(1u << item);
+    set_via_bits((rest & 63) == 0 ? 0 : rest);
   }
   void set_saved(unsigned item, Misfit misfit);
-  void set_via(unsigned item, unwind_save_base base, int64_t offset);
+  void set_via(unsigned item, unsigned base, int64_t offset);
   void restore_rare(unsigned item, const RuleState& initial);
   bool is_kernel_signal_frame() const;
   RuleWords to_rare_rule() const;

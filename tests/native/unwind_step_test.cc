@@ -64,6 +64,21 @@ TEST(UnwindStep, RestoresViaBaseBeforeTheStep) {
   EXPECT_EQ(regs.gpr[REG_RBP], 77u);
 }
 
+TEST(UnwindStep, RestoresFromTheFrameRoundedDown) {
+  HostStack stack{kBase, {0, 55, 0, 0, 0, 0, 0, 0, 0, 66, 0x401111}};
+  auto rule = rule_of(CFA_OFFSET, REG_RBP, 16);  // CFA = kBase + 88; rounded down to 64 bytes: kBase + 64
+  rule.via_base = 1 << SAVED_R12;
+  rule.via_align = 6;
+  rule.saved[SAVED_R12] = -7;
+  rule.saved[SAVED_RBP] = -2;
+  auto regs = registers(kBase, kBase + 72);
+  ASSERT_EQ(unwind_step(&stack, &rule, &regs), END_NONE);
+  EXPECT_EQ(regs.gpr[12], 55u);
+  EXPECT_EQ(regs.gpr[REG_RBP], 66u);
+  EXPECT_EQ(regs.ip, 0x401111u);
+  EXPECT_FALSE(unwind_needs_registers(&rule));
+}
+
 TEST(UnwindStep, PltDependsOnTheInstruction) {
   HostStack stack{kBase, {1, 0x401111, 0x402222}};
   const auto rule = rule_of(CFA_PLT, REG_RSP, 11);
@@ -160,6 +175,7 @@ TEST(UnwindStepPlain, AgreesWithTheFullStep) {
                         static_cast<int32_t>(8 * pick(16)) - 8);
     if (pick(2)) rule.saved[SAVED_RBP] = static_cast<int8_t>(-2 - static_cast<int>(pick(4)));
     if (pick(16) == 0) rule.via_base = static_cast<uint8_t>(random());
+    if (pick(16) == 0) rule.via_align = static_cast<uint8_t>(pick(64));
     auto full = registers(kBase + 8 * pick(24), kBase + 8 * pick(24));
     unwind_lean lean{full.ip, full.gpr[REG_RSP], full.gpr[REG_RBP]};
     const unwind_lean before = lean;
@@ -190,6 +206,7 @@ TEST(UnwindStepPlain, SaysWhenMoreRegistersAreNeeded) {
     rule.cfa_reg = static_cast<uint8_t>(random() % 16);
     rule.cfa_offset = static_cast<int32_t>(8 * (random() % 8));
     rule.via_base = static_cast<uint8_t>(random());
+    if (random() % 4 == 0) rule.via_align = static_cast<uint8_t>(random() % 64);
     for (auto& saved : rule.saved) saved = static_cast<int8_t>(random() % 3 ? 0 : -2);
     if (unwind_needs_registers(&rule)) continue;
     without++;

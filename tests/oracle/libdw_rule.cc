@@ -76,10 +76,11 @@ bool is_plt(Ops e, int64_t bound) {
 }
 
 // A register's location as libdw gives it: nothing (undefined or unchanged), [call_frame_cfa, plus_uconst/consts plus], or an
-// expression that may begin with call_frame_cfa; stack_value at the end means the value itself.
+// expression that may begin with call_frame_cfa (and drop it); stack_value at the end means the value itself.
 struct Saved {
-  enum Kind { kUndefined, kSame, kAtCfa, kValue, kExpression } kind = kUndefined;
+  enum Kind { kUndefined, kSame, kAtCfa, kAtAligned, kValue, kExpression } kind = kUndefined;
   int64_t offset = 0;
+  int64_t mask = 0;  // kAtAligned: at ((CFA - 8) & mask) + offset
   Form form;
   Ops ops;
 };
@@ -117,7 +118,13 @@ Saved find_saved(Dwarf_Frame* frame, int reg, Dwarf_Op* memory) {
   } else if (e.count == 2 && e.ops[0].atom == DW_OP_consts && e.ops[1].atom == DW_OP_plus) {
     saved.kind = Saved::kAtCfa;
     saved.offset = static_cast<int64_t>(e.ops[0].number);
+  } else if (e.count == 6 && e.ops[0].atom == DW_OP_lit8 && e.ops[1].atom == DW_OP_minus && e.ops[2].atom == DW_OP_const4s &&
+             e.ops[3].atom == DW_OP_and && e.ops[4].atom == DW_OP_const4s && e.ops[5].atom == DW_OP_plus) {
+    saved.kind = Saved::kAtAligned;
+    saved.mask = static_cast<int64_t>(e.ops[2].number);
+    saved.offset = static_cast<int64_t>(e.ops[4].number);
   } else {
+    if (e.ops[0].atom == DW_OP_drop) ++e.ops, --e.count;
     saved.form = find_form(e);
   }
   return saved;
@@ -141,6 +148,9 @@ bool cfa_equals(Ops cfa, const unwind_rule& rule) {
 bool saved_equals(const Saved& saved, const unwind_rule& rule, unsigned slot) {
   static constexpr uint64_t kBase[] = {6, 3, 7, 10};  // enum unwind_save_base
   const int64_t offset = 8 * int64_t{rule.saved[slot]};
+  if ((rule.via_base >> slot & 1) != 0 && rule.via_align != 0) {
+    return saved.kind == Saved::kAtAligned && saved.mask == -(int64_t{1} << rule.via_align) && saved.offset == offset;
+  }
   if ((rule.via_base >> slot & 1) != 0) {
     return saved.kind == Saved::kExpression && saved.form.known && !saved.form.dereferenced &&
            saved.form.reg == kBase[rule.via_base >> 6] && saved.form.before == offset;
