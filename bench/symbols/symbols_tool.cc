@@ -139,16 +139,17 @@ int main(int argc, char** argv) {
   if (path == nullptr) return 2;
   diagnostics().set_handler([](Severity, const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); });
   size_t line_number = 0;
-  const auto write = [&](std::string_view text) {
+  const auto write = [&](std::string_view text) -> cicada::Result<void> {
     if (!only_functions) {
       std::fwrite(text.data(), 1, text.size(), stdout);
-      return;
+      return {};
     }
     for (size_t at = 0; at < text.size(); ++line_number) {
       const size_t newline = text.find('\n', at);
       if (line_number % 2 == 0) std::fwrite(text.data() + at, 1, newline + 1 - at, stdout);
       at = newline + 1;
     }
+    return {};
   };
   const auto done = report_symbols(path, {}, 0, options, write);
   if (done) return 0;

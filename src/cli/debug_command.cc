@@ -24,18 +24,22 @@ struct DebugOptions {
   std::string process;
   std::string symbols_file;
   std::vector<std::string> addresses;
-  bool no_inlines = false, show_addresses = false, debuginfod = false, always = false;
+  std::string exe, style;
+  bool no_inlines = false, show_addresses = false, debuginfod = false, always = false, basenames = false, pretty = false;
 };
 
-void print_data(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+// Flushed: whoever asks through a pipe waits for the answer.
+Result<void> print_data(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return {};
+  return errno_error(errno, "write standard output");
+}
 
 Result<void> debug_rows(const DebugOptions& options) {
   using unwind::RowReport;
   const RowReport report = options.stats         ? RowReport::kStats
                            : options.unsupported ? RowReport::kUnsupported
                                                  : RowReport::kRows;
-  print_data(TRY(unwind::report_rows(options.rows_file, report)));
-  return {};
+  return print_data(TRY(unwind::report_rows(options.rows_file, report)));
 }
 
 // The blocks that go into the kernel's trie for one process, and how many naive cutting would need.
@@ -45,16 +49,18 @@ Result<void> debug_blocks(const DebugOptions& options) {
     std::vector<Range<RuntimeAddr>> ranges;
     for (const process::MapsEntry& entry : maps.entries) ranges.push_back(entry.range);
     const std::vector<process::AddressBlock> blocks = process::minimal_blocks(ranges);
+    std::string text;
     for (const process::AddressBlock& block : blocks) {
       const process::MapsEntry& entry = maps.entries[block.range];
-      print_data(fmt::format("{:016x}/{:<2}  {:x}-{:x}  {}\n", block.base.value, block.prefix_bits,
+      text += fmt::format("{:016x}/{:<2}  {:x}-{:x}  {}\n", block.base.value, block.prefix_bits,
                              entry.range.begin.value, entry.range.end.value,
-                             entry.path.empty() ? "[anonymous]" : entry.path));
+                             entry.path.empty() ? "[anonymous]" : entry.path);
     }
     const double mappings = static_cast<double>(std::max<size_t>(ranges.size(), 1));
-    print_data(fmt::format("process {}: {} executable mappings, {} blocks ({:.2f} each; exact cutting: {:.2f})\n", pid,
+    text += fmt::format("process {}: {} executable mappings, {} blocks ({:.2f} each; exact cutting: {:.2f})\n", pid,
                            ranges.size(), blocks.size(), static_cast<double>(blocks.size()) / mappings,
-                           static_cast<double>(process::exact_blocks(ranges).size()) / mappings));
+                           static_cast<double>(process::exact_blocks(ranges).size()) / mappings);
+    TRY(print_data(text));
   }
   return {};
 }
@@ -65,11 +71,17 @@ Result<void> debug_symbols(const DebugOptions& options) {
   report.symbols.fold_clones = false;  // addr2line shows them
   report.symbols.debuginfod = options.debuginfod;
   report.show_addresses = options.show_addresses;
-  return symbolize::report_symbols(options.symbols_file, options.addresses, STDIN_FILENO, report,
-                                   [](std::string_view text) {
-                                     print_data(text);
-                                     std::fflush(stdout);  // whoever asks through a pipe waits for the answer
-                                   });
+  report.basenames = options.basenames;
+  report.pretty = options.pretty;
+  // With addr2line's -e every word is an address.
+  std::string file = options.symbols_file;
+  std::vector<std::string> addresses = options.addresses;
+  if (!options.exe.empty()) {
+    if (!file.empty()) addresses.insert(addresses.begin(), file);
+    file = options.exe;
+  }
+  if (file.empty()) return Error(ErrorKind::kInvalid, "no file given; `cicada debug symbols FILE ADDR…`");
+  return symbolize::report_symbols(file, addresses, STDIN_FILENO, report, print_data);
 }
 
 CLI::App* add(CLI::App& parent, const char* name, const char* what, const char* usage) {
@@ -96,10 +108,14 @@ Command add_debug_command(CLI::App& app) {
 
   CLI::App* symbols = add(*debug, "symbols", "names of addresses, as addr2line -ifC gives them",
                           "cicada debug symbols [OPTIONS] FILE [ADDR…]");
-  symbols->add_option("FILE", options->symbols_file, "an executable or a library")->required();
+  symbols->add_option("FILE", options->symbols_file, "an executable or a library");
   symbols->add_option("ADDR", options->addresses, "hexadecimal; none: one a line from standard input");
+  symbols->add_option("-e,--exe", options->exe, "the same as FILE; every other word is an address then")->type_name("FILE");
   symbols->add_flag("-a,--addresses", options->show_addresses, "each answer begins with its address");
-  symbols->add_flag("-i,-f,-C", options->always, "always: accepted so that an addr2line call need not change");
+  symbols->add_flag("-p,--pretty-print", options->pretty, "function and line on one line");
+  symbols->add_flag("-s,--basenames", options->basenames, "files without their folders");
+  symbols->add_flag("-i,--inlines,-f,--functions", options->always, "always: accepted so that an addr2line call need not change");
+  symbols->add_flag("-C,--demangle{auto}", options->style, "always, too");
   symbols->add_flag("--debuginfod", options->debuginfod, "ask the servers in DEBUGINFOD_URLS for a missing debug file");
   symbols->add_flag("--no-inline", options->no_inlines, "the outermost function only");
 

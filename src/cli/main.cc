@@ -69,9 +69,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    const auto chosen = app.get_subcommands();
-    print_error(fmt::format("{}; `cicada {}--help` lists the options", error.what(),
-                            chosen.empty() ? "" : chosen[0]->get_name() + " "));
+    std::string chosen;
+    for (auto at = app.get_subcommands(); !at.empty(); at = at[0]->get_subcommands()) chosen += at[0]->get_name() + " ";
+    print_error(fmt::format("{}; `cicada {}--help` lists the options", error.what(), chosen));
     return kExitFailure;
   }
   for (const Command& command : commands) {

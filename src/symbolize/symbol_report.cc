@@ -32,7 +32,7 @@ class Answers {
   Answers(const ImageSymbols& image, const SymbolReportOptions& options) : image_(image), options_(options), names_(options.symbols) {}
 
   // One answer per question, in order.
-  void answer(std::span<const std::string_view> questions, const std::function<void(std::string_view)>& write) {
+  Result<void> answer(std::span<const std::string_view> questions, const TextWriter& write) {
     std::vector<std::optional<LinkAddr>> asked;
     std::vector<LinkAddr> sorted;
     asked.reserve(questions.size());
@@ -48,14 +48,17 @@ class Answers {
     for_each_parallel(parts.size(), options_.symbols.threads, [&](size_t i) { resolve(sorted, indices[i], parts[i], answers); });
     std::string out;
     for (size_t i = 0; i < asked.size(); ++i) {
-      if (options_.show_addresses) out += asked[i] ? fmt::format("0x{:016x}\n", asked[i]->value) : fmt::format("{}\n", questions[i]);
+      if (options_.show_addresses) {
+        out += asked[i] ? fmt::format("0x{:016x}", asked[i]->value) : std::string(questions[i]);
+        out += options_.pretty ? ": " : "\n";
+      }
       const auto at = asked[i] ? std::lower_bound(sorted.begin(), sorted.end(), *asked[i]) - sorted.begin() : 0;
       append_text(asked[i] ? answers[static_cast<size_t>(at)] : Answer(), out);
       if (out.size() < kWriteBytes) continue;
-      write(out);
+      TRY(write(out));
       out.clear();
     }
-    write(out);
+    return write(out);
   }
 
  private:
@@ -74,16 +77,24 @@ class Answers {
     uint32_t begin = 0, count = 0;
   };
 
-  static void append_text(const Answer& answer, std::string& out) {
-    if (answer.count == 0) out += "??\n??:0\n";
+  void append_text(const Answer& answer, std::string& out) const {
+    const std::string_view between = options_.pretty ? " at " : "\n";
+    if (answer.count == 0) out.append("??").append(between).append("??:0\n");
     for (uint32_t i = 0; i < answer.count; ++i) {
       const Line& line = answer.part->lines[answer.begin + i];
+      if (i > 0 && options_.pretty) out += " (inlined by) ";
       out += line.name->empty() ? std::string_view("??") : std::string_view(*line.name);
-      out += '\n';
-      out += line.file->empty() ? std::string_view("??") : std::string_view(*line.file);
+      out += between;
+      std::string_view file = line.file->empty() ? std::string_view("??") : std::string_view(*line.file);
+      if (options_.basenames) file.remove_prefix(file.rfind('/') + 1);  // npos + 1 == 0
+      out += file;
       out += ':';
-      const fmt::format_int number(line.line);
-      out.append(number.data(), number.size());
+      if (line.line == 0) {
+        out += '?';
+      } else {
+        const fmt::format_int number(line.line);
+        out.append(number.data(), number.size());
+      }
       out += '\n';
     }
   }
@@ -109,10 +120,12 @@ class Answers {
   ShownNames names_;
 };
 
-// Appends what can be read now; waits for the first byte. False at the end of the input.
+// Appends what can be read now; waits for the first byte. False at the end of the input. After a single line nothing more is waited for:
+// that is how a program asks that waits for each answer (10 ms a question otherwise).
 Result<bool> read_block(int fd, std::string& text) {
   for (bool first = true; text.size() < kMaxBlockBytes; first = false) {
     if (!first) {
+      if (text.find('\n') == text.size() - 1) return true;
       struct pollfd wait {fd, POLLIN, 0};
       if (::poll(&wait, 1, kMoreInputMs) == 0) return true;
     }
@@ -151,7 +164,7 @@ std::optional<LinkAddr> find_address(std::string_view text) {
 }
 
 Result<void> report_symbols(const std::string& path, std::span<const std::string> addresses, int input, const SymbolReportOptions& options,
-                            const std::function<void(std::string_view)>& write) {
+                            const TextWriter& write) {
   elf::ElfFile elf = TRY(elf::ElfFile::open(path));
   const std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
   std::optional<DebuginfodClient> debuginfod;
@@ -160,14 +173,13 @@ Result<void> report_symbols(const std::string& path, std::span<const std::string
   Answers answers(*image, options);
   if (!addresses.empty()) {
     const std::vector<std::string_view> questions(addresses.begin(), addresses.end());
-    answers.answer(questions, write);
-    return {};
+    return answers.answer(questions, write);
   }
   std::string text;
   for (bool more = true; more;) {
     more = TRY(read_block(input, text));
     const size_t complete = more ? text.rfind('\n') + 1 : text.size();  // npos + 1 == 0
-    answers.answer(split_lines(std::string_view(text).substr(0, complete)), write);
+    TRY(answers.answer(split_lines(std::string_view(text).substr(0, complete)), write));
     text.erase(0, complete);
     if (text.size() > kMaxBlockBytes / 2) text.clear();  // no line is that long
   }
