@@ -62,7 +62,7 @@ TEST(Callers, CountEachStackOnce) {
   const auto callers = callers_of(tree_of(folded(kSmall)), "inner");
   ASSERT_TRUE(callers);
   EXPECT_EQ(callers->total(), 80u);
-  EXPECT_THAT(format_tree(*callers, {}), ContainsRegex("100.0 % .*inner.*\n.*100.0 % .*work\n.*100.0 % +100.0 % +main"));
+  EXPECT_THAT(format_tree(*callers, {}), ContainsRegex("100.0 % .*inner.*\n.*100.0 % .*work\n.*100.0 % +100.0 % +└ main"));
 }
 
 TEST(Callees, KeepChildrenSummingToParents) {
@@ -103,7 +103,17 @@ TEST(Tree, AddsUpWhatIsTooSmall) {
 TEST(Tree, OfOneDeepChainIsNotIndented) {
   std::string text = "f0";
   for (int i = 1; i < 50; ++i) text += fmt::format(";f{}", i);
-  EXPECT_THAT(format_tree(tree_of(folded(text + " 1\n")), {}), ContainsRegex("100.0 % +f48\n"));
+  EXPECT_THAT(format_tree(tree_of(folded(text + " 1\n")), {}), ContainsRegex("100.0 % +└ f48\n"));
+}
+
+TEST(Tree, TellsAnOnlyCalleeFromASibling) {
+  const std::string out = format_tree(tree_of(folded("main;a;b 5\nmain;c 4\n")), {});
+  EXPECT_EQ(out,
+            "    total     self\n"
+            "  100.0 %            main\n"
+            "   55.6 %              a\n"
+            "   55.6 %   55.6 %   └ b\n"
+            "   44.4 %   44.4 %     c\n");
 }
 
 TEST(Text, LetsNoControlCharacterReachTheTerminal) {

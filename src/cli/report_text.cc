@@ -50,7 +50,7 @@ class TreeText {
       const Pending next = pending_.back();
       pending_.pop_back();
       if (next.more != 0) {
-        out_ += fmt::format("{:7.1f} %{:>9}  {:{}}… {} more\n", percent(next.total, tree_.total()), "", "", indent(next.level), next.more);
+        out_ += fmt::format("{:7.1f} %{:>9}   {:{}}… {} more\n", percent(next.total, tree_.total()), "", "", indent(next.level), next.more);
         continue;
       }
       append(next);
@@ -62,9 +62,10 @@ class TreeText {
  private:
   struct Pending {
     uint32_t node = 0;
-    size_t level = 0;  // of indentation
+    size_t level = 0;    // of indentation
     size_t depth = 0;
-    size_t more = 0;   // instead of a node: how many were left out
+    bool chain = false;  // a callee on its caller's level: the only one
+    size_t more = 0;     // instead of a node: how many were left out
     uint64_t total = 0;
   };
 
@@ -89,18 +90,20 @@ class TreeText {
       rest.level = child_level;
       pending_.push_back(rest);
     }
-    for (size_t i = shown.size(); i-- > 0;) pending_.push_back({.node = shown[i], .level = child_level, .depth = depth});
+    for (size_t i = shown.size(); i-- > 0;)
+      pending_.push_back({.node = shown[i], .level = child_level, .depth = depth, .chain = parent != 0 && chain});
   }
 
   void append(const Pending& next) {
     const CallNode& node = tree_.nodes[next.node];
     const std::string self = node.self == 0 ? "" : fmt::format("{:.1f} %", percent(node.self, tree_.total()));
-    const size_t used = 20 + indent(next.level);
+    const size_t used = 21 + indent(next.level);
     const size_t room = limits_.columns > used + 30 ? limits_.columns - used : 30;
     std::string name = printable(tree_.text(node.name));
     if (node.kind == NodeKind::kInlined) name += " [inlined]";
-    out_ += fmt::format("{:7.1f} %{:>9}  {:{}}{}\n", percent(node.total, tree_.total()), self, "", indent(next.level),
-                        sink::shortened(name, room));
+    // The mark stands left of the name, so that names of one level stay in line and only calls are to the right of it.
+    out_ += fmt::format("{:7.1f} %{:>9} {:{}}{}{}\n", percent(node.total, tree_.total()), self, "", indent(next.level),
+                        next.chain ? "└ " : "  ", sink::shortened(name, room));
   }
 
   const CallTree& tree_;
