@@ -47,7 +47,7 @@ class FormatTest : public ::testing::TestWithParam<Case> {
       profile = Profile();
       const auto thread = profile.intern_thread(profile.intern_process(1, 1), 1);
       const auto stack = profile.intern_stack({}, profile.intern_frame({profile::FrameKind::kKernel, {}, 0, 0x10, {}}));
-      for (uint32_t i = 0; i < 100; ++i) profile.append_sample({.time_ns = i, .thread = thread, .stack = stack, .value = i + 1, .kind = profile::SampleKind::kOffCpu});
+      for (uint32_t i = 0; i < 100; ++i) profile.append_sample({.time_ns = i ^ 1, .thread = thread, .stack = stack, .value = i + 1, .kind = profile::SampleKind::kOffCpu});
     }
     options.tree.group_by = GetParam().group_by;
     for (const uint32_t value : profile.samples().value) stored += value;
@@ -189,11 +189,16 @@ TEST_P(FormatTest, TextHasEverySample) {
   std::istringstream text(written(".txt"));
   size_t samples = 0;
   uint64_t sum = 0;
+  std::string before;  // the time, nine digits behind the point
   for (std::string line; std::getline(text, line);) {
     if (line.empty() || line[0] == '\t') continue;
     ++samples;
-    const size_t colon = line.rfind(": ");
+    const size_t colon = line.rfind(": "), bracket = line.rfind("] ", colon);
     ASSERT_NE(colon, std::string::npos) << line;
+    ASSERT_NE(bracket, std::string::npos) << line;
+    const std::string time = line.substr(bracket + 2, colon - bracket - 2);
+    EXPECT_TRUE(time.size() > before.size() || (time.size() == before.size() && time >= before)) << before << ", then " << time;
+    before = time;
     sum += std::stoull(line.substr(colon + 2));
   }
   EXPECT_EQ(samples, profile.sample_count());

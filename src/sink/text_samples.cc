@@ -3,6 +3,10 @@
 //
 //   make 4711/4712 [003] 12.345678901: 10101010 cpu-clock:
 //           55d0c0de1234 parse_rule (/usr/bin/make)
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
 #include "profile/completeness.h"
 #include "profile/frame_text.h"
 #include "profile/stack_totals.h"
@@ -41,7 +45,8 @@ class TextSamplesSink : public FileSink {
     const profile::ValueUnit units[] = {profile::value_unit(profile.header, profile::SampleKind::kCpu),
                                         profile::value_unit(profile.header, profile::SampleKind::kOffCpu),
                                         profile::value_unit(profile.header, profile::SampleKind::kEvent)};
-    for (size_t i = 0; i < profile.sample_count() && !file.failed(); ++i) {
+    for (const profile::SampleIndex i : in_time_order(profile)) {
+      if (file.failed()) break;
       if (!is_wanted(profile, options_.tree, i)) continue;
       const profile::Sample sample = profile.sample(i);
       const profile::Thread& thread = profile.threads()[sample.thread.value];
@@ -56,6 +61,16 @@ class TextSamplesSink : public FileSink {
         file.write(fmt::format("\t{:>16x} {} ([group])\n", 0, printable(group_text(profile, options_.tree.group_by[g], sample))));
       file.write('\n');
     }
+  }
+
+  // The kernel hands samples out by CPU, so those of two CPUs may arrive in turns of a few microseconds: scripts subtract times.
+  static std::vector<profile::SampleIndex> in_time_order(const Profile& profile) {
+    const std::vector<uint64_t>& time_ns = profile.samples().time_ns;
+    std::vector<profile::SampleIndex> order(time_ns.size());
+    std::iota(order.begin(), order.end(), profile::SampleIndex{0});
+    const auto earlier = [&](profile::SampleIndex a, profile::SampleIndex b) { return time_ns[a] < time_ns[b]; };
+    if (!std::is_sorted(order.begin(), order.end(), earlier)) std::stable_sort(order.begin(), order.end(), earlier);
+    return order;
   }
 
   // The lines of a frame, made once.
