@@ -96,6 +96,9 @@ void ThreadTable::refresh(const process::ProcessTable& processes, const process:
     } else if (!profile_.thread(entry.id).name.valid()) {
       profile_.thread(entry.id).name = profile_.process(processes_[entry.process].id).name;
     }
+    // Kernel threads have no address space, so the process table does not know them; each is a process of one thread.
+    profile::Process& process = profile_.process(processes_[entry.process].id);
+    if (!process.name.valid() && profile_.thread(entry.id).main) process.name = profile_.thread(entry.id).name;
   }
   const auto gone = [&](size_t index) { return processes_[index].strikes >= kMaxStrikes; };
   std::erase_if(threads_, [&](const ThreadEntry& entry) { return gone(entry.process); });
