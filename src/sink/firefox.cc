@@ -198,7 +198,8 @@ class FirefoxSink : public FileSink {
     {
       JsonStream json([&](std::string_view bytes) { gzip.write(bytes); });
       json.begin_object();
-      write_meta(profile, json);
+      const char* const cpu_unit = cpu_delta_unit(value_unit(profile.header, *options.sample_kind));
+      write_meta(profile, cpu_unit, json);
       const auto lib_of_image = write_libs(profile, tree, json);
       json.key("threads");
       json.begin_array();
@@ -206,7 +207,7 @@ class FirefoxSink : public FileSink {
       const bool off_cpu = options.sample_kind == profile::SampleKind::kOffCpu;
       for (const ThreadSamples& thread : group_by_thread(profile, leaf_of_sample)) {
         const profile::ProcessId process = profile.threads()[thread.thread.value].process;
-        write_thread(profile, tree, leaf_of_sample, lib_of_image, pids[process.value], off_cpu, thread, json);
+        write_thread(profile, tree, leaf_of_sample, lib_of_image, pids[process.value], off_cpu, cpu_unit != nullptr, thread, json);
       }
       json.end_array();
       json.end_object();
@@ -214,7 +215,14 @@ class FirefoxSink : public FileSink {
     gzip.finish();
   }
 
-  void write_meta(const Profile& profile, JsonStream& json) const {
+  // What the viewer can draw as a share of a CPU; null: something else is counted. Without it a thread that ran for one sample
+  // in ten looks busy all the time, because nothing is there to say that it was not.
+  static const char* cpu_delta_unit(const profile::ValueUnit& unit) {
+    if (unit.type == "cpu" && unit.unit == "nanoseconds") return "ns";
+    return unit.type == "cycles" ? "variable CPU cycles" : nullptr;
+  }
+
+  void write_meta(const Profile& profile, const char* cpu_unit, JsonStream& json) const {
     const profile::Header& header = profile.header;
     json.key("meta");
     json.begin_object();
@@ -232,6 +240,14 @@ class FirefoxSink : public FileSink {
     json.member("platform", "Linux");
     json.member("abi", header.architecture);
     json.member("logicalCPUs", header.cpu_count);
+    if (cpu_unit != nullptr) {
+      json.key("sampleUnits");
+      json.begin_object();
+      json.member("time", "ms");
+      json.member("eventDelay", "ms");
+      json.member("threadCPUDelta", cpu_unit);
+      json.end_object();
+    }
     json.key("categories");
     json.begin_array();
     for (const Category& category : kCategories) {
@@ -288,7 +304,7 @@ class FirefoxSink : public FileSink {
 
   static void write_thread(const Profile& profile, const CallTree& tree, const std::vector<uint32_t>& leaf_of_sample,
                            const std::unordered_map<uint32_t, uint32_t>& lib_of_image, const std::string& pid, bool off_cpu,
-                           const ThreadSamples& samples, JsonStream& json) {
+                           bool cpu_deltas, const ThreadSamples& samples, JsonStream& json) {
     const profile::Thread& thread = profile.threads()[samples.thread.value];
     const profile::Process& process = profile.processes()[thread.process.value];
     const uint64_t start = profile.header.start_monotonic_ns;
@@ -330,6 +346,13 @@ class FirefoxSink : public FileSink {
       off_cpu ? json.value(value / 1000.0) : json.value(value);
     }
     json.end_array();
+    if (cpu_deltas) {
+      const uint64_t factor = value_unit(profile.header, profile::SampleKind::kCpu).factor;
+      json.key("threadCPUDelta");
+      json.begin_array();
+      for (const profile::SampleIndex i : samples.samples) json.value(profile.samples().value[i] * factor);
+      json.end_array();
+    }
     json.member("weightType", off_cpu ? "tracing-ms" : "samples");
     json.member("length", static_cast<uint64_t>(samples.samples.size()));
     json.end_object();

@@ -2,6 +2,8 @@
 // pprof's gzipped protobuf. Samples are added up by thread and stack first: 10 million samples are some hundred thousand
 // stacks. Messages are written as they are made; only the string table waits for the end, which the format allows.
 // Each sample carries labels (process, pid, thread, tid), so that `pprof -tagfocus` works without grouping.
+#include <algorithm>
+
 #include "profile/frame_text.h"
 #include "profile/stack_totals.h"
 #include "sink/file_sink.h"
@@ -21,7 +23,7 @@ class Writer {
  public:
   Writer(const Profile& profile, const profile::CallTreeOptions& options, OutputFile& file)
       : profile_(profile), options_(options), gzip_(file), location_of_frame_(profile.frames().size(), 0),
-        last_address_(profile.images().size() + 2, 0), labels_(profile.threads().size()) {}
+        last_address_(profile.images().size() + 2, 0), executable_value_(profile.images().size(), 0), labels_(profile.threads().size()) {}
 
   void write() {
     if (!options_.sample_kind) options_.sample_kind = main_kind(profile_);
@@ -69,10 +71,15 @@ class Writer {
 
   void write_sample(const profile::StackTotal& total) {
     ids_.clear();
+    profile::ImageId executable;
     for (profile::StackId stack = total.stack; stack.valid(); stack = profile_.stacks()[stack.value].parent) {
-      const uint64_t id = location(profile_.stacks()[stack.value].frame);
+      const profile::FrameId frame = profile_.stacks()[stack.value].frame;
+      const uint64_t id = location(frame);
       if (id != 0) ids_.push_back(id);
+      const profile::ImageId image = profile_.frames()[frame.value].image;
+      if (image.valid() && profile_.images()[image.value].kind == profile::ImageKind::kExecutable) executable = image;
     }
+    if (executable.valid()) executable_value_[executable.value] += total.value;
     for (size_t g = options_.group_by.size(); g-- > 0;) {
       const profile::Sample sample{.thread = total.thread, .stack = total.stack, .cpu = total.cpu};
       ids_.push_back(name_location(group_text(profile_, options_.group_by[g], sample)));
@@ -191,9 +198,13 @@ class Writer {
     return profile_.images().size() + (profile_.frames()[frame.value].kind == profile::FrameKind::kKernel ? 0 : 1);
   }
 
-  // Addresses are link addresses, and each mapping begins at 0.
+  // Addresses are link addresses, and each mapping begins at 0. pprof takes the first for the program that was profiled and shows its
+  // name and build-id: the executable with the most samples below it.
   void write_mappings() {
-    for (size_t i = 0; i < last_address_.size(); ++i) {
+    const auto main = std::max_element(executable_value_.begin(), executable_value_.end());
+    const size_t first = main == executable_value_.end() || *main == 0 ? 0 : static_cast<size_t>(main - executable_value_.begin());
+    for (size_t nth = 0; nth < last_address_.size(); ++nth) {
+      const size_t i = nth == 0 ? first : nth <= first ? nth - 1 : nth;
       const bool image = i < profile_.images().size();
       const std::string_view name = image ? profile_.text(profile_.images()[i].path) : i == profile_.images().size() ? "[kernel]" : "[unknown]";
       pbf_builder<pprof::Mapping> out(message_, pprof::Profile::kMapping);
@@ -224,6 +235,7 @@ class Writer {
   profile::ContentIndex function_index_;
   uint64_t locations_ = 0;
   std::vector<uint64_t> location_of_frame_, name_locations_, last_address_, ids_;
+  std::vector<uint64_t> executable_value_;  // by image
   std::vector<std::string> labels_;  // by thread
   std::string sample_bytes_;
 };

@@ -27,8 +27,8 @@ profile::Profile make() {
   p.header.cpu_count = 2;
   p.header.fired = 100;
   p.header.counts = {{"stored", 100, true}};
-  const auto image = p.intern_image({p.intern("/usr/bin/golden"), p.intern("0123456789abcdef0123456789abcdef01234567"), profile::ImageKind::kExecutable});
   const auto kernel = p.intern_image({p.intern("[kernel]"), {}, profile::ImageKind::kKernel});
+  const auto image = p.intern_image({p.intern("/usr/bin/golden"), p.intern("0123456789abcdef0123456789abcdef01234567"), profile::ImageKind::kExecutable});
   const auto file = p.intern("/src/golden.cc");
   const auto frame = [&](uint64_t address, std::initializer_list<const char*> names, bool in_kernel = false) {
     const auto id = p.intern_frame({in_kernel ? profile::FrameKind::kKernel : profile::FrameKind::kNative, in_kernel ? profile::ImageId() : image, 0, address, {}});

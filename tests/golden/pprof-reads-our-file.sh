@@ -13,6 +13,7 @@ has() { grep -Eq -- "$1" "$2" || fail "no line matches: $1" "$2"; }
 "$generator" golden.pb.gz golden.folded
 go tool pprof -top -unit=ms golden.pb.gz >top 2>err || fail "pprof -top" err
 has 'Type: cpu' top
+has 'File: golden' top
 has 'of 1000ms total' top
 has '700ms 70\.00% .* inner \(inline\)' top
 has '300ms 30\.00% .* sys_read' top
