@@ -3,6 +3,14 @@
 
 namespace cicada {
 
+// Error messages often begin with the object already, or with its name without the folder.
+static std::string_view without_object(std::string_view text, std::string_view object) {
+  for (const std::string_view name : {object, object.substr(object.rfind('/') + 1)}) {
+    if (!name.empty() && text.starts_with(name) && text.substr(name.size()).starts_with(": ")) return text.substr(name.size() + 2);
+  }
+  return text;
+}
+
 void Diagnostics::set_handler(Handler handler) {
   const std::lock_guard lock(mutex_);
   handler_ = std::move(handler);
@@ -13,7 +21,7 @@ void Diagnostics::report(Severity severity, std::string_view object, fmt::string
   const size_t once = hash(object) * 31 + hash(std::string_view(key.data(), key.size()));
   const std::lock_guard lock(mutex_);
   if (seen_.size() >= kMaxRemembered || !seen_.insert(once).second || !handler_) return;
-  handler_(severity, object.empty() ? text : fmt::format("{}: {}", object, text));
+  handler_(severity, object.empty() ? text : fmt::format("{}: {}", object, without_object(text, object)));
 }
 
 Diagnostics& diagnostics() {

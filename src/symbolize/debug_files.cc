@@ -56,11 +56,11 @@ std::optional<elf::ElfFile> open_checked(const elf::ElfFile& elf, const FileRoot
   const std::string wanted = elf.build_id(), got = file->build_id();
   if (!wanted.empty() && !got.empty()) {
     if (wanted == got) return std::move(*file);
-    diagnostics().warn(candidate, "{}: build-id {} is not that of {} ({}); not used", candidate, got, elf.name(), wanted);
+    diagnostics().warn(candidate, "build-id {} is not that of {} ({}); not used", got, elf.name(), wanted);
     return std::nullopt;
   }
   if (crc && debug_link_crc(file->bytes()) == *crc) return std::move(*file);
-  diagnostics().warn(candidate, "{}: its checksum is not the one {} asks for; not used", candidate, elf.name());
+  diagnostics().warn(candidate, "its checksum is not the one {} asks for; not used", elf.name());
   return std::nullopt;
 }
 
@@ -154,7 +154,7 @@ std::optional<elf::ElfFile> find_alternate_file(const elf::ElfFile& debug, const
       Result<elf::ElfFile> file = where.open_elf(candidate);
       if (file && has_checksum(*file, *link)) return std::move(*file);
       if (!file && file.error().kind() == ErrorKind::kNotFound) continue;
-      diagnostics().warn(candidate, "{}: {}; not used as the shared debug file of {}", candidate,
+      diagnostics().warn(candidate, "{}; not used as the shared debug file of {}",
                          file ? "another build-id" : file.error().message().c_str(), debug.name());
     }
   }

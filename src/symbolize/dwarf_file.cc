@@ -63,7 +63,7 @@ void DwarfFile::read_headers() {
     const auto header = UnitHeader::read(sections_.info, offset, next);
     if (header) units_.push_back(*header);
     if (!header && ++malformed > kMaxMalformedUnits) {
-      diagnostics().warn(name_, "{}: more than {} malformed units in .debug_info; the rest is not read", name_, kMaxMalformedUnits);
+      diagnostics().warn(name_, "more than {} malformed units in .debug_info; the rest is not read", kMaxMalformedUnits);
       break;
     }
     if (next <= offset) break;

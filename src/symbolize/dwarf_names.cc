@@ -144,7 +144,7 @@ void DwarfNames::resolve(uint32_t unit_index, std::span<const uint64_t> addresse
     if (frames.empty()) frames.push_back({{}, file, line, false});
     callback(i, frames);
   }
-  if (budget.exhausted()) diagnostics().warn(name_, "{}: its debug information repeats itself without end; parts of it were left out", name_);
+  if (budget.exhausted()) diagnostics().warn(name_, "its debug information repeats itself without end; parts of it were left out");
 }
 
 }  // namespace cicada::symbolize

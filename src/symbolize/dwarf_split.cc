@@ -74,7 +74,7 @@ const SplitUnits::File* SplitUnits::find_file(const std::string& path) {
   file->elf = std::move(*elf);
   file->dwarf = DwarfFile::open(*file->elf, ".dwo");
   if (file->dwarf == nullptr) {
-    diagnostics().warn(path, "{}: no .debug_info.dwo in it", path);
+    diagnostics().warn(path, "no .debug_info.dwo in it");
     return nullptr;
   }
   if (auto index = SectionContents::load(*file->elf, ".debug_cu_index")) file->cu_index = std::move(*index);
@@ -119,9 +119,9 @@ std::shared_ptr<DwarfUnit> SplitUnits::find(const DwarfUnit& skeleton, WorkBudge
     refused = true;
   }
   if (refused) {
-    diagnostics().warn(candidates[0], "{}: not the split debug information {} was linked with", candidates[0], image_path_);
+    diagnostics().warn(candidates[0], "not the split debug information {} was linked with", image_path_);
   } else {
-    diagnostics().warn(image_path_, "{}: no inlined calls and lines for parts of it: {} is missing (and there is no .dwp)", image_path_, candidates[0]);
+    diagnostics().warn(image_path_, "no inlined calls and lines for parts of it: {} is missing (and there is no .dwp)", candidates[0]);
   }
   return nullptr;
 }

@@ -54,7 +54,7 @@ struct ImageSymbols::Parts {
     if (!mapping) return diagnostics().warn(path, "{}", mapping.error().message());
     Result<elf::ElfFile> file = elf::ElfFile::parse(std::move(*mapping), "debug file of " + path);
     if (!file) return diagnostics().warn(path, "{}", file.error().message());
-    if (file->build_id() != elf.build_id()) return diagnostics().warn(path, "{}: debuginfod sent the debug file of another build", path);
+    if (file->build_id() != elf.build_id()) return diagnostics().warn(path, "debuginfod sent the debug file of another build");
     debug = std::move(*file);
     fetched_debug = true;
   }

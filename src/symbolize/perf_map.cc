@@ -153,8 +153,8 @@ Result<PerfMapCounts> PerfMapFile::update(std::vector<JitSymbol>& symbols) {
     if (used == 0 && block.size() < kBlockBytes) break;  // an unfinished line
     offset_ += used == 0 ? block.size() : used;          // a megabyte without a newline is garbage
   }
-  if (total.garbage_lines > 0) diagnostics().warn(name_, "{}: {} lines are not \"ADDRESS SIZE name\" and were left out", name_, total.garbage_lines);
-  if (size > kMaxPerfMapBytes) diagnostics().warn(name_, "{}: read up to {} MiB only", name_, kMaxPerfMapBytes >> 20);
+  if (total.garbage_lines > 0) diagnostics().warn(name_, "{} lines are not \"ADDRESS SIZE name\" and were left out", total.garbage_lines);
+  if (size > kMaxPerfMapBytes) diagnostics().warn(name_, "read up to {} MiB only", kMaxPerfMapBytes >> 20);
   return total;
 }
 

@@ -92,7 +92,7 @@ class Worker {
   void open(ImageJob& job) {
     Result<elf::ElfFile> elf = job.kind == profile::ImageKind::kVdso || job.path == "[vdso]" ? load_vdso() : load(job);
     if (!elf) {
-      diagnostics().warn(job.path, "{}: no names for {} addresses: {}", job.path, job.addresses.size(), elf.error().message());
+      diagnostics().warn(job.path, "no names for {} addresses: {}", job.addresses.size(), elf.error().message());
       job.without_symbols = true;
       return;
     }
