@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -167,7 +168,19 @@ Result<void> ImageRegistry::State::reopen(uint32_t id) {
   std::unique_lock lock(mutex);
   if (id == 0 || id > images.size()) return make_error(ErrorKind::kNotFound, "image {}: no such image", id);
   ImageEntry& image = entry(id);
-  if (image.elf != nullptr && (image.fd || image.vdso)) return {};
+  if (image.vdso) return {};
+  if (image.elf != nullptr && image.fd) {
+    // The descriptor keeps the inode, not what is in it: written over in place, it would give the names of another program.
+    const auto now = contents_of(image.fd.get());
+    if (!now || *now == image.contents) return {};
+    const ImageJob job = image.job;
+    const UniqueFd fd(::fcntl(image.fd.get(), F_DUPFD_CLOEXEC, 0));
+    lock.unlock();
+    if (!holds_build(fd.get(), job)) return make_error(ErrorKind::kGone, "{}: written over since it was mapped", job.path);
+    lock.lock();
+    image.contents = *now;  // touched, no more
+    return {};
+  }
   if (image.state != ImageState::kReady) return make_error(ErrorKind::kGone, "{}: not open", image.job.path);
   const ImageJob job = image.job;
   const FileContents contents = image.contents;

@@ -74,6 +74,13 @@ Result<OpenedImage> take(UniqueFd fd, const ImageJob& job, bool inode_proven) {
 
 }  // namespace
 
+bool holds_build(int fd, const ImageJob& job) {
+  auto file = FileMapping::map(fd, job.path);
+  if (!file || job.build_id.empty()) return false;
+  const auto elf = elf::ElfFile::parse(*std::move(file), job.path);
+  return elf && elf->build_id() == job.build_id;
+}
+
 Result<OpenedImage> open_image(const ImageJob& job) {
   Error last = make_error(ErrorKind::kGone, "{}: no process maps it any more", job.path);
   for (const ImageHint& hint : job.hints) {

@@ -49,6 +49,9 @@ struct OpenedImage {
   bool path_matters = false;
 };
 
+// Is it still the build that the job was opened as? False: another one, or none is named.
+bool holds_build(int fd, const ImageJob& job);
+
 // Fails: kGone (no process maps it any more, or another file has its name), kUnsupported (no regular file), what the file system says.
 Result<OpenedImage> open_image(const ImageJob& job);
 

@@ -158,6 +158,21 @@ TEST(ImageRegistry, ContentsReplacedInPlaceAreAnotherImage) {
   EXPECT_EQ(images.counts().replaced, 1u);
 }
 
+TEST(ImageRegistry, ContentsReplacedInPlaceAreNotReadAsWhatWasThere) {
+  TemporaryFolder folder;
+  fs::copy_file(kProgram, folder / "program");
+  const Mapped mapped(folder / "program");
+  ImageRegistry images({});
+  ASSERT_EQ(place_and_wait(images, mapped.file()).image, 1u);
+  fs::last_write_time(folder / "program", fs::file_time_type::clock::now() + std::chrono::hours(1));
+  EXPECT_TRUE(images.open(1)) << "only touched";
+  fs::copy_file("/bin/false", folder / "program", fs::copy_options::overwrite_existing);
+  const auto opened = images.open(1);
+  ASSERT_FALSE(opened);
+  EXPECT_NE(opened.error().message().find("written over"), std::string::npos) << opened.error().message();
+  EXPECT_FALSE(images.elf(1));
+}
+
 TEST(ImageRegistry, OtherGenerationOfAnInodeNumberIsAnotherImage) {
   const Mapped mapped((std::string(kProgram)));
   ImageRegistry images({});
