@@ -131,11 +131,11 @@ struct BpfSource::Parts {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   }
-  bool consume(int timeout_ms) {
+  bool consume(int timeout_ms, std::span<const int> wake_fds = {}) {
     const uint64_t now = monotonic_ns();
     if (last_drain_ns != 0) drain_gaps.add(now - last_drain_ns);
     last_drain_ns = now;
-    const bool all = kernel->consume([this](std::span<const uint8_t> record) { decoder->decode(record); }, timeout_ms);
+    const bool all = kernel->consume([this](std::span<const uint8_t> record) { decoder->decode(record); }, timeout_ms, wake_fds);
     if (all) tracker->note_drained(now);
     return all;
   }
@@ -176,7 +176,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
     };
   }
   // Subscribed first, attached second, scanned third: nothing falls between.
-  parts->tracker = TRY(Tracker::open(kernel, *parts->mappings, *parts->images, {machine, std::move(callbacks), parts->metadata}));
+  parts->tracker = TRY(Tracker::open(kernel, *parts->mappings, *parts->images, {machine, config.event.period == 0 ? config.event.frequency_hz : 0, std::move(callbacks), parts->metadata}));
   TRY(kernel.attach_lifecycle());
   if (machine) {
     for (const Pid pid : TRY(process::list_processes())) {
@@ -214,11 +214,11 @@ Result<void> BpfSource::start(profile::Profile& profile) {
   return {};
 }
 
-Result<bool> BpfSource::drain(profile::Profile&, int timeout_ms) {
+Result<bool> BpfSource::drain(profile::Profile&, int timeout_ms, std::span<const int> wake_fds) {
   Parts& p = *parts_;
   // The kernel side wakes us for one exec a millisecond; those right after it are found by looking again soon.
   const uint64_t lifecycle = p.decoder->counts().lifecycle;
-  p.consume(p.looks_soon > 0 ? std::min(timeout_ms, kSoonMs) : timeout_ms);
+  p.consume(p.looks_soon > 0 ? std::min(timeout_ms, kSoonMs) : timeout_ms, wake_fds);
   const uint64_t came = p.decoder->counts().lifecycle - lifecycle;
   p.looks_soon = came != 0 ? kLooksSoon : std::max(0, p.looks_soon - 1);
   p.pace.turn(came);

@@ -32,7 +32,7 @@ class BpfSource final : public profile::SampleSource {
   ~BpfSource() override;
 
   Result<void> start(profile::Profile& profile) override;
-  Result<bool> drain(profile::Profile& profile, int timeout_ms) override;
+  Result<bool> drain(profile::Profile& profile, int timeout_ms, std::span<const int> wake_fds) override;
   Result<void> stop(profile::Profile& profile) override;
 
   process::ProcessMetadataCache& metadata();

@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -200,17 +201,18 @@ bool KernelSide::update_process(process_update update) {
   return failed == 0 && update.done != 0;
 }
 
-bool KernelSide::consume(const Consumer& consumer, int timeout_ms) {
+bool KernelSide::consume(const Consumer& consumer, int timeout_ms, std::span<const int> wake_fds) {
   impl_->consumer = &consumer;
   const uint64_t waits_until_ns = monotonic_ns() + static_cast<uint64_t>(timeout_ms) * 1'000'000;
   impl_->slice_ends_ns = waits_until_ns + kSliceNs;
   // No wakeup per sample: the ring wakes us only when it fills, so what is there is taken after the wait as well.
   if (timeout_ms > 0) {
     const std::atomic_ref waits(impl_->skeleton->bss->reader_waits_until_ns);
+    std::vector<pollfd> polled = {{::ring_buffer__epoll_fd(impl_->ring), POLLIN, 0}};
+    for (const int fd : wake_fds) polled.push_back({fd, POLLIN, 0});
     waits.store(waits_until_ns);
-    const int polled = ::ring_buffer__poll(impl_->ring, timeout_ms);
+    ::poll(polled.data(), polled.size(), timeout_ms);
     waits.store(0);
-    if (polled == -EAGAIN) return false;
   }
   return ::ring_buffer__consume(impl_->ring) != -EAGAIN;
 }

@@ -66,10 +66,10 @@ class KernelSide {
   // Compare and swap of a process' address space, inside the kernel. False: it was another one, or the process is unknown.
   bool update_process(process_update update);
 
-  // Waits up to `timeout_ms`, then hands over the records in the ring. Records are valid during the call. False: there is more, but
-  // the time slice is over and somebody else should have a look.
+  // Waits up to `timeout_ms` or until one of `wake_fds` is readable, then hands over the records in the ring. Records are valid during
+  // the call. False: there is more, but the time slice is over and somebody else should have a look.
   using Consumer = std::function<void(std::span<const uint8_t> record)>;
-  bool consume(const Consumer& consumer, int timeout_ms);
+  bool consume(const Consumer& consumer, int timeout_ms, std::span<const int> wake_fds);
   std::vector<CpuCounters> counters() const;
 
   // "name+0x12/0x34 [module]" of each address, by the kernel itself; empty where the kernel cannot say.

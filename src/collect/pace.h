@@ -6,11 +6,20 @@
 #pragma once
 #include <time.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "collect/monotonic_clock.h"
 
 namespace cicada::collect {
+
+// How long a loop sleeps at most that nobody wakes: while `samples` of a CPU come, 10 ms to longest_ms. frequency_hz 0: unknown, 10 ms.
+// Each look at empty rings is two context switches (2026-11-21, the whole machine for 5 s at 99 Hz: 0.24 s of CPU with 220 looks a
+// second, 0.18 with 50).
+constexpr int sleep_ms(uint64_t frequency_hz, int samples, int longest_ms) {
+  if (frequency_hz == 0) return 10;
+  return static_cast<int>(std::clamp<uint64_t>(static_cast<uint64_t>(samples) * 1000 / frequency_hz, 10, static_cast<uint64_t>(longest_ms)));
+}
 
 class Pace {
  public:

@@ -14,6 +14,7 @@
 #include "base/cpu_list.h"
 #include "base/diagnostics.h"
 #include "collect/bpf_source.h"
+#include "collect/pace.h"
 #include "collect/tracker.h"
 
 #ifndef CICADA_VERSION
@@ -23,7 +24,7 @@
 namespace cicada::collect {
 namespace {
 
-constexpr int kDrainMs = 10;  // longest sleep between two looks at the ring: a gap of 20 ms is the budget
+constexpr int kDrainSamples = 10, kLongestDrainMs = 50;  // between two looks at the ring; from 1,000 Hz on a gap of 20 ms is the budget
 constexpr uint64_t kUpdateNs = 1'000'000'000;
 // Names of generated code are given every so many updates: their processes may end, and this one may be killed.
 constexpr unsigned kNameEvery = 4;
@@ -85,11 +86,12 @@ Result<void> Session::run(const StopRule& rule) {
   const uint64_t begin = monotonic_ns();
   const uint64_t end = rule.duration_ns ? begin + *rule.duration_ns : ~uint64_t{0};
   uint64_t next_update = begin + kUpdateNs;
+  const int drain_ms = sleep_ms(profile_.header.frequency_hz, kDrainSamples, kLongestDrainMs);
   for (;;) {
     const uint64_t now = monotonic_ns();
     if (now >= end || any_readable(rule.stop_fds) || (rule.when_targets_exit && targets_gone())) return {};
-    const uint64_t left_ms = std::min<uint64_t>((end - now) / 1'000'000 + 1, kDrainMs);
-    if (!TRY(source_->drain(profile_, static_cast<int>(left_ms)))) return {};
+    const uint64_t left_ms = std::min<uint64_t>((end - now) / 1'000'000 + 1, static_cast<uint64_t>(drain_ms));
+    if (!TRY(source_->drain(profile_, static_cast<int>(left_ms), rule.stop_fds))) return {};
     profile_.header.duration_ns = monotonic_ns() - profile_.header.start_monotonic_ns;
     if (now >= next_update) {
       next_update = now + kUpdateNs;

@@ -23,7 +23,8 @@ constexpr unsigned kMaxCyclesKept = 10;  // more would let the table of processe
 // perf's rings wake nobody until they are a quarter full: a wakeup for each record (ten for a dynamic program) costs who maps more than
 // the record. After an exec, fork or exit the rings are looked at each millisecond: that is when programs map.
 constexpr uint32_t kWakeupBytes = 64 << 10;
-constexpr int kIdlePollMs = 10;
+// Until they are looked at, what was mapped anew where something else was before has the old one's names: two samples' time.
+constexpr int kIdleSamples = 2, kLongestIdleMs = 20;
 constexpr int kBusyPollMs = 1;
 constexpr uint64_t kBusyAfterNs = 10'000'000;
 // In a storm, mapping events wait this long at most for the lifecycle records of their time. Otherwise those since the drain thread's last look
@@ -106,6 +107,7 @@ process::MappingEventCounts Tracker::event_counts() const {
 void Tracker::run(std::stop_token stop) {
   ::prctl(PR_SET_NAME, "cicada-tracker");
   const PromptThread prompt;
+  const int idle_ms = sleep_ms(options_.frequency_hz, kIdleSamples, kLongestIdleMs);
   bool more = true;
   while (!stop.stop_requested()) {
     if (pace_.storm()) {  // it has paused already
@@ -114,7 +116,7 @@ void Tracker::run(std::stop_token stop) {
       continue;
     }
     pollfd fds[] = {{events_.poll_fd(), POLLIN, 0}, {images_->settled_fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
-    ::poll(fds, std::size(fds), more ? kBusyPollMs : kIdlePollMs);
+    ::poll(fds, std::size(fds), more ? kBusyPollMs : idle_ms);
     uint64_t drained = 0;
     [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &drained, sizeof drained);
     more = turn();

@@ -27,6 +27,7 @@ class Tracker {
  public:
   struct Options {
     bool whole_machine = true;
+    uint64_t frequency_hz = 0;  // of samples; 0: unknown
     LifecycleCallbacks callbacks;
     std::shared_ptr<process::ProcessMetadataCache> metadata;  // told of execs and exits
   };

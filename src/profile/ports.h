@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two ports of the collection loop: where samples come from and where the profile goes. The loop owns the Profile.
 #pragma once
-#include <stop_token>
+#include <span>
 #include <string>
 
 #include "base/result.h"
@@ -15,8 +15,9 @@ class SampleSource {
  public:
   virtual ~SampleSource() = default;
   virtual Result<void> start(Profile& profile) = 0;
-  // Moves what arrived into `profile`; waits up to `timeout_ms` for more. False: the source has ended by itself.
-  virtual Result<bool> drain(Profile& profile, int timeout_ms) = 0;
+  // Moves what arrived into `profile`; waits for more, up to `timeout_ms` or until one of `wake_fds` is readable. False: the source has
+  // ended by itself.
+  virtual Result<bool> drain(Profile& profile, int timeout_ms, std::span<const int> wake_fds) = 0;
   // Stops sampling, drains what is under way, fills the header's counts. After an error everything collected stays valid.
   virtual Result<void> stop(Profile& profile) = 0;
 };
