@@ -116,7 +116,7 @@ Command add_diff_command(CLI::App& app) {
   command->add_option("--filter", options->filters, "a part of both: process=, thread=, time=, function=REGEX")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  command->add_option("-n,--functions", options->table.rows, "how many functions")->type_name("N")->capture_default_str();
+  command->add_option("-n,--functions", options->table.rows, "how many functions")->type_name("N")->check(CLI::NonNegativeNumber)->capture_default_str();
   command->add_option("--by,--group-by", options->group_by, "root frames: process, thread, cpu, cgroup, image; by name, without pids")
       ->type_name("LIST")
       ->allow_extra_args(false);

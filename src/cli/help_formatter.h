@@ -2,6 +2,7 @@
 // Help pages with a usage line of our own (CLI11 before 2.4 cannot be told one).
 #pragma once
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <string>
 
 namespace cicada::cli {
@@ -15,6 +16,8 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_type_size() == 0) return "";
     std::string text = " " + option->get_type_name();
+    text.resize(std::min(text.size(), text.find(':')));  // what values it takes: "N:FLOAT in [0 - 100]"
+    if (option->get_positional() && text == " TEXT") text.clear();
     if (!option->get_default_str().empty()) text += "=" + option->get_default_str();
     return text;
   }

@@ -10,7 +10,9 @@
 #include "cli/invoking_user.h"
 #include "cli/report_input.h"
 #include "cli/terminal.h"
+#include "profile/stack_totals.h"
 #include "sink/sink_registry.h"
+#include "sink/svg_caption.h"
 
 namespace cicada::cli {
 namespace {
@@ -32,7 +34,8 @@ Result<void> merge_files(const MergeOptions& options) {
     if (!options.quiet) print_warning(warning);
   TRY(sink->finish(all));
   if (!options.quiet)
-    print_message(fmt::format("{} samples of {} recordings: {}\n", all.sample_count(), options.inputs.size(), sink->description()));
+    print_message(fmt::format("{} samples of {} recording{}: {}\n", sink::grouped_digits(count_samples(all)), options.inputs.size(),
+                              options.inputs.size() == 1 ? "" : "s", sink->description()));
   return {};
 }
 

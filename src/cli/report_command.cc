@@ -38,6 +38,8 @@ profile::CallTreeOptions tree_options(const ReportOptions& options, const profil
 
 std::string format_report(const ReportOptions& options, const profile::Profile& profile, const profile::CallTree& tree) {
   std::string out = format_report_header(profile, options.file);
+  if (tree.total() == 0 && !options.filters.empty())
+    return out + "\nno samples pass the filter; `cicada report --by process,thread " + options.file + "` lists who has some\n";
   if (tree.total() == 0) return out + "\nno samples to show; idle ones need --include-idle\n";
   out += "\n" + format_functions(tree, options.limits);
   if (!options.by.empty()) out += "\n" + format_groups(tree, options.limits);
@@ -87,8 +89,8 @@ void add_options(CLI::App& command, ReportOptions& options) {
       ->type_name("N")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
-  command.add_option("--max-depth", options.limits.depth, "deepest node of the tree")->type_name("N")->capture_default_str();
-  command.add_option("-n,--functions", options.limits.functions, "how many functions")->type_name("N")->capture_default_str();
+  command.add_option("--max-depth", options.limits.depth, "deepest node of the tree")->type_name("N")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command.add_option("-n,--functions", options.limits.functions, "how many functions")->type_name("N")->check(CLI::NonNegativeNumber)->capture_default_str();
   command.add_flag("--no-kernel", options.no_kernel, "leave kernel frames out");
   command.add_flag("--no-inline", options.no_inlines, "leave inlined functions out");
   command.add_flag("--include-idle", options.include_idle, "idle CPUs, too");

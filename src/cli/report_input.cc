@@ -37,6 +37,8 @@ Result<void> parse_time(std::string_view value, profile::FilterOptions& options)
   const std::string_view from = value.substr(0, dots), to = value.substr(dots + 2);
   if (!from.empty() && from != "0") options.from_ns = TRY(parse_duration_ns(from, "--filter time"));
   if (!to.empty()) options.to_ns = TRY(parse_duration_ns(to, "--filter time"));
+  if (options.from_ns && options.to_ns && *options.from_ns >= *options.to_ns)
+    return make_error(ErrorKind::kInvalid, "--filter time={}: ends before it begins", value);
   return {};
 }
 

@@ -30,7 +30,7 @@ void write_header(const profile::Profile& profile, sink::JsonStream& json) {
   json.member("duration_ns", header.duration_ns);
   json.member("cpus", header.cpu_count);
   json.member("fired", header.fired);
-  json.member("samples", static_cast<uint64_t>(profile.sample_count()));
+  json.member("samples", count_samples(profile));
   json.key("outcomes");
   json.begin_object();
   for (const profile::Count& count : header.counts)

@@ -6,6 +6,7 @@
 
 #include "profile/completeness.h"
 #include "profile/frame_text.h"
+#include "profile/stack_totals.h"
 #include "sink/svg_caption.h"
 #include "sink/svg_text.h"
 
@@ -135,7 +136,7 @@ std::string format_report_header(const profile::Profile& profile, const std::str
   if (header.start_realtime_ns != 0) append_line(out, "start", start_text(header.start_realtime_ns));
   if (header.duration_ns != 0) append_line(out, "duration", fmt::format("{:.3f} s", static_cast<double>(header.duration_ns) / 1e9));
   append_line(out, "rate", rate_text(header));
-  append_line(out, "samples", grouped_digits(profile.sample_count()));
+  append_line(out, "samples", grouped_digits(count_samples(profile)));
   std::string lost;
   for (const profile::Count& count : header.counts)
     if (count.outcome && count.value != 0 && !count.name.starts_with("stored"))

@@ -225,6 +225,7 @@ Result<SampleFilter> make_sample_filter(const Profile& profile, const FilterOpti
 Profile extract(const Profile& profile, const SampleFilter& wanted) {
   Profile part;
   part.header = profile.header;
+  part.header.end_reasons.clear();  // of the whole; the samples of the part have their own
   Copier copier(part, profile);
   for (size_t i = 0; i < profile.sample_count(); ++i) {
     if (wanted && !wanted(profile, i)) continue;

@@ -79,6 +79,13 @@ ValueUnit value_unit(const Header& header, SampleKind kind) {
   return {header.event.empty() ? std::string_view("events") : std::string_view(header.event), "count", kind == SampleKind::kCpu && header.period != 0 ? header.period : 1};
 }
 
+uint64_t count_samples(const Profile& profile) {
+  const SampleColumns& samples = profile.samples();
+  uint64_t count = 0;
+  for (size_t i = 0; i < samples.kind.size(); ++i) count += samples.kind[i] == SampleKind::kOffCpu ? 1 : samples.value[i];
+  return count;
+}
+
 SampleKind main_kind(const Profile& profile) {
   size_t counts[3] = {};
   for (const SampleKind kind : profile.samples().kind) ++counts[static_cast<size_t>(kind)];

@@ -33,4 +33,8 @@ ValueUnit value_unit(const Header& header, SampleKind kind);
 // The kind that most samples have; what formats with one unit show.
 SampleKind main_kind(const Profile& profile);
 
+// How often was sampled. A row of the profile stands for several samples where the format it came from adds up equal ones; a
+// blocked time is one, however long.
+uint64_t count_samples(const Profile& profile);
+
 }  // namespace cicada::profile

@@ -78,7 +78,7 @@ class CodeguruSink : public FileSink {
     json.member("hostName", header.host);
     json.end_object();
     json.member("durationInMs", header.duration_ns / 1000000);
-    json.member("numTimesSampled", static_cast<uint64_t>(profile.sample_count()));
+    json.member("numTimesSampled", count_samples(profile));
     json.key("sampleWeights");  // nanoseconds (or events) that one count stands for
     json.begin_object();
     const uint64_t cpu = profile::value_unit(header, profile::SampleKind::kCpu).factor;

@@ -328,6 +328,8 @@ Result<Profile> parse_pprof(Bytes bytes, const std::string& name) {
     if (!unpacked) return unpacked.error().within(name);
     raw = *std::move(unpacked);
     bytes = raw;
+    if (!bytes.empty() && (bytes[0] == '{' || bytes[0] == '<'))  // JSON or XML; in protobuf these are groups
+      return make_error(ErrorKind::kInvalid, "{}: not a format that cicada reads as a profile (.cicada, .folded, .pb.gz)", name);
   }
   try {
     Result<Profile> profile = PprofReader(bytes).read();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "profile/completeness.h"
+#include "profile/stack_totals.h"
 
 namespace cicada::sink {
 std::string grouped_digits(uint64_t value) {
@@ -22,7 +23,8 @@ Caption make_caption(const profile::Profile& profile, std::string title) {
   const auto add = [&](const std::string& part) {
     if (!part.empty()) caption.subtitle += (caption.subtitle.empty() ? "" : " · ") + part;
   };
-  add(grouped_digits(profile.sample_count()) + (profile.sample_count() == 1 ? " sample" : " samples"));
+  const uint64_t samples = count_samples(profile);
+  add(grouped_digits(samples) + (samples == 1 ? " sample" : " samples"));
   if (header.duration_ns != 0) add(fmt::format("{:.1f} s", static_cast<double>(header.duration_ns) / 1e9));
   if (header.frequency_hz != 0) add(fmt::format("{} Hz {}", header.frequency_hz, header.event));
   add(header.host);

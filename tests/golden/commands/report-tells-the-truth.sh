@@ -35,6 +35,20 @@ python3 -c 'import json; j = json.load(open("out")); assert j["total"] == 100 ==
 code 125 "$cicada" report golden.cicada --callers nosuch
 has 'no samples in a function nosuch' err
 code 125 "$cicada" report golden.cicada --filter planet=mars
+code 125 "$cicada" report golden.cicada --filter time=2s..1s
+has 'time=2s\.\.1s: ends before it begins' err
+code 125 "$cicada" report golden.cicada -n -1
+code 0 "$cicada" report golden.cicada --filter process=nobody
+has 'no samples pass the filter' out
+! grep -q '^complete' out || fail "completeness of no samples" out
+# Formats that add up equal stacks have as many samples as the recording that they were made of.
+code 0 "$cicada" convert golden.cicada golden.folded golden.pb.gz golden.firefox.json.gz
+for input in golden.folded golden.pb.gz; do
+  code 0 "$cicada" report "$input"
+  has 'samples +100$' out
+done
+code 125 "$cicada" report golden.firefox.json.gz
+has 'not a format that cicada reads as a profile' err
 code 125 "$cicada" report nosuch.cicada
 head -c 200 golden.cicada >cut.cicada
 "$cicada" report cut.cicada >out 2>err || [ $? = 125 ] || fail "a cut recording" out err
