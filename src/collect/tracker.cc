@@ -27,6 +27,9 @@ constexpr uint32_t kWakeupBytes = 64 << 10;
 constexpr int kIdleSamples = 2, kLongestIdleMs = 20;
 constexpr int kBusyPollMs = 1;
 constexpr uint64_t kBusyAfterNs = 10'000'000;
+// A program that maps a library where another one was does so again, and until it is noticed its stacks name the old one (a library that
+// nobody knew before is a miss, and a miss wakes): 4.6 ms of wrong names each time without this, 0.6 with it.
+constexpr uint64_t kBusyAfterReplacedNs = 1'000'000'000;
 // In a storm, mapping events wait this long at most for the lifecycle records of their time. Otherwise those since the drain thread's last look
 // would be of processes nobody has announced yet, and be copied.
 constexpr uint64_t kPatienceNs = 10'000'000;
@@ -165,6 +168,10 @@ bool Tracker::turn() {
   records_ = inbox.records.size();
   if (!inbox.records.empty() || !inbox.rescans.empty()) busy_until_ns_ = now + kBusyAfterNs;
   const bool more = table_->advance(limit, pace_.storm() ? kYoungNs : 0) || now < busy_until_ns_;
+  if (const uint64_t replaced = table_->replaced_mappings(); replaced != replaced_mappings_) {
+    replaced_mappings_ = replaced;
+    busy_until_ns_ = now + kBusyAfterReplacedNs;
+  }
   if (now >= next_cycle_ns_) {
     next_cycle_ns_ = now + kCycleNs;
     const bool keep = keeps_gone_.load(std::memory_order_relaxed) && ++cycles_kept_ <= kMaxCyclesKept;

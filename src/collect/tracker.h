@@ -86,7 +86,7 @@ class Tracker {
   process::MappingEventCounts event_counts_;
   std::atomic<uint64_t> horizon_{0}, settled_ns_{0}, drained_until_{0};
   std::atomic<bool> keeps_gone_{false};
-  uint64_t next_cycle_ns_ = 0, busy_until_ns_ = 0;
+  uint64_t next_cycle_ns_ = 0, busy_until_ns_ = 0, replaced_mappings_ = 0;
   size_t records_ = 0;  // of the last turn
   Pace pace_;
   unsigned cycles_kept_ = 0;

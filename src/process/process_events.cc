@@ -62,6 +62,8 @@ void ProcessTable::State::insert(Process& process, const Mapping& mapping) {
     if (!changed.insert(mapping)) return;
     split(process);
   }
+  const auto before = space_of(process).mappings.find(mapping.range.begin);
+  if (before && before->image != 0 && before->image != mapping.placement.image) ++counts.replaced_mappings;
   if (space_of(process).mappings.insert(mapping)) mark_dirty(process.info.address_space);
   note_placement(process.info.address_space, mapping);
 }

@@ -303,4 +303,9 @@ ProcessTableCounts ProcessTable::counts() const {
   return counts;
 }
 
+uint64_t ProcessTable::replaced_mappings() const {
+  const std::shared_lock lock(state_->mutex);
+  return state_->reported.replaced_mappings;
+}
+
 }  // namespace cicada::process

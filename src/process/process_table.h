@@ -52,6 +52,7 @@ struct ProcessTableCounts {
   uint64_t processes = 0, address_spaces = 0, mappings = 0, blocks = 0;  // now
   uint64_t execs = 0, forks = 0, exits = 0, maps = 0;                    // ever
   uint64_t copies_on_write = 0, scans = 0, scans_discarded = 0, publishes = 0, publish_failures = 0, evicted_spaces = 0;
+  uint64_t replaced_mappings = 0;  // a file was mapped where another one's code had been (dlclose, dlopen)
   uint64_t orphan_events = 0;  // dropped: their process never became known
   uint64_t unsettled = 0;      // now: processes to be scanned, spaces to be published or with files that are being opened
 };
@@ -92,6 +93,7 @@ class ProcessTable {
   std::optional<ProcessInfo> find_process(Pid pid, std::optional<SampledStart> start = std::nullopt) const;
   std::optional<mapping_value> find_mapping(uint32_t address_space, RuntimeAddr address) const;
   ProcessTableCounts counts() const;
+  uint64_t replaced_mappings() const;  // of counts(), without looking at every space
   // From the exec (fork of an unknown parent, adoption: not counted), and from a later mmap, until the kernel walk can see the mapping.
   // Includes the first opening of a file nobody has mapped before.
   const LatencyHistogram& exec_latency() const;

@@ -348,6 +348,7 @@ TEST_F(Story, NewerMappingSupersedes) {
   advance();
   EXPECT_EQ(kernel.image(5, 0x901fff), 11u);
   EXPECT_EQ(kernel.image(5, 0x902000), 12u);
+  EXPECT_EQ(table->counts().replaced_mappings, 1u);
   table->apply(map_event(5, 0x900000, 1, 0));
   advance();
   EXPECT_EQ(kernel.image(5, 0x900000), 9999u);  // generated code
