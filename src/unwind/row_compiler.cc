@@ -1,45 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// CFI -> rows in two passes: FdeList reads the FDE headers and puts them into address order, RowShard runs the programs in that order. A
-// large image is compiled in as many parts as there are processors: libLLVM's 700,000 rows are what somebody waits for.
+// CFI -> rows in two passes: FdeList reads the FDE headers and puts them into address order, RowShard runs the programs in that order.
 #include <algorithm>
-#include <thread>
 
-#include "base/catching.h"
 #include "base/diagnostics.h"
 #include "unwind/code_patterns.h"
 #include "unwind/executable_ranges.h"
+#include "unwind/parts.h"
 #include "unwind/row_shard.h"
 #include "unwind/table_builder.h"
 
 namespace cicada::unwind {
 namespace {
 
-constexpr size_t kMaxParts = 4;
 constexpr size_t kFdesPerPart = 8192;  // 2 ms of work; a thread costs 0.1
 
-size_t count_parts(const FdeList& fdes, RowDetail detail) {
-  if (detail == RowDetail::kCounted) return 1;
-  const size_t processors = std::max(1U, std::thread::hardware_concurrency());
-  return std::clamp<size_t>(fdes.size() / kFdesPerPart, 1, std::min(kMaxParts, processors));
-}
-
-// All FDEs; parts but the first by threads of their own.
-RowShard compile_in_parts(const RowShard::Image& image, size_t count) {
+RowShard compile_in_parts(const RowShard::Image& image) {
+  const size_t fdes = image.fdes.size();
+  const size_t count = image.counting ? 1 : count_parts(fdes, kFdesPerPart);
   std::vector<RowShard> parts;
   parts.reserve(count);
-  const size_t fdes = image.fdes.size();
   for (size_t i = 0; i < count; ++i) parts.emplace_back(image, fdes * i / count, fdes * (i + 1) / count);
-  {
-    std::vector<std::jthread> threads;
-    for (size_t i = 1; i < count; ++i) {
-      const auto started = catching("a thread for an unwind table", [&]() -> Result<void> {
-        threads.emplace_back([&part = parts[i]] { part.run(); });
-        return {};
-      });
-      if (!started) parts[i].run();
-    }
-    parts.front().run();
-  }
+  run_parts(count, [&](size_t i) { parts[i].run(); });
   for (size_t i = 1; i < count; ++i) parts.front().append(parts[i]);
   return std::move(parts.front());
 }
@@ -77,7 +58,7 @@ RowTable compile_rows(const elf::ElfFile& elf, RowDetail detail) {
   const LinkAddr base(code->ranges().front().begin.value & ~uint64_t{0xffff});
   const FdeList fdes(elf, *code, base);
   const std::vector<Range<LinkAddr>> code_sections = find_code_sections(elf, *code);
-  RowShard rows = compile_in_parts({fdes, code_sections, base, code->ranges().back().end, detail == RowDetail::kCounted}, count_parts(fdes, detail));
+  RowShard rows = compile_in_parts({fdes, code_sections, base, code->ranges().back().end, detail == RowDetail::kCounted});
   if (rows.too_many_rows()) {
     diagnostics().warn(elf.name(), "more than {} unwind rows: its stacks end at its frames", RowShard::kMaxRows);
     return table;

@@ -51,20 +51,27 @@ class TableLayout {
     uint32_t number = 0;                  // entry of the page index
     uint32_t first_row = 0, row_count = 0;  // of the table; the first may begin in an earlier page
     uint32_t dictionary_count = 0;
-    uint32_t first_id = 0, first_rule = 0;  // of ids_, of dictionaries_
+    uint32_t first_id = 0, first_rule = 0;  // of the segment's
     uint64_t position = 0;                // of the block, bytes in the slab
     bool made_up = false;                 // its first row repeats what held before
   };
+  // The pages of some rows; large tables have several, cut and written side by side.
+  struct Segment {
+    size_t first_row = 0, last_row = 0;   // [first, last) of the table; they begin and end with a page
+    std::vector<Page> pages;
+    std::vector<uint8_t> ids;             // of the rows, page by page: places in their page's dictionary
+    std::vector<uint16_t> dictionaries;  // page by page
+    bool cut(const RowTable& table, unsigned page_shift);
+  };
   bool cut(const RowTable& table, unsigned page_shift);
+  void write_pages(const RowTable& table, const Segment& segment, uint32_t image, std::span<uint8_t> slab) const;
 
   uint64_t start_bytes_ = 0, size_bytes_ = 0;
   uint64_t index_bytes_ = 0, rules_at_ = 0;
   uint64_t first_page_ = 0;
   uint32_t page_count_ = 0, rule_count_ = 0;
   uint8_t page_shift_ = UNWIND_MAX_PAGE_SHIFT;
-  std::vector<Page> pages_;
-  std::vector<uint8_t> ids_;             // of the rows, page by page: places in their page's dictionary
-  std::vector<uint16_t> dictionaries_;  // page by page
+  std::vector<Segment> segments_;  // ascending; none without any rows
   Parts parts_;
 };
 
