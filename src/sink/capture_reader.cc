@@ -71,8 +71,16 @@ class Reader {
       warnings.push_back(fmt::format("{}: the recording was cut off; the last moments, counts of losses and names of functions may be missing", name_));
     else if (capture_.unread_bytes != 0)
       warnings.push_back(fmt::format("{}: {} bytes after the end of the recording ignored", name_, capture_.unread_bytes));
+    if (!ended_) lengthen_to_last_sample();
     if (ended_ && declared_samples_ != profile().sample_count())
       warnings.push_back(fmt::format("{}: {} samples of {} are there", name_, profile().sample_count(), declared_samples_));
+  }
+
+  // The header of a recording that was cut off is from its first second.
+  void lengthen_to_last_sample() {
+    Header& header = profile().header;
+    for (const uint64_t time_ns : profile().samples().time_ns)
+      if (time_ns > header.start_monotonic_ns) header.duration_ns = std::max(header.duration_ns, time_ns - header.start_monotonic_ns);
   }
 
   uint64_t max_raw_bytes() const { return kFreeExpansion + kMaxExpansion * file_.size(); }

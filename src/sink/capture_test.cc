@@ -5,6 +5,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -175,6 +176,8 @@ TEST_F(CaptureTest, LosesOnlyTheLastUpdateToKill9) {
   ASSERT_EQ(capture->profile.header.warnings.size(), 1u);
   EXPECT_NE(capture->profile.header.warnings[0].find("cut off"), std::string::npos);
   EXPECT_TRUE(capture->profile.validate());
+  const auto& times = capture->profile.samples().time_ns;  // the header is from the first update
+  EXPECT_EQ(capture->profile.header.duration_ns, *std::max_element(times.begin(), times.end()) - capture->profile.header.start_monotonic_ns);
 }
 
 TEST_F(CaptureTest, OpensWhateverIsLeftOfATruncatedFile) {
