@@ -86,6 +86,12 @@ uint64_t count_samples(const Profile& profile) {
   return count;
 }
 
+// No two samples of a CPU are within a nanosecond.
+bool has_times(const Profile& profile) {
+  const std::vector<uint64_t>& times = profile.samples().time_ns;
+  return std::any_of(times.begin(), times.end(), [&](uint64_t time_ns) { return time_ns >= times.size(); });
+}
+
 SampleKind main_kind(const Profile& profile) {
   size_t counts[3] = {};
   for (const SampleKind kind : profile.samples().kind) ++counts[static_cast<size_t>(kind)];

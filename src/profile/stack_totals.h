@@ -37,4 +37,7 @@ SampleKind main_kind(const Profile& profile);
 // blocked time is one, however long.
 uint64_t count_samples(const Profile& profile);
 
+// False for what came from a format without times, whose samples are only numbered.
+bool has_times(const Profile& profile);
+
 }  // namespace cicada::profile

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "profile/stack_totals.h"
 #include "sink/file_sink.h"
 #include "sink/svg_text.h"
 #include "sink/viewer/assets.h"
@@ -87,6 +88,7 @@ class Packer {
     order.reserve(leaf.size());
     for (uint32_t i = 0; i < leaf.size(); ++i)
       if (leaf[i] != profile::kNoNode) order.push_back(i);
+    const bool timed = has_times(profile);
     const auto earlier = [&](uint32_t a, uint32_t b) { return samples.time_ns[a] < samples.time_ns[b]; };
     if (!std::ranges::is_sorted(order, earlier)) std::ranges::stable_sort(order, earlier);
     append_number(columns_, order.size());
@@ -94,7 +96,7 @@ class Packer {
     for (const uint32_t i : order) {
       const uint64_t start = std::min(profile.header.start_monotonic_ns == 0 ? ~uint64_t{0} : profile.header.start_monotonic_ns,
                                       samples.time_ns[order.front()]);
-      const uint64_t time = (samples.time_ns[i] - start) / 1000;
+      const uint64_t time = timed ? (samples.time_ns[i] - start) / 1000 : 0;
       append_number(columns_, time - before);
       before = time;
       append_number(columns_, samples.thread[i].value);
@@ -199,7 +201,7 @@ void append_report_html(const Profile& profile, const CallTree& tree, std::span<
   Packer packer(tree);
   packer.pack_nodes();
   packer.pack_samples(profile, leaf_of_sample);
-  append_page(caption, packer.json(caption, profile.header.duration_ns / 1000, nullptr), out);
+  append_page(caption, packer.json(caption, has_times(profile) ? profile.header.duration_ns / 1000 : 0, nullptr), out);
 }
 
 void append_diff_report_html(const CallTree& tree, const Baseline& baseline, const Caption& caption, std::string& out) {

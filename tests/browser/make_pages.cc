@@ -6,6 +6,7 @@
 #include <random>
 
 #include "sink/html.h"
+#include "sink/profile_reader.h"
 #include "sink/sink_registry.h"
 
 namespace {
@@ -212,6 +213,10 @@ int main(int argc, char** argv) {
     make(bad.profile, directory + "/hostile" + extension, "<script>globalThis.broken=1</script>\xff");
     make(Profile(), directory + "/empty" + extension, "nothing");
   }
+  const std::string folded = "main;read 30\nmain;write 70\n";
+  const auto stacks = sink::parse_folded({reinterpret_cast<const uint8_t*>(folded.data()), folded.size()}, "stacks.folded");
+  if (!stacks) return 1;
+  make(*stacks, directory + "/folded.html", "without times");
   CallTree tree = build_call_tree(good.profile, {});
   sink::Baseline baseline;
   for (const CallNode& node : tree.nodes) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: Apache-2.0
 // The HTML report: click, search, brush, threads, table, sandwich, keyboard, link state, hostile names; nothing on the console.
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { check, finish, launch, makePages, open, pages } from './browser.mjs';
 
@@ -137,6 +138,20 @@ await page.waitForTimeout(100);
 check(await page.evaluate(() => cicada.flame.all()) !== widthsBefore, 'b draws the widths of before');
 check(page.troubles.length === 0, 'no errors in a comparison', page.troubles.join(' | '));
 await page.close();
+
+page = await open(browser, 'folded.html');
+await ready(page);
+await page.waitForTimeout(150);
+await picture(page, 'report-folded');
+check(await page.locator('#timeline').isHidden(), 'without times there is no time line');
+check(await page.locator('#processes').isHidden(), 'without processes there is no list of them');
+check((await text(page, '#status')).includes('100 samples'), 'folded stacks have as many samples as they say', await text(page, '#status'));
+check(page.troubles.length === 0, 'no errors without times', page.troubles.join(' | '));
+await page.close();
+
+const {tick} = await import('data:text/javascript,' + encodeURIComponent(readFileSync(new URL('../../src/sink/viewer/format.js', import.meta.url), 'utf8')));
+const ticks = [10, 200, 1500, 100000, 2e6, 2.5e6].map(tick).join(', ');
+check(ticks === '10 µs, 200 µs, 1.5 ms, 100 ms, 2 s, 2.5 s', 'ticks of the time line keep their zeros', ticks);
 
 for (const file of ['hostile.html', 'empty.html']) {
   page = await open(browser, file);

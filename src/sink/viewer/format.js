@@ -11,6 +11,9 @@ export function duration(microseconds) {
   if (microseconds >= 1e6) return (microseconds / 1e6).toFixed(2) + ' s';
   return microseconds >= 1e3 ? (microseconds / 1e3).toFixed(2) + ' ms' : Math.round(microseconds) + ' µs';
 }
+export function tick(microseconds) {  // no more digits than it takes
+  return duration(microseconds).replace(/\.(\d*?)0+ /, (_, digits) => digits ? `.${digits} ` : ' ');
+}
 export function amount(value, unit) {
   return unit === 'µs' ? duration(value) : grouped.format(value);
 }

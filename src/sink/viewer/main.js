@@ -52,7 +52,8 @@ function start(profile) {
     timeline.draw();
     reselectSoon();
   }});
-  byId('processes').hidden = !profile.samples.time.length;
+  const [only] = profile.processes;  // of folded stacks nobody knows whose they are
+  byId('processes').hidden = !profile.samples.time.length || (profile.processes.length === 1 && !only.pid && !only.name);
 
   const groupChoices = [...byId('group').options].map(option => option.value);
   const grouping = () => profile.samples.time.length && groupChoices.includes(state.g) ? state.g : '';

@@ -73,7 +73,7 @@ export function makeProfile(about, tables, nodes, samples, self, before) {
   }
   const last = samples.time.length ? samples.time[samples.time.length - 1] : 0;
   return {about, names, functions, get rank() { return rankOf(); }, frames: framesNow, groupFrame, nodes, samples, self, before, threads, processes,
-          duration: Math.max(about.duration_us || 0, last, 1)};
+          timed: !!about.duration_us || last > 0, duration: Math.max(about.duration_us || 0, last, 1)};
 }
 
 export async function embeddedProfile() {

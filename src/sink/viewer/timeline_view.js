@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples over time, kernel above user, of the selected threads. Dragging selects a span; the views follow.
-import { duration } from './format.js';
+import { tick } from './format.js';
 import { kinds } from './palette.js';
 
 const kernelKind = 7;
@@ -11,7 +11,7 @@ export class TimelineView {
     const {time} = profile.samples;
     this.kernelNode = new Uint8Array(profile.nodes.frame.length);
     for (let i = 0; i < this.kernelNode.length; ++i) this.kernelNode[i] = profile.frames.kind[profile.nodes.frame[i]] === kernelKind ? 1 : 0;
-    canvas.hidden = !time.length;
+    canvas.hidden = !time.length || !profile.timed;  // folded stacks and pprof have no times
     canvas.addEventListener('pointerdown', event => { this.anchor = this.timeAt(event); canvas.setPointerCapture(event.pointerId); });
     canvas.addEventListener('pointermove', event => {
       if (this.anchor === undefined) return;
@@ -64,7 +64,7 @@ export class TimelineView {
     context.textBaseline = 'top';
     const ticks = Math.max(2, Math.floor(width / 130)), step = niceStep(profile.duration / ticks);
     for (let t = 0; t <= profile.duration; t += step) {
-      const x = t / profile.duration * width, text = t ? duration(t).replace(/\.?0+ /, ' ') : '0';
+      const x = t / profile.duration * width, text = t ? tick(t) : '0';
       context.fillRect(x, plot, 1, 4);
       if (x + context.measureText(text).width + 6 < width) context.fillText(text, x + 4, plot + 4);
     }
