@@ -76,7 +76,7 @@ Result<void> add_sinks(collect::Session& session, const RecordOptions& options, 
 }
 
 bool has_place_for_lines(const std::string& path) {
-  return !path.ends_with(".svg") && !path.ends_with(".folded") && path != "-";
+  return !path.ends_with(".svg") && !path.ends_with(".folded") && !path.ends_with(".txt") && path != "-";
 }
 
 symbolize::SymbolizeOptions symbolize_options(const RecordOptions& options) {

@@ -52,7 +52,7 @@ std::vector<std::string> jit_advice(const profile::Profile& profile) {
     auto hint = jit_hint(command.substr(0, command.find(' ')));
     if (!hint) hint = jit_hint(profile.text(process.name));  // it ended before its command line was read, or changed it
     if (!hint || !said.insert(*hint).second) continue;
-    lines.push_back(fmt::format("{} (process {}): generated code has no names; restart it as `{}`", profile.text(process.name), process.pid, *hint));
+    lines.push_back(fmt::format("{} (process {}): generated code has no names; restart it as {}", profile.text(process.name), process.pid, *hint));
   }
   return lines;
 }

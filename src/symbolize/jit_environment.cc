@@ -24,7 +24,7 @@ bool is_python(std::string_view name) {
 }
 
 bool is_wrapper(std::string_view name) {
-  constexpr std::array<std::string_view, 9> kWrappers{"env", "nice", "ionice", "setsid", "nohup", "stdbuf", "chrt", "taskset", "time"};
+  constexpr std::array<std::string_view, 10> kWrappers{"env", "timeout", "nice", "ionice", "setsid", "nohup", "stdbuf", "chrt", "taskset", "time"};
   return std::find(kWrappers.begin(), kWrappers.end(), name) != kWrappers.end();
 }
 
@@ -76,7 +76,7 @@ std::vector<std::string> jit_environment(std::span<const std::string> argv, std:
   for (int wrappers = 0; command < argv.size() && is_wrapper(last_component(argv[command])) && wrappers < kMaxWrappers; ++wrappers) {
     ++command;
     while (command < argv.size() && (argv[command].starts_with('-') || argv[command].find('=') != std::string::npos ||
-                                     argv[command].find_first_not_of("0123456789") == std::string::npos)) {
+                                     (argv[command][0] >= '0' && argv[command][0] <= '9'))) {
       // "env NODE_OPTIONS=… node": set by the user after all
       if (argv[command].starts_with("NODE_OPTIONS=") || argv[command].starts_with("PYTHONPERFSUPPORT=")) return {};
       ++command;
@@ -92,9 +92,9 @@ std::vector<std::string> jit_environment(std::span<const std::string> argv, std:
 
 std::optional<std::string> jit_hint(std::string_view exe) {
   const std::string_view name = last_component(exe.substr(0, exe.find(" (deleted)")));
-  if (is_node(name)) return "node --perf-basic-prof --interpreted-frames-native-stack";
-  if (is_python(name)) return "python3 -X perf (3.12 or newer)";
-  if (name == "java") return "java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit, or run `jcmd PID Compiler.perfmap`";
+  if (is_node(name)) return "`node --perf-basic-prof --interpreted-frames-native-stack`";
+  if (is_python(name)) return "`python3 -X perf` (3.12 or newer)";
+  if (name == "java") return "`java -XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit`";
   return std::nullopt;
 }
 

@@ -15,7 +15,7 @@ namespace cicada::symbolize {
 // looked through. `path`: the command search path, to find scripts.
 std::vector<std::string> jit_environment(std::span<const std::string> argv, std::span<const std::string> environment, std::string_view path);
 
-// How to restart a running program so that it writes a map: "node --perf-basic-prof …". Nothing for programs without a JIT that
+// How to restart a running program so that it writes a map: "`node --perf-basic-prof …`". Nothing for programs without a JIT that
 // cicada knows. `exe`: the target of /proc/PID/exe.
 std::optional<std::string> jit_hint(std::string_view exe);
 

@@ -36,6 +36,7 @@ TEST(JitEnvironment, NeverOverridesTheUser) {
 TEST(JitEnvironment, LooksThroughWrappersAndScripts) {
   EXPECT_EQ(added({"nice", "-n", "5", "node", "a.js"}), kNode);
   EXPECT_EQ(added({"env", "A=1", "nohup", "node"}), kNode);
+  EXPECT_EQ(added({"timeout", "-k", "5", "2.5m", "node"}), kNode);
   TestFolder folder;
   folder.write("tool", "#!/usr/bin/env -S node --no-warnings\nconsole.log(1)\n");
   folder.write("shell", "#!/bin/sh\nnode\n");
@@ -47,8 +48,8 @@ TEST(JitEnvironment, LooksThroughWrappersAndScripts) {
 
 TEST(JitHint, SaysHowToRestartWhatHasAJit) {
   EXPECT_NE(jit_hint("/usr/bin/node (deleted)")->find("--perf-basic-prof"), std::string::npos);
-  EXPECT_TRUE(jit_hint("/usr/lib/jvm/bin/java"));
-  EXPECT_TRUE(jit_hint("/usr/bin/python3.12"));
+  EXPECT_NE(jit_hint("/usr/lib/jvm/bin/java")->find("-XX:+PreserveFramePointer"), std::string::npos);  // names without whole stacks are half
+  EXPECT_EQ(jit_hint("/usr/bin/python3.12"), "`python3 -X perf` (3.12 or newer)");
   EXPECT_FALSE(jit_hint("/usr/bin/bash"));
 }
 
