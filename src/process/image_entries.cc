@@ -74,6 +74,7 @@ void ImageRegistry::State::fill(ImageEntry& image, OpenedImage opened) {
   image.fd.reset();
   image.contents = opened.contents;
   image.path_matters = opened.path_matters;
+  image.may_hang = opened.may_hang;
   if (opened.elf == nullptr) {
     image.state = ImageState::kNotElf;
     ++counts.not_elf;
@@ -162,6 +163,19 @@ uint32_t ImageRegistry::State::vdso_image() {
   image.kind = profile::ImageKind::kVdso;
   image.state = ImageState::kReady;
   return vdso;
+}
+
+Result<UniqueFd> ImageRegistry::State::open_again(uint32_t id) {
+  TRY(reopen(id));
+  std::unique_lock lock(mutex);
+  const ImageEntry& image = entry(id);
+  const std::string path = image.job.path;
+  const UniqueFd held(::fcntl(image.fd.get(), F_DUPFD_CLOEXEC, 0));
+  lock.unlock();
+  // Anew, so that readers do not share a file position.
+  UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", held.get()).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return errno_error(errno, fmt::format("open {}", path));
+  return fd;
 }
 
 Result<void> ImageRegistry::State::reopen(uint32_t id) {

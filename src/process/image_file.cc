@@ -3,11 +3,14 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 
 #include "base/diagnostics.h"
 #include "base/file_mapping.h"
@@ -26,6 +29,14 @@ namespace {
 
 constexpr uint32_t kBtrfsMagic = 0x9123683e;
 constexpr uint32_t kOverlayMagic = 0x794c7630;
+constexpr uint64_t kMaxCopyBytes = 256 << 20;
+
+// FUSE, NFS, SMB (three versions), 9P, Ceph, AFS, Coda, Lustre.
+bool is_answered_by_others(uint32_t magic) {
+  constexpr std::array<uint32_t, 10> kMagics{FUSE_SUPER_MAGIC, NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, 0xff534d42, 0xfe534d42,
+                                             V9FS_MAGIC, 0x00c36400, AFS_SUPER_MAGIC, CODA_SUPER_MAGIC, 0x0bd00bd0};
+  return std::find(kMagics.begin(), kMagics.end(), magic) != kMagics.end();
+}
 
 bool same_inode(int fd, const FileIdentity& file) {
   struct stat st {};
@@ -57,7 +68,11 @@ Result<OpenedImage> take(UniqueFd fd, const ImageJob& job, bool inode_proven) {
   if (!contents) return errno_error(errno, fmt::format("stat {}", job.path));
   opened.contents = *contents;
   struct statfs fs {};
-  if (::fstatfs(fd.get(), &fs) == 0) opened.path_matters = fs.f_type == kBtrfsMagic || fs.f_type == kOverlayMagic;
+  if (::fstatfs(fd.get(), &fs) == 0) {
+    const auto magic = static_cast<uint32_t>(fs.f_type);
+    opened.path_matters = magic == kBtrfsMagic || magic == kOverlayMagic;
+    opened.may_hang = is_answered_by_others(magic);
+  }
   auto file = FileMapping::map(fd.get(), job.path);
   if (!file) return file.error();
   auto elf = elf::ElfFile::parse(*std::move(file), job.path);
@@ -68,14 +83,32 @@ Result<OpenedImage> take(UniqueFd fd, const ImageJob& job, bool inode_proven) {
   }
   const bool same_build = opened.elf != nullptr && !job.build_id.empty() && opened.elf->build_id() == job.build_id;
   if (!inode_proven && !same_build) return make_error(ErrorKind::kGone, "{}: replaced by another file", job.path);
-  opened.fd = std::move(fd);
+  // close() of a readable descriptor asks FUSE, even at the end of the process: an O_PATH one can be let go of without an answer.
+  opened.fd = opened.may_hang ? UniqueFd(::open(fmt::format("/proc/self/fd/{}", fd.get()).c_str(), O_PATH | O_CLOEXEC)) : std::move(fd);
   return opened;
 }
 
 }  // namespace
 
+Result<UniqueFd> copy_of(int fd, const std::string& path, std::atomic<uint64_t>& progress) {
+  UniqueFd copy(::memfd_create("image", MFD_CLOEXEC));
+  if (!copy) return errno_error(errno, fmt::format("copy {}", path));
+  std::vector<uint8_t> chunk(256 << 10);
+  for (uint64_t at = 0; at < kMaxCopyBytes;) {
+    const ssize_t got = ::pread(fd, chunk.data(), chunk.size(), static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno_error(errno, fmt::format("read {}", path));
+    if (got == 0) return copy;
+    if (::pwrite(copy.get(), chunk.data(), static_cast<size_t>(got), static_cast<off_t>(at)) != got) return errno_error(errno, fmt::format("copy {}", path));
+    at += static_cast<uint64_t>(got);
+    progress.fetch_add(1, std::memory_order_relaxed);
+  }
+  return make_error(ErrorKind::kLimit, "{}: larger than 256 MiB, on a file system that may not answer", path);
+}
+
 bool holds_build(int fd, const ImageJob& job) {
-  auto file = FileMapping::map(fd, job.path);
+  const UniqueFd readable(::open(fmt::format("/proc/self/fd/{}", fd).c_str(), O_RDONLY | O_CLOEXEC));  // it may be an O_PATH one
+  auto file = FileMapping::map(readable.get(), job.path);
   if (!file || job.build_id.empty()) return false;
   const auto elf = elf::ElfFile::parse(*std::move(file), job.path);
   return elf && elf->build_id() == job.build_id;

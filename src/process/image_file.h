@@ -2,6 +2,7 @@
 // Opens the file behind a mapping: the very inode, whatever the mount namespace and its name's fate (image_registry.h says how).
 // May block as long as the file system does: for workers. Threads: any.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,15 +43,20 @@ struct ImageJob {
 };
 
 struct OpenedImage {
-  UniqueFd fd;
+  UniqueFd fd;  // if may_hang, only a handle (O_PATH)
   std::shared_ptr<const UniqueFd> root;
   std::shared_ptr<const elf::ElfFile> elf;  // null: not an ELF this program reads
   FileContents contents;
   bool path_matters = false;
+  bool may_hang = false;  // another program or machine answers for the file system
 };
 
 // Is it still the build that the job was opened as? False: another one, or none is named.
 bool holds_build(int fd, const ImageJob& job);
+
+// Its contents in memory, so that a reader waits for no file system. `progress` grows while it answers.
+// Fails: kLimit (more than 256 MiB), what the file system says.
+Result<UniqueFd> copy_of(int fd, const std::string& path, std::atomic<uint64_t>& progress);
 
 // Fails: kGone (no process maps it any more, or another file has its name), kUnsupported (no regular file), what the file system says.
 Result<OpenedImage> open_image(const ImageJob& job);

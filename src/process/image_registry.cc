@@ -104,9 +104,9 @@ Result<std::shared_ptr<const elf::ElfFile>> ImageRegistry::elf(uint32_t image) {
 }
 
 Result<UniqueFd> ImageRegistry::open(uint32_t image) {
-  TRY(state_->reopen(image));
-  const std::lock_guard lock(state_->mutex);
-  ImageEntry& entry = state_->entry(image);
+  std::unique_lock lock(state_->mutex);
+  if (image == 0 || image > state_->images.size()) return make_error(ErrorKind::kNotFound, "image {}: no such image", image);
+  const ImageEntry& entry = state_->entry(image);
   if (entry.vdso) {
     UniqueFd fd(::memfd_create("vdso", MFD_CLOEXEC));
     const Bytes bytes = entry.elf->bytes();
@@ -115,10 +115,9 @@ Result<UniqueFd> ImageRegistry::open(uint32_t image) {
     }
     return fd;
   }
-  // OpenedImage anew, so that readers do not share a file position.
-  UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", entry.fd.get()).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return errno_error(errno, fmt::format("open {}", entry.job.path));
-  return fd;
+  const bool patiently = entry.may_hang;
+  lock.unlock();
+  return patiently ? state_->open_patiently(image) : state_->open_again(image);
 }
 
 std::shared_ptr<const UniqueFd> ImageRegistry::root(uint32_t image) const {

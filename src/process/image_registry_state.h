@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -35,7 +36,7 @@ struct ImageEntry {
   std::shared_ptr<const UniqueFd> root;
   std::shared_ptr<const elf::ElfFile> elf;
   FileContents contents;
-  bool path_matters = false;
+  bool path_matters = false, may_hang = false;
   profile::ImageKind kind = profile::ImageKind::kUnknown;
   std::vector<KnownBias> biases;
   Clock::time_point checked;  // when the contents were last compared
@@ -65,6 +66,7 @@ struct ImageRegistry::State : std::enable_shared_from_this<ImageRegistry::State>
   std::deque<ImageEntry> images;  // by id - 1
   std::map<std::tuple<uint32_t, uint32_t, uint64_t>, std::vector<uint32_t>> by_inode;  // newest last
   std::vector<uint32_t> settled;
+  std::set<std::pair<uint32_t, uint32_t>> silent_devices;  // their file systems did not answer a reader
   size_t open_descriptors = 0;
   uint64_t turn = 0;
   uint32_t vdso = 0;
@@ -86,6 +88,8 @@ struct ImageRegistry::State : std::enable_shared_from_this<ImageRegistry::State>
   // Makes elf and fd available in the calling thread.
   Result<void> reopen(uint32_t id);
   uint32_t vdso_image();
+  // A descriptor of its own; waits for as long as the file system does.
+  Result<UniqueFd> open_again(uint32_t id);
 
   // --- who opens them: image_workers.cc
   void enqueue(ImageEntry& image);
@@ -95,6 +99,8 @@ struct ImageRegistry::State : std::enable_shared_from_this<ImageRegistry::State>
   std::shared_ptr<const UniqueFd> find_root(const ImageJob& job);
   void finish(ImageEntry& image, Result<OpenedImage> opened);
   void settle(uint32_t id);
+  // open_again() into memory, by a thread that is left behind if nothing moves for `stuck_after_ms`.
+  Result<UniqueFd> open_patiently(uint32_t id);
   // Leaves hanging workers behind.
   void give_up_stuck();
 };

@@ -76,6 +76,46 @@ void ImageRegistry::State::settle(uint32_t id) {
   [[maybe_unused]] const ssize_t written = ::write(settled_event.get(), &one, sizeof one);
 }
 
+Result<UniqueFd> ImageRegistry::State::open_patiently(uint32_t id) {
+  struct Attempt {
+    std::mutex mutex;
+    std::condition_variable over;
+    std::atomic<uint64_t> progress{0};
+    std::optional<Result<UniqueFd>> outcome;
+  };
+  std::unique_lock lock(mutex);
+  const std::string path = entry(id).job.path;
+  const std::pair device(entry(id).job.file.major, entry(id).job.file.minor);
+  const bool silent = silent_devices.contains(device);
+  lock.unlock();
+  const auto no_answer = [] { return make_error(ErrorKind::kGone, "its file system does not answer"); };
+  if (silent) return no_answer();
+  auto attempt = std::make_shared<Attempt>();
+  std::thread([self = shared_from_this(), attempt, id, path] {
+    auto copy = [&]() -> Result<UniqueFd> {
+      const UniqueFd fd = TRY(self->open_again(id));
+      return copy_of(fd.get(), path, attempt->progress);
+    }();
+    const std::lock_guard done(attempt->mutex);
+    attempt->outcome = std::move(copy);
+    attempt->over.notify_all();
+  }).detach();
+  std::unique_lock waiting(attempt->mutex);
+  for (uint64_t before = UINT64_MAX; !attempt->outcome;) {
+    const uint64_t now = attempt->progress.load(std::memory_order_relaxed);
+    if (now == before) {
+      waiting.unlock();
+      lock.lock();
+      silent_devices.insert(device);
+      ++counts.stuck;
+      return no_answer();
+    }
+    before = now;
+    attempt->over.wait_for(waiting, std::chrono::milliseconds(options.stuck_after_ms), [&] { return attempt->outcome.has_value(); });
+  }
+  return *std::move(attempt->outcome);
+}
+
 void ImageRegistry::State::give_up_stuck() {
   const auto now = Clock::now();
   for (auto& worker : workers) {
