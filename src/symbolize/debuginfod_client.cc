@@ -51,7 +51,7 @@ Result<UniqueFd> DebuginfodClient::find_debug_file(const std::string& build_id) 
   if (library_->handle == nullptr) return make_error(ErrorKind::kUnsupported, "debuginfod: libdebuginfod.so.1 is missing; install libdebuginfod1");
   if (!named_by_environment()) return make_error(ErrorKind::kUnsupported, "debuginfod: DEBUGINFOD_URLS names no server");
   const std::lock_guard lock(library_->mutex);
-  if (std::chrono::steady_clock::now() >= deadline_) return make_error(ErrorKind::kLimit, "debuginfod: out of time");
+  if (std::chrono::steady_clock::now() >= deadline_) return make_error(ErrorKind::kLimit, "debuginfod: the servers took too long; debug files stay missing (DEBUGINFOD_URLS= asks nobody)");
   void* client = library_->begin();
   if (client == nullptr) return make_error(ErrorKind::kIo, "debuginfod: cannot start a client");
   t_deadline = deadline_;
@@ -61,7 +61,7 @@ Result<UniqueFd> DebuginfodClient::find_debug_file(const std::string& build_id) 
   std::free(path);
   library_->end(client);
   if (got >= 0) return UniqueFd(got);
-  if (std::chrono::steady_clock::now() >= deadline_) return make_error(ErrorKind::kLimit, "debuginfod: out of time");
+  if (std::chrono::steady_clock::now() >= deadline_) return make_error(ErrorKind::kLimit, "debuginfod: the servers took too long; debug files stay missing (DEBUGINFOD_URLS= asks nobody)");
   return errno_error(-got, "debuginfod: build-id " + build_id);
 }
 
