@@ -155,7 +155,7 @@ std::vector<std::string_view> split_lines(std::string_view text) {
 
 std::optional<LinkAddr> find_address(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  text = text.substr(0, text.find_first_of(" \t"));  // addr2line, too, overlooks what follows
   if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);

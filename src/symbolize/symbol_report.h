@@ -25,7 +25,7 @@ struct SymbolReportOptions {
 
 using TextWriter = std::function<Result<void>(std::string_view)>;
 
-// Hexadecimal, with or without 0x; nothing for other text.
+// The first word, hexadecimal with or without 0x; nothing for other text.
 std::optional<LinkAddr> find_address(std::string_view text);
 
 // Answers `addresses`; if there are none, lines from `input` until it ends, in blocks of what has arrived (so that a program

@@ -18,6 +18,7 @@ for how in '-ifC -e a' '-aifCe a' '--exe=a --functions --inlines --demangle -p' 
   diff theirs ours || fail "addr2line $how answers differently"
   "${symbols[@]}" $how $(cat asked) | diff theirs - || fail "$how: arguments and lines of input answer differently"
 done
+sed 's/$/ and a remark/' asked | "${symbols[@]}" a | diff <("${symbols[@]}" a <asked) - || fail "what follows an address changes the answer"
 expect_error 125 "write standard output: No space left on device" bash -c '"$@" >/dev/full' - "${symbols[@]}" a 0x1
 expect_error 125 "no file given" "${symbols[@]}"
 expect_error 125 'cicada debug symbols --help' "${symbols[@]}" --no-such-option a
