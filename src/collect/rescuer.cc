@@ -81,7 +81,10 @@ std::vector<RescueResult> Rescuer::take() {
 }
 
 void Rescuer::finish() {
-  finishing_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    finishing_ = true;
+  }
   wake_.notify_all();
   if (thread_.joinable()) thread_.join();
 }

@@ -7,7 +7,6 @@
 // usually a mapping that is on its way: its exec or fork record came out of the ring just before. The queue is bounded in bytes: what does not fit is refused, and counted by the caller.
 // Threads: submit, take, finish: the drain thread's.
 #pragma once
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -65,7 +64,7 @@ class Rescuer {
   std::deque<RescueJob> queue_;
   size_t queued_bytes_ = 0;
   std::vector<RescueResult> results_;
-  std::atomic<bool> finishing_{false};
+  bool finishing_ = false;  // under the mutex: set between the thread's look and its sleep, it would never be seen
   std::jthread thread_;
 };
 

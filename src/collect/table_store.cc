@@ -61,13 +61,10 @@ Result<void> TableStore::load(uint32_t image, const unwind::RowTable& table) {
   layout.write(table, image, slab, place);
   place.image = image;
   place.slab = static_cast<uint16_t>(extent->slab);
-  place.flags = 0;
+  place.flags = UNWIND_PLACE_LOADED;
 
   lock.lock();
-  unwind_place& slot = place_of(image);
-  if (slot.image != 0 && slot.image != image) unload_locked(slot.image);  // 65,536 images later: the older one leaves
-  slot = place;
-  std::atomic_ref(slot.flags).store(UNWIND_PLACE_LOADED, std::memory_order_release);
+  show(place);
   tables_[image] = *extent;
   stats_.table_bytes += used;
   stats_.tables = tables_.size();
@@ -77,17 +74,32 @@ Result<void> TableStore::load(uint32_t image, const unwind::RowTable& table) {
 void TableStore::load_without_cfi(uint32_t image) {
   const std::lock_guard lock(mutex_);
   unload_locked(image);
-  unwind_place& slot = place_of(image);
-  if (slot.image != 0 && slot.image != image) unload_locked(slot.image);
-  slot = unwind_place{};
-  slot.image = image;
-  std::atomic_ref(slot.flags).store(UNWIND_PLACE_LOADED | UNWIND_PLACE_NO_CFI, std::memory_order_release);
+  unwind_place place{};
+  place.image = image;
+  place.flags = UNWIND_PLACE_LOADED | UNWIND_PLACE_NO_CFI;
+  show(place);
+}
+
+// Image and flags are what is_loaded() and walks look at while this writes.
+void TableStore::show(const unwind_place& place) {
+  unwind_place& slot = place_of(place.image);
+  if (slot.image != 0 && slot.image != place.image) unload_locked(slot.image);  // 65,536 images later: the older one leaves
+  slot.page_shift = place.page_shift;
+  slot.slab = place.slab;
+  slot.index = place.index;
+  slot.rules = place.rules;
+  slot.first_page = place.first_page;
+  slot.page_count = place.page_count;
+  slot.rule_count = place.rule_count;
+  std::atomic_ref(slot.image).store(place.image, std::memory_order_relaxed);
+  std::atomic_ref(slot.flags).store(place.flags, std::memory_order_release);
 }
 
 // Without the lock: an eviction may hold it for a quarantine, and whoever asks must not wait.
 bool TableStore::is_loaded(uint32_t image) const {
-  const unwind_place& slot = maps_.places[image % maps_.places.size()];
-  return slot.image == image && (slot.flags & UNWIND_PLACE_LOADED) != 0;
+  unwind_place& slot = maps_.places[image % maps_.places.size()];
+  return std::atomic_ref(slot.image).load(std::memory_order_relaxed) == image &&
+         (std::atomic_ref(slot.flags).load(std::memory_order_acquire) & UNWIND_PLACE_LOADED) != 0;
 }
 
 void TableStore::unload(uint32_t image) {
@@ -104,7 +116,7 @@ void TableStore::unload_locked(uint32_t image) {
   unwind_place& slot = place_of(image);
   if (slot.image == image) {
     std::atomic_ref(slot.flags).store(uint8_t{0}, std::memory_order_release);
-    slot.image = 0;
+    std::atomic_ref(slot.image).store(0, std::memory_order_relaxed);
   }
   const auto found = tables_.find(image);
   if (found == tables_.end()) return;

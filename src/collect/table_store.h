@@ -81,6 +81,7 @@ class TableStore {
   void reap_quarantine();
   bool evict_one(uint32_t keep);
   void unload_locked(uint32_t image);
+  void show(const unwind_place& place);
   unwind_place& place_of(uint32_t image) { return maps_.places[image % maps_.places.size()]; }
 
   mutable std::mutex mutex_;

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 namespace cicada::collect {
 namespace {
@@ -69,6 +71,39 @@ TEST_F(TableStoreTest, RefusesWhatCanNeverFitAndSaysWhichLimit) {
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().kind(), ErrorKind::kLimit);
   EXPECT_NE(loaded.error().message().find("--max-map-memory"), std::string::npos);
+}
+
+// What the thread sanitizer is for: tables come and go on two threads while a third asks, as the rescuer does.
+TEST_F(TableStoreTest, IsAskedWhileOthersLoad) {
+  TableStore store(maps(), 8 << 20);
+  std::atomic<bool> done{false};
+  uint64_t seen = 0;
+  std::jthread asker([&] {
+    while (!done) {
+      for (uint32_t image = 1; image < 300; ++image) seen += store.is_loaded(image) ? 1 : 0;
+    }
+  });
+  {
+    std::vector<std::jthread> loaders;
+    for (uint32_t first = 1; first <= 2; ++first) {
+      loaders.emplace_back([&, first] {
+        for (uint32_t image = first; image < 300; image += 2) {  // beyond the number of places
+          if (image % 16 == first) {
+            store.load_without_cfi(image);
+          } else {
+            EXPECT_TRUE(store.load(image, table_of(4000 + image)));
+          }
+          if (image % 5 == 0) store.unload(image);
+        }
+      });
+    }
+  }
+  while (!store.is_loaded(299)) std::this_thread::yield();
+  done = true;
+  asker.join();
+  EXPECT_GT(seen, 0U);
+  EXPECT_FALSE(store.is_loaded(43)) << "299 has its place";
+  EXPECT_LE(store.stats().table_bytes, store.stats().slab_bytes);
 }
 
 TEST_F(TableStoreTest, AnImageWithoutCfiIsLoadedAsSuch) {
