@@ -64,6 +64,10 @@ int main(int argc, char** argv) {
   for (size_t i = before_dashes; i > 1; i--) {
     if (invocation.command_line[i - 1] != "--") words.push_back(invocation.command_line[i - 1]);
   }
+  if (!words.empty() && words.back() == "help") {  // `cicada help record`
+    words.pop_back();
+    words.insert(words.begin(), "--help");
+  }
   try {
     app.parse(words);
   } catch (const CLI::Success& help) {

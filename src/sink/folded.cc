@@ -1,21 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sink/folded.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "sink/file_sink.h"
 
 namespace cicada::sink {
 namespace {
 
-struct Escape {
-  char byte;
-  std::string_view code;
-};
-constexpr Escape kEscapes[] = {{';', "3B"}, {'\n', "0A"}, {'\r', "0D"}, {'%', "25"}};
+constexpr char kHexDigits[] = "0123456789ABCDEF";
 
-std::string_view find_code(std::string_view after_percent) {
-  for (const Escape& escape : kEscapes)
-    if (after_percent.starts_with(escape.code)) return escape.code;
-  return {};
+bool is_escaped(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return c == ';' || c == '%' || byte < 0x20 || byte == 0x7f;
+}
+
+// The byte whose escape sequence stands in front of `rest`, behind the '%'.
+std::optional<char> find_escaped(std::string_view rest) {
+  if (rest.size() < 2) return std::nullopt;
+  const char* const end = std::end(kHexDigits) - 1;
+  const char* const high = std::find(std::begin(kHexDigits), end, rest[0]);
+  const char* const low = std::find(std::begin(kHexDigits), end, rest[1]);
+  if (high == end || low == end) return std::nullopt;
+  const auto byte = static_cast<char>((high - kHexDigits) * 16 + (low - kHexDigits));
+  return is_escaped(byte) ? std::optional(byte) : std::nullopt;
 }
 
 class FoldedSink : public FileSink {
@@ -55,14 +64,11 @@ std::string escape_folded(std::string_view name) {
   std::string out;
   out.reserve(name.size());
   for (size_t i = 0; i < name.size(); ++i) {
-    const Escape* found = nullptr;
-    for (const Escape& escape : kEscapes)
-      if (name[i] == escape.byte) found = &escape;
-    if (found == nullptr || (found->byte == '%' && find_code(name.substr(i + 1)).empty())) {
+    const auto byte = static_cast<unsigned char>(name[i]);
+    if (!is_escaped(name[i]) || (name[i] == '%' && !find_escaped(name.substr(i + 1)))) {
       out += name[i];
     } else {
-      out += '%';
-      out += found->code;
+      out += {'%', kHexDigits[byte >> 4], kHexDigits[byte & 15]};
     }
   }
   return out;
@@ -72,14 +78,9 @@ std::string unescape_folded(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
-    const std::string_view code = text[i] == '%' ? find_code(text.substr(i + 1)) : std::string_view();
-    if (code.empty()) {
-      out += text[i];
-      continue;
-    }
-    for (const Escape& escape : kEscapes)
-      if (escape.code == code) out += escape.byte;
-    i += 2;
+    const auto byte = text[i] == '%' ? find_escaped(text.substr(i + 1)) : std::nullopt;
+    out += byte.value_or(text[i]);
+    if (byte) i += 2;
   }
   return out;
 }

@@ -11,7 +11,8 @@ inline constexpr std::string_view kNoStack = "[no stack]";
 
 std::unique_ptr<profile::Sink> make_folded_sink(std::string path, const SinkOptions& options);
 
-// ";" and line breaks separate, so inside a name they are written %3B, %0A, %0D; a "%" that would read as one of these, %25.
+// ";" separates, line breaks end a line and other control bytes drive terminals, so inside a name they are written %3B, %0A, %1B; a "%"
+// that would read as one of these, %25.
 std::string escape_folded(std::string_view name);
 std::string unescape_folded(std::string_view text);
 
