@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -309,6 +311,30 @@ TEST_F(CaptureTest, ReportsAFullDisk) {
 }
 
 // A minute at 99 Hz on two busy CPUs, one update a second as in a recording.
+TEST_F(CaptureTest, KeepsWhatWasWrittenBeforeTheDiskWasFull) {
+  Profile part = profile::make_synthetic_profile({.samples = 0, .stacks = 20, .functions = 20});
+  const Profile whole = profile::make_synthetic_profile({.samples = 40'000, .stacks = 20, .functions = 20});
+  const auto sink = make_capture_sink(path, {});
+  size_t added = 0;
+  while (added < 100) part.append_sample(whole.sample(added++));
+  ASSERT_TRUE(sink->update(part));
+  while (added < whole.sample_count()) part.append_sample(whole.sample(added++));
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit old_limit{};
+  ::getrlimit(RLIMIT_FSIZE, &old_limit);
+  const rlimit limit{fs::file_size(path) + 1000, old_limit.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  const auto result = sink->finish(part);
+  ::setrlimit(RLIMIT_FSIZE, &old_limit);
+  std::signal(SIGXFSZ, old_handler);
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message().find("; the file has the samples up to then"), std::string::npos) << result.error().message();
+  const auto file = content(path);
+  const auto capture = read_capture(file, "x");
+  ASSERT_TRUE(capture);
+  EXPECT_GE(capture->profile.sample_count(), 100u);
+}
+
 TEST_F(CaptureTest, TakesAtMost8BytesASample) {
   const Profile whole = profile::make_synthetic_profile({.samples = 11880, .stacks = 1000, .processes = 20});
   Profile part = profile::make_synthetic_profile({.samples = 0, .stacks = 1000, .processes = 20});

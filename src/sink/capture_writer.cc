@@ -36,10 +36,32 @@ class CaptureSink : public profile::Sink {
     stacks_of_samples_.insert(stacks_of_samples_.end(), profile.samples().stack.begin() + static_cast<ptrdiff_t>(stacks_of_samples_.size()),
                               profile.samples().stack.end());
     TRY(chunks().write());
-    return chunks().file().publish();
+    TRY(chunks().file().publish());
+    opens_ = true;
+    return {};
   }
 
   Result<void> finish(const Profile& profile) override {
+    const Result<void> finished = write_rest(profile);
+    if (finished || !opens_) return finished;
+    return make_error(finished.error().kind(), "{}; the file has the samples up to then", finished.error().message());
+  }
+
+  std::string description() const override { return fmt::format("recording in {}", path_); }
+
+ private:
+  // The file, and who writes what into it.
+  struct Stream {
+    explicit Stream(OutputFile file) : chunks(std::move(file)) {}
+    ChunkWriter chunks;
+    CaptureProgress progress;
+    TableWriter tables{chunks, progress};
+    PackedSectionWriter packed{chunks, progress};
+  };
+  ChunkWriter& chunks() { return stream_->chunks; }
+  CaptureProgress& progress() { return stream_->progress; }
+
+  Result<void> write_rest(const Profile& profile) {
     if (stream_ && chunks().count() > 1 && profile.sample_count() <= kMaxRewritten && chunks().file().replaceable()) {
       // If that fails (no room for both), the file written so far is still there, and is continued.
       if (CaptureSink(path_, owner_).finish(profile)) return {};
@@ -57,20 +79,6 @@ class CaptureSink : public profile::Sink {
     TRY(chunks().write());
     return chunks().file().commit();
   }
-
-  std::string description() const override { return fmt::format("recording in {}", path_); }
-
- private:
-  // The file, and who writes what into it.
-  struct Stream {
-    explicit Stream(OutputFile file) : chunks(std::move(file)) {}
-    ChunkWriter chunks;
-    CaptureProgress progress;
-    TableWriter tables{chunks, progress};
-    PackedSectionWriter packed{chunks, progress};
-  };
-  ChunkWriter& chunks() { return stream_->chunks; }
-  CaptureProgress& progress() { return stream_->progress; }
 
   Result<void> open() {
     if (stream_) return {};
@@ -136,6 +144,7 @@ class CaptureSink : public profile::Sink {
   std::unique_ptr<Stream> stream_;
   bool header_written_ = false;
   bool packed_ = false;
+  bool opens_ = false;  // something readable is under the final name
   std::vector<profile::StackId> stacks_of_samples_;  // as written by update()
 };
 
