@@ -48,11 +48,9 @@ static __always_inline void by_frame_pointer(struct unwind_rule *rule) {
   *rule = (struct unwind_rule){.cfa_kind = CFA_FRAME_POINTER};
 }
 
-// CPython's perf trampolines (-X perf) keep no frame pointer: a return address into one is at "add $8,%rsp; ret", which says where the caller is.
-static __always_inline int returns_after_eight_bytes(__u64 return_address) {
+static __always_inline int returns_into_trampoline(__u64 return_address) {
   __u64 code = 0;
-  if (bpf_probe_read_user(&code, 5, (const void *)return_address)) return 0;
-  return (code & 0xffffffffffull) == 0xc308c48348ull;
+  return !bpf_probe_read_user(&code, UNWIND_TRAMPOLINE_BYTES, (const void *)return_address) && unwind_is_trampoline(code);
 }
 
 // walk->frame always gets something to show. END_NONE: walk->rule tells how to go on. `cache` may be null.
@@ -66,8 +64,8 @@ __weak __noinline int look_up_frame(struct walk_state *walk, struct frame_cache 
   }
   if (mapping.flags & MAPPING_JIT) {
     walk->frame = frame_at(FRAME_JIT, address);
-    by_frame_pointer(&walk->rule);
-    if (returns_after_eight_bytes(address + 1)) walk->rule = (struct unwind_rule){.cfa_kind = CFA_OFFSET, .cfa_reg = REG_RSP, .cfa_offset = 16};
+    walk->rule = (struct unwind_rule){.cfa_kind = CFA_FRAME_POINTER, .cfa_reg = 1};
+    if (returns_into_trampoline(address + 1)) walk->rule = unwind_trampoline_rule();
     return unwind_mode == UNWIND_TABLE ? END_NO_RULE : END_NONE;
   }
   __u64 link_address = address - mapping.bias;

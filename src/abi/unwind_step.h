@@ -68,6 +68,18 @@ ABI_INLINE int unwind_step_frame_pointer(void *reader, struct unwind_regs *regs)
   return END_NONE;
 }
 
+// Generated code that keeps no frame pointer but says where its caller is: "add $8,%rsp; ret" at a return address, as in CPython's perf
+// trampolines. The CFA is rsp + 16 then.
+#define UNWIND_TRAMPOLINE_BYTES 5
+ABI_INLINE int unwind_is_trampoline(__u64 code_at_return) { return (code_at_return & 0xffffffffffull) == 0xc308c48348ull; }
+ABI_INLINE struct unwind_rule unwind_trampoline_rule(void) {
+  struct unwind_rule rule = {};
+  rule.cfa_kind = CFA_OFFSET;
+  rule.cfa_reg = REG_RSP;
+  rule.cfa_offset = 16;
+  return rule;
+}
+
 // A 32-bit task: saved ebp and return address are one eight-byte word.
 ABI_INLINE int unwind_step_frame_pointer_32(void *reader, struct unwind_regs *regs) {
   __u64 frame = regs->gpr[REG_RBP] & 0xffffffffull;
@@ -104,6 +116,7 @@ ABI_INLINE int unwind_step(void *reader, const struct unwind_rule *rule, struct 
   } else if (kind == CFA_NONE) {
     return END_NO_RULE;
   } else if (kind == CFA_FRAME_POINTER) {
+    if (cfa_reg && regs->gpr[REG_RBP] == 0) return END_BAD_FRAME_POINTER;
     return unwind_step_frame_pointer(reader, regs);
   } else {
     return END_UNSUPPORTED_RULE;

@@ -31,7 +31,7 @@ enum unwind_cfa_kind {
   CFA_SIGNAL = 4,       // rt_sigreturn frame: all registers from the ucontext at rsp + cfa_offset
   CFA_OUTERMOST = 5,    // return address undefined: the stack is complete
   CFA_UNSUPPORTED = 6,  // the compiler wrote a rule that does not fit: ask for rescue. cfa_reg says why, for people
-  CFA_FRAME_POINTER = 255,  // code without CFI amid code that has some: unwind_step_frame_pointer()
+  CFA_FRAME_POINTER = 255,  // code without CFI: unwind_step_frame_pointer(). cfa_reg 1: generated code, in which no stack begins
 };
 
 // Saved registers of a rule, in this order. DWARF numbers: rbx 3, rbp 6, r12–r15.

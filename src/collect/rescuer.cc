@@ -2,6 +2,7 @@
 #include "collect/rescuer.h"
 
 #include <sys/prctl.h>
+#include <sys/uio.h>
 
 #include <unordered_map>
 
@@ -21,6 +22,7 @@ class Rescuer::View final : public unwind::AddressSpaceView {
   View(const Tracker& tracker, ImageUnwinders& images) : tracker_(tracker), images_(images) {}
 
   void begin(const rescue_record& start) {
+    pid_ = static_cast<pid_t>(start.pid);
     address_space_ = start.address_space;
     patience_ends_ns_ = start.time_ns + in_ns(kMaxWait);
     held_.clear();
@@ -44,9 +46,17 @@ class Rescuer::View final : public unwind::AddressSpaceView {
     return at->second.get();
   }
 
+  // Another process may have the pid by now; its bytes hardly read as a trampoline, too.
+  bool read_code(RuntimeAddr address, std::span<uint8_t> bytes) override {
+    iovec local{bytes.data(), bytes.size()};
+    iovec remote{reinterpret_cast<void*>(address.value), bytes.size()};  // NOLINT(performance-no-int-to-ptr): in that process
+    return ::process_vm_readv(pid_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes.size());
+  }
+
  private:
   const Tracker& tracker_;
   ImageUnwinders& images_;
+  pid_t pid_ = 0;
   uint32_t address_space_ = 0;
   uint64_t patience_ends_ns_ = 0;
   std::unordered_map<uint32_t, std::shared_ptr<const unwind::ImageUnwinder>> held_;  // during one walk

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unwind/stack_rescue.h"
 
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -99,6 +100,12 @@ class Walk {
     if (!mapping) return END_UNMAPPED_PC;
     if ((mapping->flags & MAPPING_JIT) != 0) {
       frame = frame_at(FRAME_JIT, address.value);
+      if (returns_into_trampoline()) {
+        const unwind_rule rule = unwind_trampoline_rule();
+        known_ = UNWIND_CALLEE_SAVED;
+        return unwind_step(&reader_, &rule, &regs_);
+      }
+      if (regs_.gpr[REG_RBP] == 0) return END_BAD_FRAME_POINTER;  // no stack begins in generated code
       return step_by_frame_pointer(END_BAD_FRAME_POINTER);
     }
     const LinkAddr link(address.value - mapping->bias);
@@ -117,6 +124,14 @@ class Walk {
     }
     known_ = regs_.all_registers ? kAllGeneral : UNWIND_CALLEE_SAVED;
     return end;
+  }
+
+  bool returns_into_trampoline() {
+    uint64_t code = 0;
+    std::array<uint8_t, UNWIND_TRAMPOLINE_BYTES> bytes;
+    if (regs_.exact_ip || !view_.read_code(RuntimeAddr(regs_.ip), bytes)) return false;
+    std::memcpy(&code, bytes.data(), bytes.size());
+    return unwind_is_trampoline(code);
   }
 
   // `otherwise`: what it means if the frame pointer leads nowhere.

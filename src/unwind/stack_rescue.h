@@ -7,6 +7,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "abi/end_reason.h"
@@ -28,6 +29,8 @@ class AddressSpaceView {
   virtual ~AddressSpaceView() = default;
   virtual std::optional<Mapping> find_mapping(RuntimeAddr address) = 0;
   virtual const ImageUnwinder* find_image(uint32_t image) = 0;  // null: not (yet) known. Valid during the walk
+  // Bytes of generated code, from the process' memory. False: they cannot be read (any more).
+  virtual bool read_code(RuntimeAddr, std::span<uint8_t>) { return false; }
 };
 
 // The state to go on from, as in rescue_record.

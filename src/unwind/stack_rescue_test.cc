@@ -23,6 +23,7 @@ using dwarf::CfiBuilder;
 // An address space with one image of made-up CFI at kBias, JIT code and code without CFI.
 constexpr uint64_t kBias = 0x7f0000000000, kCode = kBias + 0x11000;
 constexpr uint64_t kJit = 0x7e0000000000, kNoCfi = 0x7d0000000000;
+constexpr uint64_t kTrampoline = kJit + 0x500;  // a return address in code without a frame pointer
 constexpr uint64_t kStack = 0x7ffc00001000;
 
 class TestSpace final : public AddressSpaceView {
@@ -46,6 +47,12 @@ class TestSpace final : public AddressSpaceView {
     return std::nullopt;
   }
   const ImageUnwinder* find_image(uint32_t image) override { return image == 9 ? image_.get() : nullptr; }
+  bool read_code(RuntimeAddr address, std::span<uint8_t> bytes) override {
+    if (address.value != kTrampoline) return false;
+    const std::array<uint8_t, 5> code = {0x48, 0x83, 0xc4, 0x08, 0xc3};  // add $8,%rsp; ret
+    std::copy_n(code.begin(), std::min(bytes.size(), code.size()), bytes.begin());
+    return true;
+  }
 
  private:
   std::unique_ptr<ImageUnwinder> image_;
@@ -151,6 +158,21 @@ TEST(FinishWalk, ACfaInRaxAcrossACallIsBelievedWherePlausible) {
   EXPECT_EQ(stack.finish(space).end, END_UNSUPPORTED_RULE);
   stack.from.gpr[0] = kStack - 64;
   EXPECT_EQ(stack.finish(space).end, END_UNSUPPORTED_RULE);
+}
+
+TEST(FinishWalk, ThroughATrampolineWithoutFramePointer) {
+  TestSpace space({{0x0e, 16}, {0x07, 16}});  // cfa = rsp + 16; outermost
+  Stack stack;
+  stack.from.ip = kCode + 0x10;
+  stack.from.gpr[6] = 0;            // of no use
+  stack.words[1] = kTrampoline;     // the leaf's return address
+  stack.words[3] = kCode + 0x110;   // behind eight bytes, the trampoline's
+  const RescuedStack result = stack.finish(space);
+  EXPECT_EQ(result.end, END_RESCUED);
+  ASSERT_EQ(result.frames.size(), 3u);
+  EXPECT_EQ(result.frames[1], frame_at(FRAME_JIT, kTrampoline - 1));
+  stack.words[1] = kJit + 0x600;  // other code: no frame pointer, no way on
+  EXPECT_EQ(stack.finish(space).end, END_BAD_FRAME_POINTER);
 }
 
 TEST(FinishWalk, NativeToJitToNativeAndTableLess) {

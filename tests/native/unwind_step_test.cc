@@ -152,6 +152,15 @@ TEST(UnwindStepFramePointer, EndsAtZeroAndRefusesNonsense) {
   EXPECT_EQ(unwind_step_frame_pointer(&stack, &away), END_BAD_FRAME_POINTER);
 }
 
+TEST(UnwindStepFramePointer, ZeroIsTheOutermostFrameButInGeneratedCode) {
+  HostStack stack{kBase, {0}};
+  auto rule = rule_of(CFA_FRAME_POINTER, 0, 0);
+  auto regs = registers(kBase);
+  EXPECT_EQ(unwind_step(&stack, &rule, &regs), END_ZERO_RA);
+  rule.cfa_reg = 1;
+  EXPECT_EQ(unwind_step(&stack, &rule, &regs), END_BAD_FRAME_POINTER);
+}
+
 TEST(UnwindStepFramePointer, Walks32BitFrames) {
   HostStack stack{0xff001000, {0x0804900100000000ull + 0xff001008, 0x0804900200000000ull}};
   auto regs = registers(0xff001000, 0xff001000);
