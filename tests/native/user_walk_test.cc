@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk of the BPF programs (bpf/walk.bpf.h, compiled for the host) over this process's own stack, against glibc's backtrace();
+// The walk of the BPF programs (bpf/walk.bpf.h, compiled for the host) over this process's own stack, against libgcc's unwinder;
 // and over stacks made by hand.
-#include <execinfo.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unwind.h>
 
 #include <random>
 
@@ -22,8 +22,7 @@ struct Capture {
   OwnProcess* process;
   host_walk_result walk;
   std::vector<uint64_t> frames;
-  void* truth[1500];
-  int truth_count = 0;
+  std::vector<uint64_t> truth;
   int walks = 1;
   uint64_t reads = 0;
 };
@@ -40,7 +39,13 @@ struct Capture {
     capture.reads = capture.process->reads - before;
   }
   capture.frames.assign(capture.walk.frames, capture.walk.frames + capture.walk.frame_count);
-  capture.truth_count = backtrace(capture.truth, 1500);
+  // What backtrace() does; between it and this frame sanitizers put one of their own.
+  _Unwind_Backtrace(
+      [](_Unwind_Context* at, void* to) {
+        if (const uintptr_t ip = _Unwind_GetIP(at); ip != 0) static_cast<std::vector<uint64_t>*>(to)->push_back(ip);
+        return _URC_NO_REASON;
+      },
+      &capture.truth);
 }
 
 // Frames of several sizes and with several rules: alloca makes the CFA hang on rbp.
@@ -60,11 +65,11 @@ struct Capture {
 
 void expect_equal_to_backtrace(const Capture& capture) {
   ASSERT_EQ(capture.walk.reason, END_OUTERMOST);
-  ASSERT_EQ(static_cast<int>(capture.frames.size()), capture.truth_count);
+  ASSERT_EQ(capture.frames.size(), capture.truth.size());
   for (size_t i = 0; i < capture.frames.size(); ++i) {
     uint64_t link = 0;
     // A return address belongs to the call before it. The first frame is the function that asked, at another instruction.
-    const uint32_t image = capture.process->image_of(reinterpret_cast<uint64_t>(capture.truth[i]) - 1, &link);
+    const uint32_t image = capture.process->image_of(capture.truth[i] - 1, &link);
     ASSERT_NE(image, 0u) << i;
     EXPECT_EQ(frame_kind_of(capture.frames[i]), static_cast<uint32_t>(FRAME_IMAGE)) << i;
     EXPECT_EQ(frame_image_of(capture.frames[i]), image) << i;
