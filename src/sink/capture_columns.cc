@@ -2,6 +2,7 @@
 #include "sink/capture_columns.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 namespace cicada::sink {
@@ -18,9 +19,17 @@ void resize_columns(profile::SampleColumns& columns, size_t count) {
   columns.flags.resize(count);
 }
 
+namespace {
+
+// A zero for each CPU up to the last of these.
+std::vector<uint64_t> zeros_by_cpu(std::span<const uint16_t> cpus) {
+  return std::vector<uint64_t>(cpus.empty() ? 0 : size_t{*std::max_element(cpus.begin(), cpus.end())} + 1);
+}
+
+}  // namespace
+
 uint64_t median_tick(const profile::SampleColumns& columns, size_t begin, size_t end) {
-  const uint16_t last_cpu = *std::max_element(columns.cpu.begin() + static_cast<ptrdiff_t>(begin), columns.cpu.begin() + static_cast<ptrdiff_t>(end));
-  std::vector<uint64_t> last(size_t{last_cpu} + 1, 0), distances;
+  std::vector<uint64_t> last = zeros_by_cpu(std::span(columns.cpu).subspan(begin, end - begin)), distances;
   for (size_t i = begin; i < end; ++i) {
     uint64_t& before = last[columns.cpu[i]];
     if (before != 0 && columns.time_ns[i] > before && distances.size() < 4096) distances.push_back(columns.time_ns[i] - before);
@@ -37,7 +46,7 @@ namespace {
 void append_times(ByteWriter& out, const profile::SampleColumns& columns, size_t begin, size_t end) {
   const uint64_t step = median_tick(columns, begin, end);
   out.uleb128(step);
-  std::vector<uint64_t> last(size_t{1} << 16);
+  std::vector<uint64_t> last = zeros_by_cpu(std::span(columns.cpu).subspan(begin, end - begin));
   uint64_t any = 0;
   for (size_t i = begin; i < end; ++i) {
     uint64_t& before = last[columns.cpu[i]];
@@ -63,7 +72,7 @@ Result<void> parse_columns(ByteCursor& in, size_t count, const CaptureIds& ids, 
   resize_columns(block, count);
   for (uint16_t& cpu : block.cpu) cpu = static_cast<uint16_t>(in.uleb128());
   const uint64_t tick = in.uleb128();
-  std::vector<uint64_t> last_of_cpu(size_t{1} << 16);
+  std::vector<uint64_t> last_of_cpu = zeros_by_cpu(block.cpu);
   uint64_t any = 0;
   for (size_t i = 0; i < count; ++i) {
     uint64_t& before = last_of_cpu[block.cpu[i]];
