@@ -293,6 +293,24 @@ TEST(Formats, AFullDiskIsAnErrorInEachOfThem) {
   }
 }
 
+TEST(TextSamples, SaysWhereCodeWithoutAnImageIs) {
+  Profile profile;
+  const auto thread = profile.intern_thread(profile.intern_process(1, 1), 1);
+  auto stack = profile.intern_stack({}, profile.intern_frame({profile::FrameKind::kUnknown, {}, 1, 0x10, {}}));
+  stack = profile.intern_stack(stack, profile.intern_frame({profile::FrameKind::kJit, {}, 1, 0x20, {}}));
+  stack = profile.intern_stack(stack, profile.intern_frame({profile::FrameKind::kLabel, {}, 0, 0, profile.intern("[softirq: rcu]")}));
+  profile.append_sample({.time_ns = 1, .thread = thread, .stack = stack, .value = 1});
+  const fs::path path = fs::temp_directory_path() / fmt::format("cicada-places-{}.txt", ::getpid());
+  ASSERT_TRUE(make_text_samples_sink(path, {})->finish(profile));
+  std::ifstream in(path);
+  std::vector<std::string> places;
+  for (std::string line; std::getline(in, line);) {
+    if (!line.empty() && line[0] == '\t') places.push_back(line.substr(line.rfind(' ') + 1));
+  }
+  fs::remove(path);
+  EXPECT_EQ(places, (std::vector<std::string>{"([kernel])", "([jit])", "([unknown])"}));
+}
+
 TEST(JsonStream, EscapesWhatEndsAScript) {
   const fs::path path = fs::temp_directory_path() / fmt::format("cicada-script-{}.json", ::getpid());
   ASSERT_TRUE(make_d3_json_sink(path, {})->finish(profile::make_synthetic_profile({.functions = 40, .hostile_names = true})));

@@ -23,6 +23,18 @@ std::string incomplete(uint8_t flags) {
   return fmt::format(" (incomplete: {})", profile::kEndReasons[reason].text);
 }
 
+// What stands for the image of code that is in none. Markers without code are of the kernel's context ("[softirq: rcu]").
+std::string_view place_without_image(profile::FrameKind kind) {
+  switch (kind) {
+    case profile::FrameKind::kJit: return "[jit]";
+    case profile::FrameKind::kKernel:
+    case profile::FrameKind::kLabel: return "[kernel]";
+    case profile::FrameKind::kNative:
+    case profile::FrameKind::kUnknown: break;
+  }
+  return "[unknown]";
+}
+
 using profile::Profile;
 
 // One line stays one line.
@@ -84,7 +96,7 @@ class TextSamplesSink : public FileSink {
       const bool inlined = which < locations.size() && locations[which].inlined;
       if (inlined && !options_.tree.expand_inlined) continue;
       const profile::ImageId image = image_of(profile, id, which);
-      const std::string_view path = image.valid() ? profile.text(profile.images()[image.value].path) : "[unknown]";
+      const std::string_view path = image.valid() ? profile.text(profile.images()[image.value].path) : place_without_image(frame.kind);
       text += fmt::format("\t{:>16x} {} ({})\n", frame.address, printable(frame_name(profile, id, which)), inlined ? "inlined" : printable(path));
     }
     return text;
