@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // --interpreted-frames-native-stack gives interpreted functions a code address each, so that they are in the map too; without it
-// they all read "InterpreterEntryTrampoline". Java is left alone: JAVA_TOOL_OPTIONS makes it print a line.
+// they all read "InterpreterEntryTrampoline". -only-functions because --perf-basic-prof alone leaves an isolate-*-v8.log in the working folder.
+// Java is left alone: JAVA_TOOL_OPTIONS makes it print a line.
 #include "symbolize/jit_environment.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace cicada::symbolize {
 namespace {
 
-constexpr std::string_view kNodeOptions = "NODE_OPTIONS=--perf-basic-prof --interpreted-frames-native-stack";
+constexpr std::string_view kNodeOptions = "NODE_OPTIONS=--perf-basic-prof-only-functions --interpreted-frames-native-stack";
 constexpr std::string_view kPythonOptions = "PYTHONPERFSUPPORT=1";
 constexpr int kMaxWrappers = 8;
 
@@ -92,7 +93,7 @@ std::vector<std::string> jit_environment(std::span<const std::string> argv, std:
 
 std::optional<std::string> jit_hint(std::string_view exe) {
   const std::string_view name = last_component(exe.substr(0, exe.find(" (deleted)")));
-  if (is_node(name)) return "`node --perf-basic-prof --interpreted-frames-native-stack`";
+  if (is_node(name)) return "`node --perf-basic-prof-only-functions --interpreted-frames-native-stack`";
   if (is_python(name)) return "`python3 -X perf` (3.12 or newer)";
   if (name == "java") return "`java -XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit`";
   return std::nullopt;

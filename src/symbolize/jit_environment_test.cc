@@ -9,7 +9,7 @@ namespace cicada::symbolize {
 namespace {
 
 using Strings = std::vector<std::string>;
-const Strings kNode{"NODE_OPTIONS=--perf-basic-prof --interpreted-frames-native-stack"};
+const Strings kNode{"NODE_OPTIONS=--perf-basic-prof-only-functions --interpreted-frames-native-stack"};
 const Strings kPython{"PYTHONPERFSUPPORT=1"};
 
 Strings added(const Strings& argv, const Strings& environment = {}, std::string_view path = "/nowhere") { return jit_environment(argv, environment, path); }

@@ -31,9 +31,11 @@ mostly_process_data() {
 "$CICADA" record -F 499 -o ended.folded -- node app.js 2 >out 2>err || fail "record -- node ended with $?"
 grep -q true out || fail "the program's output is not its own: $(cat out)"
 mostly_process_data ended.folded
+left=$(compgen -G '*-v8.log' || true)
+[ -z "$left" ] || fail "node left $left in the working folder"
 
 # Still running when the recording ends.
-start node --perf-basic-prof --interpreted-frames-native-stack app.js 60
+start node --perf-basic-prof-only-functions --interpreted-frames-native-stack app.js 60
 wait_for 10 test -s "/tmp/perf-$pid.map"
 "$CICADA" record -F 499 -d 2 -p "$pid" -o running.folded >out2 2>err || fail "record -p ended with $?"
 kill "$pid"

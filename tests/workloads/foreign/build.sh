@@ -57,7 +57,7 @@ case $name in
     ;;
   node)
     need node
-    echo "node --perf-basic-prof --interpreted-frames-native-stack $here/jit.js"
+    echo "node --perf-basic-prof-only-functions --interpreted-frames-native-stack $here/jit.js"
     ;;
   java)
     home=$(ls -d /usr/lib/jvm/java-17-openjdk-* 2>/dev/null | grep -v common | head -n 1)
