@@ -25,8 +25,9 @@ NOINLINE uintptr_t take_two(void) {
 int main(int argc, char **argv) {
   begin(argc, argv);
   // Of a turn of 100 ms, about one is named as the library that was there before.
-  puts("chain main;take_one;load_and_run;plugin;one_entry;one_leaf min 97");
-  puts("chain main;take_two;load_and_run;plugin;two_entry;two_leaf min 97");
+  // Until the tracker has looked, the old library's names (docs/processes.md): 1 to 6 % of the samples, 31 % without the frequent looks.
+  puts("chain main;take_one;load_and_run;plugin;one_entry;one_leaf min 90");
+  puts("chain main;take_two;load_and_run;plugin;two_entry;two_leaf min 90");
   puts("split one_leaf 50 two_leaf 50 tolerance 10");
   int same = 1;
   while (running()) same &= take_one() == take_two();
