@@ -29,6 +29,7 @@ constexpr uint64_t kCycleNs = 1'000'000'000;
 // A first look at the targets' mappings before sampling starts; what is not done by then is done while sampling.
 constexpr int kFirstScanMs = 500;
 constexpr int kLastSyncMs = 1000;
+constexpr long kStormDrainNs = 5'000'000;
 constexpr int kSoonMs = 2, kLooksSoon = 2;
 
 // The process a thread belongs to.
@@ -113,7 +114,7 @@ struct BpfSource::Parts {
   std::vector<symbolize::JitSymbol> jit;
   uint64_t opened_ns = monotonic_ns(), sampling_ns = 0;
   uint64_t next_cycle_ns = 0;
-  Pace pace;
+  Pace pace{kStormDrainNs};
   int looks_soon = 0;
   std::optional<PromptThread> prompt;  // the loop, from start to stop
   LatencyHistogram drain_gaps;  // from one look at the ring to the next
@@ -136,7 +137,7 @@ struct BpfSource::Parts {
     if (last_drain_ns != 0) drain_gaps.add(now - last_drain_ns);
     last_drain_ns = now;
     const bool all = kernel->consume([this](std::span<const uint8_t> record) { decoder->decode(record); }, timeout_ms, wake_fds);
-    if (all) tracker->note_drained(now);
+    if (all) tracker->note_drained(now, decoder->take_sampled_processes());
     return all;
   }
 };
@@ -277,9 +278,9 @@ std::vector<std::string> BpfSource::statistics() const {
                   tables.refused),
       fmt::format("table builds: {} of {} images in {:.1f} ms", p.loader->compiled(), p.loader->requested(),
                   static_cast<double>(p.loader->working().count()) / 1000),
-      fmt::format("processes: {} now, {} address spaces, {} mappings in {} blocks; {} forks, {} execs, {} exits, {} copies on write",
+      fmt::format("processes: {} now, {} address spaces, {} mappings in {} blocks; {} forks, {} execs, {} exits ({} came and went unsampled), {} copies on write",
                   processes.processes, processes.address_spaces, processes.mappings, processes.blocks, processes.forks,
-                  processes.execs, processes.exits, processes.copies_on_write),
+                  processes.execs, processes.exits, processes.passed, processes.copies_on_write),
       fmt::format("mapping table: {} entries of {}, {} address spaces evicted, {} publish failures", p.mappings->trie_entries(),
                   KernelSideOptions{}.max_mapping_blocks, processes.evicted_spaces, processes.publish_failures),
       fmt::format("scans of /proc/PID/maps: {}, {} discarded; orphan events: {}", processes.scans, processes.scans_discarded,

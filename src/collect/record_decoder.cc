@@ -53,18 +53,12 @@ void RecordDecoder::decode(std::span<const uint8_t> record) {
     case RECORD_RESCUE: on_rescue(record); return;
     case RECORD_FORK:
     case RECORD_EXEC:
-    case RECORD_EXIT: {
-      lifecycle_record event{};
-      if (!read_head(record, event)) break;
-      ++counts_.lifecycle;
-      tracker_.push(event);
-      return;
-    }
+    case RECORD_EXIT:
     case RECORD_MISS: {
       lifecycle_record event{};
       if (!read_head(record, event)) break;
       ++counts_.lifecycle;
-      tracker_.request_rescan(event.pid);
+      tracker_.push(event);
       return;
     }
     default: break;
@@ -74,6 +68,7 @@ void RecordDecoder::decode(std::span<const uint8_t> record) {
 
 void RecordDecoder::on_sample(const sample_record& sample) {
   ++counts_.samples;
+  sampled_processes_.insert(sample.pid);
   if (sample.address_space != 0) sampled_spaces_.insert(sample.address_space);
   if (sample.end_reason == END_NO_TABLE) {
     if (const uint32_t image = stacks_.outermost_image(sample.user_stack)) loader_.request_again(image);
@@ -120,6 +115,12 @@ void RecordDecoder::take_rescued() {
 void RecordDecoder::flush() {
   for (const auto& [cpu, sample] : waiting_) store_unfinished(sample, sample.end_reason);
   waiting_.clear();
+}
+
+std::vector<Pid> RecordDecoder::take_sampled_processes() {
+  std::vector<Pid> processes(sampled_processes_.begin(), sampled_processes_.end());
+  sampled_processes_.clear();
+  return processes;
 }
 
 std::vector<uint32_t> RecordDecoder::take_sampled_spaces() {

@@ -40,7 +40,8 @@ class RecordDecoder {
   // After the ring has ended: samples whose rescue record never came are stored as they are.
   void flush();
   const DecoderCounts& counts() const { return counts_; }
-  // Address spaces sampled since the last call.
+  // Processes and address spaces sampled since the last call.
+  std::vector<Pid> take_sampled_processes();
   std::vector<uint32_t> take_sampled_spaces();
   // Processes sampled in generated code's address spaces that no earlier call has given.
   std::vector<JitProcess> take_jit_processes();
@@ -59,6 +60,7 @@ class RecordDecoder {
   TableLoader& loader_;
   DecoderCounts counts_;
   std::unordered_map<uint16_t, sample_record> waiting_;  // by CPU: a sample whose rescue record comes next
+  std::unordered_set<Pid> sampled_processes_;
   std::unordered_set<uint32_t> sampled_spaces_;
   std::set<JitProcess> jit_processes_;  // ever; at most kMaxJitProcesses
   std::vector<JitProcess> new_jit_processes_;

@@ -125,7 +125,7 @@ void Rescuer::wait_for_tracker(const RescueJob& job, const std::stop_token& stop
   tracker_.request_turn();
   const uint64_t patience_ends_ns = job.submitted_ns + in_ns(kMaxWait);
   while (tracker_.horizon() <= job.submitted_ns && monotonic_ns() < patience_ends_ns && !stop.stop_requested()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
   }
 }
 

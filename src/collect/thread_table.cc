@@ -70,7 +70,8 @@ profile::ThreadId ThreadTable::find_or_add(const sample_record& sample) {
 void ThreadTable::refresh(ProcessEntry& entry, const process::ProcessTable& processes, const process::ProcessMetadataCache& metadata) {
   if (entry.pid == 0) return;
   const bool tracked = entry.start != SampledStart();
-  const auto info = processes.find_process(entry.pid, tracked ? std::optional(entry.start) : std::nullopt);
+  auto info = processes.find_process(entry.pid, tracked ? std::optional(entry.start) : std::nullopt);
+  if (!info && tracked && !profile_.process(entry.id).name.valid()) info = processes.find_passed(entry.pid, entry.start);
   if (!info) {
     if (tracked) ++entry.strikes;
     return;

@@ -30,9 +30,11 @@ constexpr uint64_t kBusyAfterNs = 10'000'000;
 // A program that maps a library where another one was does so again, and until it is noticed its stacks name the old one (a library that
 // nobody knew before is a miss, and a miss wakes): 4.6 ms of wrong names each time without this, 0.6 with it.
 constexpr uint64_t kBusyAfterReplacedNs = 1'000'000'000;
-// In a storm, mapping events wait this long at most for the lifecycle records of their time. Otherwise those since the drain thread's last look
-// would be of processes nobody has announced yet, and be copied.
-constexpr uint64_t kPatienceNs = 10'000'000;
+// In a storm, events wait this long at most for the samples and lifecycle records of their time.
+constexpr uint64_t kPatienceNs = 50'000'000;
+// Who has no sample in the ring this long after his end will have none. Memory is torn down after the exit record; with 2 ms, one sample in 700
+// of a machine that was full came too late.
+constexpr uint64_t kLastSampleNs = 10'000'000;
 // See ProcessTable::advance(). Rescues are allowed for every sample up to 820 Hz, of small stacks (16 KiB) up to 2,000 Hz.
 constexpr uint64_t kYoungNs = 3'000'000;
 
@@ -79,12 +81,10 @@ void Tracker::push(const lifecycle_record& record) {
   wake();
 }
 
-void Tracker::request_rescan(Pid pid) {
-  {
-    const std::lock_guard lock(mutex_);
-    inbox_.rescans.push_back(pid);
-  }
-  wake();
+void Tracker::note_drained(uint64_t time_ns, std::span<const Pid> sampled) {
+  const std::lock_guard lock(mutex_);
+  inbox_.drained_until_ns = time_ns;
+  inbox_.sampled_processes.insert(inbox_.sampled_processes.end(), sampled.begin(), sampled.end());
 }
 
 void Tracker::note_sampled(std::vector<uint32_t> address_spaces) {
@@ -129,12 +129,26 @@ void Tracker::run(std::stop_token stop) {
 
 bool Tracker::turn() {
   const uint64_t now = monotonic_ns();
-  const uint64_t drained_until = drained_until_.load(std::memory_order_acquire);  // before the inbox is taken
-  const uint64_t limit = pace_.storm() ? std::clamp(drained_until, now - kPatienceNs, now) : now;
   Inbox inbox;
   {
     const std::lock_guard lock(mutex_);
     std::swap(inbox, inbox_);
+  }
+  records_ = inbox.records.size();
+  waiting_.insert(waiting_.end(), inbox.records.begin(), inbox.records.end());
+  constexpr auto earlier = [](const lifecycle_record& a, const lifecycle_record& b) { return a.time_ns < b.time_ns; };
+  if (!std::is_sorted(waiting_.begin(), waiting_.end(), earlier)) std::stable_sort(waiting_.begin(), waiting_.end(), earlier);
+  drained_until_ns_ = std::max(drained_until_ns_, inbox.drained_until_ns);
+  for (const Pid pid : inbox.sampled_processes) sampled_until_[pid] = drained_until_ns_;
+
+  const bool storm = pace_.storm();
+  const uint64_t known_until = drained_until_ns_ - std::min(drained_until_ns_, kLastSampleNs);
+  const uint64_t limit = storm ? std::clamp(known_until, now - kPatienceNs, now) : now;
+  const auto later = !storm ? waiting_.end() : std::find_if(waiting_.begin(), waiting_.end(), [&](const lifecycle_record& record) { return record.time_ns > limit; });
+  const std::span<const lifecycle_record> records(waiting_.begin(), later);
+  passing_.clear();
+  if (storm && options_.whole_machine && limit <= known_until) {
+    passing_.select(records, [this](Pid pid) { return sampled_until_.contains(pid); });
   }
   // Both streams in the order of their clock: what a process mapped before its exit is applied before the exit, and what the next process
   // with that pid maps after it. Otherwise a process that lived between two looks at the records had gone before its mappings came, and
@@ -142,32 +156,29 @@ bool Tracker::turn() {
   uint64_t lost = 0;
   const auto drain_until = [&](uint64_t time_ns) {
     lost += events_.drain(
-        time_ns, [this](const process::MappingEvent& event) { return table_->wants(event); },
+        time_ns, [this](const process::MappingEvent& event) { return !passing_.contains(event.pid, event.time_ns) && table_->wants(event); },
         [this](const process::MappingEvent& event) { table_->apply(event); });
   };
-  std::stable_sort(inbox.records.begin(), inbox.records.end(),
-                   [](const lifecycle_record& a, const lifecycle_record& b) { return a.time_ns < b.time_ns; });
-  for (const lifecycle_record& record : inbox.records) {
-    drain_until(std::min<uint64_t>(record.time_ns, now));
+  for (const lifecycle_record& record : records) {
+    const bool passes = passing_.contains(record.pid);
+    if (!passes) drain_until(std::min<uint64_t>(record.time_ns, now));
     if (record.kind == RECORD_EXIT) tell(record);  // while the table still knows it
-    table_->apply(record);
+    if (record.kind == RECORD_MISS) {
+      follow_miss(record.pid);
+    } else {
+      passes ? table_->pass(record) : table_->apply(record);
+    }
     if (record.kind == RECORD_EXEC) options_.metadata->on_exec({record.pid, record.start_ns / kNsPerTick});
     if (record.kind == RECORD_EXIT) options_.metadata->on_exit({record.pid, record.start_ns / kNsPerTick});
     if (record.kind != RECORD_EXIT) tell(record);
   }
   drain_until(limit);
+  waiting_.erase(waiting_.begin(), later);
+  std::erase_if(sampled_until_, [&](const auto& entry) { return entry.second <= limit; });
   if (lost > 0) table_->report_lost();
-  for (const Pid pid : inbox.rescans) {
-    if (table_->find_process(pid)) {
-      table_->request_rescan(pid);
-    } else if (const Result<void> adopted = table_->adopt(pid); !adopted && adopted.error().kind() != ErrorKind::kGone) {
-      diagnostics().warn(fmt::format("process {}", pid), "{}", adopted.error().message());
-    }
-  }
   if (!inbox.sampled.empty()) table_->note_sampled(inbox.sampled);
-  records_ = inbox.records.size();
-  if (!inbox.records.empty() || !inbox.rescans.empty()) busy_until_ns_ = now + kBusyAfterNs;
-  const bool more = table_->advance(limit, pace_.storm() ? kYoungNs : 0) || now < busy_until_ns_;
+  if (records_ != 0) busy_until_ns_ = now + kBusyAfterNs;
+  const bool more = table_->advance(limit, storm ? kYoungNs : 0) || !waiting_.empty() || now < busy_until_ns_;
   if (const uint64_t replaced = table_->replaced_mappings(); replaced != replaced_mappings_) {
     replaced_mappings_ = replaced;
     busy_until_ns_ = now + kBusyAfterReplacedNs;
@@ -193,6 +204,13 @@ bool Tracker::turn() {
   }
   horizon_.store(limit, std::memory_order_release);
   return more;
+}
+
+void Tracker::follow_miss(Pid pid) {
+  if (table_->find_process(pid)) return table_->request_rescan(pid);
+  if (const Result<void> adopted = table_->adopt(pid); !adopted && adopted.error().kind() != ErrorKind::kGone) {
+    diagnostics().warn(fmt::format("process {}", pid), "{}", adopted.error().message());
+  }
 }
 
 void Tracker::tell(const lifecycle_record& record) {

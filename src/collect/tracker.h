@@ -2,12 +2,14 @@
 // The thread that follows processes: reads mapping events, applies lifecycle records that the drain thread passes on, scans /proc,
 // opens images, publishes mappings. It may wait for /proc; the drain thread never does.
 //
-// Threads: push, note_drained, request_rescan, note_sampled, keep_gone, request_turn, sync, horizon, table: any.
+// Threads: push, note_drained, note_sampled, keep_gone, request_turn, sync, horizon, table: any.
 #pragma once
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "abi/records.h"
@@ -18,6 +20,7 @@
 #include "process/image_registry.h"
 #include "process/mapping_events.h"
 #include "process/metadata_cache.h"
+#include "process/passing_processes.h"
 #include "process/process_table.h"
 #include "process/thread_names.h"
 
@@ -43,9 +46,8 @@ class Tracker {
   void stop();
 
   void push(const lifecycle_record& record);
-  // Every lifecycle record up to this moment has been pushed.
-  void note_drained(uint64_t time_ns) { drained_until_.store(time_ns, std::memory_order_release); }
-  void request_rescan(Pid pid);
+  // Every lifecycle record up to this moment has been pushed; `sampled`: the processes of all samples since the last call.
+  void note_drained(uint64_t time_ns, std::span<const Pid> sampled);
   void note_sampled(std::vector<uint32_t> address_spaces);
   // While true, nothing that ended is forgotten (for ten cycles at most): a walk through its address space waits to be finished.
   void keep_gone(bool keep) { keeps_gone_.store(keep, std::memory_order_relaxed); }
@@ -66,13 +68,18 @@ class Tracker {
   Tracker(process::MappingEvents events, Options options) : options_(std::move(options)), events_(std::move(events)) {}
   void run(std::stop_token stop);
   bool turn();
+  // A sample in it was outside every mapping that the kernel side knows.
+  void follow_miss(Pid pid);
   void tell(const lifecycle_record& record);
   void wake() const;
 
+  static constexpr long kStormTurnNs = 16'000'000;  // a process that comes and goes within is not followed at all
+
   struct Inbox {
     std::vector<lifecycle_record> records;
-    std::vector<Pid> rescans;
     std::vector<uint32_t> sampled;
+    std::vector<Pid> sampled_processes;  // until drained_until
+    uint64_t drained_until_ns = 0;
   };
 
   Options options_;
@@ -84,11 +91,15 @@ class Tracker {
   mutable std::mutex mutex_;
   Inbox inbox_;
   process::MappingEventCounts event_counts_;
-  std::atomic<uint64_t> horizon_{0}, settled_ns_{0}, drained_until_{0};
+  std::atomic<uint64_t> horizon_{0}, settled_ns_{0};
   std::atomic<bool> keeps_gone_{false};
   uint64_t next_cycle_ns_ = 0, busy_until_ns_ = 0, replaced_mappings_ = 0;
   size_t records_ = 0;  // of the last turn
-  Pace pace_;
+  std::vector<lifecycle_record> waiting_;            // by time; younger than the last turn's limit
+  uint64_t drained_until_ns_ = 0;
+  std::unordered_map<Pid, uint64_t> sampled_until_;  // who was sampled, and the drain (drained_until) that brought it
+  process::PassingProcesses passing_;
+  Pace pace_{kStormTurnNs};
   unsigned cycles_kept_ = 0;
   std::jthread thread_;
 };

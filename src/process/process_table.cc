@@ -14,6 +14,7 @@ namespace {
 constexpr uint64_t kExecPatienceNs = 20'000'000;
 constexpr uint64_t kOrphanPatienceNs = 2'000'000'000;
 constexpr size_t kMaxOrphanEvents = 65536;
+constexpr size_t kMaxPassed = 16384;  // of a cycle: 0.9 MB
 constexpr uint64_t kSoonNs = 50'000'000;
 
 uint64_t monotonic_now() {
@@ -21,6 +22,8 @@ uint64_t monotonic_now() {
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
+
+std::string comm_of(const lifecycle_record& record) { return {record.comm, ::strnlen(record.comm, sizeof record.comm)}; }
 
 }  // namespace
 
@@ -120,13 +123,26 @@ void ProcessTable::apply(const lifecycle_record& record) {
       ++s.counts.exits;
       s.depart(*process);
       break;
-    case RECORD_MISS:
-      if (same) s.want_scan(*process);
-      break;
     default: break;
   }
   if (process = s.find(record.pid); process != nullptr && record.comm[0] != 0 && process->info.comm.empty()) {
-    process->info.comm.assign(record.comm, ::strnlen(record.comm, sizeof record.comm));
+    process->info.comm = comm_of(record);
+  }
+}
+
+void ProcessTable::pass(const lifecycle_record& record) {
+  State& s = *state_;
+  switch (record.kind) {
+    case RECORD_FORK: ++s.counts.forks; break;
+    case RECORD_EXEC: ++s.counts.execs; break;
+    case RECORD_EXIT: {
+      ++s.counts.exits;
+      ++s.counts.passed;
+      const std::unique_lock lock(s.mutex);
+      if (s.passed.size() < kMaxPassed) s.passed.push_back(record);
+      break;
+    }
+    default: break;
   }
 }
 
@@ -137,9 +153,11 @@ void ProcessTable::report_lost() {
 }
 
 void ProcessTable::request_rescan(Pid pid) {
-  if (Process* process = state_->find(pid); process != nullptr && process->info.address_space != 0 && !process->scan) {
-    state_->want_scan(*process);
-  }
+  Process* process = state_->find(pid);
+  if (process == nullptr || process->info.address_space == 0 || process->scan) return;
+  const Space& space = state_->space_of(*process);
+  if (space.dirty && space.published.empty() && space.mappings.size() != 0) return;  // known, and about to be shown
+  state_->want_scan(*process);
 }
 
 bool ProcessTable::advance(uint64_t horizon_ns, uint64_t young_ns) {
@@ -202,7 +220,7 @@ bool ProcessTable::advance(uint64_t horizon_ns, uint64_t young_ns) {
         at = s.dirty.erase(at);
         continue;
       }
-      if (now < space->second.exec_ns + young_ns && space->second.published.empty()) {
+      if (horizon_ns < space->second.exec_ns + young_ns && space->second.published.empty()) {
         more = true;
         ++at;
         continue;
@@ -256,6 +274,8 @@ void ProcessTable::end_cycle() {
   }
   const std::unique_lock lock(s.mutex);
   std::erase_if(s.departed, [&](const auto& entry) { return entry.second.cycle < s.cycle; });
+  std::swap(s.passed, s.passed_before);
+  s.passed.clear();
   std::erase_if(s.expected, [&](const auto& entry) { return entry.second + kOrphanPatienceNs < now; });
   std::erase_if(s.orphans, [&](const auto& entry) {
     if (entry.second.back().event.time_ns + kOrphanPatienceNs >= now) return false;
@@ -280,6 +300,17 @@ std::optional<ProcessInfo> ProcessTable::find_process(Pid pid, std::optional<Sam
     if (fits(info.start_ns) && (newest == nullptr || info.start_ns >= newest->start_ns)) newest = &info;
   }
   if (newest != nullptr) return *newest;
+  return std::nullopt;
+}
+
+std::optional<ProcessInfo> ProcessTable::find_passed(Pid pid, SampledStart start) const {
+  const State& s = *state_;
+  const std::shared_lock lock(s.mutex);
+  for (const auto* exits : {&s.passed, &s.passed_before}) {
+    for (const lifecycle_record& exit : *exits) {
+      if (exit.pid == pid && SampledStart::of(exit.start_ns) == start) return ProcessInfo{pid, 0, exit.start_ns, exit.address_space, comm_of(exit)};
+    }
+  }
   return std::nullopt;
 }
 

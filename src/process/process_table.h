@@ -53,6 +53,7 @@ struct ProcessTableCounts {
   uint64_t execs = 0, forks = 0, exits = 0, maps = 0;                    // ever
   uint64_t copies_on_write = 0, scans = 0, scans_discarded = 0, publishes = 0, publish_failures = 0, evicted_spaces = 0;
   uint64_t replaced_mappings = 0;  // a file was mapped where another one's code had been (dlclose, dlopen)
+  uint64_t passed = 0;         // of the exits: came and went unnoticed
   uint64_t orphan_events = 0;  // dropped: their process never became known
   uint64_t unsettled = 0;      // now: processes to be scanned, spaces to be published or with files that are being opened
 };
@@ -76,12 +77,14 @@ class ProcessTable {
   bool wants(const MappingEvent& event) const;
   void apply(const MappingEvent& event);
   void apply(const lifecycle_record& record);
+  // Instead of apply(), for the records of a process that came and went unnoticed (PassingProcesses): who asks late learns its name.
+  void pass(const lifecycle_record& record);
   // Events were lost: rescans everything, spread by the rate limit.
   void report_lost();
   // RECORD_MISS: a pc outside every known mapping.
   void request_rescan(Pid pid);
   // Every event up to `horizon_ns` has been applied. True: more scans wait, come back soon. Programs younger than `young_ns` are not shown
-  // to the kernel yet: in a storm most end before anybody is sampled in them, and whoever is, is finished from the table.
+  // to the kernel yet: in a storm most end before anybody is sampled in them, and whoever is, is finished from the table. (Young: at the horizon.)
   bool advance(uint64_t horizon_ns, uint64_t young_ns = 0);
   // These address spaces were sampled: they are the last to be evicted from a full trie.
   void note_sampled(std::span<const uint32_t> address_spaces);
@@ -91,6 +94,8 @@ class ProcessTable {
   // --- any thread
   // `start`: sample_record's proof against pid reuse; nothing: whoever has the pid now.
   std::optional<ProcessInfo> find_process(Pid pid, std::optional<SampledStart> start = std::nullopt) const;
+  // Among those that pass() was told of: linear, for who has a sample although it passed (taken while its memory was torn down).
+  std::optional<ProcessInfo> find_passed(Pid pid, SampledStart start) const;
   std::optional<mapping_value> find_mapping(uint32_t address_space, RuntimeAddr address) const;
   ProcessTableCounts counts() const;
   uint64_t replaced_mappings() const;  // of counts(), without looking at every space

@@ -25,6 +25,7 @@ struct ProcessTable::State {
     uint32_t cycle;    // of its exit
   };
   std::unordered_multimap<Pid, Departed> departed;
+  std::vector<lifecycle_record> passed, passed_before;  // exits of this cycle and of the one before
   std::unordered_map<uint32_t, Space> spaces;
   ProcessTableCounts reported{};  // what counts() gives: a copy of `counts` as of the last advance()
 

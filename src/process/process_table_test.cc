@@ -453,6 +453,37 @@ TEST_F(Story, RescanTakesWhatMremapLeftAndIsLimited) {
   EXPECT_EQ(kernel.image(5, 0xb00000), 0u);
 }
 
+// In a storm a program is sampled before it is shown to the kernel: that is no reason to read /proc.
+TEST_F(Story, MissInAProgramAboutToBeShownIsNotScanned) {
+  table->apply(exec_event(5));
+  table->apply(map_event(5, 0x400000, 4, 7));
+  table->apply(kernel_exec(5));
+  table->request_rescan(5);
+  table->advance(now, 3 * kMs);
+  EXPECT_EQ(maps_reads, 0u);
+  EXPECT_EQ(kernel.used(), 0u) << "too young";
+  advance();
+  EXPECT_EQ(kernel.image(5, 0x400000), 7u);
+}
+
+TEST_F(Story, PassedProcessHasItsNameForTwoCycles) {
+  lifecycle_record exit = record(RECORD_EXIT, 6, ++now, 77);
+  std::memcpy(exit.comm, "quick", 5);
+  table->pass(record(RECORD_FORK, 6, ++now, 76, 5));
+  table->pass(exit);
+  const SampledStart start = SampledStart::of(exit.start_ns);
+  EXPECT_FALSE(table->find_process(6));
+  ASSERT_TRUE(table->find_passed(6, start));
+  EXPECT_EQ(table->find_passed(6, start)->comm, "quick");
+  EXPECT_FALSE(table->find_passed(6, SampledStart::of(exit.start_ns + kNsPerTick)));
+  table->end_cycle();
+  EXPECT_TRUE(table->find_passed(6, start));
+  EXPECT_EQ(table->counts().passed, 1u);
+  EXPECT_EQ(table->counts().forks, 1u);
+  table->end_cycle();
+  EXPECT_FALSE(table->find_passed(6, start));
+}
+
 TEST_F(Story, LaterMappingsWinOverAScan) {
   run_program(5, 7);
   maps[5].entries = {maps_entry(0x400000, 4, 7), maps_entry(0x900000, 4, 11)};
