@@ -46,7 +46,7 @@ class TagTable {
   }
 
   void print() {
-    session_.symbolize({.inlines = false, .lines = false, .demangle = symbolize::Demangle::kShort});
+    session_.symbolize();
     std::map<std::pair<std::string, std::string>, uint64_t> by_name;
     for (const auto& [key, count] : counts_) by_name[{key.first, name_of(profile::FrameId{key.second})}] += count;
     std::vector<std::pair<std::pair<std::string, std::string>, uint64_t>> rows(by_name.begin(), by_name.end());
@@ -85,6 +85,7 @@ class TagTable {
 Result<void> run(const std::string& variable, uint64_t interval_ns, int tables, int stop_fd) {
   collect::SessionConfig config;
   config.sampling.read_environments = true;
+  config.names = {.inlines = false, .lines = false, .demangle = symbolize::Demangle::kShort};
   const auto session = TRY(collect::Session::open(config));
   TRY(session->start());
   TagTable table(*session, variable);

@@ -26,6 +26,20 @@ namespace {
 // How long a command that was asked to end (-d is over) may take before it is killed.
 constexpr auto kPatience = std::chrono::seconds(5);
 
+bool has_place_for_lines(const std::string& path) {
+  return !path.ends_with(".svg") && !path.ends_with(".folded") && !path.ends_with(".txt") && path != "-";
+}
+
+symbolize::SymbolizeOptions symbolize_options(const RecordOptions& options) {
+  symbolize::SymbolizeOptions out;
+  out.inlines = options.inlines.value_or(true);
+  out.lines = options.lines.value_or(std::any_of(options.outputs.begin(), options.outputs.end(), has_place_for_lines));
+  out.demangle = options.demangle;
+  out.fold_clones = options.fold_clones;
+  out.debuginfod = options.debuginfod || symbolize::DebuginfodClient::named_by_environment();
+  return out;
+}
+
 collect::SessionConfig session_config(const RecordOptions& options, const std::optional<LaunchedCommand>& command) {
   collect::SessionConfig config;
   collect::SamplingConfig& sampling = config.sampling;
@@ -48,6 +62,7 @@ collect::SessionConfig session_config(const RecordOptions& options, const std::o
     case UnwindMode::kTable: sampling.unwind = collect::UnwindMode::kTable; break;
   }
   config.command_line = options.command_line;
+  config.names = symbolize_options(options);
   return config;
 }
 
@@ -73,20 +88,6 @@ Result<void> add_sinks(collect::Session& session, const RecordOptions& options, 
   std::stable_partition(outputs.begin(), outputs.end(), [](const std::string& path) { return path.ends_with(".cicada"); });
   for (const std::string& path : outputs) session.add_sink(TRY(sink::make_sink(path, sink_options)));
   return {};
-}
-
-bool has_place_for_lines(const std::string& path) {
-  return !path.ends_with(".svg") && !path.ends_with(".folded") && !path.ends_with(".txt") && path != "-";
-}
-
-symbolize::SymbolizeOptions symbolize_options(const RecordOptions& options) {
-  symbolize::SymbolizeOptions out;
-  out.inlines = options.inlines.value_or(true);
-  out.lines = options.lines.value_or(std::any_of(options.outputs.begin(), options.outputs.end(), has_place_for_lines));
-  out.demangle = options.demangle;
-  out.fold_clones = options.fold_clones;
-  out.debuginfod = options.debuginfod || symbolize::DebuginfodClient::named_by_environment();
-  return out;
 }
 
 // Ends a command whose time is over; its exit code then says nothing about it.
@@ -183,7 +184,7 @@ int run_record(const RecordOptions& options) {
 
   end_progress();
   std::vector<std::string> written;
-  for (const collect::SinkOutcome& outcome : session.finish(symbolize_options(options))) {
+  for (const collect::SinkOutcome& outcome : session.finish()) {
     if (outcome.error) {
       failures.push_back(outcome.error->message());
     } else {

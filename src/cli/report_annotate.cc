@@ -153,7 +153,7 @@ Result<std::string> annotate_instructions(const Profile& profile, const Costs& c
     const profile::FunctionId function = entry.second;
     const std::string path(profile.text(profile.images()[image.value].path));
     const auto open = [&]() -> Result<elf::ElfFile> {
-      const UniqueFd fd = TRY(files->open(profile, image));
+      const UniqueFd fd = TRY(files->find(profile, image).open());
       return elf::ElfFile::parse(TRY(FileMapping::map(fd.get(), path)), path);
     };
     const elf::ElfFile elf = TRY(open());

@@ -78,6 +78,10 @@ Result<void> Session::start() {
   profile_.header.start_realtime_ns = realtime_ns();
   profile_.header.start_monotonic_ns = monotonic_ns();
   TRY(source_->start(profile_));
+  kernel_names_ = source_->kernel_names();
+  symbolize::SymbolizeOptions names = config_.names;
+  names.kernel_names = kernel_names_.get();
+  symbolizer_ = std::make_unique<symbolize::Symbolizer>(source_->image_files(), names);
   running_ = true;
   return {};
 }
@@ -96,6 +100,7 @@ Result<void> Session::run(const StopRule& rule) {
     if (now >= next_update) {
       next_update = now + kUpdateNs;
       if (++updates_ % kNameEvery == 0) name_generated_code();
+      if (config_.look_up_ahead) symbolizer_->look_up_ahead(profile_);
       update_sinks();
       if (rule.each_second && rule.each_second(profile_)) return {};
     }
@@ -109,17 +114,15 @@ Result<void> Session::stop() {
   return source_->stop(profile_);
 }
 
-symbolize::SymbolizeStats Session::symbolize(const symbolize::SymbolizeOptions& options) {
-  const auto kernel_names = source_->kernel_names();
-  symbolize::SymbolizeOptions with_kernel = options;
-  with_kernel.kernel_names = kernel_names.get();
-  return symbolize::symbolize(profile_, source_->image_files(), source_->jit_symbols(), with_kernel);
+symbolize::SymbolizeStats Session::symbolize() {
+  if (symbolizer_ == nullptr) return {};  // never started
+  return symbolizer_->name_frames(profile_, source_->jit_symbols());
 }
 
-std::vector<SinkOutcome> Session::finish(const symbolize::SymbolizeOptions& options) {
+std::vector<SinkOutcome> Session::finish() {
   std::vector<SinkOutcome> outcomes;
   if (const Result<void> stopped = stop(); !stopped) profile_.header.warnings.push_back(stopped.error().message());
-  const Result<void> named = catching("naming frames", [&]() -> Result<void> { return names_ = symbolize(options), Result<void>(); });
+  const Result<void> named = catching("naming frames", [&]() -> Result<void> { return names_ = symbolize(), Result<void>(); });
   if (!named) profile_.header.warnings.push_back(named.error().message());
   for (const auto& sink : sinks_) {
     SinkOutcome outcome{sink->description(), std::nullopt};
@@ -132,8 +135,9 @@ std::vector<SinkOutcome> Session::finish(const symbolize::SymbolizeOptions& opti
 process::ProcessMetadataCache& Session::metadata() { return source_->metadata(); }
 std::vector<std::string> Session::statistics() const {
   std::vector<std::string> lines = source_->statistics();
-  lines.push_back(fmt::format("names: {} of {} frames in {} images ({} without symbols), {:.3f} s and {:.3f} s of CPU", names_.named, names_.frames,
-                              names_.images, names_.images_without_symbols, names_.seconds, names_.cpu_seconds));
+  lines.push_back(fmt::format("names: {} of {} frames in {} images ({} without symbols), {:.3f} s and {:.3f} s of CPU; {} were looked up meanwhile",
+                              names_.named, names_.frames, names_.images, names_.images_without_symbols, names_.seconds, names_.cpu_seconds,
+                              names_.looked_up_ahead));
   return lines;
 }
 

@@ -6,7 +6,7 @@
 //   session->add_sink(TRY(sink::make_sink("flame.svg", {})));
 //   TRY(session->start());
 //   TRY(session->run({.duration_ns = 10'000'000'000, .stop_fds = {signal_fd}}));
-//   for (const SinkOutcome& outcome : session->finish(options)) …
+//   for (const SinkOutcome& outcome : session->finish()) …
 //
 // There is one collection loop (run); modes are sources, sinks and stop rules.
 // Threads: one; it is the drain thread. Callbacks come on the tracker's thread.
@@ -31,6 +31,8 @@ struct SessionConfig {
   SamplingConfig sampling;
   LifecycleCallbacks callbacks;
   std::vector<std::string> command_line;  // for the profile's header
+  symbolize::SymbolizeOptions names;
+  bool look_up_ahead = true;              // names, in the background, while run() collects: less is left for finish()
 };
 
 // The recording ends with the first of these.
@@ -60,10 +62,10 @@ class Session {
   Result<void> run(const StopRule& rule);
   // Stops sampling, keeps everything. Idempotent; finish() calls it.
   Result<void> stop();
-  // Names every frame; free for those that have names. May be called while running.
-  symbolize::SymbolizeStats symbolize(const symbolize::SymbolizeOptions& options);
+  // Names every frame; free for those that have names. Between calls of run().
+  symbolize::SymbolizeStats symbolize();
   // stop, symbolize, every sink's finish. A sink that fails does not keep the others from writing.
-  std::vector<SinkOutcome> finish(const symbolize::SymbolizeOptions& options);
+  std::vector<SinkOutcome> finish();
 
   const profile::Profile& profile() const { return profile_; }
   profile::Profile& profile() { return profile_; }
@@ -80,6 +82,8 @@ class Session {
   SessionConfig config_;
   profile::Profile profile_;
   std::unique_ptr<BpfSource> source_;
+  std::unique_ptr<symbolize::KernelNames> kernel_names_;
+  std::unique_ptr<symbolize::Symbolizer> symbolizer_;  // of source_'s files
   std::vector<std::unique_ptr<profile::Sink>> sinks_;
   std::vector<UniqueFd> target_fds_;  // pidfds
   bool running_ = false;

@@ -18,6 +18,8 @@ class CallFrameFunctions {
   // The begin of the function that contains the address.
   std::optional<LinkAddr> find_begin(LinkAddr address) const;
 
+  size_t memory_bytes() const { return functions_.capacity() * sizeof functions_[0]; }
+
  private:
   std::vector<Range<LinkAddr>> functions_;  // by begin
 };

@@ -79,6 +79,12 @@ std::optional<uint32_t> DwarfFile::find_unit_at(uint64_t offset) const {
   return static_cast<uint32_t>(at - units_.begin());
 }
 
+size_t DwarfFile::memory_bytes() const {
+  size_t bytes = units_.capacity() * sizeof(UnitHeader) + pieces_.capacity() * sizeof(Piece) + furthest_.capacity() * sizeof(uint64_t);
+  for (const SectionContents& section : contents_) bytes += section.memory_bytes();
+  return bytes;
+}
+
 uint64_t DwarfFile::work_budget_bytes() const {
   return (64 << 20) + 4 * (sections_.info.size() + sections_.abbrev.size() + sections_.line.size() + sections_.ranges.size() + sections_.rnglists.size());
 }

@@ -31,6 +31,7 @@ class DwarfFile {
   std::optional<uint32_t> find_unit_of(LinkAddr address) const;
   // What one pass over some units may cost.
   uint64_t work_budget_bytes() const;
+  size_t memory_bytes() const;
 
  private:
   struct Piece {

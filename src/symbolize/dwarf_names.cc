@@ -3,6 +3,7 @@
 
 #include <dwarf.h>
 
+#include <limits>
 #include <unordered_map>
 
 #include "base/diagnostics.h"
@@ -100,6 +101,11 @@ std::unique_ptr<DwarfNames> DwarfNames::open(const elf::ElfFile& elf, const elf:
   names->file_->index_addresses();
   names->split_ = std::make_unique<SplitUnits>(image_path, root);
   return names;
+}
+
+size_t DwarfNames::memory_bytes() const {
+  if (split_->has_files()) return std::numeric_limits<size_t>::max();
+  return file_->memory_bytes() + (alternate_ == nullptr ? 0 : alternate_->memory_bytes());
 }
 
 void DwarfNames::resolve(uint32_t unit_index, std::span<const uint64_t> addresses, bool inlines, bool lines, const Callback& callback) const {

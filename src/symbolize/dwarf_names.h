@@ -35,6 +35,8 @@ class DwarfNames {
   // `addresses`: sorted, all of `unit`. Innermost frame first. Views are valid during the callback.
   using Callback = std::function<void(size_t index, std::span<const DwarfFrame> frames)>;
   void resolve(uint32_t unit, std::span<const uint64_t> addresses, bool inlines, bool lines, const Callback& callback) const;
+  // Of what stays in memory between batches.
+  size_t memory_bytes() const;
   const std::string& name() const { return name_; }
 
  private:

@@ -20,6 +20,11 @@ class SplitUnits {
   explicit SplitUnits(std::string image_path, FileRoot root = {}) : image_path_(std::move(image_path)), root_(std::move(root)) {}
   // The unit behind a skeleton. Nothing, with one diagnostic for the file, if it cannot be found. Threads: any.
   std::shared_ptr<DwarfUnit> find(const DwarfUnit& skeleton, WorkBudget& budget);
+  // Of files that were opened: much, mostly.
+  bool has_files() {
+    const std::lock_guard lock(mutex_);
+    return !files_.empty();
+  }
 
  private:
   struct File {

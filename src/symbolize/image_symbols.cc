@@ -2,6 +2,7 @@
 #include "symbolize/image_symbols.h"
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 
 #include "base/diagnostics.h"
@@ -107,6 +108,18 @@ std::optional<LinkAddr> ImageSymbols::find_function_begin(LinkAddr address) cons
 }
 bool ImageSymbols::has_symbols() const { return !parts_->index.empty(); }
 bool ImageSymbols::has_dwarf() const { return parts_->dwarf != nullptr; }
+
+size_t ImageSymbols::memory_bytes() const {
+  const size_t dwarf = parts_->dwarf == nullptr ? 0 : parts_->dwarf->memory_bytes();
+  const size_t tables = parts_->index.memory_bytes() + parts_->functions.memory_bytes() + (parts_->mini ? parts_->mini->bytes().size() : 0);
+  return dwarf > std::numeric_limits<size_t>::max() - tables ? dwarf : dwarf + tables;
+}
+
+void ImageSymbols::drop_pages() const {
+  parts_->elf.drop_pages();
+  if (parts_->debug) parts_->debug->drop_pages();
+  if (parts_->alternate) parts_->alternate->drop_pages();
+}
 
 std::vector<std::vector<uint32_t>> ImageSymbols::partition(std::span<const LinkAddr> addresses, size_t size) const {
   std::vector<std::pair<uint32_t, uint32_t>> by_unit;  // unit, index

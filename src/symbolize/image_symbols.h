@@ -56,6 +56,11 @@ class ImageSymbols {
   bool has_symbols() const;
   bool has_dwarf() const;
 
+  // For those who keep it: what it takes, pages of mapped files apart, at most the largest size_t; and away with those pages. Not while
+  // resolve() runs.
+  size_t memory_bytes() const;
+  void drop_pages() const;
+
  private:
   ImageSymbols();
   struct Parts;

@@ -12,10 +12,13 @@ class OnDiskImages : public ImageFiles {
  public:
   explicit OnDiskImages(std::vector<std::string> debug_dirs) : debug_dirs_(std::move(debug_dirs)) {}
 
-  Result<UniqueFd> open(const profile::Profile& profile, profile::ImageId id) override {
+  ImageFile find(const profile::Profile& profile, profile::ImageId id) override {
     const profile::Image& image = profile.images()[id.value];
-    const std::string path(profile.text(image.path));
-    const std::string build_id(profile.text(image.build_id));
+    return {[this, path = std::string(profile.text(image.path)), build_id = std::string(profile.text(image.build_id))] { return open(path, build_id); }, {}};
+  }
+
+ private:
+  Result<UniqueFd> open(const std::string& path, const std::string& build_id) const {
     if (!path.starts_with('/')) return make_error(ErrorKind::kNotFound, "{}: not a file", path);
     Result<UniqueFd> here = open_if_same(path, build_id);
     if (here) return here;
@@ -27,8 +30,6 @@ class OnDiskImages : public ImageFiles {
     }
     return here;
   }
-
- private:
   static Result<UniqueFd> open_if_same(const std::string& path, const std::string& build_id) {
     UniqueFd fd = TRY(open_regular(path));
     if (build_id.empty()) return fd;

@@ -21,6 +21,7 @@ class SectionContents {
   // Fails: kCorrupt, kUnsupported (unknown compression), kLimit.
   static Result<SectionContents> load(const elf::ElfFile& elf, std::string_view name);
   Bytes bytes() const { return bytes_; }
+  size_t memory_bytes() const { return owned_ ? bytes_.size() : 0; }
 
  private:
   Bytes bytes_;

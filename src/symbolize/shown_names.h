@@ -15,46 +15,47 @@
 
 namespace cicada::symbolize {
 
+struct ShownName {
+  size_t hash;
+  std::string linkage, shown;
+};
+
 class ShownNames {
  public:
   explicit ShownNames(const SymbolizeOptions& options) : style_(options.demangle), fold_(options.fold_clones) {}
-  const std::string& find(std::string_view linkage_name) {
+  const ShownName& find(std::string_view linkage_name) {
     const size_t hash = std::hash<std::string_view>{}(linkage_name);
     Shard& shard = shards_[hash % kShards];
     {
       const std::lock_guard lock(shard.mutex);
-      if (const std::string* found = shard.find(hash, linkage_name)) return *found;
+      if (const ShownName* found = shard.find(hash, linkage_name)) return *found;
     }
     std::string shown = names::demangle(fold_ ? names::fold_clone(linkage_name) : linkage_name, style_);
     const std::lock_guard lock(shard.mutex);
-    if (const std::string* found = shard.find(hash, linkage_name)) return *found;  // another thread was faster
+    if (const ShownName* found = shard.find(hash, linkage_name)) return *found;  // another thread was faster
     return shard.add(hash, linkage_name, std::move(shown));
   }
 
  private:
-  struct Name {
-    size_t hash;
-    std::string linkage, shown;
-  };
   // Open addressing over the names' places, a power of two of slots, at most three quarters full. The hash is worked out once; the
   // standard map's second hashing, division and node were a third of what a look-up cost.
   struct Shard {
     std::mutex mutex;
-    std::deque<Name> names;
+    std::deque<ShownName> names;
     std::vector<uint32_t> slots = std::vector<uint32_t>(64);  // index into names + 1; 0: empty
 
-    const std::string* find(size_t hash, std::string_view linkage) const {
+    const ShownName* find(size_t hash, std::string_view linkage) const {
       for (size_t at = start(hash);; at = (at + 1) & (slots.size() - 1)) {
         if (slots[at] == 0) return nullptr;
-        const Name& name = names[slots[at] - 1];
-        if (name.hash == hash && name.linkage == linkage) return &name.shown;
+        const ShownName& name = names[slots[at] - 1];
+        if (name.hash == hash && name.linkage == linkage) return &name;
       }
     }
-    const std::string& add(size_t hash, std::string_view linkage, std::string shown) {
+    const ShownName& add(size_t hash, std::string_view linkage, std::string shown) {
       if (names.size() * 4 >= slots.size() * 3) grow();
       names.push_back({hash, std::string(linkage), std::move(shown)});
       place(hash, static_cast<uint32_t>(names.size()));
-      return names.back().shown;
+      return names.back();
     }
 
    private:

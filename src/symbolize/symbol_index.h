@@ -36,6 +36,7 @@ class SymbolIndex {
   std::optional<Symbol> find(LinkAddr address) const;
   size_t size() const { return ranges_.size(); }
   bool empty() const { return ranges_.empty(); }
+  size_t memory_bytes() const { return ranges_.capacity() * sizeof(Piece) + entries_.capacity() * sizeof(Entry); }
 
  private:
   friend class SymbolIndexBuilder;

@@ -108,7 +108,7 @@ class Answers {
       answers[indices[i]] = {&part, static_cast<uint32_t>(part.lines.size()), static_cast<uint32_t>(frames.size())};
       for (const SourceFrame& frame : frames) {
         auto [at, added] = shown.try_emplace(frame.linkage_name.data());
-        if (added) at->second = &names_.find(frame.linkage_name);
+        if (added) at->second = &names_.find(frame.linkage_name).shown;
         if (frame.file != *last_file) last_file = &*part.files.emplace(frame.file).first;
         part.lines.push_back({at->second, last_file, frame.line});
       }

@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three steps: sort the frames that have no names yet by where their names are (image, kernel, JIT); let workers open the images
-// and name a chunk of addresses at a time (whole compilation units, demangling included); then move the results into the profile, which has one
-// writer. A chunk holds each name once, so that moving is a few table look-ups a name, not a frame.
+// Frames of images go in batches (naming_batch.h): those that are looked up while a recording runs, and the rest at the end, by the same code.
+// The kernel's and generated code's names are had in milliseconds, at the end.
+//
+// Ahead of the end there is a batch when at least a fourth of the frames are new, so there are a dozen in a minute, each is worth it, and the
+// rest is a fifth at most. What a batch costs beyond its names is opening images, which stay open (open_images.h), and decoding
+// compilation units again.
 #include "symbolize/symbolizer.h"
 
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <deque>
-#include <unordered_map>
+#include <optional>
+#include <set>
+#include <thread>
 
+#include "base/catching.h"
 #include "base/diagnostics.h"
-#include "profile/frame_text.h"
-#include "symbolize/debuginfod_client.h"
 #include "names/demangle.h"
-#include "symbolize/image_symbols.h"
 #include "symbolize/jit_symbols.h"
 #include "symbolize/kernel_context.h"
 #include "symbolize/kernel_names.h"
-#include "symbolize/parallel.h"
-#include "symbolize/shown_names.h"
-#include "symbolize/vdso_image.h"
+#include "symbolize/naming_batch.h"
+#include "symbolize/open_images.h"
 
 namespace cicada::symbolize {
 namespace {
@@ -30,187 +33,12 @@ namespace {
 using profile::FrameId;
 using profile::FrameKind;
 using profile::ImageId;
-using profile::NameSource;
 using profile::Profile;
 
-constexpr size_t kChunkAddresses = 1024;
-
-// Strings of one chunk, each stored once.
-class ChunkStrings {
- public:
-  uint32_t intern(std::string_view text) {
-    const auto found = index_.find(text);
-    if (found != index_.end()) return found->second;
-    const std::string& kept = texts_.emplace_back(text);
-    index_.emplace(kept, static_cast<uint32_t>(texts_.size() - 1));
-    return static_cast<uint32_t>(texts_.size() - 1);
-  }
-  const std::deque<std::string>& texts() const { return texts_; }
-
- private:
-  std::deque<std::string> texts_;
-  std::unordered_map<std::string_view, uint32_t> index_;
-};
-
-struct NamedLocation {
-  uint32_t name = 0, file = 0;  // indices into names; of ChunkStrings
-  uint32_t line = 0;
-  bool inlined = false;
-  NameSource source = NameSource::kNone;
-};
-
-struct ChunkName {
-  std::string linkage, shown;
-};
-
-struct Chunk {
-  std::vector<uint32_t> indices;     // into ImageJob::addresses
-  std::vector<uint32_t> begins, counts;  // locations of each address: resolve() answers in an order of its own
-  std::vector<NamedLocation> locations;
-  std::deque<ChunkName> names;
-  ChunkStrings files;
-};
-
-struct ImageJob {
-  ImageId image;
-  std::string path;
-  profile::ImageKind kind{};
-  std::vector<LinkAddr> addresses;   // sorted
-  std::vector<FrameId> frames;       // same order
-  std::vector<Chunk> chunks;
-  std::unique_ptr<ImageSymbols> symbols;
-  std::atomic<size_t> open_chunks{0};
-  bool without_symbols = false;
-};
-
-class Worker {
- public:
-  Worker(const Profile& profile, ImageFiles& files, const SymbolizeOptions& options) : profile_(profile), files_(files), options_(options), names_(options) {
-    if (options.debuginfod) debuginfod_.emplace(std::chrono::seconds(options.debuginfod_seconds));
-  }
-
-  void open(ImageJob& job) {
-    Result<elf::ElfFile> elf = job.kind == profile::ImageKind::kVdso || job.path == "[vdso]" ? load_vdso() : load(job);
-    if (!elf) {
-      diagnostics().warn(job.path, "no names for {} addresses: {}", job.addresses.size(), elf.error().message());
-      job.without_symbols = true;
-      return;
-    }
-    job.symbols = ImageSymbols::open(std::move(*elf), job.path, options_, debuginfod_ ? &*debuginfod_ : nullptr, files_.root(profile_, job.image));
-    job.without_symbols = !job.symbols->has_symbols() && !job.symbols->has_dwarf();
-    for (auto& part : job.symbols->partition(job.addresses, kChunkAddresses)) job.chunks.emplace_back().indices = std::move(part);
-    job.open_chunks = job.chunks.size();
-  }
-
-  void run(ImageJob& job, Chunk& chunk) {
-    std::vector<LinkAddr> addresses;
-    for (const uint32_t index : chunk.indices) addresses.push_back(job.addresses[index]);
-    std::unordered_map<std::string_view, uint32_t> names;  // keys live in chunk.names
-    chunk.begins.resize(addresses.size());
-    chunk.counts.resize(addresses.size());
-    job.symbols->resolve(addresses, [&](size_t i, std::span<const SourceFrame> frames) {
-      std::string by_place;
-      SourceFrame nameless;
-      if (frames.empty()) {
-        if (const auto begin = job.symbols->find_function_begin(addresses[i])) {
-          by_place = fmt::format("{}+{:#x}", profile::file_name(job.path), begin->value);
-          nameless.linkage_name = by_place;
-          nameless.source = NameSource::kCallFrame;
-          frames = std::span(&nameless, 1);
-        }
-      }
-      chunk.begins[i] = static_cast<uint32_t>(chunk.locations.size());
-      chunk.counts[i] = static_cast<uint32_t>(frames.size());
-      for (const SourceFrame& frame : frames) {
-        const auto [at, added] = names.try_emplace(frame.linkage_name, static_cast<uint32_t>(chunk.names.size()));
-        const uint32_t name = at->second;
-        if (added) {
-          names.erase(at);
-          append_name(chunk, frame.linkage_name);
-          names.emplace(chunk.names.back().linkage, name);
-        }
-        chunk.locations.push_back({name, chunk.files.intern(frame.file), frame.line, frame.inlined,
-                                   job.kind == profile::ImageKind::kVdso ? NameSource::kVdso : frame.source});
-      }
-    });
-    if (job.open_chunks.fetch_sub(1) == 1) job.symbols.reset();
-  }
-
- private:
-  Result<elf::ElfFile> load(ImageJob& job) {
-    const UniqueFd fd = TRY(files_.open(profile_, job.image));
-    FileMapping mapping = TRY(FileMapping::map(fd.get(), job.path));
-    return elf::ElfFile::parse(std::move(mapping), job.path);
-  }
-  void append_name(Chunk& chunk, std::string_view linkage) {
-    chunk.names.push_back({std::string(linkage), names_.find(linkage)});
-  }
-
-  const Profile& profile_;
-  ImageFiles& files_;
-  const SymbolizeOptions& options_;
-  ShownNames names_;
-  std::optional<DebuginfodClient> debuginfod_;
-};
-
-std::vector<std::unique_ptr<ImageJob>> make_jobs(const Profile& profile) {
-  std::vector<std::unique_ptr<ImageJob>> by_image(profile.images().size());
-  for (size_t i = 0; i < profile.frames().size(); ++i) {
-    const profile::Frame& frame = profile.frames()[i];
-    if (frame.kind != FrameKind::kNative || !frame.image.valid() || !profile.locations(FrameId(i)).empty()) continue;
-    auto& job = by_image[frame.image.value];
-    if (job == nullptr) {
-      job = std::make_unique<ImageJob>();
-      job->image = frame.image;
-      job->kind = profile.images()[frame.image.value].kind;
-      job->path = std::string(profile.text(profile.images()[frame.image.value].path));
-    }
-    job->frames.push_back(FrameId(i));
-  }
-  std::erase(by_image, nullptr);
-  for (auto& job : by_image) {
-    std::sort(job->frames.begin(), job->frames.end(), [&](FrameId a, FrameId b) {
-      return profile.frames()[a.value].address < profile.frames()[b.value].address;
-    });
-    for (const FrameId frame : job->frames) job->addresses.push_back(LinkAddr(profile.frames()[frame.value].address));
-  }
-  std::sort(by_image.begin(), by_image.end(), [](const auto& a, const auto& b) { return a->frames.size() > b->frames.size(); });
-  return by_image;
-}
-
-void run_jobs(const std::vector<std::unique_ptr<ImageJob>>& jobs, Worker& worker, unsigned threads) {
-  for_each_parallel(jobs.size(), threads, [&](size_t i) { worker.open(*jobs[i]); });
-  std::vector<std::pair<ImageJob*, Chunk*>> work;
-  for (const auto& job : jobs) {
-    for (Chunk& chunk : job->chunks) work.emplace_back(job.get(), &chunk);
-  }
-  for_each_parallel(work.size(), threads, [&](size_t i) { worker.run(*work[i].first, *work[i].second); });
-}
-
-size_t move_names(Profile& profile, const ImageJob& job) {
-  size_t named = 0;
-  std::vector<profile::Location> locations;
-  for (const Chunk& chunk : job.chunks) {
-    std::vector<profile::FunctionId> functions;
-    std::vector<profile::StringId> files;
-    for (const ChunkName& name : chunk.names) {
-      const bool same = name.linkage == name.shown;
-      functions.push_back(profile.intern_function({profile.intern(name.shown), same ? profile::StringId() : profile.intern(name.linkage), job.image}));
-    }
-    for (const std::string& file : chunk.files.texts()) files.push_back(file.empty() ? profile::StringId() : profile.intern(file));
-    for (size_t i = 0; i < chunk.counts.size(); ++i) {
-      locations.clear();
-      for (uint32_t k = 0; k < chunk.counts[i]; ++k) {
-        const NamedLocation& from = chunk.locations[chunk.begins[i] + k];
-        locations.push_back({functions[from.name], files[from.file], from.line, from.inlined, from.source});
-      }
-      if (locations.empty()) continue;
-      profile.set_locations(job.frames[chunk.indices[i]], locations);
-      if (locations.back().source != NameSource::kCallFrame) ++named;
-    }
-  }
-  return named;
-}
+constexpr size_t kFewestAhead = 64;
+constexpr size_t kNewShareAhead = 4;
+// Of the thread that looks up ahead: a tenth of the share of a usual one. At 19 it would not be done by the end of a recording beside busy programs.
+constexpr int kNiceAhead = 10;
 
 // Kernel addresses mean something only in the boot they were recorded in.
 bool recorded_by_this_boot(const profile::Header& header) {
@@ -292,27 +120,147 @@ size_t name_jit_frames(Profile& profile, const std::vector<JitSymbol>& jit) {
   return named;
 }
 
-SymbolizeStats symbolize(Profile& profile, ImageFiles& files, const std::vector<JitSymbol>& jit, const SymbolizeOptions& options) {
+struct Symbolizer::Parts {
+  Parts(ImageFiles& where, SymbolizeOptions wanted) : files(where), options(std::move(wanted)), images(options) {}
+
+  ImageFiles& files;
+  const SymbolizeOptions options;
+  OpenImages images;
+  std::vector<NamingBatch> resolved;  // not yet in the profile
+  std::vector<bool> taken;            // frames that are in a batch, or were: they have names, or there are none
+  std::set<ImageId> failed;           // images that could not be opened: name_frames() tries again
+  size_t taken_count = 0, frames_seen = 0, image_frames = 0;
+  uint64_t ahead = 0;
+
+  // The batch that is looked up ahead, and who does it.
+  std::optional<NamingBatch> batch;
+  std::atomic<bool> done{false};
+  std::atomic<pid_t> tid{0};
+  std::jthread thread;
+
+  // Frames of images that no batch has had.
+  size_t count_new(const Profile& profile) {
+    for (; frames_seen < profile.frames().size(); ++frames_seen) image_frames += profile.frames()[frames_seen].kind == FrameKind::kNative;
+    return image_frames - std::min(image_frames, taken_count);
+  }
+
+  NamingBatch make_batch(const Profile& profile) {
+    taken.resize(profile.frames().size());
+    return NamingBatch(profile, files, [&](FrameId frame) { return !taken[frame.value] && !failed.contains(profile.frames()[frame.value].image); });
+  }
+
+  void forget_failures(const Profile& profile) {
+    for (size_t i = 0; i < taken.size() && !failed.empty(); ++i) {
+      if (!taken[i] || !failed.contains(profile.frames()[i].image)) continue;
+      taken[i] = false;
+      --taken_count;
+    }
+    failed.clear();
+  }
+
+  void start(NamingBatch wanted) {
+    mark(wanted);
+    batch.emplace(std::move(wanted));
+    done = false;
+    tid = 0;
+    thread = std::jthread([this](const std::stop_token& stop) {
+      tid = ::gettid();
+      if (!stop.stop_requested()) ::setpriority(PRIO_PROCESS, static_cast<id_t>(tid), kNiceAhead);
+      const auto run = catching("looking up names", [&]() -> Result<void> {
+        batch->resolve(images, 1, stop);
+        if (!stop.stop_requested()) images.trim();
+        return {};
+      });
+      if (!run) diagnostics().warn("names", "{}", run.error().message());
+      done = true;
+    });
+  }
+
+  // Takes back what the thread did; it ends with the piece of work it is at, which nobody is made to wait for at its low priority.
+  void collect() {
+    if (!batch) return;
+    if (!done) {
+      thread.request_stop();
+      if (const pid_t it = tid; it != 0) ::setpriority(PRIO_PROCESS, static_cast<id_t>(it), ::getpriority(PRIO_PROCESS, 0));
+    }
+    thread.join();
+    ahead += keep(std::move(*batch));
+    batch.reset();
+  }
+
+  void mark(const NamingBatch& of) {
+    for (const auto& image : of.outcomes()) {
+      for (const FrameId frame : image.frames) taken[frame.value] = true;
+      taken_count += image.frames.size();
+    }
+  }
+  // Returns how many frames are resolved.
+  size_t keep(NamingBatch of) {
+    size_t count = of.frame_count();
+    for (const auto& image : of.outcomes()) {
+      count -= image.unresolved.size();
+      if (image.failed) {
+        failed.insert(image.image);
+        continue;
+      }
+      for (const FrameId frame : image.unresolved) taken[frame.value] = false;
+      taken_count -= image.unresolved.size();
+    }
+    resolved.push_back(std::move(of));
+    return count;
+  }
+};
+
+Symbolizer::Symbolizer(ImageFiles& files, SymbolizeOptions options) : parts_(std::make_unique<Parts>(files, std::move(options))) {}
+Symbolizer::~Symbolizer() = default;
+
+bool Symbolizer::is_busy() const { return parts_->batch && !parts_->done; }
+
+void Symbolizer::look_up_ahead(const Profile& profile) {
+  Parts& p = *parts_;
+  if (p.options.debuginfod || is_busy()) return;
+  p.collect();
+  if (p.count_new(profile) < std::max(kFewestAhead, p.taken_count / kNewShareAhead)) return;
+  if (NamingBatch batch = p.make_batch(profile); !batch.empty()) p.start(std::move(batch));
+}
+
+SymbolizeStats Symbolizer::name_frames(Profile& profile, const std::vector<JitSymbol>& jit) {
   const auto start = std::chrono::steady_clock::now();
   const double cpu_start = cpu_seconds();
+  Parts& p = *parts_;
   SymbolizeStats stats;
-  const auto jobs = make_jobs(profile);
-  Worker worker(profile, files, options);
-  run_jobs(jobs, worker, options.threads);
-  for (const auto& job : jobs) {
-    stats.named += move_names(profile, *job);
-    ++stats.images;
-    if (job->without_symbols) ++stats.images_without_symbols;
+  p.collect();
+  p.forget_failures(profile);
+  NamingBatch rest = p.make_batch(profile);
+  rest.resolve(p.images, p.options.threads);
+  p.mark(rest);
+  p.keep(std::move(rest));
+  stats.named += move_names(profile, p.resolved);
+  std::set<ImageId> images, without_symbols;
+  for (const NamingBatch& batch : p.resolved) {
+    for (const auto& image : batch.outcomes()) {
+      images.insert(image.image);
+      if (image.without_symbols) without_symbols.insert(image.image);
+    }
   }
-  stats.named += name_kernel_frames(profile, options);
+  p.resolved.clear();
+  p.images.trim();
+  stats.images = images.size();
+  stats.images_without_symbols = without_symbols.size();
+  stats.looked_up_ahead = std::exchange(p.ahead, 0);
+  stats.named += name_kernel_frames(profile, p.options);
   stats.named += name_jit_frames(profile, jit);
-  if (options.kernel_context) annotate_kernel_context(profile);
+  if (p.options.kernel_context) annotate_kernel_context(profile);
   for (const profile::Frame& frame : profile.frames()) {
     if (frame.kind != FrameKind::kLabel) ++stats.frames;
   }
   stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   stats.cpu_seconds = cpu_seconds() - cpu_start;
   return stats;
+}
+
+SymbolizeStats symbolize(Profile& profile, ImageFiles& files, const std::vector<JitSymbol>& jit, const SymbolizeOptions& options) {
+  return Symbolizer(files, options).name_frames(profile, jit);
 }
 
 }  // namespace cicada::symbolize

@@ -3,11 +3,15 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
-
-#include <fstream>
 #include <link.h>
 #include <time.h>
 
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+#include "base/diagnostics.h"
+#include "base/file_mapping.h"
 #include "profile/call_tree.h"
 #include "symbolize/elf_image_for_test.h"
 #include "symbolize/kernel_names.h"
@@ -163,11 +167,165 @@ TEST(Symbolize, RefusesAFileOfAnotherBuildId) {
   image.build_id = profile.intern("ffffffffffffffffffffffffffffffffffffffff");
   const auto id = profile.intern_image(image);
   const auto files = on_disk_images();
-  const auto refused = files->open(profile, id);
+  const auto refused = files->find(profile, id).open();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind(), ErrorKind::kInvalid);
   image.build_id = profile.intern("00112233445566778899aabbccddeeff00112233");
-  EXPECT_TRUE(files->open(profile, profile.intern_image(image)));
+  EXPECT_TRUE(files->find(profile, profile.intern_image(image)).open());
+}
+
+// A library of functions f0, f1, … of 16 bytes each, and the files of a profile that has it.
+class AheadOfTheEnd : public testing::Test {
+ protected:
+  static constexpr int kFunctions = 400;
+  class Images : public ImageFiles {
+   public:
+    explicit Images(std::string path) : path_(std::move(path)) {}
+    ImageFile find(const Profile&, profile::ImageId) override {
+      return {[this]() -> Result<UniqueFd> {
+                ++opened;
+                if (gone) return make_error(ErrorKind::kGone, "{}: written over", path_);
+                return open_regular(path_);
+              },
+              {}};
+    }
+    std::atomic<int> opened{0};
+    std::atomic<bool> gone{false};
+
+   private:
+    std::string path_;
+  };
+
+  AheadOfTheEnd() : files(folder.path("a.so")) {
+    std::string text;
+    for (int i = 0; i < kFunctions; ++i) text += fmt::format(".globl f{0}\n.type f{0},@function\n.balign 16\nf{0}: ret\n.balign 16\n.size f{0},.-f{0}\n", i);
+    folder.write("a.s", text);
+    EXPECT_TRUE(folder.run("gcc -nostdlib -shared a.s -o a.so && nm a.so | awk '$3 == \"f0\" { print $1 }' > at"));
+    std::ifstream(folder.path("at")) >> std::hex >> first;
+    EXPECT_NE(first, 0U);
+  }
+  void add(Profile& profile, int begin, int end) const {
+    Image image;
+    image.path = profile.intern(folder.path("a.so"));
+    const auto id = profile.intern_image(image);
+    for (int i = begin; i < end; ++i) profile.intern_frame(native(id, first + 16 * static_cast<uint64_t>((i * 7) % kFunctions) + 1));
+  }
+  static std::vector<std::string> names(const Profile& profile) {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < profile.frames().size(); ++i) names.push_back(name_of(profile, profile::FrameId(i)));
+    return names;
+  }
+  static std::vector<std::string> function_table(const Profile& profile) {
+    std::vector<std::string> table;
+    for (const profile::Function& function : profile.functions()) table.emplace_back(profile.text(function.name));
+    return table;
+  }
+  static void look_up(Symbolizer& symbolizer, const Profile& profile) {
+    symbolizer.look_up_ahead(profile);
+    while (symbolizer.is_busy()) std::this_thread::yield();
+  }
+
+  TestFolder folder;
+  Images files;
+  uint64_t first = 0;
+};
+
+TEST_F(AheadOfTheEnd, GivesTheProfileOfNamingAtTheEnd) {
+  Profile at_end, ahead;
+  add(at_end, 0, kFunctions);
+  Symbolizer(files, {}).name_frames(at_end, {});
+  EXPECT_EQ(name_of(at_end, profile::FrameId(3)), "f21");
+
+  Symbolizer symbolizer(files, {});
+  add(ahead, 0, 150);
+  look_up(symbolizer, ahead);
+  EXPECT_EQ(name_of(ahead, profile::FrameId(3)), "");  // kept until the end
+  add(ahead, 150, 300);
+  look_up(symbolizer, ahead);
+  add(ahead, 300, kFunctions);
+  const SymbolizeStats stats = symbolizer.name_frames(ahead, {});
+  EXPECT_EQ(stats.looked_up_ahead, 300U);
+  EXPECT_EQ(stats.named, static_cast<uint64_t>(kFunctions));
+  EXPECT_EQ(stats.images, 1U);
+  EXPECT_EQ(names(ahead), names(at_end));
+  EXPECT_EQ(function_table(ahead), function_table(at_end));
+  EXPECT_TRUE(ahead.validate());
+}
+
+TEST_F(AheadOfTheEnd, WaitsUntilItPays) {
+  Profile profile;
+  Symbolizer symbolizer(files, {});
+  add(profile, 0, 20);
+  look_up(symbolizer, profile);
+  EXPECT_EQ(files.opened, 0);
+  add(profile, 20, 200);
+  look_up(symbolizer, profile);
+  EXPECT_EQ(files.opened, 1);
+  look_up(symbolizer, profile);
+  add(profile, 200, 220);
+  look_up(symbolizer, profile);
+  EXPECT_EQ(files.opened, 1);
+  SymbolizeOptions fetching;
+  fetching.debuginfod = true;
+  Symbolizer afterwards(files, fetching);
+  look_up(afterwards, profile);
+  EXPECT_EQ(files.opened, 1);
+}
+
+TEST_F(AheadOfTheEnd, AsksForNoFrameTwice) {
+  Profile profile;
+  Symbolizer symbolizer(files, {});
+  add(profile, 0, 200);
+  const auto nowhere = profile.intern_frame(native(profile::ImageId(0), 0x40));  // has no name, however often one asks
+  look_up(symbolizer, profile);
+  const SymbolizeStats stats = symbolizer.name_frames(profile, {});
+  EXPECT_EQ(files.opened, 1);
+  EXPECT_EQ(stats.looked_up_ahead, 201U);
+  EXPECT_EQ(stats.named, 200U);
+  EXPECT_EQ(name_of(profile, nowhere), "");
+  EXPECT_EQ(symbolizer.name_frames(profile, {}).named, 0U);
+  EXPECT_EQ(files.opened, 1);
+}
+
+TEST_F(AheadOfTheEnd, TriesImagesThatCannotBeOpenedOnceMoreAtTheEnd) {
+  std::atomic<int> lines{0};
+  diagnostics().set_handler([&](Severity, const std::string&) { ++lines; });
+  Profile profile;
+  Symbolizer symbolizer(files, {});
+  files.gone = true;
+  add(profile, 0, 100);
+  look_up(symbolizer, profile);
+  EXPECT_EQ(files.opened, 1);
+  add(profile, 100, 300);
+  look_up(symbolizer, profile);
+  EXPECT_EQ(files.opened, 1);
+  EXPECT_EQ(symbolizer.name_frames(profile, {}).named, 0U);
+  EXPECT_EQ(files.opened, 2);
+  EXPECT_EQ(lines, 1);
+  files.gone = false;
+  EXPECT_EQ(symbolizer.name_frames(profile, {}).named, 300U);
+  diagnostics().set_handler({});
+}
+
+TEST_F(AheadOfTheEnd, KeepsWhatItFoundBeforeAFileWasWrittenOver) {
+  Profile profile;
+  Symbolizer symbolizer(files, {});
+  add(profile, 0, 100);
+  look_up(symbolizer, profile);
+  files.gone = true;
+  add(profile, 100, 300);
+  EXPECT_EQ(symbolizer.name_frames(profile, {}).named, 100U);
+  EXPECT_EQ(name_of(profile, profile::FrameId(3)), "f21");
+  EXPECT_EQ(name_of(profile, profile::FrameId(103)), "");
+}
+
+TEST_F(AheadOfTheEnd, LosesNothingOfABatchThatTheEndCutsShort) {
+  Profile profile;
+  Symbolizer symbolizer(files, {});
+  add(profile, 0, 300);
+  symbolizer.look_up_ahead(profile);
+  add(profile, 300, kFunctions);
+  EXPECT_EQ(symbolizer.name_frames(profile, {}).named, static_cast<uint64_t>(kFunctions));
 }
 
 }  // namespace
