@@ -185,7 +185,8 @@ bool Tracker::turn() {
   }
   if (now >= next_cycle_ns_) {
     next_cycle_ns_ = now + kCycleNs;
-    const bool keep = keeps_gone_.load(std::memory_order_relaxed) && ++cycles_kept_ <= kMaxCyclesKept;
+    const uint64_t waits_since = keeps_gone_since_ns_.load(std::memory_order_relaxed);
+    const bool keep = waits_since != 0 && waits_since + kCycleNs / 2 < now && ++cycles_kept_ <= kMaxCyclesKept;
     if (!keep) {
       cycles_kept_ = 0;
       table_->end_cycle();
