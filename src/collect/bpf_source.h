@@ -35,7 +35,7 @@ class BpfSource final : public profile::SampleSource {
   Result<bool> drain(profile::Profile& profile, int timeout_ms, std::span<const int> wake_fds) override;
   Result<void> stop(profile::Profile& profile) override;
 
-  process::ProcessMetadataCache& metadata();
+  std::shared_ptr<process::ProcessMetadataCache> metadata();
   // After stop(): the pinned files of the profile's images, and names of kernel addresses from the kernel itself.
   symbolize::ImageFiles& image_files();
   std::unique_ptr<symbolize::KernelNames> kernel_names();

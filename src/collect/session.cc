@@ -13,6 +13,7 @@
 #include "base/catching.h"
 #include "base/cpu_list.h"
 #include "base/diagnostics.h"
+#include "base/parallel.h"
 #include "collect/bpf_source.h"
 #include "collect/pace.h"
 #include "collect/tracker.h"
@@ -30,6 +31,8 @@ constexpr uint64_t kUpdateNs = 1'000'000'000;
 constexpr unsigned kNameEvery = 4;
 // More are left to the end: to sort these takes 20 ms of the thread that empties the ring.
 constexpr size_t kMaxNamedMeanwhile = 100'000;
+// Samples and stacks: of a larger profile no more than two outputs are made at a time, each of which may have a call tree of its own.
+constexpr size_t kMaxWrittenTogether = 1 << 19;
 
 uint64_t realtime_ns() {
   timespec now{};
@@ -66,6 +69,7 @@ Result<std::unique_ptr<Session>> Session::open(SessionConfig config) {
     session->target_fds_.emplace_back(fd);
   }
   session->source_ = TRY(BpfSource::open(sampling, session->config_.callbacks));
+  session->metadata_ = session->source_->metadata();
   profile::Header& header = session->profile_.header;
   describe_host(header);
   header.command = session->config_.command_line;
@@ -121,20 +125,30 @@ symbolize::SymbolizeStats Session::symbolize() {
 
 std::vector<SinkOutcome> Session::finish() {
   std::vector<SinkOutcome> outcomes;
+  if (source_ == nullptr) return outcomes;
   if (const Result<void> stopped = stop(); !stopped) profile_.header.warnings.push_back(stopped.error().message());
   const Result<void> named = catching("naming frames", [&]() -> Result<void> { return names_ = symbolize(), Result<void>(); });
   if (!named) profile_.header.warnings.push_back(named.error().message());
-  for (const auto& sink : sinks_) {
-    SinkOutcome outcome{sink->description(), std::nullopt};
-    if (const auto finished = catching(outcome.description, [&] { return sink->finish(profile_); }); !finished) outcome.error = finished.error();
-    outcomes.push_back(std::move(outcome));
-  }
+  last_statistics_ = source_->statistics();
+  const std::jthread closing([this] { close_source(); });
+  for (const auto& sink : sinks_) outcomes.push_back({sink->description(), std::nullopt});
+  const bool large = profile_.sample_count() + profile_.stacks().size() > kMaxWrittenTogether;
+  for_each_parallel(sinks_.size(), large ? 2 : 4, [&](size_t i) {
+    const auto finished = catching(outcomes[i].description, [&] { return sinks_[i]->finish(profile_); });
+    if (!finished) outcomes[i].error = finished.error();
+  });
   return outcomes;
 }
 
-process::ProcessMetadataCache& Session::metadata() { return source_->metadata(); }
+void Session::close_source() {
+  symbolizer_.reset();
+  kernel_names_.reset();
+  source_.reset();
+}
+
+process::ProcessMetadataCache& Session::metadata() { return *metadata_; }
 std::vector<std::string> Session::statistics() const {
-  std::vector<std::string> lines = source_->statistics();
+  std::vector<std::string> lines = source_ == nullptr ? last_statistics_ : source_->statistics();
   lines.push_back(fmt::format("names: {} of {} frames in {} images ({} without symbols), {:.3f} s and {:.3f} s of CPU; {} were looked up meanwhile",
                               names_.named, names_.frames, names_.images, names_.images_without_symbols, names_.seconds, names_.cpu_seconds,
                               names_.looked_up_ahead));

@@ -9,7 +9,7 @@
 //   for (const SinkOutcome& outcome : session->finish()) …
 //
 // There is one collection loop (run); modes are sources, sinks and stop rules.
-// Threads: one; it is the drain thread. Callbacks come on the tracker's thread.
+// Threads: one; it is the drain thread. Callbacks come on the tracker's thread, a sink's finish on any.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -64,7 +64,9 @@ class Session {
   Result<void> stop();
   // Names every frame; free for those that have names. Between calls of run().
   symbolize::SymbolizeStats symbolize();
-  // stop, symbolize, every sink's finish. A sink that fails does not keep the others from writing.
+  // stop, symbolize, every sink's finish, several at a time, the first added begun first. A sink that fails does not keep the others from
+  // writing. Outcomes are in the order in which the sinks were added. The end of the session: meanwhile what is in the kernel is taken down,
+  // which is mostly waiting (20-50 ms beside busy programs). Once; then only profile(), metadata() and statistics() have answers.
   std::vector<SinkOutcome> finish();
 
   const profile::Profile& profile() const { return profile_; }
@@ -75,13 +77,16 @@ class Session {
  private:
   Session() = default;
   void name_generated_code();
+  void close_source();
   void update_sinks();
   unsigned updates_ = 0;
   bool targets_gone() const;
 
   SessionConfig config_;
   profile::Profile profile_;
-  std::unique_ptr<BpfSource> source_;
+  std::unique_ptr<BpfSource> source_;                            // until finish()
+  std::shared_ptr<process::ProcessMetadataCache> metadata_;
+  std::vector<std::string> last_statistics_;                     // of source_
   std::unique_ptr<symbolize::KernelNames> kernel_names_;
   std::unique_ptr<symbolize::Symbolizer> symbolizer_;  // of source_'s files
   std::vector<std::unique_ptr<profile::Sink>> sinks_;

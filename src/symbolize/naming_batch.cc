@@ -7,8 +7,8 @@
 #include <unordered_map>
 
 #include "base/diagnostics.h"
+#include "base/parallel.h"
 #include "profile/frame_text.h"
-#include "symbolize/parallel.h"
 
 namespace cicada::symbolize {
 namespace {

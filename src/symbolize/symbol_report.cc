@@ -12,9 +12,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/parallel.h"
 #include "symbolize/debuginfod_client.h"
 #include "symbolize/image_symbols.h"
-#include "symbolize/parallel.h"
 #include "symbolize/shown_names.h"
 
 namespace cicada::symbolize {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace cicada::symbolize {
+namespace cicada {
 
 // Calls fn(i) for every i below `count`, on up to `threads` threads (0: one per CPU, at most 4); returns when all are done.
 template <typename Fn>
@@ -22,4 +22,4 @@ void for_each_parallel(size_t count, unsigned threads, Fn fn) {
   loop();
 }
 
-}  // namespace cicada::symbolize
+}  // namespace cicada
