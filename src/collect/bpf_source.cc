@@ -224,6 +224,7 @@ Result<bool> BpfSource::drain(profile::Profile&, int timeout_ms, std::span<const
   p.looks_soon = came != 0 ? kLooksSoon : std::max(0, p.looks_soon - 1);
   p.pace.turn(came);
   p.decoder->take_rescued();
+  p.decoder->store_held();
   p.jit_recorder.note_sampled(p.decoder->take_jit_processes());
   const uint64_t now = monotonic_ns();
   if (now >= p.next_cycle_ns) {
@@ -289,6 +290,8 @@ std::vector<std::string> BpfSource::statistics() const {
       fmt::format("mappings visible to the walk: {} after exec{}, {} after mmap{}", p.tracker->table().exec_latency().count(),
                   quantiles(p.tracker->table().exec_latency()), p.tracker->table().map_latency().count(),
                   quantiles(p.tracker->table().map_latency())),
+      fmt::format("replaced code: {} mappings where others had been, {} not kept; {} stacks ended there, {} samples stored before it was known",
+                  processes.replaced_mappings, processes.unkept_replacements, p.decoder->counts().replaced_code, p.decoder->counts().unverified),
       fmt::format("back-fill: sampling after {:.0f} ms, all that was there known in {:.0f} ms", since_open(p.sampling_ns),
                   since_open(p.tracker->settled_ns())),
       fmt::format("ring drained {} times, longest gap {:.1f} ms; {} processes not described", p.drain_gaps.count(),

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "collect/replaced_code.h"
+
 namespace cicada::collect {
 namespace {
 
@@ -69,17 +71,20 @@ void RecordDecoder::decode(std::span<const uint8_t> record) {
 void RecordDecoder::on_sample(const sample_record& sample) {
   ++counts_.samples;
   sampled_processes_.insert(sample.pid);
+  // At once, not when it is stored: both read of processes that may end meanwhile.
+  note_generated_code(sample);
+  threads_.find_or_add(sample);
   if (sample.address_space != 0) sampled_spaces_.insert(sample.address_space);
   if (sample.end_reason == END_NO_TABLE) {
     if (const uint32_t image = stacks_.outermost_image(sample.user_stack)) loader_.request_again(image);
   }
   if ((sample.flags & SAMPLE_RESCUE) != 0) {
     const auto before = waiting_.find(sample.cpu);
-    if (before != waiting_.end()) store_unfinished(before->second, before->second.end_reason);
+    if (before != waiting_.end()) hold(before->second);
     waiting_[sample.cpu] = sample;
     return;
   }
-  store_unfinished(sample, sample.end_reason);
+  hold(sample);
 }
 
 void RecordDecoder::on_rescue(std::span<const uint8_t> record) {
@@ -101,20 +106,70 @@ void RecordDecoder::on_rescue(std::span<const uint8_t> record) {
   waiting_.erase(waiting);
   if (!rescuer_.submit({sample, {record.begin(), record.end()}})) {
     ++counts_.rescue_queue_full;
-    store_unfinished(sample, sample.end_reason);
+    hold(sample);
   }
 }
 
 void RecordDecoder::take_rescued() {
   for (const RescueResult& result : rescuer_.take()) {
-    const profile::StackId user = stacks_.continue_user_stack(result.sample.user_stack, result.frames, result.sample.address_space);
-    store(result.sample, stacks_.find_above(user, result.sample.kernel_stack), result.end_reason);
+    const sample_record& sample = result.sample;
+    profile::StackId user = stacks_.continue_user_stack(sample.user_stack, result.frames, sample.address_space);
+    uint8_t end_reason = result.end_reason;
+    note_generated_code(sample);
+    // It was finished with the mappings of a later moment.
+    const process::ProcessTable& table = tracker_.table();
+    if (sample.time_ns < table.replaced_until_ns()) {
+      const auto replacements = table.find_replacements(sample.address_space, sample.pid, sample.time_ns, true);
+      if (const auto corrected = correct_replaced(stacks_, profile_, user, replacements, sample.address_space, sample.time_ns)) {
+        user = corrected->user;
+        end_reason = END_REPLACED_CODE;
+        ++counts_.replaced_code;
+      }
+    }
+    store(sample, threads_.find_or_add(sample), user, end_reason);
   }
 }
 
 void RecordDecoder::flush() {
-  for (const auto& [cpu, sample] : waiting_) store_unfinished(sample, sample.end_reason);
+  for (const auto& [cpu, sample] : waiting_) hold(sample);
   waiting_.clear();
+  const uint64_t horizon = tracker_.horizon();
+  while (const HeldSample* oldest = held_.ready(0, ~uint64_t{0})) {
+    if (horizon <= oldest->sample.time_ns) ++counts_.unverified;
+    store(*oldest, false);
+    held_.pop();
+  }
+}
+
+void RecordDecoder::hold(const sample_record& sample) { held_.push({sample, threads_.find_or_add(sample), monotonic_ns()}); }
+
+void RecordDecoder::store_held() {
+  const uint64_t horizon = tracker_.horizon();
+  const uint64_t now = monotonic_ns();
+  while (const HeldSample* oldest = held_.ready(horizon, now)) {
+    const bool overdue = held_.overdue(*oldest, now);
+    if (!store(*oldest, !overdue)) return;
+    if (horizon <= oldest->sample.time_ns) ++counts_.unverified;
+    held_.pop();
+  }
+}
+
+bool RecordDecoder::store(const HeldSample& held, bool may_wait) {
+  const sample_record& sample = held.sample;
+  auto user = stacks_.find_user(sample.user_stack);
+  uint8_t end_reason = sample.end_reason;
+  const process::ProcessTable& table = tracker_.table();
+  if (sample.time_ns < table.replaced_until_ns() && user) {
+    const auto replacements = table.find_replacements(sample.address_space, sample.pid, sample.time_ns, false);
+    if (const auto corrected = correct_replaced(stacks_, profile_, *user, replacements, sample.address_space, sample.time_ns)) {
+      if (corrected->pending && may_wait) return false;
+      user = corrected->user;
+      end_reason = END_REPLACED_CODE;
+      ++counts_.replaced_code;
+    }
+  }
+  store(sample, held.thread, user, end_reason);
+  return true;
 }
 
 std::vector<Pid> RecordDecoder::take_sampled_processes() {
@@ -131,23 +186,22 @@ std::vector<uint32_t> RecordDecoder::take_sampled_spaces() {
 
 std::vector<JitProcess> RecordDecoder::take_jit_processes() { return std::exchange(new_jit_processes_, {}); }
 
-void RecordDecoder::store_unfinished(const sample_record& sample, uint8_t end_reason) {
-  store(sample, stacks_.find(sample.user_stack, sample.kernel_stack), end_reason);
+void RecordDecoder::note_generated_code(const sample_record& sample) {
+  if (!stacks_.has_generated_code(sample.address_space) || jit_processes_.size() >= kMaxJitProcesses) return;
+  const JitProcess process{sample.pid, sample.start_ticks_low, sample.address_space};
+  if (jit_processes_.insert(process).second) new_jit_processes_.push_back(process);
 }
 
-void RecordDecoder::store(const sample_record& sample, std::optional<profile::StackId> stack, uint8_t end_reason) {
+void RecordDecoder::store(const sample_record& sample, profile::ThreadId thread, std::optional<profile::StackId> user, uint8_t end_reason) {
+  const auto stack = user ? stacks_.find_above(*user, sample.kernel_stack) : std::nullopt;
   if (!stack) {
     ++counts_.lost_stack;
     return;
   }
-  if (stacks_.has_generated_code(sample.address_space) && jit_processes_.size() < kMaxJitProcesses) {
-    const JitProcess process{sample.pid, sample.start_ticks_low, sample.address_space};
-    if (jit_processes_.insert(process).second) new_jit_processes_.push_back(process);
-  }
   ++counts_.end_reasons[end_reason < END_REASON_COUNT ? end_reason : 0];
   profile::Sample out;
   out.time_ns = sample.time_ns;
-  out.thread = threads_.find_or_add(sample);
+  out.thread = thread;
   out.stack = *stack;
   out.value = sample.weight;
   out.cpu = sample.cpu;

@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "abi/end_reason.h"
+#include "collect/held_samples.h"
 #include "collect/jit_recorder.h"
 #include "collect/rescuer.h"
 #include "collect/stack_table.h"
@@ -25,6 +26,8 @@ struct DecoderCounts {
   uint64_t malformed = 0;
   uint64_t lifecycle = 0;            // forks, execs, exits, misses
   uint64_t rescue_queue_full = 0;
+  uint64_t replaced_code = 0;  // stacks ended where other code had been mapped meanwhile
+  uint64_t unverified = 0;     // stored before it was known whether that had happened: the tracker was too late
   std::array<uint64_t, END_REASON_COUNT> end_reasons{};
 };
 
@@ -37,7 +40,9 @@ class RecordDecoder {
   void decode(std::span<const uint8_t> record);
   // Takes what the rescuer has finished.
   void take_rescued();
-  // After the ring has ended: samples whose rescue record never came are stored as they are.
+  // Stores the samples about which nothing more can come to be known: what had happened when they arrived has been applied.
+  void store_held();
+  // After the ring has ended and the tracker has caught up: whatever is left is stored as it is.
   void flush();
   const DecoderCounts& counts() const { return counts_; }
   // Processes and address spaces sampled since the last call.
@@ -49,8 +54,11 @@ class RecordDecoder {
  private:
   void on_sample(const sample_record& sample);
   void on_rescue(std::span<const uint8_t> record);
-  void store(const sample_record& sample, std::optional<profile::StackId> stack, uint8_t end_reason);
-  void store_unfinished(const sample_record& sample, uint8_t end_reason);
+  void hold(const sample_record& sample);
+  // False: cannot tell yet what its stack is, and `may_wait`.
+  bool store(const HeldSample& held, bool may_wait);
+  void store(const sample_record& sample, profile::ThreadId thread, std::optional<profile::StackId> user, uint8_t end_reason);
+  void note_generated_code(const sample_record& sample);
 
   profile::Profile& profile_;
   StackTable& stacks_;
@@ -59,6 +67,7 @@ class RecordDecoder {
   Rescuer& rescuer_;
   TableLoader& loader_;
   DecoderCounts counts_;
+  HeldSamples held_;
   std::unordered_map<uint16_t, sample_record> waiting_;  // by CPU: a sample whose rescue record comes next
   std::unordered_set<Pid> sampled_processes_;
   std::unordered_set<uint32_t> sampled_spaces_;

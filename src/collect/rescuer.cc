@@ -105,14 +105,14 @@ void Rescuer::work(std::stop_token stop) {
     RescueJob job;
     {
       std::unique_lock lock(mutex_);
-      if (queue_.empty()) tracker_.keep_gone(false);  // else compiling libLLVM for one job may outlast the process of the next
+      if (queue_.empty()) tracker_.keep_gone_since(0);  // else compiling libLLVM for one job may outlast the process of the next
       wake_.wait(lock, stop, [&] { return !queue_.empty() || finishing_; });
       if (stop.stop_requested() || queue_.empty()) return;
       job = std::move(queue_.front());
       queue_.pop_front();
       queued_bytes_ -= job.record.size();
     }
-    tracker_.keep_gone(true);
+    tracker_.keep_gone_since(job.submitted_ns);
     wait_for_tracker(job, stop);
     RescueResult result = rescue(job);
     const std::lock_guard lock(mutex_);

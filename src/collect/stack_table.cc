@@ -23,13 +23,15 @@ void StackTable::add(const stack_record& record, std::span<const uint64_t> frame
 }
 
 std::optional<StackId> StackTable::find(uint64_t user_hash, uint64_t kernel_hash) {
-  StackId user;
-  if (user_hash != 0) {
-    const auto found = user_.find(user_hash);
-    if (found == user_.end()) return std::nullopt;
-    user = found->second.stack;
-  }
-  return find_above(user, kernel_hash);
+  const auto user = find_user(user_hash);
+  return user ? find_above(*user, kernel_hash) : std::nullopt;
+}
+
+std::optional<StackId> StackTable::find_user(uint64_t user_hash) const {
+  if (user_hash == 0) return StackId();
+  const auto found = user_.find(user_hash);
+  if (found == user_.end()) return std::nullopt;
+  return found->second.stack;
 }
 
 std::optional<StackId> StackTable::find_above(StackId user, uint64_t kernel_hash) {
@@ -64,6 +66,12 @@ StackId StackTable::continue_user_stack(uint64_t user_hash, std::span<const uint
 uint32_t StackTable::outermost_image(uint64_t user_hash) const {
   const auto found = user_.find(user_hash);
   return found == user_.end() ? 0 : found->second.outermost_image;
+}
+
+std::optional<profile::ImageId> StackTable::find_image(uint32_t image) const {
+  const auto found = image_ids_.find(image);
+  if (found == image_ids_.end()) return std::nullopt;
+  return found->second;
 }
 
 std::optional<uint32_t> StackTable::registry_id(profile::ImageId image) const {

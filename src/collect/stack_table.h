@@ -34,6 +34,12 @@ class StackTable {
   uint32_t outermost_image(uint64_t user_hash) const;
   // Whether frames of generated code were seen in it.
   bool has_generated_code(uint32_t address_space) const { return !jit_spaces_.empty() && jit_spaces_.contains(address_space); }
+  // The user side alone.
+  std::optional<profile::StackId> find_user(uint64_t user_hash) const;
+  // A frame of a user stack (abi/frame.h).
+  profile::FrameId intern(uint64_t frame, uint32_t address_space);
+  // What a registry image is in the profile, if any stack has it.
+  std::optional<profile::ImageId> find_image(uint32_t image) const;
   // The registry's id of a profile image, for the symbolizer.
   std::optional<uint32_t> registry_id(profile::ImageId image) const;
 
@@ -42,7 +48,6 @@ class StackTable {
     profile::StackId stack;
     uint32_t outermost_image = 0;
   };
-  profile::FrameId intern(uint64_t frame, uint32_t address_space);
   profile::ImageId intern_image(uint32_t image);
 
   profile::Profile& profile_;

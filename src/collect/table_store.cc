@@ -34,7 +34,7 @@ TableStore::~TableStore() {
 void TableStore::prepare() {
   std::unique_lock lock(mutex_);
   if (slabs_.empty() && max_bytes_ >= kFirstSlabBytes) std::ignore = add_slab(kFirstSlabBytes);  // load() tries again and reports
-  std::ignore = insert_slabs(lock);
+  insert_slabs(lock);
 }
 
 Result<void> TableStore::load(uint32_t image, const unwind::RowTable& table) {
@@ -64,11 +64,14 @@ Result<void> TableStore::load(uint32_t image, const unwind::RowTable& table) {
   place.flags = UNWIND_PLACE_LOADED;
 
   lock.lock();
+  if (const auto& refused = slabs_[extent->slab].refused) return *refused;  // meanwhile, as another loader's
   show(place);
   tables_[image] = *extent;
   stats_.table_bytes += used;
   stats_.tables = tables_.size();
-  return insert_slabs(lock);
+  insert_slabs(lock);
+  if (const auto& refused = slabs_[extent->slab].refused) return *refused;
+  return {};
 }
 
 void TableStore::load_without_cfi(uint32_t image) {
@@ -201,7 +204,7 @@ Result<void> TableStore::add_slab(uint64_t bytes) {
 }
 
 // Those that this thread has made, or another one has just made: whoever comes first. Gives the lock up for the kernel's wait.
-Result<void> TableStore::insert_slabs(std::unique_lock<std::mutex>& lock) {
+void TableStore::insert_slabs(std::unique_lock<std::mutex>& lock) {
   for (uint32_t key = 0; key < slabs_.size(); ++key) {
     if (std::exchange(slabs_[key].inserted, true)) continue;
     const int fd = slabs_[key].fd.get();
@@ -217,9 +220,8 @@ Result<void> TableStore::insert_slabs(std::unique_lock<std::mutex>& lock) {
     for (const uint32_t image : lost) unload_locked(image);
     std::erase_if(quarantine_, [&](const Quarantined& q) { return q.extent.slab == key; });
     slabs_[key].free.clear();
-    return errno_error(error, fmt::format("insert slab {} of unwind tables", key));
+    slabs_[key].refused = errno_error(error, fmt::format("insert slab {} of unwind tables", key));
   }
-  return {};
 }
 
 void TableStore::release(const Extent& extent) {

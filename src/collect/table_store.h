@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -66,6 +67,7 @@ class TableStore {
     UniqueFd fd;
     std::span<uint8_t> bytes;
     bool inserted = false;
+    std::optional<Error> refused;       // by the kernel: nothing in it can be seen
     std::map<uint64_t, uint64_t> free;  // begin -> end
   };
   struct Quarantined {
@@ -76,7 +78,7 @@ class TableStore {
   Result<Extent> allocate(uint64_t bytes);
   std::optional<Extent> find_free(uint64_t bytes);
   Result<void> add_slab(uint64_t bytes);
-  Result<void> insert_slabs(std::unique_lock<std::mutex>& lock);
+  void insert_slabs(std::unique_lock<std::mutex>& lock);
   void release(const Extent& extent);
   void reap_quarantine();
   bool evict_one(uint32_t keep);

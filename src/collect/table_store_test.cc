@@ -73,6 +73,24 @@ TEST_F(TableStoreTest, RefusesWhatCanNeverFitAndSaysWhichLimit) {
   EXPECT_NE(loaded.error().message().find("--max-map-memory"), std::string::npos);
 }
 
+// Those whose table was still being written when the kernel refused the slab stayed loaded for ever, and no walk found them.
+TEST_F(TableStoreTest, NoTableIsLoadedInASlabThatTheKernelRefused) {
+  LIBBPF_OPTS(bpf_map_create_opts, inner_options, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+  const UniqueFd inner(::bpf_map_create(BPF_MAP_TYPE_ARRAY, "inner", 4, UNWIND_CHUNK_BYTES, 1, &inner_options));
+  LIBBPF_OPTS(bpf_map_create_opts, outer_options, .inner_map_fd = static_cast<__u32>(inner.get()));
+  const UniqueFd narrow(::bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "narrow", 4, 4, 1, &outer_options));
+  TableStore store({narrow.get(), places, usage, &epoch}, 64 << 20);
+  const auto small = table_of(1000), large = table_of(400'000);
+  ASSERT_TRUE(store.load(9, small));  // slab 0, of 1 MiB: no room for a large one
+  {
+    std::vector<std::jthread> loaders;
+    for (uint32_t image = 1; image <= 4; ++image) loaders.emplace_back([&, image] { static_cast<void>(store.load(image, large)); });
+  }
+  for (uint32_t image = 1; image <= 4; ++image) EXPECT_FALSE(store.is_loaded(image)) << image;
+  EXPECT_TRUE(store.is_loaded(9));
+  EXPECT_EQ(store.stats().tables, 1U);
+}
+
 // What the thread sanitizer is for: tables come and go on two threads while a third asks, as the rescuer does.
 TEST_F(TableStoreTest, IsAskedWhileOthersLoad) {
   TableStore store(maps(), 8 << 20);

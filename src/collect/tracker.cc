@@ -177,15 +177,17 @@ bool Tracker::turn() {
   std::erase_if(sampled_until_, [&](const auto& entry) { return entry.second <= limit; });
   if (lost > 0) table_->report_lost();
   if (!inbox.sampled.empty()) table_->note_sampled(inbox.sampled);
-  if (records_ != 0) busy_until_ns_ = now + kBusyAfterNs;
-  const bool more = table_->advance(limit, storm ? kYoungNs : 0) || !waiting_.empty() || now < busy_until_ns_;
+  const bool unfinished = table_->advance(limit, storm ? kYoungNs : 0) || !waiting_.empty();
+  if (records_ != 0) busy_until_ns_ = std::max(busy_until_ns_, now + kBusyAfterNs);
   if (const uint64_t replaced = table_->replaced_mappings(); replaced != replaced_mappings_) {
     replaced_mappings_ = replaced;
     busy_until_ns_ = now + kBusyAfterReplacedNs;
   }
+  const bool more = unfinished || now < busy_until_ns_;
   if (now >= next_cycle_ns_) {
     next_cycle_ns_ = now + kCycleNs;
-    const bool keep = keeps_gone_.load(std::memory_order_relaxed) && ++cycles_kept_ <= kMaxCyclesKept;
+    const uint64_t waits_since = keeps_gone_since_ns_.load(std::memory_order_relaxed);
+    const bool keep = waits_since != 0 && waits_since + kCycleNs / 2 < now && ++cycles_kept_ <= kMaxCyclesKept;
     if (!keep) {
       cycles_kept_ = 0;
       table_->end_cycle();

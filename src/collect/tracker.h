@@ -2,7 +2,7 @@
 // The thread that follows processes: reads mapping events, applies lifecycle records that the drain thread passes on, scans /proc,
 // opens images, publishes mappings. It may wait for /proc; the drain thread never does.
 //
-// Threads: push, note_drained, note_sampled, keep_gone, request_turn, sync, horizon, table: any.
+// Threads: push, note_drained, note_sampled, keep_gone_since, request_turn, sync, horizon, table: any.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -49,8 +49,9 @@ class Tracker {
   // Every lifecycle record up to this moment has been pushed; `sampled`: the processes of all samples since the last call.
   void note_drained(uint64_t time_ns, std::span<const Pid> sampled);
   void note_sampled(std::vector<uint32_t> address_spaces);
-  // While true, nothing that ended is forgotten (for ten cycles at most): a walk through its address space waits to be finished.
-  void keep_gone(bool keep) { keeps_gone_.store(keep, std::memory_order_relaxed); }
+  // A walk submitted then waits to be finished (0: none): while that is half a cycle ago or more, nothing that ended is forgotten, for ten
+  // cycles at most.
+  void keep_gone_since(uint64_t submitted_ns) { keeps_gone_since_ns_.store(submitted_ns, std::memory_order_relaxed); }
   // Has the next turn come soon: horizon() grows.
   void request_turn() const { wake(); }
   // Waits until everything that had happened at the call has been applied, or `timeout_ms` has passed.
@@ -92,7 +93,7 @@ class Tracker {
   Inbox inbox_;
   process::MappingEventCounts event_counts_;
   std::atomic<uint64_t> horizon_{0}, settled_ns_{0};
-  std::atomic<bool> keeps_gone_{false};
+  std::atomic<uint64_t> keeps_gone_since_ns_{0};
   uint64_t next_cycle_ns_ = 0, busy_until_ns_ = 0, replaced_mappings_ = 0;
   size_t records_ = 0;  // of the last turn
   std::vector<lifecycle_record> waiting_;            // by time; younger than the last turn's limit

@@ -131,6 +131,20 @@ std::optional<mapping_value> AddressSpace::find(RuntimeAddr address) const {
   return to_value(mapping);
 }
 
+std::vector<Mapping> AddressSpace::find_in(Range<RuntimeAddr> range) const {
+  std::vector<Mapping> found;
+  auto at = mappings_.upper_bound(range.begin);
+  if (at != mappings_.begin()) --at;
+  for (; at != mappings_.end() && at->first < range.end; ++at) {
+    Mapping part = at->second;
+    part.range = {std::max(part.range.begin, range.begin), std::min(part.range.end, range.end)};
+    if (part.range.empty()) continue;
+    part.offset = at->second.offset + (part.range.begin - at->second.range.begin);
+    found.push_back(part);
+  }
+  return found;
+}
+
 bool AddressSpace::operator==(const AddressSpace& other) const {
   return std::equal(mappings_.begin(), mappings_.end(), other.mappings_.begin(), other.mappings_.end(),
                     [](const auto& a, const auto& b) { return same_mapping(a.second, b.second); });

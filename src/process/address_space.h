@@ -38,6 +38,8 @@ class AddressSpace {
   std::vector<Mapping> mappings() const;  // ascending
   // Nothing: unmapped, or mapped but not placed yet.
   std::optional<mapping_value> find(RuntimeAddr address) const;
+  // What is mapped in the range, placed or not, cut to it; ascending.
+  std::vector<Mapping> find_in(Range<RuntimeAddr> range) const;
   bool operator==(const AddressSpace& other) const;
 
   // The minimal cover of what is published(), sorted by (base, prefix_bits).

@@ -52,11 +52,28 @@ void ProcessTable::State::map(Process& process, const MappingEvent& event) {
     return;
   }
   if (process.scan && time > process.scan->begin_ns) process.scan->later.push_back(*mapping);
-  insert(process, *mapping);
+  insert(process, *mapping, time);
   note_unseen(space_of(process), *mapping, time, false);
 }
 
-void ProcessTable::State::insert(Process& process, const Mapping& mapping) {
+// Whatever was there, published or not: of several in a row, the walk may still show the first.
+void ProcessTable::State::note_replaced(const Process& process, uint32_t sampled_as, const Mapping& mapping, uint64_t time_ns) {
+  const uint32_t id = process.info.address_space;
+  const Space& space = spaces.at(id);
+  for (const Mapping& before : space.mappings.find_in(mapping.range)) {
+    const Placement &was = before.placement, &now = mapping.placement;
+    if (was.state == now.state && was.image == now.image && was.bias == now.bias) continue;
+    const Replacement replacement{before.range, was, now, before.offset, mapping.offset + (before.range.begin - mapping.range.begin), time_ns,
+                                  Replacement::kNotYet};
+    for (const Pid pid : space.users) {
+      replacements.note(id, pid, id, replacement);
+      if (sampled_as != id) replacements.note(sampled_as, pid, id, replacement);
+    }
+  }
+}
+
+void ProcessTable::State::insert(Process& process, const Mapping& mapping, uint64_t time_ns) {
+  const uint32_t sampled_as = process.info.address_space;
   if (shared_by_others(process)) {
     AddressSpace changed = space_of(process).mappings;
     if (!changed.insert(mapping)) return;
@@ -64,6 +81,7 @@ void ProcessTable::State::insert(Process& process, const Mapping& mapping) {
   }
   const auto before = space_of(process).mappings.find(mapping.range.begin);
   if (before && before->image != 0 && before->image != mapping.placement.image) ++counts.replaced_mappings;
+  note_replaced(process, sampled_as, mapping, time_ns);
   if (space_of(process).mappings.insert(mapping)) mark_dirty(process.info.address_space);
   note_placement(process.info.address_space, mapping);
 }
@@ -86,7 +104,7 @@ void ProcessTable::State::exec_ends(Process& process, const lifecycle_record& re
     const auto newer = std::find_if(process.pending.begin(), process.pending.end(), [&](const PendingExec& p) { return p.begin_ns > record.time_ns; });
     for (auto at = process.pending.begin(); at != newer; ++at) {
       process.exec_begin_ns = at->begin_ns;
-      for (const Mapping& mapping : at->mappings.mappings()) insert(process, mapping);
+      for (const Mapping& mapping : at->mappings.mappings()) insert(process, mapping, at->begin_ns);
     }
     process.pending.erase(process.pending.begin(), newer);
     return want_scan(process);
@@ -146,11 +164,13 @@ void ProcessTable::State::forked(const lifecycle_record& record) {
     join(child, parent_info.address_space);
     if ((record.flags & PROCESS_SHARED_SPACE) == 0) child.mm_group = parent_group;
     static_cast<void>(publisher.replace_address_space(record.pid, record.address_space, parent_info.address_space));
+    replacements.fork(record.address_space, record.parent_pid, record.pid, record.time_ns, options.now_ns());
   } else {
     const bool known_space = spaces.contains(record.address_space);
     join(child, record.address_space);
     if (!known_space) want_scan(child);
   }
+  replacements.fork(child.info.address_space, record.parent_pid, record.pid, record.time_ns, 0);
 }
 
 void ProcessTable::State::replay_orphans(Pid pid) {

@@ -57,7 +57,7 @@ void ProcessTable::State::split(Process& process) {
   }
   spaces.at(to).mappings = std::move(copy);
   if (pending_spaces.contains(from)) pending_spaces.insert(to);
-  publish(to);  // all entries first, then the ids: the walk never meets an empty space
+  static_cast<void>(publish(to));  // all entries first, then the ids: the walk never meets an empty space
   for (const Pid pid : movers) {
     // False: it exec'ed or went meanwhile; the record of that is on its way and says where it belongs.
     static_cast<void>(publisher.replace_address_space(pid, from, to));

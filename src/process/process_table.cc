@@ -170,6 +170,7 @@ bool ProcessTable::advance(uint64_t horizon_ns, uint64_t young_ns) {
       const auto space = s.spaces.find(id);
       if (space != s.spaces.end() && space->second.mappings.place_again(image, s.images)) s.mark_dirty(id);
     }
+    s.replacements.place_again(image, s.images);
     for (auto& [pid, process] : s.processes) {
       for (PendingExec& pending : process.pending) pending.mappings.place_again(image, s.images);
     }
@@ -226,7 +227,10 @@ bool ProcessTable::advance(uint64_t horizon_ns, uint64_t young_ns) {
         continue;
       }
       if (space->second.mappings.size() > kLargeSpace) space->second.publish_not_before_ns = now + kLargeSpacePauseNs;
-      s.publish(*at);
+      if (s.publish(*at) && s.replacements.open()) {
+        const std::unique_lock lock(s.mutex);
+        s.replacements.note_shown(*at, s.options.now_ns());
+      }
     }
     at = s.dirty.erase(at);
   }
@@ -268,6 +272,7 @@ void ProcessTable::end_cycle() {
     }
     s.publisher.forget(id);
     const std::unique_lock lock(s.mutex);
+    s.replacements.forget(id, now);
     s.spaces.erase(id);
     s.dirty.erase(id);
     s.pending_spaces.erase(id);
@@ -283,6 +288,7 @@ void ProcessTable::end_cycle() {
     s.counts.orphan_events += entry.second.size();
     return true;
   });
+  s.replacements.expire(now);
   ++s.cycle;
   s.reported = s.counts;
 }
@@ -321,6 +327,13 @@ std::optional<mapping_value> ProcessTable::find_mapping(uint32_t address_space, 
   return at == s.spaces.end() ? std::nullopt : at->second.mappings.find(address);
 }
 
+std::vector<Replacement> ProcessTable::find_replacements(uint32_t address_space, Pid pid, uint64_t time_ns, bool later) const {
+  const std::shared_lock lock(state_->mutex);
+  return state_->replacements.find(address_space, pid, time_ns, later);
+}
+
+uint64_t ProcessTable::replaced_until_ns() const { return state_->replacements.until_ns(); }
+
 const LatencyHistogram& ProcessTable::exec_latency() const { return state_->exec_latency; }
 const LatencyHistogram& ProcessTable::map_latency() const { return state_->map_latency; }
 
@@ -330,6 +343,7 @@ ProcessTableCounts ProcessTable::counts() const {
   ProcessTableCounts counts = s.reported;
   counts.processes = s.processes.size();
   counts.address_spaces = s.spaces.size();
+  counts.unkept_replacements = s.replacements.refused();
   for (const auto& [id, space] : s.spaces) counts.mappings += space.mappings.size();
   return counts;
 }

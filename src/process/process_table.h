@@ -36,6 +36,7 @@
 #include "process/maps_file.h"
 #include "process/mapping_event.h"
 #include "process/mapping_publisher.h"
+#include "process/replacements.h"
 #include "process/thread_names.h"
 
 namespace cicada::process {
@@ -54,6 +55,7 @@ struct ProcessTableCounts {
   uint64_t copies_on_write = 0, scans = 0, scans_discarded = 0, publishes = 0, publish_failures = 0, evicted_spaces = 0;
   uint64_t replaced_mappings = 0;  // a file was mapped where another one's code had been (dlclose, dlopen)
   uint64_t passed = 0;         // of the exits: came and went unnoticed
+  uint64_t unkept_replacements = 0;  // of these, or of their processes' copies, for want of room: samples may have the old names
   uint64_t orphan_events = 0;  // dropped: their process never became known
   uint64_t unsettled = 0;      // now: processes to be scanned, spaces to be published or with files that are being opened
 };
@@ -97,6 +99,10 @@ class ProcessTable {
   // Among those that pass() was told of: linear, for who has a sample although it passed (taken while its memory was torn down).
   std::optional<ProcessInfo> find_passed(Pid pid, SampledStart start) const;
   std::optional<mapping_value> find_mapping(uint32_t address_space, RuntimeAddr address) const;
+  // Code that was replaced when the sample of this process and time was taken, and that the walk did not know of; `later`: and since.
+  std::vector<Replacement> find_replacements(uint32_t address_space, Pid pid, uint64_t time_ns, bool later) const;
+  // No sample of this time or later needs to ask; only for what has been applied (Tracker::horizon).
+  uint64_t replaced_until_ns() const;
   ProcessTableCounts counts() const;
   uint64_t replaced_mappings() const;  // of counts(), without looking at every space
   // From the exec (fork of an unknown parent, adoption: not counted), and from a later mmap, until the kernel walk can see the mapping.

@@ -27,6 +27,7 @@ struct ProcessTable::State {
   std::unordered_multimap<Pid, Departed> departed;
   std::vector<lifecycle_record> passed, passed_before;  // exits of this cycle and of the one before
   std::unordered_map<uint32_t, Space> spaces;
+  Replacements replacements;
   ProcessTableCounts reported{};  // what counts() gives: a copy of `counts` as of the last advance()
 
   // The tracker's own.
@@ -63,7 +64,9 @@ struct ProcessTable::State {
                                     bool deleted);
   void note_placement(uint32_t space, const Mapping& mapping);
   void map(Process& process, const MappingEvent& event);
-  void insert(Process& process, const Mapping& mapping);
+  // `time_ns`: of the mapping's event.
+  void insert(Process& process, const Mapping& mapping, uint64_t time_ns);
+  void note_replaced(const Process& process, uint32_t sampled_as, const Mapping& mapping, uint64_t time_ns);
   void exec_begins(Process& process, const MappingEvent& event);
   void exec_ends(Process& process, const lifecycle_record& record);
   void forked(const lifecycle_record& record);
@@ -81,7 +84,8 @@ struct ProcessTable::State {
   void note_seen(Space& space);
   void set_published(Space& space, std::vector<PublishedBlock> blocks);
   void report();
-  void publish(uint32_t id);
+  // False: some of it could not be shown.
+  bool publish(uint32_t id);
   // Makes room in a full trie. False: nothing left to take.
   bool evict_one(uint32_t keep);
 };

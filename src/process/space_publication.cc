@@ -47,20 +47,21 @@ void ProcessTable::State::report() {
   reported = counts;
 }
 
-void ProcessTable::State::publish(uint32_t id) {
+bool ProcessTable::State::publish(uint32_t id) {
   Space& space = spaces.at(id);
   space.dirty = false;
   const std::vector<PublishedBlock> want = space.evicted ? std::vector<PublishedBlock>() : space.mappings.blocks();
   for (;;) {
     const auto operations = block_difference(space.published, want);
-    if (operations.empty()) return;
+    if (operations.empty()) return true;
     const std::vector<Pid>& users = space.users;
     const PublishOutcome outcome = publisher.publish(id, operations, users);
     ++counts.publishes;
     set_published(space, outcome.applied == operations.size() ? want : after_operations(space.published, operations, outcome.applied));
     if (outcome.applied == operations.size()) {
       if (operations.size() > kLargeSpace) ::malloc_trim(0);  // 30 MB of lists for 60,000 mappings would stay in the heap
-      return note_seen(space);
+      note_seen(space);
+      return true;
     }
     if (outcome.error && outcome.error->kind() == ErrorKind::kLimit && evict_one(id)) continue;
     ++counts.publish_failures;
@@ -68,7 +69,7 @@ void ProcessTable::State::publish(uint32_t id) {
     diagnostics().warn(fmt::format("address space {} (process {})", id, users.empty() ? 0 : users.front()),
                        "mapping {:x}-{:x} not shown to the kernel: {}", failed.value.begin, failed.value.end,
                        outcome.error ? outcome.error->message() : "no reason given");
-    return;
+    return false;
   }
 }
 

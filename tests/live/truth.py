@@ -9,6 +9,7 @@ Statements (TRUTH, one a line; "#…" is a remark). A frame is an exact name, or
   through A;B;…;Z [min P]   of the samples with Z on the user stack, P % (99.9) have all of them in this order, with others between; the outermost
                             frame is one that a thread begins with
   addresses A-B;C-D;…       of the samples whose leaf is in the last range, 99.9 % have their callers in the others, outermost first, in a row
+  only A T1-T2 T3-T4 …      no sample has A on its user stack at another time (CLOCK_MONOTONIC, s), and ENOUGH have it
   order A;B;…;Z             five samples at least have these frames in this order, with others between
   split A P B Q [tolerance T]  leaf functions A and B share their samples P to Q, within 4 standard deviations (+ T points)
   share A P                 A is on P % of the samples at least
@@ -47,6 +48,7 @@ class Sample(typing.NamedTuple):
     user: list
     all: list
     addresses: list
+    time: float
 
 
 def is_kernel(image):
@@ -71,13 +73,14 @@ def read_samples(path, comm):
                 frames.append((match[2], match[3], int(match[1], 16)))
             elif line:
                 name = line.rsplit(" ", 5)[0] if " [" not in line else line[: line.index(" [")].rsplit(" ", 1)[0]
+                time = float(re.search(r" ([0-9]+\.[0-9]+): ", line)[1])
                 wanted, frames = comm is None or name == comm[:15], []
             elif wanted:
                 frames.reverse()
                 groups = [name for name, image, _ in frames if image == "[group]"]
                 user = [frame for frame in frames if not is_kernel(frame[1]) and frame[1] != "[group]" and not is_context(*frame[:2])]
                 samples.append(Sample([name for name, _, _ in user], groups + [name for name, image, _ in frames if image != "[group]"],
-                                      [address for _, _, address in user]))
+                                      [address for _, _, address in user], time))
                 wanted = False
     return samples
 
@@ -140,6 +143,14 @@ class Truth:
         for wrong in [a for a in having if a not in good][:3]:
             print("        e.g. " + ";".join(f"{x:x}" for x in wrong))
 
+    def only(self, statement, words):
+        turns = [tuple(map(float, turn.split("-"))) for turn in words[1:]]
+        having = [s.time for s in self.samples if any(matches(words[0], n) for n in s.user)]
+        wrong = [t for t in having if not any(begin <= t <= end for begin, end in turns)]
+        self.expect(len(having) >= ENOUGH and not wrong, f"only {words[0]} in {len(turns)} turns", f"{len(wrong)} of {len(having)} outside")
+        for time in wrong[:3]:
+            print(f"        e.g. {time:.6f}, {1000 * (time - max([t for turn in turns for t in turn if t <= time], default=time)):.3f} ms after a turn")
+
     def order(self, statement, words):
         chain = " ".join(words).split(";")
         count = sum(has_in_order(s.all, chain) for s in self.samples)
@@ -179,7 +190,7 @@ class Truth:
             counts = [sum(matches(words[0], n) for n in s.user) for s in self.samples]
             counts = [count for count in counts if count]
             self.share(statement, counts.count(int(words[1])), len(counts), 99)
-        elif verb in ("chain", "through", "addresses", "order", "split", "complete"):
+        elif verb in ("chain", "through", "addresses", "only", "order", "split", "complete"):
             getattr(self, verb)(statement, words)
         else:
             sys.exit(f"no such statement: {statement}")

@@ -69,6 +69,7 @@ function start(profile) {
   function reselect() {
     tree = grouping() ? groupedTree(profile, selection, grouping()) : callTree(profile, selectedSelf(profile, selection));
     if (grouping() && state.q) matches = findMatches();  // groups are names, too
+    processes.show(selection);
     totals = null;
     picked = null;
     dirty = {flame: true, table: true, sandwich: true};

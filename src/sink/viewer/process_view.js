@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes and their threads with their share; a click selects one, with ctrl or shift another one as well.
+// Processes and their threads with their share of the selected span; a click selects one, with ctrl or shift another one as well.
 import { element, share } from './format.js';
+import { spanOf } from './view_tree.js';
 
 export class ProcessView {
   constructor(root, profile, callbacks) {
-    Object.assign(this, {root, profile, callbacks, selected: null});
-    const {thread, value} = profile.samples, weight = new Float64Array(profile.threads.length);
-    for (let i = 0; i < thread.length; ++i) weight[thread[i]] += value[i];
-    const all = weight.reduce((a, b) => a + b, 0), byProcess = new Map();
+    Object.assign(this, {root, profile, callbacks, selected: null, span: {from: null, to: null}});
+    const weight = this.weights(), byProcess = new Map();
     profile.threads.forEach((t, i) => {
       if (!weight[i]) return;
       if (!byProcess.has(t.process)) byProcess.set(t.process, {threads: [], weight: 0});
@@ -15,26 +14,44 @@ export class ProcessView {
       byProcess.get(t.process).weight += weight[i];
     });
     this.entries = [];
-    const add = (className, text, title, threads, amount) => {
-      const bar = element('i');
-      bar.style.width = 100 * amount / (all || 1) + '%';
-      const entry = element('button', {className, title}, element('span', {}, text), element('small', {}, share(amount, all)), bar);
+    const add = (className, text, title, threads) => {
+      const bar = element('i'), part = element('small'), entry = element('button', {className, title}, element('span', {}, text), part, bar);
       entry.onclick = event => this.toggle(threads, event.ctrlKey || event.metaKey || event.shiftKey);
-      this.entries.push({entry, threads});
+      this.entries.push({entry, threads, bar, part});
       root.append(entry);
     };
-    add('process', 'All processes', 'Everything that was recorded', null, all);
+    add('process', 'All processes', 'Everything that was recorded', null);
     const sorted = [...byProcess].sort((a, b) => b[1].weight - a[1].weight).slice(0, 500);
-    for (const [id, {threads, weight: sum}] of sorted) {
+    for (const [id, {threads}] of sorted) {
       const process = profile.processes[id] || {name: '[unknown]', pid: 0, cmdline: ''};
-      add('process', `${process.name || '[unknown]'} (${process.pid})`, (process.cmdline || process.name).slice(0, 2000), threads, sum);
+      add('process', `${process.name || '[unknown]'} (${process.pid})`, (process.cmdline || process.name).slice(0, 2000), threads);
       if (threads.length > 1)
         for (const t of threads.sort((a, b) => weight[b] - weight[a]).slice(0, 100)) {
           const {name, tid, main} = profile.threads[t];
-          add('thread', `${name || process.name} (${tid}${main ? ', main' : ''})`, '', [t], weight[t]);
+          add('thread', `${name || process.name} (${tid}${main ? ', main' : ''})`, '', [t]);
         }
     }
+    this.measure(weight);
     this.draw();
+  }
+  // By thread, in the span.
+  weights() {
+    const {thread, value} = this.profile.samples, weight = new Float64Array(this.profile.threads.length), [begin, end] = spanOf(this.profile, this.span);
+    for (let i = begin; i < end; ++i) weight[thread[i]] += value[i];
+    return weight;
+  }
+  measure(weight) {
+    const all = weight.reduce((a, b) => a + b, 0);
+    for (const {threads, bar, part} of this.entries) {
+      const amount = threads ? threads.reduce((sum, t) => sum + weight[t], 0) : all;
+      bar.style.width = 100 * amount / (all || 1) + '%';
+      part.textContent = share(amount, all);
+    }
+  }
+  show({from, to}) {
+    if (from === this.span.from && to === this.span.to) return;
+    this.span = {from, to};
+    this.measure(this.weights());
   }
   toggle(threads, more) {
     if (!threads) this.selected = null;

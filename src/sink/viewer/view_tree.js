@@ -7,12 +7,16 @@ import { kinds } from './palette.js';
 // Values of the samples that a selection {from, to, threads} keeps, per node.
 export function selectedSelf(profile, selection) {
   if (profile.before) return profile.self;
-  const {time, thread, node, value} = profile.samples, self = new Float64Array(profile.nodes.parent.length);
-  const begin = selection.from === null ? 0 : firstAtLeast(time, selection.from);
-  const end = selection.from === null ? time.length : firstAtLeast(time, selection.to);
+  const {thread, node, value} = profile.samples, self = new Float64Array(profile.nodes.parent.length), [begin, end] = spanOf(profile, selection);
   for (let i = begin; i < end; ++i)
     if (!selection.threads || selection.threads.has(thread[i])) self[node[i]] += value[i];
   return self;
+}
+
+// The samples from..to of a selection, as indices; from null: all.
+export function spanOf(profile, {from, to}) {
+  const {time} = profile.samples;
+  return from === null ? [0, time.length] : [firstAtLeast(time, from), firstAtLeast(time, to)];
 }
 
 export function firstAtLeast(sorted, wanted) {
@@ -63,9 +67,8 @@ function imageTexts(profile) {
 
 // The calls of the selected samples below one root frame for each group; groups of the recording itself are left out.
 export function groupedTree(profile, selection, by) {
-  const {time, thread, node, value} = profile.samples, images = by === 'image' ? imageTexts(profile) : null;
-  const begin = selection.from === null ? 0 : firstAtLeast(time, selection.from);
-  const end = selection.from === null ? time.length : firstAtLeast(time, selection.to);
+  const {thread, node, value} = profile.samples, images = by === 'image' ? imageTexts(profile) : null;
+  const [begin, end] = spanOf(profile, selection);
   const groups = new Map(), ofKey = new Map();  // a thread or a cpu has one text: it is made once
   for (let i = begin; i < end; ++i) {
     if (selection.threads && !selection.threads.has(thread[i])) continue;
