@@ -26,6 +26,7 @@ void TableLoader::request(uint32_t image) {
 void TableLoader::request_again(uint32_t image) {
   if (store_.is_loaded(image)) return;
   const std::lock_guard lock(mutex_);
+  if (refused_.contains(image)) return;
   requested_.insert(image);
   enqueue(image);
 }
@@ -70,18 +71,21 @@ void TableLoader::work(std::stop_token stop) {
       queue_.pop_front();
       ++busy_;
     }
+    bool never_fits = false;
     if (const auto unwinder = images_.get(image)) {
       const unwind::RowTable& table = (*unwinder)->rows();
       if (table.empty()) {
         store_.load_without_cfi(image);
       } else if (const Result<void> loaded = store_.load(image, table); !loaded) {
         diagnostics().warn((*unwinder)->name(), "no unwind table: {}", loaded.error().message());
+        never_fits = loaded.error().kind() == ErrorKind::kLimit;
       }
     } else {
       diagnostics().info(fmt::format("image {}", image), "no unwind table: {}", unwinder.error().message());
     }
     const std::lock_guard lock(mutex_);
     queued_.erase(image);
+    if (never_fits) refused_.insert(image);
     --busy_;
     ++compiled_;
     if (has_nothing_to_do()) worked_ += std::chrono::steady_clock::now() - working_since_;

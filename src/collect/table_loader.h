@@ -24,7 +24,8 @@ class TableLoader {
   TableLoader(TableStore& store, ImageUnwinders& images, unsigned workers);
   ~TableLoader();
 
-  // Once per image, until forget(): further calls are free. An evicted table comes back with request_again.
+  // Once per image: further calls are free. An evicted table comes back with request_again, one that can never fit the cap is not tried twice:
+  // its stacks are finished in user space.
   void request(uint32_t image);
   void request_again(uint32_t image);
   bool idle() const;
@@ -42,7 +43,7 @@ class TableLoader {
   mutable std::mutex mutex_;
   std::condition_variable_any wake_;
   std::deque<uint32_t> queue_;
-  std::unordered_set<uint32_t> requested_, queued_;
+  std::unordered_set<uint32_t> requested_, queued_, refused_;
   unsigned busy_ = 0;
   uint64_t compiled_ = 0;
   std::chrono::steady_clock::time_point working_since_;

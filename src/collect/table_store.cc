@@ -142,6 +142,9 @@ Result<TableStore::Extent> TableStore::allocate(uint64_t bytes) {
     TRY(add_slab(std::clamp(usual, need, std::max(need, left / UNWIND_CHUNK_BYTES * UNWIND_CHUNK_BYTES))));
     if (auto extent = find_free(bytes)) return *extent;
   }
+  // Slabs stay as large as they are: nobody leaves for what could not get in even then.
+  const bool ever = std::any_of(slabs_.begin(), slabs_.end(), [&](const Slab& slab) { return !slab.refused && slab.bytes.size() >= bytes; });
+  if (!ever) return make_error(ErrorKind::kLimit, "no room for an unwind table of {} KiB within --max-map-memory ({} KiB)", bytes >> 10, max_bytes_ >> 10);
   // Full: the least recently sampled leave until there is a hole, which can be used once no walk can still be reading it.
   while (evict_one(0)) {
     const auto fits = [&] {
@@ -170,7 +173,7 @@ Result<TableStore::Extent> TableStore::allocate(uint64_t bytes) {
     reap_quarantine();
     if (auto extent = find_free(bytes)) return *extent;
   }
-  return make_error(ErrorKind::kLimit, "no room for an unwind table of {} KiB within --max-map-memory ({} KiB)", bytes >> 10, max_bytes_ >> 10);
+  return make_error(ErrorKind::kIo, "no room for an unwind table of {} KiB while others are being written", bytes >> 10);
 }
 
 std::optional<TableStore::Extent> TableStore::find_free(uint64_t bytes) {

@@ -50,7 +50,8 @@ class TableStore {
   // command were finished from copies of their stacks (5–7 ms, and not at all where the copy was too short).
   void prepare();
   // Writes the table of `image` and makes it visible; replaces an earlier one.
-  // Fails: kLimit (does not fit the cap even when everything else has left), or the kernel's refusal.
+  // Fails: kLimit (does not fit the cap even when everything else has left, and never will), kIo (others that are being written are in the
+  // way), or the kernel's refusal.
   Result<void> load(uint32_t image, const unwind::RowTable& table);
   // The image has no CFI: the walk continues by frame pointer.
   void load_without_cfi(uint32_t image);

@@ -73,6 +73,19 @@ TEST_F(TableStoreTest, RefusesWhatCanNeverFitAndSaysWhichLimit) {
   EXPECT_NE(loaded.error().message().find("--max-map-memory"), std::string::npos);
 }
 
+TEST_F(TableStoreTest, NobodyLeavesForWhatFitsNoSlab) {
+  TableStore store(maps(), 5 << 20);
+  ASSERT_TRUE(store.load(1, table_of(100'000)));  // a slab of 1 MiB
+  ASSERT_TRUE(store.load(2, table_of(400'000)));  // and one of 4
+  const auto loaded = store.load(3, table_of(1'300'000));
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().kind(), ErrorKind::kLimit);
+  EXPECT_NE(loaded.error().message().find("no room"), std::string::npos) << loaded.error().message();  // not larger than the cap
+  EXPECT_EQ(store.stats().slab_bytes, 5U << 20);
+  EXPECT_EQ(store.stats().evictions, 0U);
+  EXPECT_TRUE(store.is_loaded(1) && store.is_loaded(2));
+}
+
 // Those whose table was still being written when the kernel refused the slab stayed loaded for ever, and no walk found them.
 TEST_F(TableStoreTest, NoTableIsLoadedInASlabThatTheKernelRefused) {
   LIBBPF_OPTS(bpf_map_create_opts, inner_options, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);

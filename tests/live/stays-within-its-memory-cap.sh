@@ -15,7 +15,7 @@ builds, images = map(int, re.search(r"table builds: (\d+) of (\d+) images", text
 stored = int(re.search(r"(\d+) +[0-9.]+ %  stored", text)[1])
 ends = dict((name, int(n)) for n, name in re.findall(r"^ +(\d+)            (.*)$", text[text.index("user stacks are complete"):], re.M))
 names = ("no user stack (kernel thread)", "outermost frame", "zero return", "depth limit", "unreadable", "address outside", "unwind table not", "no unwind rule",
-         "rule the kernel", "exec in", "process not", "frame pointer leads", "finished in", "could not be finished")
+         "rule the kernel", "exec in", "process not", "frame pointer leads", "finished in", "could not be finished", "other code")
 total = lambda *begins: sum(n for text, n in ends.items() if text.startswith(begins))
 accounted = total(*names)
 complete = total("outermost", "zero return", "finished in")
