@@ -64,7 +64,8 @@ class Session {
   Result<void> stop();
   // Names every frame; free for those that have names. Between calls of run().
   symbolize::SymbolizeStats symbolize();
-  // stop, symbolize, every sink's finish, several at a time, the first added begun first. A sink that fails does not keep the others from
+  // stop, symbolize, every sink's finish, several at a time, the first added begun first; ahead of usual threads (nice -5) unless the profile
+  // is large. A sink that fails does not keep the others from
   // writing. Outcomes are in the order in which the sinks were added. The end of the session: meanwhile what is in the kernel is taken down,
   // which is mostly waiting (20-50 ms beside busy programs). Once; then only profile(), metadata() and statistics() have answers.
   std::vector<SinkOutcome> finish();

@@ -37,7 +37,8 @@ using profile::Profile;
 
 constexpr size_t kFewestAhead = 64;
 constexpr size_t kNewShareAhead = 4;
-// Of the thread that looks up ahead: a tenth of the share of a usual one. At 19 it would not be done by the end of a recording beside busy programs.
+// Of the thread that looks up ahead, beside our other threads: a tenth of their share. With 19 it would not be done by the end of a recording
+// on a busy machine.
 constexpr int kNiceAhead = 10;
 
 // Kernel addresses mean something only in the boot they were recorded in.
@@ -165,7 +166,7 @@ struct Symbolizer::Parts {
     tid = 0;
     thread = std::jthread([this](const std::stop_token& stop) {
       tid = ::gettid();
-      if (!stop.stop_requested()) ::setpriority(PRIO_PROCESS, static_cast<id_t>(tid), kNiceAhead);
+      if (!stop.stop_requested()) ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + kNiceAhead);
       const auto run = catching("looking up names", [&]() -> Result<void> {
         batch->resolve(images, 1, stop);
         if (!stop.stop_requested()) images.trim();
