@@ -32,7 +32,7 @@ struct task_struct {
 };
 
 struct pt_regs {
-  unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
+  unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
   unsigned long ip;
   union {
     __u16 cs;

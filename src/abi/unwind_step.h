@@ -10,6 +10,7 @@
 #pragma once
 #include "abi/base_types.h"
 #include "abi/end_reason.h"
+#include "abi/frame.h"
 #include "abi/unwind_table.h"
 
 enum { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8 };
@@ -94,6 +95,13 @@ ABI_INLINE int unwind_step_frame_pointer_32(void *reader, struct unwind_regs *re
   regs->exact_ip = 0;
   regs->all_registers = 0;
   return END_NONE;
+}
+
+// How the walk of a new task ends whom clone() gave a stack of its own: at clone's return, whose caller is not on that stack.
+ABI_INLINE int unwind_has_no_caller(__u64 leaf, __u64 above, __u32 count, __u32 reason) {
+  if (count == 0 || frame_kind_of(leaf) != FRAME_IMAGE) return 0;
+  if (count == 1) return reason == END_UNREADABLE || reason == END_UNMAPPED_PC;
+  return count == 2 && frame_kind_of(above) == FRAME_UNKNOWN && reason == END_UNMAPPED_PC;
 }
 
 // The caller's registers into *regs. END_NONE: go on. Otherwise the reason why there is no caller.

@@ -230,7 +230,7 @@ Result<bool> BpfSource::drain(profile::Profile&, int timeout_ms, std::span<const
   if (now >= p.next_cycle_ns) {
     p.next_cycle_ns = now + kCycleNs;
     p.tracker->note_sampled(p.decoder->take_sampled_spaces());
-    p.threads->refresh(p.tracker->table(), p.tracker->names(), *p.metadata);
+    p.threads->refresh(p.tracker->table(), p.tracker->names(), *p.metadata, p.tracker->horizon());
     p.events->follow_hotplug();
   }
   return true;
@@ -250,7 +250,7 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   p.jit_recorder.note_sampled(p.decoder->take_jit_processes());
   p.jit = p.jit_recorder.finish();
   p.describer->sync();
-  p.threads->refresh(p.tracker->table(), p.tracker->names(), *p.metadata);
+  p.threads->refresh(p.tracker->table(), p.tracker->names(), *p.metadata, p.tracker->horizon());
   fill_account(profile.header, {fired, p.events->period(), p.events->is_cpu_clock(), !p.config.include_idle}, p.kernel->counters(), p.decoder->counts());
   p.tracker->stop();
   return {};

@@ -139,6 +139,7 @@ RescueResult Rescuer::rescue(const RescueJob& job) {
   copy.ip = start.ip;
   copy.exact_ip = copy.all_registers = start.all_registers != 0;
   copy.is_32_bit = (job.sample.flags & SAMPLE_32_BIT) != 0;
+  copy.new_task = (job.sample.flags & SAMPLE_NEW_TASK) != 0 && copy.all_registers;
   copy.pages = start.pages;
   copy.stack = Bytes(job.record).subspan(sizeof(rescue_record), start.stack_bytes);
   unwind::RescuedStack rescued = unwind::finish_walk(copy, *view_);

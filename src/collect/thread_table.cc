@@ -46,7 +46,7 @@ size_t ThreadTable::process_of(const sample_record& sample) {
   }
   known.push_back(processes_.size());
   living_.push_back(processes_.size());
-  processes_.push_back({profile_.intern_process(sample.pid, start.ns()), sample.pid, start});
+  processes_.push_back({profile_.intern_process(sample.pid, start.ns()), sample.pid, start, sample.time_ns});
   if (start.ticks_low != 0) describer_.request({sample.pid, full_ticks(start.ticks_low)});
   return known.back();
 }
@@ -67,13 +67,14 @@ profile::ThreadId ThreadTable::find_or_add(const sample_record& sample) {
   return at->second;
 }
 
-void ThreadTable::refresh(ProcessEntry& entry, const process::ProcessTable& processes, const process::ProcessMetadataCache& metadata) {
+void ThreadTable::refresh(ProcessEntry& entry, const process::ProcessTable& processes, const process::ProcessMetadataCache& metadata,
+                          uint64_t known_until_ns) {
   if (entry.pid == 0) return;
   const bool tracked = entry.start != SampledStart();
   auto info = processes.find_process(entry.pid, tracked ? std::optional(entry.start) : std::nullopt);
   if (!info && tracked && !profile_.process(entry.id).name.valid()) info = processes.find_passed(entry.pid, entry.start);
   if (!info) {
-    if (tracked) ++entry.strikes;
+    if (tracked && entry.seen_ns < known_until_ns) ++entry.strikes;
     return;
   }
   entry.strikes = 0;
@@ -89,8 +90,8 @@ void ThreadTable::refresh(ProcessEntry& entry, const process::ProcessTable& proc
 }
 
 void ThreadTable::refresh(const process::ProcessTable& processes, const process::ThreadNames& names,
-                          const process::ProcessMetadataCache& metadata) {
-  for (const size_t index : living_) refresh(processes_[index], processes, metadata);
+                          const process::ProcessMetadataCache& metadata, uint64_t known_until_ns) {
+  for (const size_t index : living_) refresh(processes_[index], processes, metadata, known_until_ns);
   for (const ThreadEntry& entry : threads_) {
     if (const auto name = names.find(entry.tid, entry.seen_ns)) {
       profile_.thread(entry.id).name = profile_.intern(*name);

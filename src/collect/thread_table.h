@@ -25,14 +25,17 @@ class ThreadTable {
   ThreadTable(profile::Profile& profile, ProcessDescriber& describer) : profile_(profile), describer_(describer) {}
 
   profile::ThreadId find_or_add(const sample_record& sample);
-  // Fills in the names that are known by now; those that were filled are asked again for renames.
-  void refresh(const process::ProcessTable& processes, const process::ThreadNames& names, const process::ProcessMetadataCache& metadata);
+  // Fills in the names that are known by now; those that were filled are asked again for renames. `known_until_ns`: how far the process
+  // table has come; who is not in it and was first sampled before that is gone.
+  void refresh(const process::ProcessTable& processes, const process::ThreadNames& names, const process::ProcessMetadataCache& metadata,
+               uint64_t known_until_ns);
 
  private:
   struct ProcessEntry {
     profile::ProcessId id;
     Pid pid;
     SampledStart start;  // zero: a kernel thread's, which the kernel side does not track
+    uint64_t seen_ns;    // its first sample
     bool described = false;  // command line and cgroup are in the profile
     uint8_t strikes = 0;     // refreshes that found nobody; kMaxStrikes: gone for good
   };
@@ -44,7 +47,7 @@ class ThreadTable {
   };
   static constexpr uint8_t kMaxStrikes = 3;
   size_t process_of(const sample_record& sample);
-  void refresh(ProcessEntry& entry, const process::ProcessTable& processes, const process::ProcessMetadataCache& metadata);
+  void refresh(ProcessEntry& entry, const process::ProcessTable& processes, const process::ProcessMetadataCache& metadata, uint64_t known_until_ns);
 
   profile::Profile& profile_;
   ProcessDescriber& describer_;

@@ -76,6 +76,28 @@ const CfiBuilder::Program kOutermost = {0x07, 16};
 // cfa = **(rsp + 8): two dereferences fit no row.
 const CfiBuilder::Program kTwice = {0x0f, 4, 0x77, 8, 0x06, 0x06};
 
+// A child of clone() on a stack of its own, before its first instruction: nothing is above clone.
+TEST(FinishWalk, NewTaskHasNoCaller) {
+  TestSpace space({kPlain, kPlain});
+  Stack stack;
+  stack.from.ip = kCode + 0x20;
+  stack.words[0] = 0x1234;  // what happens to be there
+  EXPECT_EQ(stack.finish(space).end, END_UNMAPPED_PC);
+  EXPECT_EQ(stack.finish(space).frames.size(), 2u);
+  stack.from.new_task = true;
+  RescuedStack ended = stack.finish(space);
+  EXPECT_EQ(ended.end, END_RESCUED);
+  EXPECT_EQ(ended.frames, std::vector<uint64_t>{frame_in_image(9, 0x11020)});
+  stack.words.clear();  // the end of the mapping
+  ended = stack.finish(space);
+  EXPECT_EQ(ended.end, END_RESCUED);
+  EXPECT_EQ(ended.frames.size(), 1u);
+  // fork() gives none: the parent's callers are on it.
+  stack.words = {kCode + 0x140, 0x1234};
+  EXPECT_EQ(stack.finish(space).frames.size(), 3u);
+  EXPECT_EQ(stack.finish(space).end, END_UNMAPPED_PC);
+}
+
 // Large frames have pages that nobody has touched: the copy leaves them out.
 TEST(FinishWalk, TheCopyMayHaveHoles) {
   TestSpace space({{0x0e, 0x88, 0x40}, kOutermost});  // cfa = rsp + 0x2008
