@@ -16,15 +16,17 @@ static __always_inline int is_wanted_thread(__s32 tid) {
 #define SYSCALL_CLONE 56
 #define SYSCALL_CLONE3 435
 
-// A task that has not been back in user mode since clone() made it: it has its parent's registers, but for the 0 of the system call and, if
-// it was given one, the stack.
-static __always_inline int is_new_task(const struct pt_regs *saved) {
-  return saved->ax == 0 && (saved->orig_ax == SYSCALL_CLONE3 || saved->orig_ax == SYSCALL_CLONE);
+// SAMPLE_NEW_TASK and SAMPLE_NEW_STACK for a task that has not been back in user mode since clone made it: it has its parent's registers, but
+// for the 0 of the system call and, if it was given one, the stack. clone says so in a register; clone3, in memory that may have changed.
+static __always_inline __u32 new_task_flags(const struct pt_regs *saved) {
+  if (saved->ax != 0) return 0;
+  if (saved->orig_ax == SYSCALL_CLONE) return saved->si != 0 ? SAMPLE_NEW_TASK | SAMPLE_NEW_STACK : SAMPLE_NEW_TASK;
+  return saved->orig_ax == SYSCALL_CLONE3 ? SAMPLE_NEW_TASK : 0;
 }
 
 // The user's registers at the sample, or at the entry to the kernel. 0: there are none.
 static __always_inline int read_user_registers(struct perf_event_context *context, struct task_struct *task, struct unwind_regs *regs,
-                                               __u64 *code_segment, int *is_new) {
+                                               __u64 *code_segment, __u32 *new_task) {
 #define READ(r)                                                                                            \
   regs->gpr[0] = (r)->ax, regs->gpr[1] = (r)->dx, regs->gpr[2] = (r)->cx, regs->gpr[3] = (r)->bx;          \
   regs->gpr[4] = (r)->si, regs->gpr[5] = (r)->di, regs->gpr[6] = (r)->bp, regs->gpr[7] = (r)->sp;          \
@@ -39,7 +41,7 @@ static __always_inline int read_user_registers(struct perf_event_context *contex
     if (!saved) return 0;
     READ(saved);
     *code_segment = saved->cs;
-    *is_new = is_new_task(saved);
+    *new_task = new_task_flags(saved);
     if (!(*code_segment & 3)) return 0;
   }
 #undef READ
@@ -61,11 +63,12 @@ __weak __noinline __u64 adjust_kernel_stack(struct kernel_stack *stack, __u32 fr
   return hash ? hash : 1;
 }
 
-static __always_inline void end_new_task(struct scratch *memory) {
+static __always_inline void end_new_task(struct scratch *memory, __u32 new_stack) {
   struct walk_state *walk = &memory->walk;
-  if (!unwind_has_no_caller(memory->user.frames[0], memory->user.frames[1], walk->frames, walk->end_reason)) return;
+  __u64 leaf = memory->user.frames[0];
+  if (!unwind_has_no_caller(leaf, memory->user.frames[1], walk->frames, walk->end_reason, new_stack)) return;
   walk->frames = 1;
-  walk->hash = mix_hash(hash_seed, memory->user.frames[0]);
+  walk->hash = mix_hash(hash_seed, leaf);
   walk->end_reason = END_OUTERMOST;
 }
 
@@ -104,9 +107,9 @@ static __always_inline int sample(struct perf_event_context *context, struct cpu
   __u64 mm = process ? process->mm : 0;
   if (!mm || in_exec || task->flags & PF_EXITING) mm = mm_of(task);
   __u64 code_segment = 0;
-  int is_new = 0;
+  __u32 new_task = 0;
   int has_user_side = mm && !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) &&
-                      read_user_registers(context, task, &memory->walk.regs, &code_segment, &is_new);
+                      read_user_registers(context, task, &memory->walk.regs, &code_segment, &new_task);
   memory->walk.frames = 0;
   if (!has_user_side) {
   } else if (!process) {
@@ -118,9 +121,9 @@ static __always_inline int sample(struct perf_event_context *context, struct cpu
     int is_32_bit = code_segment == USER_CODE_SEGMENT_32;
     if (is_32_bit) record.flags |= SAMPLE_32_BIT;
     walk_user_stack(memory, record.address_space, now_ns, is_32_bit);
-    if (is_new) {
-      record.flags |= SAMPLE_NEW_TASK;
-      end_new_task(memory);
+    if (new_task) {
+      record.flags |= (__u8)new_task;
+      end_new_task(memory, new_task & SAMPLE_NEW_STACK);
     }
     record.end_reason = (__u8)memory->walk.end_reason;
     record.user_frames = (__u16)memory->walk.frames;

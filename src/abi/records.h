@@ -39,7 +39,8 @@ enum sample_flags {
   SAMPLE_IDLE = 2,
   SAMPLE_RESCUE = 4,     // a rescue_record with the same sequence follows; the user stack is in user space's hands
   SAMPLE_32_BIT = 8,
-  SAMPLE_NEW_TASK = 16,  // in clone(), before its first instruction in user mode
+  SAMPLE_NEW_TASK = 16,  // in clone or clone3, before its first instruction in user mode
+  SAMPLE_NEW_STACK = 32,  // with it: and on a stack of its own for certain
 };
 
 // Every time.

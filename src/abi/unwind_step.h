@@ -97,9 +97,11 @@ ABI_INLINE int unwind_step_frame_pointer_32(void *reader, struct unwind_regs *re
   return END_NONE;
 }
 
-// How the walk of a new task ends whom clone() gave a stack of its own: at clone's return, whose caller is not on that stack.
-ABI_INLINE int unwind_has_no_caller(__u64 leaf, __u64 above, __u32 count, __u32 reason) {
+// Whether the walk of a new task has ended where it should: clone gave it a stack, and clone's caller is not on it. Where that is not known
+// (new_stack 0), no caller was found.
+ABI_INLINE int unwind_has_no_caller(__u64 leaf, __u64 above, __u32 count, __u32 reason, __u32 new_stack) {
   if (count == 0 || frame_kind_of(leaf) != FRAME_IMAGE) return 0;
+  if (new_stack) return count > 1 || reason == END_UNREADABLE || reason == END_UNMAPPED_PC || reason == END_ZERO_RA;
   if (count == 1) return reason == END_UNREADABLE || reason == END_UNMAPPED_PC;
   return count == 2 && frame_kind_of(above) == FRAME_UNKNOWN && reason == END_UNMAPPED_PC;
 }

@@ -139,7 +139,8 @@ RescueResult Rescuer::rescue(const RescueJob& job) {
   copy.ip = start.ip;
   copy.exact_ip = copy.all_registers = start.all_registers != 0;
   copy.is_32_bit = (job.sample.flags & SAMPLE_32_BIT) != 0;
-  copy.new_task = (job.sample.flags & SAMPLE_NEW_TASK) != 0 && copy.all_registers;
+  copy.new_task = copy.all_registers && (job.sample.flags & SAMPLE_NEW_TASK) != 0;
+  copy.new_stack = copy.all_registers && (job.sample.flags & SAMPLE_NEW_STACK) != 0;
   copy.pages = start.pages;
   copy.stack = Bytes(job.record).subspan(sizeof(rescue_record), start.stack_bytes);
   unwind::RescuedStack rescued = unwind::finish_walk(copy, *view_);

@@ -74,7 +74,7 @@ class Walk {
     known_ = from.all_registers ? kAllGeneral : UNWIND_CALLEE_SAVED;
   }
 
-  RescuedStack run(size_t max_frames, bool is_32_bit, bool new_task) {
+  RescuedStack run(size_t max_frames, const StackCopy& from) {
     RescuedStack result;
     int end = END_NONE;
     while (end == END_NONE) {
@@ -83,12 +83,13 @@ class Walk {
         break;
       }
       const uint64_t address = unwind_lookup_address(&regs_);
-      uint64_t frame = is_32_bit ? frame_at(FRAME_USER_32, address) : frame_at(FRAME_UNKNOWN, address);
-      end = is_32_bit ? unwind_step_frame_pointer_32(&reader_, &regs_) : step(RuntimeAddr(address), frame);
+      uint64_t frame = from.is_32_bit ? frame_at(FRAME_USER_32, address) : frame_at(FRAME_UNKNOWN, address);
+      end = from.is_32_bit ? unwind_step_frame_pointer_32(&reader_, &regs_) : step(RuntimeAddr(address), frame);
       result.frames.push_back(frame);
     }
     const auto count = static_cast<uint32_t>(result.frames.size());
-    if (new_task && unwind_has_no_caller(result.frames.front(), result.frames.back(), count, static_cast<uint32_t>(end))) {
+    if (from.new_task &&
+        unwind_has_no_caller(result.frames.front(), result.frames.back(), count, static_cast<uint32_t>(end), from.new_stack)) {
       result.frames.resize(1);
       end = END_OUTERMOST;
     }
@@ -197,7 +198,7 @@ class Walk {
 }  // namespace
 
 RescuedStack finish_walk(const StackCopy& from, AddressSpaceView& view, size_t max_frames) {
-  return Walk(from, view).run(max_frames, from.is_32_bit, from.new_task);
+  return Walk(from, view).run(max_frames, from);
 }
 
 }  // namespace cicada::unwind

@@ -40,7 +40,8 @@ struct StackCopy {
   bool exact_ip = false;       // ip is the leaf's, or directly above a signal frame: not a return address
   bool all_registers = false;  // caller-saved registers are valid, too
   bool is_32_bit = false;      // walked by frame pointer
-  bool new_task = false;       // in clone(), before its first instruction: where no caller is found, there is none
+  bool new_task = false;       // in clone, before its first instruction: where no caller is found, there is none
+  bool new_stack = false;      // with it: there is none
   // Which pages are in the copy, as in rescue_record; the default: the copy has no holes.
   uint64_t pages = ~uint64_t{0};
   Bytes stack;                 // from gpr[7] (rsp) up

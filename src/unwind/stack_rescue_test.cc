@@ -96,6 +96,10 @@ TEST(FinishWalk, NewTaskHasNoCaller) {
   stack.words = {kCode + 0x140, 0x1234};
   EXPECT_EQ(stack.finish(space).frames.size(), 3u);
   EXPECT_EQ(stack.finish(space).end, END_UNMAPPED_PC);
+  // clone() keeps the function to be called there, which looks like a caller.
+  stack.from.new_stack = true;
+  EXPECT_EQ(stack.finish(space).frames.size(), 1u);
+  EXPECT_EQ(stack.finish(space).end, END_RESCUED);
 }
 
 // Large frames have pages that nobody has touched: the copy leaves them out.
