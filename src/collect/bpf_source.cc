@@ -29,7 +29,7 @@ constexpr uint64_t kCycleNs = 1'000'000'000;
 // A first look at the targets' mappings before sampling starts; what is not done by then is done while sampling.
 constexpr int kFirstScanMs = 500;
 constexpr int kLastSyncMs = 1000;
-constexpr long kStormDrainNs = 5'000'000;
+constexpr long kStormDrainNs = 8'000'000;
 constexpr int kSoonMs = 2, kLooksSoon = 2;
 
 // The process a thread belongs to.
@@ -219,6 +219,7 @@ Result<bool> BpfSource::drain(profile::Profile&, int timeout_ms, std::span<const
   Parts& p = *parts_;
   // The kernel side wakes us for one exec a millisecond; those right after it are found by looking again soon.
   const uint64_t lifecycle = p.decoder->counts().lifecycle;
+  if (p.pace.storm()) timeout_ms = 0;  // it has paused already
   p.consume(p.looks_soon > 0 ? std::min(timeout_ms, kSoonMs) : timeout_ms, wake_fds);
   const uint64_t came = p.decoder->counts().lifecycle - lifecycle;
   p.looks_soon = came != 0 ? kLooksSoon : std::max(0, p.looks_soon - 1);

@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "unwind/stack_rescue.h"
@@ -124,8 +125,10 @@ void Rescuer::wait_for_tracker(const RescueJob& job, const std::stop_token& stop
   if (tracker_.horizon() > job.submitted_ns) return;
   tracker_.request_turn();
   const uint64_t patience_ends_ns = job.submitted_ns + in_ns(kMaxWait);
+  auto pause = std::chrono::milliseconds(1);  // a turn is near; in a storm it is not
   while (tracker_.horizon() <= job.submitted_ns && monotonic_ns() < patience_ends_ns && !stop.stop_requested()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, std::chrono::milliseconds(8));
   }
 }
 
