@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # measure.py BUILD_DIR: see run.
+import mmap
 import os
 import re
 import shutil
 import signal
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -12,8 +14,8 @@ import time
 
 build = sys.argv[1]
 tools = os.environ.get("TOOLS", "cicada perf bpftrace").split()
-pairs = int(os.environ.get("PAIRS", "8"))
-seconds = float(os.environ.get("SECONDS_EACH", "3"))
+rounds = int(os.environ.get("ROUNDS", "12"))
+seconds = float(os.environ.get("SECONDS_EACH", "2"))
 long_seconds = float(os.environ.get("LONG", "10"))
 work = tempfile.mkdtemp()
 commands = {
@@ -21,19 +23,8 @@ commands = {
     "perf": ["perf", "record", "-q", "-a", "-g", "-F", "99", "-o", f"{work}/perf.data", "sleep", "1000"],
     "bpftrace": ["bpftrace", "-e", "profile:hz:99 { @[kstack, ustack, comm] = count(); }"],
 }
-warm_up_seconds = 1  # of the spawners, not counted: tables of what they run are compiled meanwhile
-settle_seconds = {"cicada": 1, "perf": 1, "bpftrace": 3}
-
-
-def spawners(duration):
-    command = [f"{build}/tests/bench/spawn_cost/spawner", str(duration), f"{build}/tests/bench/process_storm/storm_child_0", "0"]
-    return [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-
-
-def finish(running, duration):  # -> processes a second, us of CPU time each
-    results = [p.communicate()[0].split() for p in running]
-    count = sum(int(r[0]) for r in results)
-    return count / duration, sum(float(r[1]) for r in results) / count * 1e6
+settle_seconds = {"cicada": 2, "perf": 2, "bpftrace": 3}  # not counted: tables of what runs are compiled meanwhile
+spawners = 3
 
 
 def cpu_of(pid):
@@ -45,6 +36,35 @@ def cpu_of(pid):
 def resident_mb(pid):
     with open(f"/proc/{pid}/status") as f:
         return int(re.search(r"VmRSS:\s*(\d+)", f.read())[1]) // 1024
+
+
+class Load:  # the spawners, from begin to end
+    def __enter__(self):
+        path = f"{work}/counters"
+        with open(path, "wb") as f:
+            f.truncate(4096)
+        self.file = open(path, "r+b")
+        self.memory = mmap.mmap(self.file.fileno(), 4096)
+        program = f"{build}/tests/bench/process_storm/storm_child_0"
+        self.running = [subprocess.Popen([f"{build}/tests/bench/spawn_cost/spawner", path, str(i), program, "0"]) for i in range(spawners)]
+        time.sleep(1)
+        return self
+
+    def __exit__(self, *ignored):
+        for process in self.running:
+            process.kill()
+            process.wait()
+
+    def counts(self):  # -> processes, seconds of their CPU time
+        each = [struct.unpack_from("qq", self.memory, 64 * i) for i in range(spawners)]
+        return sum(e[0] for e in each), sum(e[1] for e in each) / 1e9
+
+    def measure(self, duration):  # -> processes a second, us of CPU time each
+        begin, before = time.monotonic(), self.counts()
+        time.sleep(duration)
+        now, after = time.monotonic(), self.counts()
+        count = after[0] - before[0]
+        return count / (now - begin), (after[1] - before[1]) / max(count, 1) * 1e6
 
 
 def started(tool):
@@ -59,36 +79,35 @@ def stopped(process):
     process.wait()
 
 
-def with_tool(tool):  # -> processes a second, us each, us of the tool's own for each
+# One window with the tool between two without: machines drift by more than is measured here.
+def one_round(load, tool):  # -> % slower, us each without and with, own CPU in % of a core, processes a second without and with
+    before = load.measure(seconds)
     process = started(tool)
-    running = spawners(seconds)
-    time.sleep(warm_up_seconds)
-    before = cpu_of(process.pid)
-    rate, each = finish(running, seconds)
-    own = (cpu_of(process.pid) - before) / (rate * seconds) * 1e6
+    own = cpu_of(process.pid)
+    during = load.measure(seconds)
+    own = (cpu_of(process.pid) - own) / seconds * 100
     stopped(process)
-    return rate, each, own
+    time.sleep(0.1)
+    after = load.measure(seconds)
+    alone = (before[0] + after[0]) / 2
+    return 100 * (1 - during[0] / alone), (before[1] + after[1]) / 2, during[1], own, alone, during[0]
 
 
-def spread(values):
-    low, middle, high = statistics.quantiles(values, n=4)
-    return f"{middle:5.1f} % ({low:.1f} to {high:.1f})"
-
-
-print(f"{'three spawners':<28} {'alone':>8} {'with':>8}  {'slowdown (quartiles)':<26} {'us of CPU each':>16} {'own CPU':>9}")
-for tool in [t for t in tools if t == "cicada" or shutil.which(commands[t][0])]:
-    alone, recorded = [], []
-    for turn in range(pairs):
-        if turn % 2 == 0:
-            alone.append(finish(spawners(seconds), seconds))
-        recorded.append(with_tool(tool))
-        if turn % 2 == 1:
-            alone.append(finish(spawners(seconds), seconds))
-    median = lambda rows, column: statistics.median(row[column] for row in rows)
-    own = median(recorded, 2) * median(recorded, 0) / 1e4
-    print(f"{tool + ', -a, 99 Hz':<28} {median(alone, 0):6.0f}/s {median(recorded, 0):6.0f}/s "
-          f" {spread([100 * (a[0] - r[0]) / a[0] for a, r in zip(alone, recorded)]):<26} "
-          f"{median(alone, 1):7.0f} -> {median(recorded, 1):.0f} {own:6.1f} %", flush=True)
+tools = [t for t in tools if t == "cicada" or shutil.which(commands[t][0])]
+results = {tool: [] for tool in tools}
+with Load() as load:
+    for turn in range(rounds):
+        for tool in tools if turn % 2 == 0 else reversed(tools):
+            results[tool].append(one_round(load, tool))
+print(f"{'three spawners':<22} {'alone':>8} {'with':>8}  {'slowdown (quartiles), mean of the middle':<46} {'us of CPU each':>16} {'own CPU':>9}")
+for tool in tools:
+    rows = results[tool]
+    median = lambda column: statistics.median(row[column] for row in rows)
+    slower = sorted(row[0] for row in rows)
+    low, middle, high = statistics.quantiles(slower, n=4)
+    most = slower[len(slower) // 5:len(slower) - len(slower) // 5]
+    spread = f"{middle:5.1f} % ({low:.1f} to {high:.1f}), {statistics.mean(most):.1f} %"
+    print(f"{tool + ', -a, 99 Hz':<22} {median(4):6.0f}/s {median(5):6.0f}/s  {spread:<46} {median(1):7.0f} -> {median(2):.0f} {median(3):6.1f} %", flush=True)
 
 # Where the machine's time goes, sampled by bpftrace: what is ours and the kernel's for us. Other people's load does not move it.
 profiled = "profile:hz:1999 { @[pid == %d, comm, kstack] = count(); } interval:s:10 { exit(); }"
@@ -111,21 +130,19 @@ def shares(text):
 if "cicada" in tools and shutil.which("bpftrace"):
     for label in "without", "with cicada":
         process = started("cicada") if label != "without" else None
-        running = spawners(12)
-        time.sleep(warm_up_seconds)
-        text = subprocess.run(["bpftrace", "-e", profiled % (process.pid if process else -1)], capture_output=True, text=True).stdout
-        finish(running, 12)
+        with Load():
+            text = subprocess.run(["bpftrace", "-e", profiled % (process.pid if process else -1)], capture_output=True, text=True).stdout
         print("%-12s of the busy machine: %.2f %% cicada, %.2f %% events and lifecycle programs in others" % (label, *shares(text)), flush=True)
         if process:
             stopped(process)
 
 if long_seconds:
     process = started("cicada")
-    running = spawners(long_seconds)
-    time.sleep(2)
-    early = resident_mb(process.pid)
-    rate, _ = finish(running, long_seconds)
-    late = resident_mb(process.pid)
+    with Load() as load:
+        time.sleep(2)
+        early = resident_mb(process.pid)
+        rate, _ = load.measure(long_seconds)
+        late = resident_mb(process.pid)
     stopped(process)
     print(f"cicada, {long_seconds:.0f} s, {rate:.0f}/s: resident {early} MB after 2 s, {late} MB at the end")
     with open(f"{work}/cicada.log") as log:
