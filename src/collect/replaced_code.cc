@@ -37,8 +37,8 @@ std::optional<RuntimeAddr> suspect_address(const StackTable& stacks, const Frame
   return std::nullopt;
 }
 
-// What was there at `time_ns`: the newest that came before, else what the oldest that came later has replaced.
-const Placement& placement_at(std::span<const Replacement> replacements, RuntimeAddr address, uint64_t time_ns) {
+// What was there at `time_ns`: the newest that came before, else what the oldest that came later has replaced. Null: no replacement there.
+const Placement* placement_at(std::span<const Replacement> replacements, RuntimeAddr address, uint64_t time_ns) {
   const Replacement* before = nullptr;
   const Replacement* after = nullptr;
   for (const Replacement& r : replacements) {
@@ -49,7 +49,8 @@ const Placement& placement_at(std::span<const Replacement> replacements, Runtime
       after = &r;
     }
   }
-  return before != nullptr ? before->now : after->was;
+  if (before != nullptr) return &before->now;
+  return after != nullptr ? &after->was : nullptr;
 }
 
 uint64_t to_frame(const Placement& placement, RuntimeAddr address) {
@@ -71,7 +72,7 @@ std::optional<CorrectedStack> correct_replaced(StackTable& stacks, profile::Prof
     const profile::FrameId id = profile.stacks()[at.value].frame;
     const Frame frame = profile.frames()[id.value];
     const auto address = suspect_address(stacks, frame, replacements, address_space, time_ns);
-    const Placement* there = address ? &placement_at(replacements, *address, time_ns) : nullptr;
+    const Placement* there = address ? placement_at(replacements, *address, time_ns) : nullptr;
     if (there == nullptr || address_in(stacks, frame, *there, address_space) == address) {
       kept.push_back(id);
       continue;
