@@ -10,7 +10,9 @@ static __always_inline __u32 new_address_space(void) { return __sync_fetch_and_a
 // exec and miss wake the reader where the whole machine is followed, if it would sleep on for more than a millisecond; fork and exit wait.
 // Where only some processes are wanted, each record wakes. Once is enough, and a reader that works or pauses in a storm is not woken at all:
 // a wakeup is an interrupt of this CPU by itself, which leaves the virtual machine and costs whoever execs 12 us (2026-11-21: 1.2 % of
-// 2,000 programs a second). A reader that falls asleep just now may miss a wakeup: it has its record with the next, or after its own time.
+// 2,000 programs a second). A reader that falls asleep just now is not woken; it sees after its own announcement that urgent_begun has moved
+// (KernelSide::consume). Without that, a program that `record` starts was followed 10 ms late in one of three recordings: its exec is
+// what lets the reader go to sleep.
 static __always_inline void send_lifecycle(__u32 kind, struct task_struct *task, __s32 parent_pid, const struct process_value *process) {
   struct lifecycle_record record = {
       .kind = kind,
@@ -24,13 +26,17 @@ static __always_inline void send_lifecycle(__u32 kind, struct task_struct *task,
   };
   bpf_probe_read_kernel(record.comm, sizeof(record.comm), task->comm);
   __u64 wakeup = BPF_RB_NO_WAKEUP;
-  __u64 waits_until_ns = reader_waits_until_ns;
-  int urgent = filter_mode != FILTER_ALL || ((kind == RECORD_EXEC || kind == RECORD_MISS) && waits_until_ns > record.time_ns + 1000000);
-  if (urgent && waits_until_ns) {
-    reader_waits_until_ns = 0;
-    wakeup = BPF_RB_FORCE_WAKEUP;
+  int all_urgent = filter_mode != FILTER_ALL;
+  int urgent = all_urgent || kind == RECORD_EXEC || kind == RECORD_MISS;
+  if (urgent) {
+    __sync_fetch_and_add(&urgent_begun, 1);  // a full barrier
+    if (reader_waits_until_ns > (all_urgent ? 0 : record.time_ns + 1000000)) {
+      reader_waits_until_ns = 0;
+      wakeup = BPF_RB_FORCE_WAKEUP;
+    }
   }
   if (bpf_ringbuf_output(&events, &record, sizeof(record), wakeup)) count(COUNTER_LIFECYCLE_RING_FULL);
+  if (urgent) __sync_fetch_and_add(&urgent_done, 1);
 }
 
 // Asks for a scan of the process, at most once a second.

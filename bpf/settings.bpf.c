@@ -18,3 +18,5 @@ const volatile __u64 wakeup_bytes = 1 << 20;
 __u32 next_address_space = 1;
 __u32 eviction_epoch = 0;
 volatile __u64 reader_waits_until_ns = 0;
+__u64 urgent_begun = 0;
+__u64 urgent_done = 0;

@@ -103,6 +103,7 @@ struct KernelSide::Impl {
   ring_buffer* ring = nullptr;
   const Consumer* consumer = nullptr;
   uint64_t records = 0, slice_ends_ns = 0;
+  uint64_t urgent_consumed = 0;  // urgent_done before the last look at the ring
   std::mutex update_mutex;
 
   ~Impl() {
@@ -211,9 +212,12 @@ bool KernelSide::consume(const Consumer& consumer, int timeout_ms, std::span<con
     std::vector<pollfd> polled = {{::ring_buffer__epoll_fd(impl_->ring), POLLIN, 0}};
     for (const int fd : wake_fds) polled.push_back({fd, POLLIN, 0});
     waits.store(waits_until_ns);
-    ::poll(polled.data(), polled.size(), timeout_ms);
+    // Who looked before that store woke nobody.
+    const bool something_came = std::atomic_ref(impl_->skeleton->bss->urgent_begun).load() != impl_->urgent_consumed;
+    ::poll(polled.data(), polled.size(), something_came ? 0 : timeout_ms);
     waits.store(0);
   }
+  impl_->urgent_consumed = std::atomic_ref(impl_->skeleton->bss->urgent_done).load();
   return ::ring_buffer__consume(impl_->ring) != -EAGAIN;
 }
 
