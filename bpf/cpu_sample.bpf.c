@@ -173,7 +173,7 @@ int on_cpu_sample(struct perf_event_context *context) {
       process = adopt_process(task, PROCESS_TARGET);
       if (process) send_miss(task, process, bpf_ktime_get_ns());
     }
-  } else if (!process || !(process->flags & PROCESS_TARGET) || !is_wanted_thread(tid)) {
+  } else if (!process || (process->flags & (PROCESS_TARGET | PROCESS_BEFORE_EXEC)) != PROCESS_TARGET || !is_wanted_thread(tid)) {
     counts->counter[COUNTER_FILTERED]++;
     return 0;
   }

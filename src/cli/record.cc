@@ -49,6 +49,7 @@ collect::SessionConfig session_config(const RecordOptions& options, const std::o
   } else if (!options.target.whole_machine) {
     sampling.targets = collect::TargetKind::kProcesses;
     sampling.pids = command ? std::vector<Pid>{command->pid()} : options.target.pids;
+    sampling.from_exec = command.has_value();
   }
   sampling.event.frequency_hz = options.frequency_hz;
   sampling.event.period = options.period.value_or(0);

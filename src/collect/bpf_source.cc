@@ -186,7 +186,10 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
       }
     }
   }
-  for (const Pid pid : config.pids) TRY(parts->tracker->adopt(pid));
+  for (const Pid pid : config.pids) {
+    TRY(parts->tracker->adopt(pid));
+    if (config.from_exec) TRY(kernel.sample_from_exec(pid));
+  }
   for (const Tid tid : config.tids) {
     TRY(kernel.add_target_thread(tid));
     const Pid owner = TRY(owner_of(tid));

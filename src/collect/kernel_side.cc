@@ -189,6 +189,16 @@ Result<void> KernelSide::add_target_thread(Tid tid) {
   return errno_error(errno, fmt::format("make thread {} known to the kernel side", tid));
 }
 
+Result<void> KernelSide::sample_from_exec(Pid pid) {
+  process_value value{};
+  const auto key = static_cast<uint32_t>(pid);
+  bool done = ::bpf_map_lookup_elem(processes_fd(), &key, &value) == 0;
+  value.flags |= PROCESS_BEFORE_EXEC;
+  done = done && ::bpf_map_update_elem(processes_fd(), &key, &value, BPF_EXIST) == 0;
+  if (!done) return errno_error(errno, fmt::format("leave out process {} until its exec", pid));
+  return {};
+}
+
 uint32_t KernelSide::allocate_address_space() {
   return std::atomic_ref(impl_->skeleton->data->next_address_space).fetch_add(1, std::memory_order_relaxed);
 }

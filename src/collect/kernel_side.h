@@ -62,6 +62,8 @@ class KernelSide {
   volatile uint32_t* eviction_epoch() const;
 
   Result<void> add_target_thread(Tid tid);
+  // Of a process that is known to the kernel side and does not run: its samples are not wanted before its next exec.
+  Result<void> sample_from_exec(Pid pid);
   uint32_t allocate_address_space();
   // Compare and swap of a process' address space, inside the kernel. False: it was another one, or the process is unknown.
   bool update_process(process_update update);

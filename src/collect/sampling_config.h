@@ -15,6 +15,7 @@ namespace cicada::collect {
 struct SamplingConfig {
   TargetKind targets = TargetKind::kMachine;
   std::vector<Pid> pids;  // kProcesses: these and what they fork from now on
+  bool from_exec = false;  // kProcesses: from their next exec on; a child that waits to be released is cicada's code until then
   std::vector<Tid> tids;  // kThreads
   CpuEventOptions event;
   bool kernel_frames = true;
