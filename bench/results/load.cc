@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The load of bench/results: a C++ program with debug information that sorts numbers and counts words until it is killed.
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <random>
 #include <string>

@@ -7,7 +7,6 @@
 // Fails: not a regular file (FIFO, device), larger than kMaxBytes, or the operating system's error.
 #pragma once
 #include <cstddef>
-#include <memory>
 #include <string>
 
 #include "base/byte_cursor.h"

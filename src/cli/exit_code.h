@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cicada's exit code means, as env(1) and timeout(1) have it. Otherwise `record -- CMD` returns the command's own.
+// What cicada's exit code means, as env(1) and timeout(1) have it. Otherwise `record -- CMD` returns the command's own,
+// or why it could not be run (LaunchedCommand).
 #pragma once
 
 namespace cicada::cli {
@@ -8,7 +9,5 @@ constexpr int kExitSuccess = 0;
 constexpr int kExitGrown = 1;        // diff: a --fail-if condition is violated
 constexpr int kExitNotAllWorks = 1;  // doctor: something that recording needs is missing
 constexpr int kExitFailure = 125;  // cicada itself failed: bad options, no privileges, an output that cannot be written
-constexpr int kExitCannotRun = 126;  // the command was found but cannot be executed
-constexpr int kExitNotFound = 127;   // the command was not found
 
 }  // namespace cicada::cli

@@ -24,8 +24,6 @@ class InvokingUser {
   gid_t gid() const { return gid_; }
   const std::vector<gid_t>& groups() const { return groups_; }  // supplementary
   const std::string& name() const { return name_; }
-  const std::string& home() const { return home_; }
-  const std::string& shell() const { return shell_; }
 
   // Makes a file that cicada wrote theirs; nothing to do unless through_sudo(). A symbolic link is not followed.
   Result<void> give(const std::string& path) const;

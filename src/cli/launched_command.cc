@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 
 #include "cli/startup_images.h"
 #include "cli/stop_signals.h"

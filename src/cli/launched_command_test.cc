@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/launched_command.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <poll.h>
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 
 #include "base/file_mapping.h"
 #include "cli/report_functions.h"

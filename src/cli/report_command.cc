@@ -8,8 +8,8 @@
 
 #include "cli/exit_code.h"
 #include "cli/help_formatter.h"
-#include "cli/quantity.h"
 #include "cli/report_annotate.h"
+#include "cli/report_functions.h"
 #include "cli/report_input.h"
 #include "cli/report_json.h"
 #include "cli/report_text.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profiles from files for the commands that look at them: read, named where names are missing, reduced to what was asked for.
 #pragma once
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -6,6 +6,7 @@
 
 #include "cli/diff_condition.h"
 #include "cli/diff_table.h"
+#include "cli/report_functions.h"
 #include "cli/report_input.h"
 #include "cli/report_json.h"
 #include "cli/report_text.h"

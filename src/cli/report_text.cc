@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "cli/report_functions.h"
 #include "profile/completeness.h"
 #include "profile/frame_text.h"
 #include "profile/stack_totals.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/report_functions.h"
+#include "profile/call_tree.h"
 
 namespace cicada::cli {
 

@@ -2,7 +2,6 @@
 #include "cli/startup_images.h"
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <cstdio>
 #include <filesystem>

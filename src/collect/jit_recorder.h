@@ -19,7 +19,6 @@
 #include <mutex>
 #include <optional>
 #include <thread>
-#include <unordered_set>
 #include <vector>
 
 #include "base/process_key.h"

@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 

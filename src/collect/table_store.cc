@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <optional>
 #include <thread>
-#include <tuple>
 #include <utility>
 
 namespace cicada::collect {
@@ -103,11 +102,6 @@ bool TableStore::is_loaded(uint32_t image) const {
   unwind_place& slot = maps_.places[image % maps_.places.size()];
   return std::atomic_ref(slot.image).load(std::memory_order_relaxed) == image &&
          (std::atomic_ref(slot.flags).load(std::memory_order_acquire) & UNWIND_PLACE_LOADED) != 0;
-}
-
-void TableStore::unload(uint32_t image) {
-  const std::lock_guard lock(mutex_);
-  unload_locked(image);
 }
 
 TableStoreStats TableStore::stats() const {

@@ -56,7 +56,6 @@ class TableStore {
   // The image has no CFI: the walk continues by frame pointer.
   void load_without_cfi(uint32_t image);
   bool is_loaded(uint32_t image) const;
-  void unload(uint32_t image);
   TableStoreStats stats() const;
 
  private:

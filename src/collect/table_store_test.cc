@@ -124,7 +124,6 @@ TEST_F(TableStoreTest, IsAskedWhileOthersLoad) {
           } else {
             EXPECT_TRUE(store.load(image, table_of(4000 + image)));
           }
-          if (image % 5 == 0) store.unload(image);
         }
       });
     }

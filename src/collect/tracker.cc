@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "base/diagnostics.h"
+#include "collect/monotonic_clock.h"
 
 namespace cicada::collect {
 namespace {

@@ -13,8 +13,7 @@
 #include <vector>
 
 #include "abi/records.h"
-#include "collect/kernel_mappings.h"
-#include "collect/monotonic_clock.h"
+#include "collect/kernel_side.h"
 #include "collect/pace.h"
 #include "collect/sampling_config.h"
 #include "process/image_registry.h"
@@ -88,7 +87,7 @@ class Tracker {
   process::ThreadNames names_;
   process::ImageRegistry* images_ = nullptr;
   std::unique_ptr<process::ProcessTable> table_;
-  UniqueFd wake_, timer_;
+  UniqueFd wake_;
   mutable std::mutex mutex_;
   Inbox inbox_;
   process::MappingEventCounts event_counts_;

@@ -2,7 +2,6 @@
 // Writes call-frame sections for tests, byte by byte, well-formed or not.
 #pragma once
 #include <cstring>
-#include <initializer_list>
 #include <vector>
 
 #include "base/byte_cursor.h"

@@ -245,14 +245,4 @@ std::optional<uint64_t> ElfFile::find_bias(RuntimeAddr begin, FileOffset offset,
   return begin.value - (best->address.value + (offset.value - best->offset.value));
 }
 
-std::optional<LinkAddr> ElfFile::find_link_address(FileOffset offset) const {
-  std::optional<LinkAddr> found;
-  for (const Segment& segment : segments_) {
-    if (segment.type != PT_LOAD || offset < segment.offset || offset - segment.offset >= segment.file_size) continue;
-    if ((segment.flags & PF_X) != 0) return segment.address + (offset - segment.offset);
-    if (!found) found = segment.address + (offset - segment.offset);
-  }
-  return found;
-}
-
 }  // namespace cicada::elf

@@ -59,7 +59,6 @@ class ElfFile {
 
   // The load bias of a mapping of this file: runtime address - link address. Nothing if no PT_LOAD covers that file offset.
   std::optional<uint64_t> find_bias(RuntimeAddr begin, FileOffset offset, uint64_t size) const;
-  std::optional<LinkAddr> find_link_address(FileOffset offset) const;
 
  private:
   ElfFile() = default;

@@ -7,7 +7,6 @@
 #pragma once
 #include <sys/types.h>
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <charconv>
 #include <memory>
-#include <unordered_map>
 
 #include "base/unique_fd.h"
 
@@ -46,13 +45,6 @@ Result<std::vector<int32_t>> list_numbers(const std::string& path) {
   }
   std::sort(numbers.begin(), numbers.end());
   return numbers;
-}
-
-std::optional<std::string> find_link(const std::string& path) {
-  char target[4096];
-  const ssize_t size = ::readlink(path.c_str(), target, sizeof target);
-  if (size < 0) return std::nullopt;
-  return std::string(target, static_cast<size_t>(size));
 }
 
 }  // namespace
@@ -111,11 +103,6 @@ Result<ProcStat> read_stat(Pid pid) {
   return *std::move(stat);
 }
 
-Result<ProcessKey> read_process_key(Pid pid) {
-  const ProcStat stat = TRY(read_stat(pid));
-  return ProcessKey{pid, stat.start_ticks};
-}
-
 Result<std::vector<Pid>> list_processes() { return list_numbers("/proc"); }
 
 std::vector<Tid> list_threads(Pid pid) {
@@ -132,54 +119,6 @@ Tid thread_with_memory(Pid pid) {
     if (stat && stat->state != 'Z' && stat->state != 'X') return tid;
   }
   return pid;
-}
-
-std::vector<Pid> find_by_name(std::string_view name) {
-  constexpr size_t kCommBytes = 15;
-  std::vector<Pid> found;
-  const auto pids = list_processes();
-  if (!pids || name.empty()) return found;
-  for (const Pid pid : *pids) {
-    if (pid == ::getpid()) continue;
-    const auto stat = read_stat(pid);
-    if (!stat || (stat->state == 'Z' && thread_with_memory(pid) == pid)) continue;
-    bool match = stat->comm == name.substr(0, kCommBytes);
-    // A longer name needs the executable's name to tell "a-rather-long-name-1" from "a-rather-long-name-2".
-    if (!match || name.size() > kCommBytes) {
-      std::string exe = find_link(fmt::format("/proc/{}/exe", pid)).value_or("");
-      constexpr std::string_view kDeleted = " (deleted)";
-      if (exe.ends_with(kDeleted)) exe.resize(exe.size() - kDeleted.size());
-      const std::string_view base = std::string_view(exe).substr(exe.rfind('/') + 1);
-      match = exe.empty() ? match : base == name;
-    }
-    if (match) found.push_back(pid);
-  }
-  return found;
-}
-
-std::vector<Pid> list_descendants(Pid pid) {
-  std::unordered_multimap<Pid, Pid> children;
-  const auto pids = list_processes();
-  if (!pids) return {};
-  for (const Pid other : *pids) {
-    if (const auto stat = read_stat(other)) children.emplace(stat->parent_pid, other);
-  }
-  std::vector<Pid> found;
-  std::vector<Pid> open{pid};
-  // Parents change while we look, so a cycle is thinkable: nobody is visited twice because edges are taken out.
-  while (!open.empty()) {
-    const Pid parent = open.back();
-    open.pop_back();
-    const auto [first, last] = children.equal_range(parent);
-    for (auto at = first; at != last; ++at) {
-      if (at->second == pid) continue;
-      found.push_back(at->second);
-      open.push_back(at->second);
-    }
-    children.erase(parent);
-  }
-  std::sort(found.begin(), found.end());
-  return found;
 }
 
 ProcVisibility proc_visibility() {

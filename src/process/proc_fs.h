@@ -27,7 +27,6 @@ Result<std::string> read_proc_file(const std::string& path, size_t max_bytes);
 
 std::optional<ProcStat> find_stat(std::string_view text);  // parses /proc/PID/stat
 Result<ProcStat> read_stat(Pid pid);
-Result<ProcessKey> read_process_key(Pid pid);
 inline uint64_t to_ticks(uint64_t start_ns) { return start_ns / kNsPerTick; }
 
 Result<std::vector<Pid>> list_processes();
@@ -35,12 +34,6 @@ std::vector<Tid> list_threads(Pid pid);  // empty: gone
 // Under whose number /proc shows the memory of the process: its own, or that of a living thread once the leader has called
 // pthread_exit (/proc/PID/maps is empty then; /proc/TID/maps and map_files, which no listing shows, are not).
 Tid thread_with_memory(Pid pid);
-
-// `-p NAME`: every process whose comm, or whose executable's file name, is exactly `name` (comm is cut at 15 bytes, so is the
-// comparison with it). Ascending; never this process. Empty: none.
-std::vector<Pid> find_by_name(std::string_view name);
-// All living children, grandchildren, …; without `pid`.
-std::vector<Pid> list_descendants(Pid pid);
 
 // What keeps this process from seeing others; nothing: all can be seen.
 struct ProcVisibility {

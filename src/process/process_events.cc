@@ -11,7 +11,6 @@
 #include "process/process_table_state.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace cicada::process {
 

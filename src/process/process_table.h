@@ -52,7 +52,7 @@ struct ProcessInfo {
 struct ProcessTableCounts {
   uint64_t processes = 0, address_spaces = 0, mappings = 0, blocks = 0;  // now
   uint64_t execs = 0, forks = 0, exits = 0, maps = 0;                    // ever
-  uint64_t copies_on_write = 0, scans = 0, scans_discarded = 0, publishes = 0, publish_failures = 0, evicted_spaces = 0;
+  uint64_t copies_on_write = 0, scans = 0, scans_discarded = 0, publish_failures = 0, evicted_spaces = 0;
   uint64_t replaced_mappings = 0;  // a file was mapped where another one's code had been (dlclose, dlopen)
   uint64_t passed = 0;         // of the exits: came and went unnoticed
   uint64_t unkept_replacements = 0;  // of these, or of their processes' copies, for want of room: samples may have the old names

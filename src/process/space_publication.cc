@@ -56,7 +56,6 @@ bool ProcessTable::State::publish(uint32_t id) {
     if (operations.empty()) return true;
     const std::vector<Pid>& users = space.users;
     const PublishOutcome outcome = publisher.publish(id, operations, users);
-    ++counts.publishes;
     set_published(space, outcome.applied == operations.size() ? want : after_operations(space.published, operations, outcome.applied));
     if (outcome.applied == operations.size()) {
       if (operations.size() > kLargeSpace) ::malloc_trim(0);  // 30 MB of lists for 60,000 mappings would stay in the heap

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <charconv>
-#include <unordered_map>
 
 #include "sink/folded.h"
 #include "sink/profile_reader.h"

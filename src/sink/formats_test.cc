@@ -10,9 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <set>
 
-#include "profile/frame_text.h"
 #include "profile/stack_totals.h"
 #include "profile/synthetic_profile.h"
 #include "sink/folded.h"

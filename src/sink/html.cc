@@ -6,7 +6,6 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <numeric>
 #include <unordered_map>
 
 #include "profile/stack_totals.h"

@@ -135,7 +135,6 @@ void OutputFile::write_out(std::string_view bytes) {
       }
       break;
     }
-    written_ += static_cast<uint64_t>(n);
     bytes.remove_prefix(static_cast<size_t>(n));
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -36,7 +36,6 @@ class OutputFile {
     buffer_.append(bytes);
   }
   void write(char byte) { write(std::string_view(&byte, 1)); }
-  uint64_t bytes_written() const { return written_ + buffer_.size(); }
   bool failed() const { return error_.has_value(); }
   // A regular file: another one can take its name. Not a FIFO, a device, a descriptor.
   bool replaceable() const { return replaceable_; }
@@ -62,7 +61,6 @@ class OutputFile {
   UniqueFd fd_;
   std::unique_ptr<Temporary, RemoveTemporary> temporary_;  // none: a descriptor or device, or published
   std::string buffer_;
-  uint64_t written_ = 0;
   bool replaceable_ = false;
   std::optional<Error> error_;
 };

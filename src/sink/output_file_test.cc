@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sink/output_file.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -4,7 +4,6 @@
 //
 // Used by writer and reader alike (adaptive_coder.h). Indices are those of the file.
 #pragma once
-#include <optional>
 #include <string>
 #include <vector>
 

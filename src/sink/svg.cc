@@ -7,7 +7,6 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "profile/frame_text.h"
 #include "sink/file_sink.h"
 #include "sink/svg_text.h"
 #include "sink/viewer/assets.h"

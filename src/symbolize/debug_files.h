@@ -6,7 +6,6 @@
 //
 // The link's name comes from a stranger's file: only its last path component is used, so it cannot leave those folders.
 #pragma once
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>

@@ -10,7 +10,6 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "symbolize/dwarf_file.h"
 #include "symbolize/dwarf_split.h"

@@ -3,8 +3,6 @@
 
 #include <dwarf.h>
 
-#include <array>
-
 #include "base/diagnostics.h"
 
 namespace cicada::symbolize {

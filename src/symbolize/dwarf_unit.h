@@ -3,7 +3,6 @@
 // was read from; a split unit's sections are mixed (its own, but the addresses of the skeleton's file).
 // Source: DWARF 5, section 7.5; the GNU split extensions of DWARF 4.
 #pragma once
-#include <map>
 #include <memory>
 #include <optional>
 #include <string_view>

@@ -141,7 +141,7 @@ void ImageSymbols::resolve(std::span<const LinkAddr> addresses, const FrameCallb
   const auto emit = [&](size_t i, std::span<const DwarfFrame> from) {
     frames.clear();
     const auto symbol = parts_->index.find(addresses[i]);
-    for (const DwarfFrame& frame : from) frames.push_back({frame.name, frame.file, frame.line, frame.inlined, NameSource::kDwarf, 0});
+    for (const DwarfFrame& frame : from) frames.push_back({frame.name, frame.file, frame.line, frame.inlined, NameSource::kDwarf});
     if (frames.empty() && symbol) frames.emplace_back();
     if (frames.empty()) return callback(i, {});
     // The outermost function is called as its symbol is: the name that every other tool, and the linker, knows it by.
@@ -149,7 +149,6 @@ void ImageSymbols::resolve(std::span<const LinkAddr> addresses, const FrameCallb
     if (symbol) {
       outermost.linkage_name = symbol->name;
       outermost.source = symbol->source;
-      outermost.function_begin = symbol->begin.value;
     }
     if (outermost.linkage_name.empty()) return callback(i, {});
     callback(i, frames);

@@ -30,7 +30,6 @@ struct SourceFrame {
   uint32_t line = 0;              // 0: unknown
   bool inlined = false;
   profile::NameSource source = profile::NameSource::kNone;
-  uint64_t function_begin = 0;    // link address, of the outermost frame's symbol
 };
 
 // Called once per address, with frames innermost first; none if nothing is known.

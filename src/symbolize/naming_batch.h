@@ -7,12 +7,10 @@
 //
 // A chunk is whole compilation units, and holds each name once, so that moving is a few table look-ups a name, not a frame.
 #pragma once
-#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
 #include <stop_token>
-#include <string>
 #include <vector>
 
 #include "profile/profile.h"

@@ -5,7 +5,6 @@
 //   pc table: { zigzag difference of value, difference of pc } × n, 0                                         (varints; value begins at -1)
 #include "unwind/go_code.h"
 
-#include <algorithm>
 #include <optional>
 
 namespace cicada::unwind {

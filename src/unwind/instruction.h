@@ -28,8 +28,6 @@ struct Instruction {
   int32_t displacement = 0;
   int64_t immediate = 0;  // sign-extended; of jumps and calls: the distance from the instruction's end
 
-  // Base + displacement, nothing else.
-  bool is_memory_at(GeneralRegister base) const { return has_modrm && mod != 3 && rm == base && !indexed; }
   bool is(uint8_t opcode_map, uint8_t code) const { return !vex && map == opcode_map && opcode == code; }
   bool is_group(uint8_t code, uint8_t extension) const { return is(0, code) && (reg & 7) == extension; }
   bool is_nop() const { return is(0, 0x90) || is(1, 0x1f); }

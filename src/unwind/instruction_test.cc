@@ -62,13 +62,13 @@ TEST(DecodeInstruction, RefusesWhatItDoesNotKnow) {
 TEST(DecodeInstruction, ReadsOperands) {
   const auto load = decode_instruction(Code{0x4c, 0x8b, 0x6c, 0x24, 0xf0});  // mov -16(%rsp),%r13
   ASSERT_TRUE(load);
-  EXPECT_TRUE(load->is_memory_at(kRsp));
+  EXPECT_TRUE(load->has_modrm && load->mod != 3 && load->rm == kRsp && !load->indexed);
   EXPECT_EQ(load->reg, kR13);
   EXPECT_EQ(load->displacement, -16);
   EXPECT_TRUE(load->writes(kR13));
   const auto indexed = decode_instruction(Code{0x48, 0x8b, 0x04, 0xc4});  // mov (%rsp,%rax,8),%rax
   ASSERT_TRUE(indexed);
-  EXPECT_FALSE(indexed->is_memory_at(kRsp));
+  EXPECT_TRUE(indexed->indexed);
   const auto jump = decode_instruction(Code{0xeb, 0xfe});
   ASSERT_TRUE(jump);
   EXPECT_EQ(jump->immediate, -2);

@@ -6,9 +6,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include <cstring>
 #include <fstream>
-#include <map>
 #include <sstream>
 
 #include "abi/mapping.h"

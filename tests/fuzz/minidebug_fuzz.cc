@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // module: symbolize
 // MiniDebugInfo and compressed sections: the input is a .gnu_debugdata section and a compressed .debug_info in turn.
-#include <cstring>
 
 #include "symbolize/elf_image_for_test.h"
 #include "symbolize/mini_debug_info.h"

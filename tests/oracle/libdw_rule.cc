@@ -4,8 +4,6 @@
 #include <dwarf.h>
 #include <fmt/format.h>
 
-#include <cstring>
-
 namespace cicada::oracle {
 namespace {
 

@@ -3,7 +3,6 @@
 #pragma once
 #include <elfutils/libdw.h>
 
-#include <cstdint>
 #include <string>
 
 #include "abi/unwind_table.h"

@@ -2,7 +2,6 @@
 // A real multi-threaded C++ program: producers make texts, workers count words and sort, a consumer merges. Ends by
 // itself.
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
