@@ -40,9 +40,12 @@ void append_outcomes(const Profile& profile, bool stats, std::string& out) {
 
 void append_completeness(const Profile& profile, bool stats, std::string& out) {
   const profile::Completeness whole = profile::completeness(profile);
-  out += fmt::format("  {} of {} user stacks are complete\n", whole.of == 0 ? "none" : profile::percent_complete(whole),
-                     grouped_digits(whole.of));
   const auto counts = profile::count_end_reasons(profile);
+  if (whole.of != 0) {
+    out += fmt::format("  {} of {} user stacks are complete\n", profile::percent_complete(whole), grouped_digits(whole.of));
+  } else if (counts[END_NONE] != 0) {
+    out += "  no user stacks, the kernel's only\n";
+  }
   for (size_t i = 0; i < counts.size(); i++) {
     const bool interesting = !profile::kEndReasons[i].complete && i != END_NONE && counts[i] != 0;
     if (interesting || stats) out += fmt::format("  {:>12}            {}\n", grouped_digits(counts[i]), profile::kEndReasons[i].text);

@@ -89,6 +89,16 @@ TEST_F(SummaryTest, CompletenessLeavesOutKernelThreadsAndExec) {
   EXPECT_EQ(profile::completeness(profile_).complete, 10u);
 }
 
+TEST_F(SummaryTest, SpeaksOfCompletenessOnlyWhereThereAreUserStacks) {
+  EXPECT_THAT(text(), Not(HasSubstr("user stacks")));
+  add_samples("do_idle", "[kernel]", 10, END_NONE);
+  EXPECT_THAT(text(), HasSubstr("  no user stacks, the kernel's only\n"));
+  EXPECT_THAT(text(), Not(HasSubstr("complete")));
+  add_samples("f", "/a", 10);
+  EXPECT_THAT(text(), HasSubstr("100 % of 10 user stacks are complete"));
+  EXPECT_THAT(text(), Not(HasSubstr("no user stacks")));
+}
+
 TEST_F(SummaryTest, TakesTheHeadersCountsOnlyWithoutSamples) {
   profile_.header.end_reasons = {{"outermost frame (undefined return address)", 6, false}, {"depth limit", 4, false}};
   EXPECT_EQ(profile::completeness(profile_).of, 10u);
