@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ProcessTable remembers: its own, split over the files that this names. Included by them alone.
 #pragma once
+#include <cstring>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
@@ -10,6 +11,8 @@
 #include "process/tracked_process.h"
 
 namespace cicada::process {
+
+inline std::string comm_of(const lifecycle_record& record) { return {record.comm, ::strnlen(record.comm, sizeof record.comm)}; }
 
 struct ProcessTable::State {
   MappingPublisher& publisher;
@@ -78,6 +81,14 @@ struct ProcessTable::State {
   // Reads /proc without the lock: others may look up meanwhile.
   void start_scan(Pid pid);
   void finish_scan(Process& process);
+
+  // --- a turn: process_turn.cc
+  // Gives mappings of images that have been opened since the last turn their places.
+  void place_settled();
+  // Scans, and execs whose events do not come. True: some of it is due soon.
+  bool attend(uint64_t now, uint64_t horizon_ns);
+  // Shows the kernel what has changed. True: some of it waits.
+  bool publish_dirty(uint64_t now, uint64_t horizon_ns, uint64_t young_ns);
 
   // --- what the kernel sees: space_publication.cc
   static void note_unseen(Space& space, const Mapping& mapping, uint64_t since_ns, bool of_exec);
