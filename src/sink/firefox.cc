@@ -7,6 +7,7 @@
 #include "profile/frame_text.h"
 #include "profile/stack_totals.h"
 #include "sink/file_sink.h"
+#include "sink/firefox_tables.h"
 #include "sink/formats.h"
 #include "sink/gzip.h"
 #include "sink/json_stream.h"
@@ -17,172 +18,9 @@ namespace {
 
 using profile::CallNode;
 using profile::CallTree;
-using profile::NodeKind;
 using profile::Profile;
 
 constexpr int kFormatVersion = 55;
-constexpr int kResourceLibrary = 1;
-
-struct Category {
-  const char* name;
-  const char* color;
-};
-// "grey" must be there: it is the default.
-constexpr Category kCategories[] = {{"Other", "grey"}, {"Kernel", "orange"}, {"Native", "blue"}, {"Library", "lightblue"},
-                                    {"JIT", "green"}, {"Interpreted", "yellow"}, {"Marker", "magenta"}};
-
-uint32_t category_of(NodeKind kind) {
-  switch (kind) {
-    case NodeKind::kKernel: return 1;
-    case NodeKind::kNative:
-    case NodeKind::kInlined: return 2;
-    case NodeKind::kLibrary: return 3;
-    case NodeKind::kJit: return 4;
-    case NodeKind::kInterpreted: return 5;
-    case NodeKind::kMarker: return 6;
-    default: return 0;
-  }
-}
-
-// The tables of one thread. Index spaces: our node -> stack, our node's look -> frame, (name, image, file) -> func.
-class ThreadTables {
- public:
-  explicit ThreadTables(const CallTree& tree) : tree_(tree) {}
-
-  // Index into the stack table; nothing for the empty stack.
-  std::optional<uint32_t> stack_of(uint32_t node) {
-    if (node == 0) return std::nullopt;
-    std::vector<uint32_t> path;
-    for (; node != 0 && !stacks_.contains(node); node = tree_.nodes[node].parent) path.push_back(node);
-    for (size_t i = path.size(); i-- > 0; node = path[i]) {
-      stacks_.emplace(path[i], static_cast<uint32_t>(stack_frame_.size()));
-      stack_prefix_.push_back(node == 0 ? -1 : int64_t{stacks_.at(node)});
-      stack_frame_.push_back(frame_of(tree_.nodes[path[i]]));
-    }
-    return stacks_.at(node);
-  }
-
-  void write(JsonStream& json, const std::unordered_map<uint32_t, uint32_t>& lib_of_image) const {
-    json.key("stackTable");
-    json.begin_object();
-    column(json, "frame", stack_frame_, [&](uint32_t frame) { json.value(frame); });
-    column(json, "prefix", stack_prefix_, [&](int64_t prefix) { prefix < 0 ? json.null() : json.value(prefix); });
-    json.member("length", static_cast<uint64_t>(stack_frame_.size()));
-    json.end_object();
-    write_frames(json);
-    write_functions(json, lib_of_image);
-    json.key("nativeSymbols");
-    json.begin_object();
-    for (const char* name : {"libIndex", "address", "name", "functionSize"}) {
-      json.key(name);
-      json.begin_array();
-      json.end_array();
-    }
-    json.member("length", 0);
-    json.end_object();
-    column(json, "stringArray", strings_, [&](std::string_view text) { json.value(text); });
-  }
-
- private:
-  struct Func {
-    uint32_t name = 0;
-    profile::StringId image, file;
-    std::optional<uint32_t> file_string;
-  };
-
-  template <typename T, typename WriteOne>
-  static void column(JsonStream& json, std::string_view name, const std::vector<T>& rows, WriteOne write_one) {
-    json.key(name);
-    json.begin_array();
-    for (const T& row : rows) write_one(row);
-    json.end_array();
-  }
-
-  void write_frames(JsonStream& json) const {
-    json.key("frameTable");
-    json.begin_object();
-    column(json, "address", frames_, [&](const auto&) { json.value(-1); });
-    column(json, "inlineDepth", frames_, [&](const auto& frame) { json.value(frame.first->kind == NodeKind::kInlined ? 1 : 0); });
-    column(json, "category", frames_, [&](const auto& frame) { json.value(category_of(frame.first->kind)); });
-    column(json, "subcategory", frames_, [&](const auto&) { json.value(0); });
-    column(json, "func", frames_, [&](const auto& frame) { json.value(frame.second); });
-    column(json, "nativeSymbol", frames_, [&](const auto&) { json.null(); });
-    column(json, "innerWindowID", frames_, [&](const auto&) { json.value(0); });
-    column(json, "line", frames_, [&](const auto& frame) { frame.first->line == 0 ? json.null() : json.value(frame.first->line); });
-    column(json, "column", frames_, [&](const auto&) { json.null(); });
-    json.member("length", static_cast<uint64_t>(frames_.size()));
-    json.end_object();
-  }
-
-  void write_functions(JsonStream& json, const std::unordered_map<uint32_t, uint32_t>& lib_of_image) const {
-    json.key("funcTable");
-    json.begin_object();
-    column(json, "name", funcs_, [&](const Func& func) { json.value(func.name); });
-    column(json, "isJS", funcs_, [&](const Func&) { json.value(false); });
-    column(json, "relevantForJS", funcs_, [&](const Func&) { json.value(false); });
-    column(json, "resource", funcs_, [&](const Func& func) { func.image.valid() ? json.value(resources_.at(func.image.value)) : json.value(-1); });
-    column(json, "fileName", funcs_, [&](const Func& func) { func.file_string ? json.value(*func.file_string) : json.null(); });
-    column(json, "lineNumber", funcs_, [&](const Func&) { json.null(); });
-    column(json, "columnNumber", funcs_, [&](const Func&) { json.null(); });
-    json.member("length", static_cast<uint64_t>(funcs_.size()));
-    json.end_object();
-    json.key("resourceTable");
-    json.begin_object();
-    column(json, "lib", resource_images_, [&](const auto& image) { json.value(lib_of_image.at(image.first.value)); });
-    column(json, "name", resource_images_, [&](const auto& image) { json.value(image.second); });
-    column(json, "host", resource_images_, [&](const auto&) { json.null(); });
-    column(json, "type", resource_images_, [&](const auto&) { json.value(kResourceLibrary); });
-    json.member("length", static_cast<uint64_t>(resource_images_.size()));
-    json.end_object();
-  }
-
-  uint32_t string_of(std::string_view text) {
-    const auto [at, added] = string_index_.emplace(text, static_cast<uint32_t>(strings_.size()));
-    if (added) strings_.push_back(text);
-    return at->second;
-  }
-
-  uint32_t frame_of(const CallNode& node) {
-    const uint32_t func = func_of(node);
-    const bool inlined = node.kind == NodeKind::kInlined;
-    return frame_index_.find_or_append(
-        profile::mix_hash(uint64_t{func} << 1 | (inlined ? 1 : 0), node.line),
-        [&](uint32_t i) {
-          return frames_[i].second == func && frames_[i].first->line == node.line && (frames_[i].first->kind == NodeKind::kInlined) == inlined;
-        },
-        [&] {
-          frames_.emplace_back(&node, func);
-          return static_cast<uint32_t>(frames_.size() - 1);
-        });
-  }
-
-  uint32_t func_of(const CallNode& node) {
-    const uint32_t name = string_of(tree_.text(node.name));
-    return func_index_.find_or_append(
-        profile::mix_hash(uint64_t{name} << 32 | node.image.value, node.file.value),
-        [&](uint32_t i) { return funcs_[i].name == name && funcs_[i].image == node.image && funcs_[i].file == node.file; },
-        [&] {
-          Func func{.name = name, .image = node.image, .file = node.file, .file_string = {}};
-          if (node.file.valid()) func.file_string = string_of(tree_.text(node.file));
-          if (node.image.valid() && resources_.emplace(node.image.value, static_cast<uint32_t>(resource_images_.size())).second)
-            resource_images_.emplace_back(node.image, string_of(profile::file_name(tree_.text(node.image))));
-          funcs_.push_back(func);
-          return static_cast<uint32_t>(funcs_.size() - 1);
-        });
-  }
-
-  const CallTree& tree_;
-  std::unordered_map<uint32_t, uint32_t> stacks_;
-  std::vector<uint32_t> stack_frame_;
-  std::vector<int64_t> stack_prefix_;
-  std::vector<std::pair<const CallNode*, uint32_t>> frames_;  // func
-  std::vector<Func> funcs_;
-  std::vector<std::pair<profile::StringId, uint32_t>> resource_images_;  // name
-  std::unordered_map<uint32_t, uint32_t> resources_;                     // by image
-  std::unordered_map<std::string_view, uint32_t> string_index_;
-  std::vector<std::string_view> strings_;
-  profile::ContentIndex frame_index_, func_index_;
-};
 
 class FirefoxSink : public FileSink {
  public:
@@ -250,7 +88,7 @@ class FirefoxSink : public FileSink {
     }
     json.key("categories");
     json.begin_array();
-    for (const Category& category : kCategories) {
+    for (const FirefoxCategory& category : kFirefoxCategories) {
       json.begin_object();
       json.member("name", category.name);
       json.member("color", category.color);
@@ -309,7 +147,7 @@ class FirefoxSink : public FileSink {
     const profile::Process& process = profile.processes()[thread.process.value];
     const uint64_t start = profile.header.start_monotonic_ns;
     const auto milliseconds = [&](uint64_t time_ns) { return static_cast<double>(static_cast<int64_t>(time_ns - start)) / 1e6; };
-    ThreadTables tables(tree);
+    FirefoxTables tables(tree);
     json.begin_object();
     json.member("processType", "default");
     json.member("processStartupTime", 0);
