@@ -113,20 +113,10 @@ void RecordDecoder::on_rescue(std::span<const uint8_t> record) {
 void RecordDecoder::take_rescued() {
   for (const RescueResult& result : rescuer_.take()) {
     const sample_record& sample = result.sample;
-    profile::StackId user = stacks_.continue_user_stack(sample.user_stack, result.frames, sample.address_space);
-    uint8_t end_reason = result.end_reason;
+    UserStack user{stacks_.continue_user_stack(sample.user_stack, result.frames, sample.address_space), result.end_reason};
     note_generated_code(sample);
-    // It was finished with the mappings of a later moment.
-    const process::ProcessTable& table = tracker_.table();
-    if (sample.time_ns < table.replaced_until_ns()) {
-      const auto replacements = table.find_replacements(sample.address_space, sample.pid, sample.time_ns, true);
-      if (const auto corrected = correct_replaced(stacks_, profile_, user, replacements, sample.address_space, sample.time_ns)) {
-        user = corrected->user;
-        end_reason = END_REPLACED_CODE;
-        ++counts_.replaced_code;
-      }
-    }
-    store(sample, threads_.find_or_add(sample), user, end_reason);
+    correct(sample, user, true, false);
+    store(sample, threads_.find_or_add(sample), user);
   }
 }
 
@@ -156,19 +146,21 @@ void RecordDecoder::store_held() {
 
 bool RecordDecoder::store(const HeldSample& held, bool may_wait) {
   const sample_record& sample = held.sample;
-  auto user = stacks_.find_user(sample.user_stack);
-  uint8_t end_reason = sample.end_reason;
+  UserStack user{stacks_.find_user(sample.user_stack), sample.end_reason};
+  if (!correct(sample, user, false, may_wait)) return false;
+  store(sample, held.thread, user);
+  return true;
+}
+
+bool RecordDecoder::correct(const sample_record& sample, UserStack& user, bool finished_later, bool may_wait) {
   const process::ProcessTable& table = tracker_.table();
-  if (sample.time_ns < table.replaced_until_ns() && user) {
-    const auto replacements = table.find_replacements(sample.address_space, sample.pid, sample.time_ns, false);
-    if (const auto corrected = correct_replaced(stacks_, profile_, *user, replacements, sample.address_space, sample.time_ns)) {
-      if (corrected->pending && may_wait) return false;
-      user = corrected->user;
-      end_reason = END_REPLACED_CODE;
-      ++counts_.replaced_code;
-    }
-  }
-  store(sample, held.thread, user, end_reason);
+  if (!user.id || sample.time_ns >= table.replaced_until_ns()) return true;
+  const auto replacements = table.find_replacements(sample.address_space, sample.pid, sample.time_ns, finished_later);
+  const auto corrected = correct_replaced(stacks_, profile_, *user.id, replacements, sample.address_space, sample.time_ns);
+  if (!corrected) return true;
+  if (corrected->pending && may_wait) return false;
+  user = {corrected->user, END_REPLACED_CODE};
+  ++counts_.replaced_code;
   return true;
 }
 
@@ -192,13 +184,13 @@ void RecordDecoder::note_generated_code(const sample_record& sample) {
   if (jit_processes_.insert(process).second) new_jit_processes_.push_back(process);
 }
 
-void RecordDecoder::store(const sample_record& sample, profile::ThreadId thread, std::optional<profile::StackId> user, uint8_t end_reason) {
-  const auto stack = user ? stacks_.find_above(*user, sample.kernel_stack) : std::nullopt;
+void RecordDecoder::store(const sample_record& sample, profile::ThreadId thread, const UserStack& user) {
+  const auto stack = user.id ? stacks_.find_above(*user.id, sample.kernel_stack) : std::nullopt;
   if (!stack) {
     ++counts_.lost_stack;
     return;
   }
-  ++counts_.end_reasons[end_reason < END_REASON_COUNT ? end_reason : 0];
+  ++counts_.end_reasons[user.end_reason < END_REASON_COUNT ? user.end_reason : 0];
   profile::Sample out;
   out.time_ns = sample.time_ns;
   out.thread = thread;
@@ -207,8 +199,8 @@ void RecordDecoder::store(const sample_record& sample, profile::ThreadId thread,
   out.cpu = sample.cpu;
   if ((sample.flags & SAMPLE_IN_KERNEL) != 0) out.flags |= profile::kFlagInKernel;
   if ((sample.flags & SAMPLE_IDLE) != 0) out.flags |= profile::kFlagIdle;
-  if (!is_complete(end_reason)) out.flags |= profile::kFlagIncomplete;
-  out.flags = static_cast<uint8_t>(out.flags | (end_reason << 4));
+  if (!is_complete(user.end_reason)) out.flags |= profile::kFlagIncomplete;
+  out.flags = static_cast<uint8_t>(out.flags | (user.end_reason << 4));
   profile_.append_sample(out);
 }
 

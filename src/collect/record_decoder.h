@@ -52,12 +52,20 @@ class RecordDecoder {
   std::vector<JitProcess> take_jit_processes();
 
  private:
+  struct UserStack {
+    std::optional<profile::StackId> id;  // nothing: its record has not come
+    uint8_t end_reason;
+  };
+
   void on_sample(const sample_record& sample);
   void on_rescue(std::span<const uint8_t> record);
   void hold(const sample_record& sample);
   // False: cannot tell yet what its stack is, and `may_wait`.
   bool store(const HeldSample& held, bool may_wait);
-  void store(const sample_record& sample, profile::ThreadId thread, std::optional<profile::StackId> user, uint8_t end_reason);
+  void store(const sample_record& sample, profile::ThreadId thread, const UserStack& user);
+  // Takes out what was found by code that had been replaced; `finished_later`: by the mappings of a later moment than the sample's.
+  // False: cannot tell yet, and `may_wait`.
+  bool correct(const sample_record& sample, UserStack& user, bool finished_later, bool may_wait);
   void note_generated_code(const sample_record& sample);
 
   profile::Profile& profile_;
