@@ -45,6 +45,23 @@ wait_for() {
 }
 said_something() { [[ -s out ]]; }
 
+# run_on_hanging_file_system WORKLOAD: in the background, from a file system of its own ($T/mnt) that answers nobody after a USR1 to $fs. The
+# workload's pid in $victim.
+run_on_hanging_file_system() {
+  mkdir mnt
+  "$WORKLOADS/hanging_fs" "$T/mnt" "$WORKLOADS/$1" >fs.out 2>&1 &
+  fs=$!
+  started+=("$fs")
+  trap 'kill -KILL $fs 2>/dev/null; umount -l "$T/mnt" 2>/dev/null; clean_up' EXIT
+  wait_for 10 mounted_or_ended
+  grep -q mounted fs.out || skip "no FUSE in this kernel"
+  "$T/mnt/program" 60 >program.out &
+  victim=$!
+  started+=("$victim")
+  wait_for 10 test -s program.out
+}
+mounted_or_ended() { [[ -s fs.out ]] || ! kill -0 "$fs" 2>/dev/null; }
+
 # record_truth OPTIONS… -- WORKLOAD ARGUMENTS…: a recording from the first instruction to the end, compared with the truth.
 record_truth() {
   local options=()

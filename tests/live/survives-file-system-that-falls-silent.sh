@@ -2,19 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The file system of a program answers nobody any more when its code has been recorded and its names are still to be looked up.
 source "$(dirname "$0")/lib.sh"
-mkdir mnt
-"$WORKLOADS/hanging_fs" "$T/mnt" "$WORKLOADS/chain_gcc_O2_static" >fs.out 2>&1 &
-fs=$!
-started+=("$fs")
-trap 'kill -KILL $fs 2>/dev/null; umount -l "$T/mnt" 2>/dev/null; clean_up' EXIT
-mounted() { [[ -s fs.out ]] || ! kill -0 "$fs" 2>/dev/null; }
-wait_for 10 mounted
-grep -q mounted fs.out || skip "no FUSE in this kernel"
-"$T/mnt/program" 60 >program.out &
-victim=$!
-started+=("$victim")
-said() { [[ -s program.out ]]; }
-wait_for 10 said
+run_on_hanging_file_system chain_gcc_O2_static
 # Names while it answers …
 "$CICADA" record -q -F 997 -d 0.5 -p "$victim" -o answered.folded || fail "record ended with $?"
 grep -q ';main;' answered.folded || fail "no names: $(head -3 answered.folded)"

@@ -2,19 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A program on a file system that answers nobody any more: the loop does not wait, others are named, one line says so.
 source "$(dirname "$0")/lib.sh"
-mkdir mnt
-"$WORKLOADS/hanging_fs" "$T/mnt" "$WORKLOADS/chain_gcc_O2_static" >fs.out 2>&1 &
-fs=$!
-started+=("$fs")
-trap 'kill -KILL $fs 2>/dev/null; umount -l "$T/mnt" 2>/dev/null; clean_up' EXIT
-mounted() { [[ -s fs.out ]] || ! kill -0 "$fs" 2>/dev/null; }
-wait_for 10 mounted
-grep -q mounted fs.out || skip "no FUSE in this kernel"
-"$T/mnt/program" 60 >program.out &
-victim=$!
-started+=("$victim")
-said() { [[ -s program.out ]]; }
-wait_for 10 said
+run_on_hanging_file_system chain_gcc_O2_static
 start "$WORKLOADS/chain_gcc_O2_pie" 60
 wait_for 10 said_something
 cp out truth
