@@ -64,7 +64,7 @@ __weak __noinline int look_up_frame(struct walk_state *walk, struct frame_cache 
   }
   if (mapping.flags & MAPPING_JIT) {
     walk->frame = frame_at(FRAME_JIT, address);
-    walk->rule = (struct unwind_rule){.cfa_kind = CFA_FRAME_POINTER, .cfa_reg = 1};
+    walk->rule = (struct unwind_rule){.cfa_kind = CFA_FRAME_POINTER, .cfa_reg = UNWIND_GENERATED_CODE};
     if (returns_into_trampoline(address + 1)) walk->rule = unwind_trampoline_rule();
     return unwind_mode == UNWIND_TABLE ? END_NO_RULE : END_NONE;
   }

@@ -126,7 +126,7 @@ ABI_INLINE int unwind_step(void *reader, const struct unwind_rule *rule, struct 
   } else if (kind == CFA_NONE) {
     return END_NO_RULE;
   } else if (kind == CFA_FRAME_POINTER) {
-    if (cfa_reg && regs->gpr[REG_RBP] == 0) return END_BAD_FRAME_POINTER;
+    if (cfa_reg == UNWIND_GENERATED_CODE && regs->gpr[REG_RBP] == 0) return END_BAD_FRAME_POINTER;
     return unwind_step_frame_pointer(reader, regs);
   } else {
     return END_UNSUPPORTED_RULE;

@@ -31,8 +31,11 @@ enum unwind_cfa_kind {
   CFA_SIGNAL = 4,       // rt_sigreturn frame: all registers from the ucontext at rsp + cfa_offset
   CFA_OUTERMOST = 5,    // return address undefined: the stack is complete
   CFA_UNSUPPORTED = 6,  // the compiler wrote a rule that does not fit: ask for rescue. cfa_reg says why, for people
-  CFA_FRAME_POINTER = 255,  // code without CFI: unwind_step_frame_pointer(). cfa_reg 1: generated code, in which no stack begins
+  CFA_FRAME_POINTER = 255,  // code without CFI: unwind_step_frame_pointer(). cfa_reg: 0, or UNWIND_GENERATED_CODE
 };
+
+// Generated code, in which no stack begins: a frame pointer of zero is not the outermost frame's.
+#define UNWIND_GENERATED_CODE 1
 
 // Saved registers of a rule, in this order. DWARF numbers: rbx 3, rbp 6, r12–r15.
 enum unwind_saved { SAVED_RBX, SAVED_RBP, SAVED_R12, SAVED_R13, SAVED_R14, SAVED_R15, SAVED_COUNT };
@@ -45,9 +48,9 @@ enum unwind_save_base { SAVE_BASE_RBP = 0, SAVE_BASE_RBX = 1, SAVE_BASE_RSP = 2,
 // The return address is at CFA − 8; anything else is CFA_UNSUPPORTED.
 struct unwind_rule {
   __u8 cfa_kind;   // enum unwind_cfa_kind
-  __u8 cfa_reg;    // DWARF number, 0–15
+  __u8 cfa_reg;    // DWARF number, 0–15; CFA_UNSUPPORTED and CFA_FRAME_POINTER: as said there
   __u8 via_base;   // bits 0–5: by enum unwind_saved; bits 6–7: enum unwind_save_base
-  __u8 via_align;  // 0, or a power of two
+  __u8 via_align;  // 0, or the binary logarithm of what base is aligned to
   __s32 cfa_offset;
   __s8 saved[SAVED_COUNT];
   __s16 cfa_addend;  // CFA_DEREF only

@@ -157,7 +157,7 @@ TEST(UnwindStepFramePointer, ZeroIsTheOutermostFrameButInGeneratedCode) {
   auto rule = rule_of(CFA_FRAME_POINTER, 0, 0);
   auto regs = registers(kBase);
   EXPECT_EQ(unwind_step(&stack, &rule, &regs), END_ZERO_RA);
-  rule.cfa_reg = 1;
+  rule.cfa_reg = UNWIND_GENERATED_CODE;
   EXPECT_EQ(unwind_step(&stack, &rule, &regs), END_BAD_FRAME_POINTER);
 }
 
