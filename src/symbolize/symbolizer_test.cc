@@ -224,6 +224,12 @@ class AheadOfTheEnd : public testing::Test {
     symbolizer.look_up_ahead(profile);
     while (symbolizer.is_busy()) std::this_thread::yield();
   }
+  // How often a file has been opened once functions [begin, end) have been sampled, too.
+  int opened_after(Symbolizer& symbolizer, Profile& profile, int begin, int end) const {
+    add(profile, begin, end);
+    look_up(symbolizer, profile);
+    return files.opened;
+  }
 
   TestFolder folder;
   Images files;
@@ -255,16 +261,10 @@ TEST_F(AheadOfTheEnd, GivesTheProfileOfNamingAtTheEnd) {
 TEST_F(AheadOfTheEnd, WaitsUntilItPays) {
   Profile profile;
   Symbolizer symbolizer(files, {});
-  add(profile, 0, 20);
+  EXPECT_EQ(opened_after(symbolizer, profile, 0, 20), 0);
+  EXPECT_EQ(opened_after(symbolizer, profile, 20, 200), 1);
   look_up(symbolizer, profile);
-  EXPECT_EQ(files.opened, 0);
-  add(profile, 20, 200);
-  look_up(symbolizer, profile);
-  EXPECT_EQ(files.opened, 1);
-  look_up(symbolizer, profile);
-  add(profile, 200, 220);
-  look_up(symbolizer, profile);
-  EXPECT_EQ(files.opened, 1);
+  EXPECT_EQ(opened_after(symbolizer, profile, 200, 220), 1);
   SymbolizeOptions fetching;
   fetching.debuginfod = true;
   Symbolizer afterwards(files, fetching);
@@ -293,12 +293,8 @@ TEST_F(AheadOfTheEnd, TriesImagesThatCannotBeOpenedOnceMoreAtTheEnd) {
   Profile profile;
   Symbolizer symbolizer(files, {});
   files.gone = true;
-  add(profile, 0, 100);
-  look_up(symbolizer, profile);
-  EXPECT_EQ(files.opened, 1);
-  add(profile, 100, 300);
-  look_up(symbolizer, profile);
-  EXPECT_EQ(files.opened, 1);
+  EXPECT_EQ(opened_after(symbolizer, profile, 0, 100), 1);
+  EXPECT_EQ(opened_after(symbolizer, profile, 100, 300), 1);
   EXPECT_EQ(symbolizer.name_frames(profile, {}).named, 0U);
   EXPECT_EQ(files.opened, 2);
   EXPECT_EQ(lines, 1);
