@@ -155,25 +155,12 @@ bool Tracker::turn() {
   // with that pid maps after it. Otherwise a process that lived between two looks at the records had gone before its mappings came, and
   // none of its stacks could be finished.
   uint64_t lost = 0;
-  const auto drain_until = [&](uint64_t time_ns) {
-    lost += events_.drain(
-        time_ns, [this](const process::MappingEvent& event) { return !passing_.contains(event.pid, event.time_ns) && table_->wants(event); },
-        [this](const process::MappingEvent& event) { table_->apply(event); });
-  };
   for (const lifecycle_record& record : records) {
     const bool passes = passing_.contains(record.pid);
-    if (!passes) drain_until(std::min<uint64_t>(record.time_ns, now));
-    if (record.kind == RECORD_EXIT) tell(record);  // while the table still knows it
-    if (record.kind == RECORD_MISS) {
-      follow_miss(record.pid);
-    } else {
-      passes ? table_->pass(record) : table_->apply(record);
-    }
-    if (record.kind == RECORD_EXEC) options_.metadata->on_exec({record.pid, record.start_ns / kNsPerTick});
-    if (record.kind == RECORD_EXIT) options_.metadata->on_exit({record.pid, record.start_ns / kNsPerTick});
-    if (record.kind != RECORD_EXIT) tell(record);
+    if (!passes) lost += drain_until(std::min<uint64_t>(record.time_ns, now));
+    apply(record, passes);
   }
-  drain_until(limit);
+  lost += drain_until(limit);
   waiting_.erase(waiting_.begin(), later);
   std::erase_if(sampled_until_, [&](const auto& entry) { return entry.second <= limit; });
   if (lost > 0) table_->report_lost();
@@ -185,28 +172,48 @@ bool Tracker::turn() {
     busy_until_ns_ = now + kBusyAfterReplacedNs;
   }
   const bool more = unfinished || now < busy_until_ns_;
-  if (now >= next_cycle_ns_) {
-    next_cycle_ns_ = now + kCycleNs;
-    const uint64_t waits_since = keeps_gone_since_ns_.load(std::memory_order_relaxed);
-    const bool keep = waits_since != 0 && waits_since + kCycleNs / 2 < now && ++cycles_kept_ <= kMaxCyclesKept;
-    if (!keep) {
-      cycles_kept_ = 0;
-      table_->end_cycle();
-    }
-    names_.end_cycle();
-    options_.metadata->end_cycle();
-    if (const Result<void> followed = events_.follow_cpus(); !followed) {
-      diagnostics().warn("mapping events", "{}", followed.error().message());
-    }
-    const std::lock_guard lock(mutex_);
-    event_counts_ = events_.counts();
-  }
+  if (now >= next_cycle_ns_) end_cycle(now);
   if (settled_ns_.load(std::memory_order_relaxed) == 0 && table_->counts().unsettled == 0) {
     settled_ns_ = monotonic_ns();
     ::malloc_trim(0);  // of what the files under /proc were read into: 30 MB for 500 processes with 200 mappings
   }
   horizon_.store(limit, std::memory_order_release);
   return more;
+}
+
+uint64_t Tracker::drain_until(uint64_t time_ns) {
+  return events_.drain(
+      time_ns, [this](const process::MappingEvent& event) { return !passing_.contains(event.pid, event.time_ns) && table_->wants(event); },
+      [this](const process::MappingEvent& event) { table_->apply(event); });
+}
+
+void Tracker::apply(const lifecycle_record& record, bool passes) {
+  if (record.kind == RECORD_EXIT) tell(record);  // while the table still knows it
+  if (record.kind == RECORD_MISS) {
+    follow_miss(record.pid);
+  } else {
+    passes ? table_->pass(record) : table_->apply(record);
+  }
+  if (record.kind == RECORD_EXEC) options_.metadata->on_exec({record.pid, record.start_ns / kNsPerTick});
+  if (record.kind == RECORD_EXIT) options_.metadata->on_exit({record.pid, record.start_ns / kNsPerTick});
+  if (record.kind != RECORD_EXIT) tell(record);
+}
+
+void Tracker::end_cycle(uint64_t now) {
+  next_cycle_ns_ = now + kCycleNs;
+  const uint64_t waits_since = keeps_gone_since_ns_.load(std::memory_order_relaxed);
+  const bool keep = waits_since != 0 && waits_since + kCycleNs / 2 < now && ++cycles_kept_ <= kMaxCyclesKept;
+  if (!keep) {
+    cycles_kept_ = 0;
+    table_->end_cycle();
+  }
+  names_.end_cycle();
+  options_.metadata->end_cycle();
+  if (const Result<void> followed = events_.follow_cpus(); !followed) {
+    diagnostics().warn("mapping events", "{}", followed.error().message());
+  }
+  const std::lock_guard lock(mutex_);
+  event_counts_ = events_.counts();
 }
 
 void Tracker::follow_miss(Pid pid) {

@@ -68,6 +68,11 @@ class Tracker {
   Tracker(process::MappingEvents events, Options options) : options_(std::move(options)), events_(std::move(events)) {}
   void run(std::stop_token stop);
   bool turn();
+  // Applies mapping events up to this moment. How many were lost.
+  uint64_t drain_until(uint64_t time_ns);
+  // `passes`: its process came and went unnoticed.
+  void apply(const lifecycle_record& record, bool passes);
+  void end_cycle(uint64_t now);
   // A sample in it was outside every mapping that the kernel side knows.
   void follow_miss(Pid pid);
   void tell(const lifecycle_record& record);
