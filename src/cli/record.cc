@@ -92,7 +92,7 @@ Result<void> add_sinks(collect::Session& session, const RecordOptions& options, 
 }
 
 // Ends a command whose time is over; its exit code then says nothing about it.
-void end_command(LaunchedCommand& command) {
+void end_in_time(LaunchedCommand& command) {
   command.send(SIGTERM);
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (!command.find_exit_code() && std::chrono::steady_clock::now() < deadline) {
@@ -100,6 +100,30 @@ void end_command(LaunchedCommand& command) {
   }
   if (!command.find_exit_code()) command.send(SIGKILL);
   command.wait();
+}
+
+// `signal`: that ended the recording. The exit code to end with.
+int end_command(LaunchedCommand& command, std::optional<int> signal) {
+  if (command.find_exit_code()) return *command.find_exit_code();
+  if (signal) {
+    if (*signal != SIGINT) command.send(*signal);  // the terminal gave Ctrl-C to both
+    return command.wait();
+  }
+  end_in_time(command);
+  return kExitSuccess;
+}
+
+void print_summary(collect::Session& session, const RecordOptions& options, std::vector<std::string> written) {
+  for (std::string& advice : symbolize::jit_advice(session.profile())) session.profile().header.warnings.push_back(std::move(advice));
+  if (options.outputs.size() == 1 && written.size() == 1 && options.outputs[0].ends_with(".cicada"))
+    written[0] += fmt::format("   (cicada report {0}; cicada convert {0} x.html)", options.outputs[0]);
+  SummaryOptions summary;
+  summary.include_idle = options.include_idle;
+  summary.stats = options.stats;
+  summary.columns = terminal_columns();
+  print_message(format_summary(session.profile(), written, summary));
+  if (!options.stats) return;
+  for (const std::string& line : session.statistics()) print_message(line + "\n");
 }
 
 void open_in_browser(const std::string& path, const InvokingUser& user) {
@@ -170,17 +194,7 @@ int run_record(const RecordOptions& options) {
   std::vector<std::string> failures;
   if (const Result<void> stopped = session.stop(); !stopped) failures.push_back(stopped.error().message());
   const std::optional<int> signal = signals->take();
-  int exit_code = kExitSuccess;
-  if (command) {
-    if (command->find_exit_code()) {
-      exit_code = *command->find_exit_code();
-    } else if (signal) {
-      if (*signal != SIGINT) command->send(*signal);  // the terminal gave Ctrl-C to both
-      exit_code = command->wait();
-    } else {
-      end_command(*command);
-    }
-  }
+  const int exit_code = command ? end_command(*command, signal) : kExitSuccess;
   signals->let_through();
 
   end_progress();
@@ -192,19 +206,7 @@ int run_record(const RecordOptions& options) {
       written.push_back(outcome.description);
     }
   }
-  if (!quiet) {
-    for (std::string& advice : symbolize::jit_advice(session.profile())) session.profile().header.warnings.push_back(std::move(advice));
-    if (options.outputs.size() == 1 && written.size() == 1 && options.outputs[0].ends_with(".cicada"))
-      written[0] += fmt::format("   (cicada report {0}; cicada convert {0} x.html)", options.outputs[0]);
-    SummaryOptions summary;
-    summary.include_idle = options.include_idle;
-    summary.stats = options.stats;
-    summary.columns = terminal_columns();
-    print_message(format_summary(session.profile(), written, summary));
-    if (options.stats) {
-      for (const std::string& line : session.statistics()) print_message(line + "\n");
-    }
-  }
+  if (!quiet) print_summary(session, options, std::move(written));
   for (const std::string& failure : failures) print_error(failure);
   if (options.open && failures.empty()) {
     const auto page = std::find_if(options.outputs.begin(), options.outputs.end(), opens_in_browser);
