@@ -199,7 +199,7 @@ Result<void> ImageRegistry::State::reopen(uint32_t id) {
   const ImageJob job = image.job;
   const FileContents contents = image.contents;
   lock.unlock();
-  OpenedImage opened = TRY(open_image(job));
+  OpenedImage opened = TRY(open_image(job, file_systems));
   if (opened.elf == nullptr || (opened.contents != contents && (job.build_id.empty() || opened.elf->build_id() != job.build_id))) {
     return make_error(ErrorKind::kGone, "{}: replaced by another file", job.path);
   }

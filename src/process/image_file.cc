@@ -2,14 +2,12 @@
 #include "process/image_file.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 
 #include "base/diagnostics.h"
@@ -31,20 +29,14 @@ constexpr uint32_t kBtrfsMagic = 0x9123683e;
 constexpr uint32_t kOverlayMagic = 0x794c7630;
 constexpr uint64_t kMaxCopyBytes = 256 << 20;
 
-// FUSE, NFS, SMB (three versions), 9P, Ceph, AFS, Coda, Lustre.
-bool is_answered_by_others(uint32_t magic) {
-  constexpr std::array<uint32_t, 10> kMagics{FUSE_SUPER_MAGIC, NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, 0xff534d42, 0xfe534d42,
-                                             V9FS_MAGIC, 0x00c36400, AFS_SUPER_MAGIC, CODA_SUPER_MAGIC, 0x0bd00bd0};
-  return std::find(kMagics.begin(), kMagics.end(), magic) != kMagics.end();
-}
-
 bool same_inode(int fd, const FileIdentity& file) {
   struct stat st {};
   return ::fstat(fd, &st) == 0 && major(st.st_dev) == file.major && minor(st.st_dev) == file.minor && st.st_ino == file.inode;
 }
 
 // O_PATH first: opening a FIFO or a device for reading may block or do things. Nothing is opened that is not a regular file.
-Result<UniqueFd> open_safely(const std::string& path) {
+Result<UniqueFd> open_safely(const std::string& path, const FileIdentity& file, FileSystems& file_systems) {
+  TRY(file_systems.ask(file, path));
   const UniqueFd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!handle) return errno_error(errno, fmt::format("open {}", path));
   struct stat st {};
@@ -114,18 +106,19 @@ bool holds_build(int fd, const ImageJob& job) {
   return elf && elf->build_id() == job.build_id;
 }
 
-Result<OpenedImage> open_image(const ImageJob& job) {
+Result<OpenedImage> open_image(const ImageJob& job, FileSystems& file_systems) {
   Error last = make_error(ErrorKind::kGone, "{}: no process maps it any more", job.path);
   for (const ImageHint& hint : job.hints) {
     const Tid owner = thread_with_memory(hint.pid);
-    auto fd = open_safely(fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, hint.range.begin.value, hint.range.end.value));
+    auto fd = open_safely(fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, hint.range.begin.value, hint.range.end.value),
+                          job.file, file_systems);
     // The range may have been split or merged since; ask maps for the mapping that begins there.
     if (!fd && fd.error().kind() == ErrorKind::kNotFound) {
       const auto maps = read_maps(hint.pid, MapsFilter::kExecutable);
       if (maps) {
         for (const MapsEntry& entry : maps->entries) {
           if (!entry.range.contains(hint.range.begin) || !entry.file.same_inode(job.file)) continue;
-          fd = open_safely(fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, entry.range.begin.value, entry.range.end.value));
+          fd = open_safely(fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, entry.range.begin.value, entry.range.end.value), job.file, file_systems);
         }
       }
     }
@@ -144,7 +137,7 @@ Result<OpenedImage> open_image(const ImageJob& job) {
   std::vector<std::string> paths{job.path};
   for (const ImageHint& hint : job.hints) paths.push_back(fmt::format("/proc/{}/root{}", hint.pid, job.path));
   for (const std::string& path : paths) {
-    auto fd = open_safely(path);
+    auto fd = open_safely(path, job.file, file_systems);
     if (!fd) continue;
     const bool proven = same_inode(fd->get(), job.file);
     auto opened = take(*std::move(fd), job, proven);

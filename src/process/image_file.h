@@ -14,6 +14,7 @@
 #include "base/unique_fd.h"
 #include "elf/elf_file.h"
 #include "process/file_identity.h"
+#include "process/file_systems.h"
 
 namespace cicada::process {
 
@@ -58,7 +59,8 @@ bool holds_build(int fd, const ImageJob& job);
 // Fails: kLimit (more than 256 MiB), what the file system says.
 Result<UniqueFd> copy_of(int fd, const std::string& path, std::atomic<uint64_t>& progress);
 
-// Fails: kGone (no process maps it any more, or another file has its name), kUnsupported (no regular file), what the file system says.
-Result<OpenedImage> open_image(const ImageJob& job);
+// Fails: kGone (no process maps it any more, or another file has its name), kUnsupported (no regular file), what the file system says,
+// or that it says nothing.
+Result<OpenedImage> open_image(const ImageJob& job, FileSystems& file_systems);
 
 }  // namespace cicada::process

@@ -6,7 +6,6 @@
 #include <deque>
 #include <map>
 #include <mutex>
-#include <set>
 #include <tuple>
 #include <vector>
 
@@ -51,6 +50,7 @@ struct ImageRegistry::State : std::enable_shared_from_this<ImageRegistry::State>
   Options options;
   UniqueFd settled_event;
   MountRoots roots;
+  FileSystems file_systems;
   mutable std::mutex mutex;
   std::condition_variable work, idle;
   std::deque<uint32_t> queue;
@@ -66,7 +66,6 @@ struct ImageRegistry::State : std::enable_shared_from_this<ImageRegistry::State>
   std::deque<ImageEntry> images;  // by id - 1
   std::map<std::tuple<uint32_t, uint32_t, uint64_t>, std::vector<uint32_t>> by_inode;  // newest last
   std::vector<uint32_t> settled;
-  std::set<std::pair<uint32_t, uint32_t>> silent_devices;  // their file systems did not answer a reader
   size_t open_descriptors = 0;
   uint64_t turn = 0;
   uint32_t vdso = 0;

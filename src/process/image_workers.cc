@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that open files, and what becomes of those that hang.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <thread>
@@ -37,7 +38,7 @@ void ImageRegistry::State::run(Worker& self) {
     self.job = id;
     self.since = Clock::now();
     lock.unlock();
-    auto opened = open_image(job);
+    auto opened = open_image(job, file_systems);
     if (opened) opened->root = find_root(job);
     lock.lock();
     self.job = 0;
@@ -84,14 +85,12 @@ Result<UniqueFd> ImageRegistry::State::open_patiently(uint32_t id) {
     std::optional<Result<UniqueFd>> outcome;
   };
   std::unique_lock lock(mutex);
-  const std::string path = entry(id).job.path;
-  const std::pair device(entry(id).job.file.major, entry(id).job.file.minor);
-  const bool silent = silent_devices.contains(device);
+  const ImageJob job = entry(id).job;
+  const UniqueFd handle(::fcntl(entry(id).fd.get(), F_DUPFD_CLOEXEC, 0));
   lock.unlock();
-  const auto no_answer = [] { return make_error(ErrorKind::kGone, "its file system does not answer"); };
-  if (silent) return no_answer();
+  if (handle) TRY(file_systems.ask(job.file, fmt::format("/proc/{}/fd/{}", ::getpid(), handle.get())));
   auto attempt = std::make_shared<Attempt>();
-  std::thread([self = shared_from_this(), attempt, id, path] {
+  std::thread([self = shared_from_this(), attempt, id, path = job.path] {
     auto copy = [&]() -> Result<UniqueFd> {
       const UniqueFd fd = TRY(self->open_again(id));
       return copy_of(fd.get(), path, attempt->progress);
@@ -106,9 +105,8 @@ Result<UniqueFd> ImageRegistry::State::open_patiently(uint32_t id) {
     if (now == before) {
       waiting.unlock();
       lock.lock();
-      silent_devices.insert(device);
       ++counts.stuck;
-      return no_answer();
+      return file_systems.note_silent(job.file);
     }
     before = now;
     attempt->over.wait_for(waiting, std::chrono::milliseconds(options.stuck_after_ms), [&] { return attempt->outcome.has_value(); });

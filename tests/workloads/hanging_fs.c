@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// hanging_fs FOLDER FILE: a file system over FUSE with one file, "program", whose contents are FILE's. SIGUSR1: it answers nobody any
-// more, as a network file system whose server is gone. Ends with SIGTERM. Speaks the kernel's protocol itself (linux/fuse.h).
+// hanging_fs FOLDER FILE: a file system over FUSE with one file, "program", whose contents are FILE's. SIGUSR1: it takes no request any
+// more, as if it were stopped; who waits can be killed. SIGUSR2: it takes them and answers none, as sshfs does whose server is gone; who waits
+// cannot be killed. Ends with SIGTERM. Speaks the kernel's protocol itself (linux/fuse.h).
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
@@ -13,10 +14,10 @@
 
 #include "workload.h"
 
-static volatile sig_atomic_t silent;
+static volatile sig_atomic_t silent, mute;
 static void fall_silent(int signal) {
-  (void)signal;
-  silent = 1;
+  if (signal == SIGUSR1) silent = 1;
+  mute = 1;
 }
 
 static int device;
@@ -51,6 +52,7 @@ int main(int argc, char **argv) {
   if (mount("hanging", argv[1], "fuse.hanging", MS_NOSUID | MS_NODEV, options) != 0) return 77;
   struct sigaction action = {.sa_handler = fall_silent};
   sigaction(SIGUSR1, &action, NULL);
+  sigaction(SIGUSR2, &action, NULL);
   setvbuf(stdout, NULL, _IOLBF, 0);
   puts("mounted");
   for (;;) {
@@ -59,7 +61,7 @@ int main(int argc, char **argv) {
     if (size < (ssize_t)sizeof(struct fuse_in_header)) continue;
     const struct fuse_in_header *in = (const struct fuse_in_header *)request;
     const void *argument = in + 1;
-    if (silent) continue;
+    if (mute) continue;
     switch (in->opcode) {
       case FUSE_INIT: {
         const struct fuse_init_in *init = argument;

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The server of a program's file system takes each question and answers none, as sshfs without its network: who waits for it cannot be killed, and
+# a process with such a thread does not end. From when names are to be looked up, and from the beginning.
+source "$(dirname "$0")/lib.sh"
+run_on_hanging_file_system chain_gcc_O2_static
+record_and_end() {
+  local begin=$SECONDS
+  timeout -s KILL 60 "$CICADA" record -F 997 -d 2 -p "$victim" -o recording.txt 2>err || fail "record ended with $?"
+  ((SECONDS - begin <= 10)) || fail "a recording of 2 s took $((SECONDS - begin)) s"
+  [[ $(grep -c 'does not answer' err) == 1 ]] || fail "not one line about the file system"
+  (($(grep -c "^program $victim/" recording.txt) > 500)) || fail "the program's samples are missing"
+}
+(sleep 1 && kill -USR2 "$fs") &
+record_and_end
+record_and_end
