@@ -15,12 +15,11 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <optional>
 
 namespace cicada::process {
 namespace {
 
-constexpr auto kFresh = std::chrono::seconds(1);
+constexpr std::chrono::milliseconds kFresh{1000};  // an answer of others
 
 struct Answer {
   int32_t error = 0;
@@ -61,23 +60,29 @@ bool is_answered_by_others(uint32_t magic) {
   return std::find(kMagics.begin(), kMagics.end(), magic) != kMagics.end();
 }
 
+std::optional<Result<void>> FileSystems::known(Device device) {
+  const auto now = std::chrono::steady_clock::now();
+  const std::lock_guard lock(mutex_);
+  std::erase_if(left_behind_, [](const UniqueFd& child) {
+    pollfd polled{child.get(), POLLIN, 0};
+    if (::poll(&polled, 1, 0) != 1) return false;
+    reap(child, WNOHANG);
+    return true;
+  });
+  std::erase_if(known_, [&](const auto& entry) {
+    const auto for_how_long = entry.second.kind == Kind::kOthers ? std::min(kFresh, believed_for_) : believed_for_;
+    return now - entry.second.since >= for_how_long;
+  });
+  const auto at = known_.find(device);
+  if (at != known_.end() && at->second.kind != Kind::kSilent) return Result<void>();
+  if (at != known_.end() || left_behind_.size() >= kMaxLeftBehind) return no_answer();
+  return std::nullopt;
+}
+
 Result<void> FileSystems::ask(const FileIdentity& file, const std::string& path) {
   if (file.major != 0) return {};  // a disk
   const Device device(file.major, file.minor);
-  const auto now = std::chrono::steady_clock::now();
-  {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(left_behind_, [](const UniqueFd& child) {
-      pollfd polled{child.get(), POLLIN, 0};
-      if (::poll(&polled, 1, 0) != 1) return false;
-      reap(child, WNOHANG);
-      return true;
-    });
-    if (const auto at = known_.find(device); at != known_.end()) {
-      if (at->second.kind == Kind::kSilent) return no_answer();
-      if (at->second.kind == Kind::kLocal || now - at->second.answered < kFresh) return {};
-    }
-  }
+  if (auto answer = known(device)) return *std::move(answer);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error(errno, "pipe");
   const UniqueFd answer_end(ends[0]);
@@ -101,7 +106,7 @@ Result<void> FileSystems::ask(const FileIdentity& file, const std::string& path)
   const std::lock_guard lock(mutex_);
   if (!over) {
     left_behind_.push_back(std::move(pidfd));
-    known_[device] = {Kind::kSilent, now};
+    known_[device] = {Kind::kSilent, std::chrono::steady_clock::now()};
     return no_answer();
   }
   if (!answered) return make_error(ErrorKind::kGone, "{}: not looked at", path);

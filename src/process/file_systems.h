@@ -3,13 +3,15 @@
 // for that cannot always be killed (FUSE: not once its server has read the question, as sshfs does whose network is gone), and a process with
 // such a thread does not end. So a child asks first, which holds nothing of ours but a copy of our memory, and is left behind if it does not come back.
 //
-// Cost: a fork (1 to 3 ms, on a worker) for the first file of each device without a disk, then once a second at most where others answer.
+// Cost: a fork (1 to 3 ms, on a worker) for the first file of each device without a disk, and again after a minute, because such devices' numbers
+// are used again; where others answer, once a second at most.
 // Threads: any.
 #pragma once
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,9 +27,13 @@ bool is_answered_by_others(uint32_t magic);
 
 class FileSystems {
  public:
-  explicit FileSystems(std::chrono::milliseconds patience) : patience_(patience) {}
-  // May `path`, which is said to be this file, be opened? Fails: what opening it says, and kIo where nobody answers; who was silent once
-  // is not asked again.
+  static constexpr std::chrono::milliseconds kBelievedFor{60'000};
+  static constexpr size_t kMaxLeftBehind = 16;
+
+  // patience: what one question may take. believed_for: what a device was found to be is not asked again for so long.
+  explicit FileSystems(std::chrono::milliseconds patience, std::chrono::milliseconds believed_for = kBelievedFor)
+      : patience_(patience), believed_for_(believed_for) {}
+  // May `path`, which is said to be this file, be opened? Fails: what opening it says, and kIo where nobody answers, or has not answered lately.
   Result<void> ask(const FileIdentity& file, const std::string& path);
   // A reader of this file waits in vain. The error says so.
   Error note_silent(const FileIdentity& file);
@@ -37,10 +43,13 @@ class FileSystems {
   enum class Kind : uint8_t { kLocal, kOthers, kSilent };
   struct Known {
     Kind kind = Kind::kLocal;
-    std::chrono::steady_clock::time_point answered;
+    std::chrono::steady_clock::time_point since;
   };
 
-  std::chrono::milliseconds patience_;
+  // Nothing: it must be asked.
+  std::optional<Result<void>> known(Device device);
+
+  std::chrono::milliseconds patience_, believed_for_;
   std::mutex mutex_;
   std::map<Device, Known> known_;
   std::vector<UniqueFd> left_behind_;  // pidfds, until they can be reaped

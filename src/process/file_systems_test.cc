@@ -63,6 +63,13 @@ TEST_F(FileSystemsTest, OneThatFellSilentIsNotAskedAgain) {
   EXPECT_NE(asked.error().message().find("does not answer"), std::string::npos);
 }
 
+TEST_F(FileSystemsTest, NumbersOfDevicesAreNotBelievedForEver) {
+  FileSystems forgetful(kPatience, std::chrono::milliseconds(0));
+  EXPECT_EQ(forgetful.note_silent(file_).kind(), ErrorKind::kIo);
+  EXPECT_TRUE(forgetful.ask(file_, path_));
+  EXPECT_FALSE(forgetful.ask(file_, "/proc/self/no such file"));
+}
+
 TEST_F(FileSystemsTest, WhoWaitsForAnyChildFindsNone) {
   ASSERT_TRUE(file_systems_.ask(file_, path_));
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
