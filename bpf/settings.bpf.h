@@ -15,5 +15,5 @@ extern const volatile __u64 wakeup_bytes;        // wake the reader when the rin
 
 extern __u32 next_address_space;  // both sides take the old value with an atomic add
 extern volatile __u64 reader_waits_until_ns;  // the reader sleeps, and looks by itself then; 0: it works or pauses, and nobody need wake it
-extern __u64 urgent_begun, urgent_done;  // records that are to be read soon: before the look at reader_waits_until_ns, and when they are in the ring
+extern __u64 urgent_begun, urgent_done;  // records to be read soon: before the look at reader_waits_until_ns, and in the ring
 extern __u32 eviction_epoch;      // bumped by user space after a table left: invalidates cached frames

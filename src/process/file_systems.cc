@@ -35,7 +35,8 @@ struct Answer {
   const int handle = ::open(path, O_PATH | O_CLOEXEC);
   struct statfs fs {};
   struct statx st {};
-  if (handle < 0 || ::fstatfs(handle, &fs) != 0 || ::statx(handle, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &st) != 0) answer.error = errno;
+  if (handle < 0 || ::fstatfs(handle, &fs) != 0 || ::statx(handle, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &st) != 0)
+    answer.error = errno;
   answer.magic = static_cast<uint32_t>(fs.f_type);
   [[maybe_unused]] const ssize_t written = ::write(answer_fd, &answer, sizeof answer);
   ::_exit(0);
@@ -55,8 +56,8 @@ Error no_answer() { return make_error(ErrorKind::kIo, "its file system does not 
 
 // FUSE, NFS, SMB (three versions), 9P, Ceph, AFS, Coda, Lustre.
 bool is_answered_by_others(uint32_t magic) {
-  constexpr std::array<uint32_t, 10> kMagics{FUSE_SUPER_MAGIC, NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, 0xff534d42, 0xfe534d42,
-                                             V9FS_MAGIC, 0x00c36400, AFS_SUPER_MAGIC, CODA_SUPER_MAGIC, 0x0bd00bd0};
+  constexpr std::array<uint32_t, 10> kMagics{FUSE_SUPER_MAGIC, NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, 0xff534d42,       0xfe534d42,
+                                             V9FS_MAGIC,       0x00c36400,      AFS_SUPER_MAGIC, CODA_SUPER_MAGIC, 0x0bd00bd0};
   return std::find(kMagics.begin(), kMagics.end(), magic) != kMagics.end();
 }
 

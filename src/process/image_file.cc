@@ -110,15 +110,16 @@ Result<OpenedImage> open_image(const ImageJob& job, FileSystems& file_systems) {
   Error last = make_error(ErrorKind::kGone, "{}: no process maps it any more", job.path);
   for (const ImageHint& hint : job.hints) {
     const Tid owner = thread_with_memory(hint.pid);
-    auto fd = open_safely(fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, hint.range.begin.value, hint.range.end.value),
-                          job.file, file_systems);
+    auto fd = open_safely(fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, hint.range.begin.value, hint.range.end.value), job.file,
+                          file_systems);
     // The range may have been split or merged since; ask maps for the mapping that begins there.
     if (!fd && fd.error().kind() == ErrorKind::kNotFound) {
       const auto maps = read_maps(hint.pid, MapsFilter::kExecutable);
       if (maps) {
         for (const MapsEntry& entry : maps->entries) {
           if (!entry.range.contains(hint.range.begin) || !entry.file.same_inode(job.file)) continue;
-          fd = open_safely(fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, entry.range.begin.value, entry.range.end.value), job.file, file_systems);
+          fd = open_safely(fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, entry.range.begin.value, entry.range.end.value), job.file,
+                           file_systems);
         }
       }
     }

@@ -22,7 +22,9 @@ namespace cicada::process {
 
 // Who asks a file system first gives up before the worker that waits for it would be.
 ImageRegistry::State::State(const Options& o)
-    : options(o), settled_event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), file_systems(std::chrono::milliseconds(o.stuck_after_ms * 3 / 4)) {
+    : options(o),
+      settled_event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      file_systems(std::chrono::milliseconds(o.stuck_after_ms * 3 / 4)) {
   if (options.max_descriptors != 0) return;
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
