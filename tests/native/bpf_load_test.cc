@@ -24,7 +24,12 @@ constexpr int kDepth = 60;
 volatile uint64_t g_sink;
 volatile bool g_forever = true;
 
+// Where a child says that it is where it stays.
+int g_ready_fd = -1;
+[[gnu::noinline]] void say_ready() { [[maybe_unused]] const ssize_t written = ::write(g_ready_fd, "r", 1); }
+
 [[gnu::noinline]] void chain_leaf() {
+  say_ready();
   while (g_forever) g_sink = g_sink + 1;
 }
 [[gnu::noinline]] void chain_middle(int depth) {
@@ -35,6 +40,7 @@ volatile bool g_forever = true;
   g_sink = g_sink + 1;  // no tail call
 }
 [[gnu::noinline]] void chain_system_calls() {
+  say_ready();
   for (;;) ::getppid();
 }
 
@@ -51,6 +57,31 @@ struct Child {
   ~Child() {
     ::kill(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);
+  }
+};
+
+struct ReadyPipe {
+  int ends[2];
+  ReadyPipe() {
+    if (::pipe(ends) != 0) ADD_FAILURE() << "pipe";
+    g_ready_fd = ends[1];
+  }
+  ~ReadyPipe() { ::close(ends[0]); }
+  void wait() const {
+    char byte = 0;
+    ::close(ends[1]);
+    if (::read(ends[0], &byte, 1) != 1) ADD_FAILURE() << "the child ended";
+  }
+};
+
+// One that has come to its leaf: what is sampled before that, where the machine is crowded, is another stack.
+struct ReadyChild {
+  ReadyPipe ready;
+  Child child;
+  const pid_t pid;
+  template <typename Body>
+  explicit ReadyChild(Body body) : child(body), pid(child.pid) {
+    ready.wait();
   }
 };
 
@@ -94,7 +125,7 @@ size_t count_samples(const BpfSession& session, pid_t pid) {
 TEST(CpuSample, WalksAKnownChainToItsOutermostFrame) {
   auto session = open_session();
   ASSERT_TRUE(session);
-  Child child([] { chain_middle(kDepth); });
+  ReadyChild child([] { chain_middle(kDepth); });
   auto space = session->add_process(child.pid);
   ASSERT_TRUE(space) << space.error().message();
   ASSERT_TRUE(session->start(997, all_cpus()));
@@ -124,7 +155,7 @@ TEST(CpuSample, WalksAKnownChainToItsOutermostFrame) {
 TEST(CpuSample, AddsUpToOneOutcomeEach) {
   auto session = open_session();
   ASSERT_TRUE(session);
-  Child child([] { chain_middle(kDepth); });
+  ReadyChild child([] { chain_middle(kDepth); });
   ASSERT_TRUE(session->add_process(child.pid));
   ASSERT_TRUE(session->start(4999, all_cpus()));
   ASSERT_TRUE(wait_until(*session, [&] { return count_samples(*session, child.pid) >= 1000; }));
@@ -139,7 +170,7 @@ TEST(CpuSample, AddsUpToOneOutcomeEach) {
 TEST(CpuSample, WalksTheUserStackFromKernelMode) {
   auto session = open_session();
   ASSERT_TRUE(session);
-  Child child([] { chain_system_calls(); });
+  ReadyChild child([] { chain_system_calls(); });
   ASSERT_TRUE(session->add_process(child.pid));
   ASSERT_TRUE(session->start(997, all_cpus()));
   const auto in_kernel = [&] {
@@ -166,7 +197,7 @@ TEST(CpuSample, WalksTheUserStackFromKernelMode) {
 TEST(CpuSample, SendsRegistersAndStackWhereTheTableIsMissing) {
   auto session = open_session();
   ASSERT_TRUE(session);
-  Child child([] { chain_middle(kDepth); });
+  ReadyChild child([] { chain_middle(kDepth); });
   // A target whose mappings nobody published.
   const process_value process{1, 0, 77, PROCESS_TARGET, 0};
   ASSERT_EQ(::bpf_map_update_elem(::bpf_map__fd(session->skeleton()->maps.processes), &child.pid, &process, BPF_ANY), 0);
