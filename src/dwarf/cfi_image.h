@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests and fuzz targets: wraps bytes as the .eh_frame and .debug_frame of a small ELF image whose code (none in the file) is
-// [0x10000, 0x50000).
+// For tests and fuzz targets: wraps bytes as the .eh_frame and .debug_frame of a small ELF image whose code is [0x10000, 0x50000); the
+// file has `code` of it.
 #pragma once
 #include <elf.h>
 
@@ -13,11 +13,11 @@ namespace cicada::dwarf {
 
 inline constexpr uint64_t kCodeBegin = 0x10000, kCodeBytes = 0x40000, kFrameAddress = 0x60000;
 
-inline std::vector<uint8_t> wrap_in_elf(Bytes eh_frame, Bytes debug_frame) {
+inline std::vector<uint8_t> wrap_in_elf(Bytes eh_frame, Bytes debug_frame, Bytes code = {}) {
   static constexpr char kNames[] = "\0.eh_frame\0.debug_frame\0.strings\0.text";
   const uint64_t segments = sizeof(Elf64_Ehdr), sections = segments + 2 * sizeof(Elf64_Phdr);
-  const uint64_t names = sections + 5 * sizeof(Elf64_Shdr), eh = names + sizeof kNames, debug = eh + eh_frame.size();
-  std::vector<uint8_t> image(debug + debug_frame.size());
+  const uint64_t names = sections + 5 * sizeof(Elf64_Shdr), eh = names + sizeof kNames, debug = eh + eh_frame.size(), text = debug + debug_frame.size();
+  std::vector<uint8_t> image(text + code.size());
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
   header.e_ident[EI_CLASS] = ELFCLASS64;
@@ -42,7 +42,7 @@ inline std::vector<uint8_t> wrap_in_elf(Bytes eh_frame, Bytes debug_frame) {
     p.p_memsz = memory;
     std::memcpy(image.data() + segments + i * sizeof p, &p, sizeof p);
   };
-  put_segment(0, PF_R | PF_X, 0, kCodeBegin, 0, kCodeBytes);
+  put_segment(0, PF_R | PF_X, text, kCodeBegin, code.size(), kCodeBytes);
   put_segment(1, PF_R, eh, kFrameAddress, eh_frame.size(), eh_frame.size());
   const auto put_section = [&](unsigned i, uint32_t name, uint32_t type, uint64_t flags, uint64_t address, uint64_t offset, uint64_t size) {
     Elf64_Shdr s{};
@@ -61,6 +61,7 @@ inline std::vector<uint8_t> wrap_in_elf(Bytes eh_frame, Bytes debug_frame) {
   std::memcpy(image.data() + names, kNames, sizeof kNames);
   if (!eh_frame.empty()) std::memcpy(image.data() + eh, eh_frame.data(), eh_frame.size());
   if (!debug_frame.empty()) std::memcpy(image.data() + debug, debug_frame.data(), debug_frame.size());
+  if (!code.empty()) std::memcpy(image.data() + text, code.data(), code.size());
   return image;
 }
 

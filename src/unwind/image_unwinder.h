@@ -19,6 +19,8 @@ class ImageUnwinder {
   const RowTable& rows() const { return rows_; }
   const std::string& name() const { return elf_->name(); }
   std::optional<dwarf::FrameRules> find_rules(LinkAddr address) const;
+  // The instructions from there on, as far as the file has them.
+  Bytes code_at(LinkAddr address) const { return elf_->contents_at(address); }
 
  private:
   std::shared_ptr<const elf::ElfFile> elf_;

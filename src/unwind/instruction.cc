@@ -158,7 +158,9 @@ class Decoder {
     if (low == 4) {
       const uint8_t sib = at_.u8();
       insn_.rm = static_cast<uint8_t>((sib & 7) | rex_b());
-      insn_.indexed = ((sib >> 3 & 7) | (rex_ & 2) << 2) != 4;
+      insn_.index = static_cast<uint8_t>((sib >> 3 & 7) | (rex_ & 2) << 2);
+      insn_.scale = sib >> 6;
+      insn_.indexed = insn_.index != kRsp;
       if (insn_.mod == 0 && (sib & 7) == 5) insn_.rm = kNoRegister, far = true;
     } else if (insn_.mod == 0 && low == 5) {
       insn_.rm = kRip, far = true;

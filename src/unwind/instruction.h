@@ -24,7 +24,8 @@ struct Instruction {
   uint8_t mod = 0;          // 3: rm is a register
   uint8_t reg = 0;          // ModRM.reg with REX.R, or the register in the opcode's low bits with REX.B
   uint8_t rm = kNoRegister;  // the register, or the memory operand's base
-  bool indexed = false;     // the memory operand has an index, too
+  bool indexed = false;     // the memory operand has an index, too:
+  uint8_t index = 0, scale = 0;  // this register, shifted left by that
   int32_t displacement = 0;
   int64_t immediate = 0;  // sign-extended; of jumps and calls: the distance from the instruction's end
 

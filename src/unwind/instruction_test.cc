@@ -69,6 +69,8 @@ TEST(DecodeInstruction, ReadsOperands) {
   const auto indexed = decode_instruction(Code{0x48, 0x8b, 0x04, 0xc4});  // mov (%rsp,%rax,8),%rax
   ASSERT_TRUE(indexed);
   EXPECT_TRUE(indexed->indexed);
+  EXPECT_EQ(indexed->index, kRax);
+  EXPECT_EQ(indexed->scale, 3);
   const auto jump = decode_instruction(Code{0xeb, 0xfe});
   ASSERT_TRUE(jump);
   EXPECT_EQ(jump->immediate, -2);

@@ -5,6 +5,7 @@
 #include "base/diagnostics.h"
 #include "unwind/code_patterns.h"
 #include "unwind/executable_ranges.h"
+#include "unwind/handler_return.h"
 #include "unwind/parts.h"
 #include "unwind/row_shard.h"
 #include "unwind/table_builder.h"
@@ -70,6 +71,7 @@ RowTable compile_rows(const elf::ElfFile& elf, RowDetail detail) {
   if (table.stats.malformed_fdes != 0) {
     diagnostics().warn(elf.name(), "{} malformed call-frame entries: stacks end at the functions concerned", table.stats.malformed_fdes);
   }
+  mark_handler_returns(elf, detail, table);
   add_code_patterns(elf, *code, rows.gaps(), table);
   return table;
 }

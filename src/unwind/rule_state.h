@@ -26,7 +26,8 @@ namespace cicada::unwind {
   X(ReturnAddress, "return address not at CFA - 8")                            \
   X(StackPointer, "stack pointer of the caller is not the CFA")                \
   X(SignalFrame, "signal frame of another layout")                             \
-  X(TooManyRules, "more than 65,535 distinct rules")
+  X(TooManyRules, "more than 65,535 distinct rules")                           \
+  X(HandlerReturn, "about to return to an exception's handler")
 
 enum class Misfit : uint8_t {
 #define X(name, text) k##name,

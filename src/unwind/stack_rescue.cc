@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "abi/mapping.h"
+#include "unwind/handler_return.h"
 
 namespace {
 
@@ -121,6 +122,7 @@ class Walk {
     if (image == nullptr) return END_NO_TABLE;
     const unwind_rule& rule = image->rows().find(link);
     if (rule.cfa_kind == CFA_NONE || rule.cfa_kind == CFA_FRAME_POINTER) return step_by_frame_pointer(END_NO_RULE);
+    if (is_handler_return(rule)) return step_to_handler(image->code_at(link));
     if (rule.cfa_kind == CFA_UNSUPPORTED) return step_by_cfi(*image, link);
     const unwind_regs before = regs_;
     const int end = unwind_step(&reader_, &rule, &regs_);
@@ -160,12 +162,28 @@ class Walk {
       case dwarf::FrameStep::kMalformed:
       case dwarf::FrameStep::kUnknownRegister: return END_UNSUPPORTED_RULE;
     }
+    return take(registers, rules->signal_frame);
+  }
+
+  // `code`: what the leaf, or the frame below a signal's, is about to do.
+  int step_to_handler(Bytes code) {
+    if (!regs_.exact_ip || known_ != kAllGeneral) return END_UNSUPPORTED_RULE;
+    dwarf::Registers registers = known_registers(known_);
+    switch (follow_handler_return(code, reader_, registers)) {
+      case dwarf::FrameStep::kDone: return take(registers, true);
+      case dwarf::FrameStep::kUnreadable: return END_UNREADABLE;
+      default: return END_UNSUPPORTED_RULE;
+    }
+  }
+
+  // The next frame's registers.
+  int take(const dwarf::Registers& registers, bool exact_ip) {
     for (unsigned i = 0; i < 16; ++i) regs_.gpr[i] = registers.value[i];
     known_ = registers.known & kAllGeneral;
     regs_.ip = registers.value[16];
-    regs_.exact_ip = rules->signal_frame;
+    regs_.exact_ip = exact_ip;
     regs_.all_registers = known_ == kAllGeneral;
-    if (regs_.ip == 0) return rules->signal_frame ? END_UNMAPPED_PC : END_ZERO_RA;
+    if (regs_.ip == 0) return exact_ip ? END_UNMAPPED_PC : END_ZERO_RA;
     return regs_.ip >= UNWIND_USER_END ? END_UNMAPPED_PC : END_NONE;
   }
 

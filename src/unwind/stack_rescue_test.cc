@@ -7,11 +7,11 @@
 #include <unwind.h>
 
 #include <fstream>
-#include <sstream>
 
 #include "abi/mapping.h"
 #include "dwarf/cfi_builder.h"
 #include "dwarf/cfi_image.h"
+#include "unwind/own_space.h"
 
 namespace cicada::unwind {
 namespace {
@@ -26,12 +26,14 @@ constexpr uint64_t kStack = 0x7ffc00001000;
 
 class TestSpace final : public AddressSpaceView {
  public:
-  // Functions of 0x100 bytes from 0x11000 on, one a program.
-  explicit TestSpace(const std::vector<CfiBuilder::Program>& functions) {
+  // Functions of 0x100 bytes from 0x11000 on, one a program. `code`: of the first.
+  explicit TestSpace(const std::vector<CfiBuilder::Program>& functions, Bytes code = {}) {
     CfiBuilder cfi;
     const uint64_t cie = cfi.add_cie();
     for (size_t i = 0; i < functions.size(); ++i) cfi.add_fde(cie, 0x11000 + 0x100 * i, 0x100, functions[i]);
-    const auto image = dwarf::wrap_in_elf(cfi.bytes(), {});
+    std::vector<uint8_t> text(0x1000);
+    text.insert(text.end(), code.begin(), code.end());
+    const auto image = dwarf::wrap_in_elf(cfi.bytes(), {}, text);
     auto elf = elf::ElfFile::parse_copy(image, "test image");
     EXPECT_TRUE(elf);
     image_ = std::make_unique<ImageUnwinder>(std::make_shared<elf::ElfFile>(*std::move(elf)));
@@ -199,6 +201,38 @@ TEST(FinishWalk, ThroughATrampolineWithoutFramePointer) {
   EXPECT_EQ(stack.finish(space).end, END_BAD_FRAME_POINTER);
 }
 
+// An exception is about to arrive in its handler, the first byte of a function: nothing called it.
+TEST(FinishWalk, ReturnsToAHandler) {
+  const std::vector<uint8_t> code = {0x48, 0x89, 0x74, 0x15, 0x08,  // mov %rsi,8(%rbp,%rdx)
+                                     0x48, 0x8d, 0x4c, 0x0d, 0x08,  // lea 8(%rbp,%rcx),%rcx
+                                     0x48, 0x8b, 0x6d, 0x00,        // mov (%rbp),%rbp
+                                     0x48, 0x89, 0xcc, 0xc3};       // mov %rcx,%rsp; ret
+  TestSpace space({{0x0c, 6, 16, 0x4e, 0x0c, 2, 8}, {0x0c, 6, 16}, kOutermost}, code);
+  Stack stack;
+  stack.from.ip = kCode + 5;
+  stack.from.gpr[6] = kStack + 64;
+  stack.from.gpr[2] = 80;                // rcx: from here to the handler's stack pointer
+  stack.words[8] = kStack + 256;         // its rbp
+  stack.words[8 + 11] = kCode + 0x100;   // the handler
+  stack.words[32 + 1] = kCode + 0x201;   // the handler's frame: the return address
+  const RescuedStack result = stack.finish(space);
+  EXPECT_EQ(result.end, END_RESCUED);
+  EXPECT_EQ(result.frames, (std::vector<uint64_t>{frame_in_image(9, 0x11005), frame_in_image(9, 0x11100), frame_in_image(9, 0x11200)}));
+  stack.words[8 + 11] = 0x1000;
+  EXPECT_EQ(stack.finish(space).end, END_UNMAPPED_PC);
+  EXPECT_EQ(stack.finish(space).frames.size(), 2u);
+  for (const uint64_t nowhere : {uint64_t{0}, ~uint64_t{0}}) {
+    stack.words[8 + 11] = nowhere;
+    EXPECT_EQ(stack.finish(space).end, END_RESCUE_REFUSED) << nowhere;
+  }
+  stack.words[8 + 11] = kCode + 5;  // an endless loop
+  EXPECT_NE(stack.finish(space).end, END_RESCUED);
+  stack.from.gpr[2] = 1 << 20;
+  EXPECT_EQ(stack.finish(space).end, END_UNREADABLE);
+  stack.from.all_registers = false;  // rcx is not known
+  EXPECT_EQ(stack.finish(space).end, END_RESCUE_REFUSED);
+}
+
 TEST(FinishWalk, NativeToJitToNativeAndTableLess) {
   TestSpace space({kPlain, {0x0e, 16, 0x86, 2}, kOutermost});
   Stack stack;
@@ -253,39 +287,6 @@ TEST(FinishWalk, ThirtyTwoBitByFramePointer) {
   ASSERT_EQ(result.frames.size(), 2u);
   EXPECT_EQ(result.frames[1], frame_at(FRAME_USER_32, 0x080490ff));
 }
-
-// This very process: its own mappings, files and stack.
-class OwnSpace final : public AddressSpaceView {
- public:
-  OwnSpace() {
-    std::ifstream maps("/proc/self/maps");
-    for (std::string line; std::getline(maps, line);) {
-      std::istringstream in(line);
-      std::string range, flags, offset, device, inode, path;
-      in >> range >> flags >> offset >> device >> inode >> path;
-      if (flags.find('x') == std::string::npos || path.empty() || path[0] != '/') continue;
-      const uint64_t begin = std::stoull(range, nullptr, 16), end = std::stoull(range.substr(range.find('-') + 1), nullptr, 16);
-      auto elf = elf::ElfFile::open(path);
-      if (!elf) continue;
-      const auto bias = elf->find_bias(RuntimeAddr(begin), FileOffset(std::stoull(offset, nullptr, 16)), end - begin);
-      if (!bias) continue;
-      images_.push_back(std::make_unique<ImageUnwinder>(std::make_shared<elf::ElfFile>(*std::move(elf))));
-      mappings_.push_back({{RuntimeAddr(begin), RuntimeAddr(end)}, *bias, static_cast<uint32_t>(images_.size()), 0});
-    }
-  }
-  std::optional<Mapping> find_mapping(RuntimeAddr address) override {
-    for (const Mapping& mapping : mappings_) {
-      if (mapping.range.contains(address)) return mapping;
-    }
-    return std::nullopt;
-  }
-  const ImageUnwinder* find_image(uint32_t image) override { return images_[image - 1].get(); }
-  uint64_t bias_of(uint32_t image) const { return mappings_[image - 1].bias; }
-
- private:
-  std::vector<Mapping> mappings_;
-  std::vector<std::unique_ptr<ImageUnwinder>> images_;
-};
 
 // By hand, so that no function stands between these registers and this frame.
 [[gnu::noinline]] void walk_here(int depth, std::vector<uint64_t>& ours, end_reason& end, std::vector<uint64_t>& theirs) {

@@ -22,6 +22,7 @@
 #include "dwarf/frame_sections.h"
 #include "libdw_rule.h"
 #include "unwind/executable_ranges.h"
+#include "unwind/handler_return.h"
 #include "unwind/table_builder.h"
 
 static inline const __u8* unwind_chunk(void* tables, __u32, __u32 chunk) {
@@ -43,6 +44,7 @@ struct Explained {
 constexpr Explained kExplained[] = {
     {"libgcrypt.so", "libdw has no CFA",
      "def_cfa_register after def_cfa_expression: libdw refuses, libgcc (and we) go back to the last offset, as its authors mean"},
+    {"", "a return to a handler", "the CFI's rule leads to a handler as if that were a return address: followed in user space (unwind/handler_return.h)"},
 };
 
 const char* find_reason(const std::string& path, const std::string& difference) {
@@ -127,7 +129,8 @@ class FileComparison {
       if (std::memcmp(rule, &table_.find(LinkAddr(at)), sizeof *rule) != 0) {
         report(at, "the table says something else than the rows it was made of");
       }
-      const std::string difference = compare(frame, signal, *rule);
+      std::string difference = compare(frame, signal, *rule);
+      if (!difference.empty() && unwind::is_handler_return(*rule)) difference = "a return to a handler, " + difference;
       if (!difference.empty()) report(at, difference);
     }
   }

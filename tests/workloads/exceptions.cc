@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exceptions in flight: the samples are in libgcc's unwinder and libstdc++.
+// Exceptions in flight: the samples are in libgcc's unwinder and libstdc++. At its end _Unwind_RaiseException is about to return to catches():
+// __cxa_throw and its callers are gone then.
 #include "workload.h"
 NOINLINE void throws(int levels) {
   if (levels == 0) throw levels;
@@ -16,7 +17,8 @@ NOINLINE int catches() {
 }
 int main(int argc, char** argv) {
   begin(argc, argv);
-  puts("through main;catches();throws(int);~_Unwind_RaiseException");
+  puts("through main;catches();throws(int);__cxa_throw");
+  puts("through main;catches();~_Unwind_RaiseException");
   puts("complete");
   while (running()) catches();
 }
