@@ -9,7 +9,7 @@
 //
 // Right after the store a frame that is about to go returns to a landing pad. A landing pad is no return address: the call before it is
 // often in another row, or function. No CFI can say so. The next frame is the handler's, with the registers it will have there; what is left
-// of the instructions says which those are. A ten-thousandth to two of a program that does nothing but throw (2026-11-21).
+// of the instructions says which those are. Four samples in ten thousand of a program that does nothing but throw (2026-11-21).
 #pragma once
 #include "dwarf/frame_rules.h"
 #include "unwind/table_builder.h"
