@@ -1,22 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // module: unwind
-// The CFI reader: any bytes as .eh_frame (first half) and .debug_frame (second). The packed and the complete reading of the same program must
-// agree on the CFA wherever the row table has a plain rule.
+// The CFI reader: any bytes as .eh_frame (first half) and .debug_frame (second), and all of them as the code. The packed and the complete reading
+// of the same program must agree on the CFA wherever the row table has a plain rule; a return to a handler can be followed where there is one.
 #include <cstdlib>
 
 #include "dwarf/cfi_image.h"
 #include "dwarf/frame_rules.h"
-#include "unwind/table_builder.h"
+#include "unwind/handler_return.h"
+
+namespace {
+
+struct AnyMemory final : cicada::dwarf::Memory {
+  std::optional<uint64_t> find_word(uint64_t address) const override { return address; }
+};
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cicada;
   if (size == 0) return 0;
   const Bytes all(data + 1, size - 1);
   const size_t split = (data[0] & 1) != 0 ? all.size() : all.size() / 2;
-  const std::vector<uint8_t> image = dwarf::wrap_in_elf(all.first(split), all.subspan(split));
+  const std::vector<uint8_t> image = dwarf::wrap_in_elf(all.first(split), all.subspan(split), all);
   const auto elf = elf::ElfFile::parse_copy(image, "fuzzed");
   if (!elf) std::abort();
   const unwind::RowTable table = unwind::compile_rows(*elf, unwind::RowDetail::kCounted);
+  for (const unwind::Row& row : table.rows) {
+    if (!unwind::is_handler_return(table.rules[row.rule])) continue;
+    dwarf::Registers registers;
+    const auto step = unwind::follow_handler_return(elf->contents_at(table.base + row.begin), AnyMemory(), registers);
+    if (step != dwarf::FrameStep::kDone) std::abort();
+  }
   const dwarf::FrameIndex index(*elf);
   if (table.stats.malformed_fdes != 0 || split != all.size()) return 0;
   size_t checked = 0;
