@@ -2,11 +2,17 @@
 #include "collect/jit_recorder.h"
 
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "base/diagnostics.h"
 #include "process/proc_fs.h"
 
 namespace cicada::collect {
+namespace {
+
+constexpr size_t kMaxMountinfoBytes = 1 << 20;
+
+}  // namespace
 
 JitRecorder::~JitRecorder() {
   if (!thread_.joinable()) return;
@@ -99,7 +105,7 @@ void JitRecorder::work(std::stop_token stop) {
 void JitRecorder::open(const JitProcess& process, Sources& sources) const {
   if (sources.map && sources.dump) return;
   if (!sources.target && !sources.map) {
-    auto target = symbolize::Target::open(process.pid, proc_);
+    auto target = open_target(process, sources);
     if (!target || !is_running(process)) return;
     sources.target.emplace(std::move(*target));
   }
@@ -113,6 +119,25 @@ void JitRecorder::open(const JitProcess& process, Sources& sources) const {
   if (sources.map) sources.target.reset();
 }
 
+Result<symbolize::Target> JitRecorder::open_target(const JitProcess& process, Sources& sources) const {
+  symbolize::Target target = TRY(symbolize::Target::open(process.pid, proc_));
+  if (const auto text = process::read_proc_file(fmt::format("{}/{}/mountinfo", proc_, process.pid), kMaxMountinfoBytes)) {
+    sources.mounts = std::make_shared<const process::MountTable>(*text);
+  }
+  target.ask_first([this, mounts = sources.mounts, root = target.root()](const std::string& path) -> Result<void> {
+    for (const process::MountPoint& mount : mounts->on_the_way_to(path))
+      TRY(file_systems_.ask(mount.device, root.outside_path(mount.path)));
+    return {};
+  });
+  return target;
+}
+
+Result<void> JitRecorder::ask_again(const Sources& sources, const std::string& name, int fd) const {
+  const auto mounts = sources.mounts->on_the_way_to(name);
+  if (mounts.empty()) return {};
+  return file_systems_.ask(mounts.back().device, fmt::format("/proc/{}/fd/{}", ::getpid(), fd));
+}
+
 // Asked after opening something by its pid: if it is the sampled process now, it was then.
 bool JitRecorder::is_running(const JitProcess& process) const {
   const Result<std::string> text = process::read_proc_file(fmt::format("{}/{}/stat", proc_, process.pid), 4096);
@@ -122,6 +147,10 @@ bool JitRecorder::is_running(const JitProcess& process) const {
 
 void JitRecorder::copy_map(Sources& sources) {
   if (!sources.map) return;
+  if (const auto asked = ask_again(sources, sources.map->name(), sources.map->fd()); !asked) {
+    diagnostics().warn(sources.map->name(), "{}", asked.error().message());
+    return;
+  }
   if (const auto read = sources.map->update(symbols_); !read) diagnostics().warn(sources.map->name(), "{}", read.error().message());
 }
 
@@ -135,7 +164,9 @@ void JitRecorder::publish() {
 void JitRecorder::copy(Sources& sources) {
   copy_map(sources);
   if (sources.dump) {
-    if (const auto read = sources.dump->append_to(symbols_); !read) diagnostics().warn(sources.dump->name(), "{}", read.error().message());
+    auto read = ask_again(sources, sources.dump->name(), sources.dump->fd());
+    if (read) read = sources.dump->append_to(symbols_);
+    if (!read) diagnostics().warn(sources.dump->name(), "{}", read.error().message());
   }
 }
 

@@ -37,6 +37,10 @@ Result<UniqueFd> FileRoot::open(const std::string& path) const {
   return fd;
 }
 
+std::string FileRoot::outside_path(const std::string& path) const {
+  return is_ours() ? path : fmt::format("/proc/{}/fd/{}{}", ::getpid(), folder_->get(), path);
+}
+
 Result<elf::ElfFile> FileRoot::open_elf(const std::string& path) const {
   const UniqueFd fd = TRY(open(path));
   return elf::ElfFile::parse(TRY(FileMapping::map(fd.get(), path)), path);

@@ -19,6 +19,8 @@ class FileRoot {
   // A descriptor of the folder. Null: our own.
   explicit FileRoot(std::shared_ptr<const UniqueFd> folder) : folder_(std::move(folder)) {}
   bool is_ours() const { return folder_ == nullptr; }
+  // A name of `path` for a child of ours that has closed its descriptors. Links in it lead out of the folder.
+  std::string outside_path(const std::string& path) const;
 
   // Fails: kNotFound, kInvalid (not a regular file), kUnsupported (kernel older than 5.6, in a foreign root), the system's error.
   Result<UniqueFd> open(const std::string& path) const;

@@ -27,6 +27,7 @@ class JitdumpFile {
   // Everything that is written by now. Fails as append_jitdump does.
   Result<void> append_to(std::vector<JitSymbol>& symbols) const;
   const std::string& name() const { return name_; }
+  int fd() const { return fd_.get(); }
 
  private:
   JitdumpFile() = default;

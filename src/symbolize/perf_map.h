@@ -42,6 +42,7 @@ class PerfMapFile {
   // Appends what was written since the last call. A file that shrank is read from its beginning again.
   Result<PerfMapCounts> update(std::vector<JitSymbol>& symbols);
   const std::string& name() const { return name_; }
+  int fd() const { return fd_.get(); }
 
  private:
   PerfMapFile() = default;

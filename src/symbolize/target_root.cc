@@ -57,19 +57,24 @@ void Target::read_beginning(const std::string& path) {
   for (int field = 3; field < 22; ++field) words >> word;
   int64_t ticks = 0;
   if (!(words >> ticks)) return;
-  struct timespec real {}, since_boot {};
+  struct timespec real {
+  }, since_boot{};
   ::clock_gettime(CLOCK_REALTIME, &real);
   ::clock_gettime(CLOCK_BOOTTIME, &since_boot);
   began_s_ = real.tv_sec - since_boot.tv_sec + ticks / ::sysconf(_SC_CLK_TCK);
 }
 
 Result<UniqueFd> Target::open_file(const std::string& path) const {
+  if (ask_) {
+    if (const auto asked = ask_(path); !asked) return asked.error().within(fmt::format("process {}", pid_));
+  }
   Result<UniqueFd> fd = root_.open(path);
   if (!fd) return fd.error().within(fmt::format("process {}", pid_));
   struct stat st {};
   if (::fstat(fd->get(), &st) != 0) return errno_error(errno, "stat " + path);
   if (st.st_uid != uid_ && st.st_uid != 0) {
-    return make_error(ErrorKind::kPermission, "{} (process {}): belongs to user {}, not to the process's user {}; not used", path, pid_, st.st_uid, uid_);
+    return make_error(ErrorKind::kPermission, "{} (process {}): belongs to user {}, not to the process's user {}; not used", path, pid_,
+                      st.st_uid, uid_);
   }
   return fd;
 }

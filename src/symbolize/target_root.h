@@ -3,7 +3,9 @@
 // held, so that a file that is written when the process ends (Java's -XX:+DumpPerfMapAtExit) is still found when it has ended.
 // Owns two descriptors. Threads: any.
 #pragma once
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "base/process_key.h"
 #include "base/result.h"
@@ -22,6 +24,9 @@ class Target {
   // A regular file owned by the target's user or root. `path` is absolute, as the process would write it.
   // Fails: kNotFound, kPermission (owner), kInvalid (not a regular file), kUnsupported (kernel older than 5.6).
   Result<UniqueFd> open_file(const std::string& path) const;
+  const FileRoot& root() const { return root_; }
+  // Asked with each path before it is opened; its error keeps that from being done (kIo: file systems that may never answer).
+  void ask_first(std::function<Result<void>(const std::string& path)> ask) { ask_ = std::move(ask); }
   // Whether the file was written since the process began. True where the beginning is not known.
   bool is_newer(int fd) const;
 
@@ -34,6 +39,7 @@ class Target {
   int64_t began_s_ = 0;  // real time; 0: not known
   UniqueFd mount_namespace_;
   FileRoot root_;
+  std::function<Result<void>(const std::string& path)> ask_;
 };
 
 }  // namespace cicada::symbolize

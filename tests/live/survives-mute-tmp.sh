@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Generated code in a process whose /tmp takes each question and answers none: its map is not waited for, neither while it is recorded nor
+# at the end, and the recording ends in time.
+source "$(dirname "$0")/lib.sh"
+mkdir mnt
+cat >inside.sh <<'EOF'
+mount --make-rprivate / && cd / || exit 1
+# Opened before /tmp hides them.
+exec 4<"$WORKLOADS/generated_code" 5>"$T/fs.out" 6>"$T/pid"
+"$WORKLOADS/hanging_fs" /tmp /bin/true >&5 2>&1 &
+echo $! >&6
+while ! mountpoint -q /tmp && kill -0 $!; do sleep 0.05; done
+mountpoint -q /tmp || exit 77
+kill -USR2 $!
+exec /proc/self/fd/4 60
+EOF
+export WORKLOADS T
+unshare -m bash inside.sh >program.out 2>err.inside &
+victim=$!
+started+=("$victim")
+trap 'kill -KILL "$victim" $(cat pid 2>/dev/null) 2>/dev/null; clean_up' EXIT
+running_or_ended() { ! kill -0 "$victim" 2>/dev/null || [[ -s program.out ]]; }
+wait_for 10 running_or_ended
+kill -0 "$victim" 2>/dev/null || skip "no FUSE in this kernel, or no mount namespaces"
+begin=$SECONDS
+timeout -s KILL 60 "$CICADA" record -F 997 -d 3 -p "$victim" -o recording.txt 2>err || fail "record ended with $?"
+((SECONDS - begin <= 10)) || fail "a recording of 3 s took $((SECONDS - begin)) s"
+[[ $(grep -c '/tmp/perf-.*does not answer' err) == 1 ]] || fail "not one line about the file system"
+(($(grep -c "^[^	].*$victim/" recording.txt) > 500)) || fail "the program's samples are missing"
