@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sink that writes one file when the recording is over: everything but the format itself.
 #pragma once
+#include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "sink/sink_registry.h"
 
@@ -9,8 +12,7 @@ namespace cicada::sink {
 
 class FileSink : public profile::Sink {
  public:
-  FileSink(std::string path, const SinkOptions& options, std::string_view what)
-      : options_(options), path_(std::move(path)), what_(what) {}
+  FileSink(std::string path, const SinkOptions& options, std::string_view what) : options_(options), path_(std::move(path)), what_(what) {}
 
   Result<void> finish(const profile::Profile& profile) final {
     OutputFile file = TRY(OutputFile::create(path_, options_.owner));
@@ -28,8 +30,11 @@ class FileSink : public profile::Sink {
 
   std::string title(const profile::Profile& profile) const {
     if (!options_.title.empty()) return options_.title;
+    const std::vector<std::string>& command = profile.header.command;
+    const auto options_end = std::find(command.begin(), command.end(), "--");  // what was profiled follows
     std::string words;
-    for (const std::string& word : profile.header.command) words += (words.empty() ? "" : " ") + word;
+    for (auto word = options_end == command.end() ? command.begin() : options_end + 1; word != command.end(); ++word)
+      words += (words.empty() ? "" : " ") + *word;
     return words.empty() ? "cicada" : words;
   }
 

@@ -106,6 +106,11 @@ uint64_t check_d3(const json& node) {
   return sum;
 }
 
+TEST_P(FormatTest, ACommandIsTheTitleWithoutCicadasOptions) {
+  profile.header.command = {"cicada", "record", "-o", "x.cicada", "--", "make", "--", "all"};
+  EXPECT_EQ(json::parse(written(".speedscope.json")).at("name"), "make -- all");
+}
+
 TEST_P(FormatTest, D3ChildrenSumToTheirParent) { EXPECT_EQ(check_d3(json::parse(written(".json"))), stored); }
 
 uint64_t check_codeguru(const json& node) {
