@@ -28,7 +28,8 @@ struct mapping_value {
 ABI_ASSERT(sizeof(struct mapping_value) == 32);
 
 // BPF hash `processes`: kernel tgid -> the process. Written by lifecycle programs and, for processes that were there before, by
-// user space (BPF_NOEXIST only: a read-modify-write from user space could undo an exec). `start_ns` is the leader's
+// user space (BPF_NOEXIST only: a read-modify-write from user space could undo an exec; a child that waits to be released does none,
+// so PROCESS_BEFORE_EXEC is set that way). `start_ns` is the leader's
 // start_boottime: with the pid it names the process for ever.
 struct process_value {
   __u64 start_ns;

@@ -8,9 +8,11 @@
 // Descriptors are held because /proc/PID/root and maps go with the process; the contents of an open file stay. A map that is not there
 // yet is looked for once a second, perf maps are read every two seconds, and when the process has ended (some run times write it then). Not
 // named: code of a process that ends before its first sample is seen here (20 ms). What lies in a file system that does not answer (FUSE,
-// NFS: process/file_systems) is left alone, and said once for each file. Bounds: kMaxProcesses open at a time, kMaxJitSymbols names in all,
-// kFinishPatience for finish(). Threads: note_sampled and finish: the drain thread's; note_exit: any, never waits. The worker starts with
-// the first process.
+// NFS: process/file_systems) is left alone, and said once for each file.
+//
+// Bounds: kMaxProcesses open at a time, kMaxJitSymbols names in all, kFinishPatience for finish().
+//
+// Threads: note_sampled and finish: the drain thread's; note_exit: any, never waits. The worker starts with the first process.
 #pragma once
 #include <atomic>
 #include <chrono>
