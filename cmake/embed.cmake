@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -D SOURCE=src/sink -D OUT=assets.cc -D MODULES="a.js b.js …" -P embed.cmake
 #
-# Writes what the viewers consist of as string constants (sink/viewer/assets.h). The report is one file under a strict content
+# Writes what the viewers consist of as string constants (sink/flamegraph/viewer/assets.h). The report is one file under a strict content
 # security policy, and inline modules cannot import each other; so the modules are joined in the order of MODULES, which names
 # those that are imported first, with their import lines and the word export removed. Opened from a server they are plain ES
 # modules. The policy names the SHA-256 of the one script and the one style sheet.
@@ -21,7 +21,7 @@ function(base64_of_hex hex out)
   set(${out} "${text}=" PARENT_SCOPE)
 endfunction()
 
-set(cc "// Written by cmake/embed.cmake.\n#include \"sink/viewer/assets.h\"\n\nnamespace cicada::sink {\n\n")
+set(cc "// Written by cmake/embed.cmake.\n#include \"sink/flamegraph/viewer/assets.h\"\n\nnamespace cicada::sink {\n\n")
 function(append_constant name text)
   set(cc "${cc}const std::string_view ${name} = R\"~~asset~~(${text})~~asset~~\";\n" PARENT_SCOPE)
 endfunction()

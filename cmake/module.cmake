@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# add_module(NAME DEPS lower modules… SOURCES files… TESTS files… LIBS targets…)
+# add_module(NAME DEPS lower modules… EXCLUDE files… LIBS targets…)
 #
-# A module is a folder, a static library `cicada_NAME`, and an include view: a directory of symlinks to its own folder and to
+# A module is a folder with rooms, a static library `cicada_NAME` of every .cc below it, and an include view: a directory of symlinks to its own folder and to
 # the folders of the modules it may see (DEPS and what those see). Includes are written "module/file.h" and resolve only
-# through that view, so an include the graph forbids does not compile. TESTS become one GoogleTest binary, `NAME_tests`.
+# through that view, so an include the graph forbids does not compile. *_test.cc and *_for_test.cc become one GoogleTest binary,
+# `NAME_tests`.
 add_custom_target(unit_tests)
 function(add_module NAME)
-  cmake_parse_arguments(M "" "" "DEPS;SOURCES;TESTS;LIBS" ${ARGN})
+  cmake_parse_arguments(M "" "" "DEPS;EXCLUDE;LIBS" ${ARGN})
+  file(GLOB_RECURSE M_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  list(TRANSFORM M_EXCLUDE PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  list(REMOVE_ITEM M_SOURCES ${M_EXCLUDE})
+  set(M_TESTS ${M_SOURCES})
+  list(FILTER M_TESTS INCLUDE REGEX "_(for_)?test\\.cc$")
+  list(REMOVE_ITEM M_SOURCES ${M_TESTS})
   set(view ${PROJECT_BINARY_DIR}/views/${NAME})
   set(visible ${NAME} ${M_DEPS})
   foreach(dep IN LISTS M_DEPS)

@@ -7,9 +7,9 @@
 #include <chrono>
 #include <random>
 
-#include "process/address_blocks.h"
-#include "process/maps_file.h"
-#include "process/proc_fs.h"
+#include "process/tracking/address_blocks.h"
+#include "process/procfs/maps_file.h"
+#include "process/procfs/proc_fs.h"
 
 using namespace cicada;
 using namespace cicada::process;

@@ -10,8 +10,8 @@
 
 #include "base/file_mapping.h"
 #include "profile/synthetic_profile.h"
-#include "sink/capture_reader.h"
-#include "sink/capture_writer.h"
+#include "sink/recording/capture_reader.h"
+#include "sink/recording/capture_writer.h"
 
 namespace {
 

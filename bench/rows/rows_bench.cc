@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "dwarf/frame_sections.h"
-#include "unwind/table_builder.h"
+#include "unwind/rows/table_builder.h"
 
 namespace {
 

@@ -12,7 +12,7 @@
 
 #include "base/diagnostics.h"
 #include "names/demangle.h"
-#include "symbolize/symbol_index.h"
+#include "symbolize/symbols/symbol_index.h"
 #include "symbolize/symbol_report.h"
 
 namespace {

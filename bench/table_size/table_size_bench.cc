@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "unwind/table_builder.h"
+#include "unwind/rows/table_builder.h"
 
 namespace {
 

@@ -10,10 +10,10 @@
 #include "cli/help_formatter.h"
 #include "cli/running_process.h"
 #include "cli/terminal.h"
-#include "process/address_blocks.h"
-#include "process/maps_file.h"
+#include "process/tracking/address_blocks.h"
+#include "process/procfs/maps_file.h"
 #include "symbolize/symbol_report.h"
-#include "unwind/row_report.h"
+#include "unwind/rows/row_report.h"
 
 namespace cicada::cli {
 namespace {

@@ -15,7 +15,7 @@
 #include "cli/report_input.h"
 #include "cli/terminal.h"
 #include "profile/stack_totals.h"
-#include "sink/html.h"
+#include "sink/flamegraph/html.h"
 
 namespace cicada::cli {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "cli/report_text.h"
-#include "sink/svg_caption.h"
-#include "sink/svg_text.h"
+#include "sink/flamegraph/svg_caption.h"
+#include "sink/flamegraph/svg_text.h"
 
 namespace cicada::cli {
 namespace {

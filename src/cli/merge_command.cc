@@ -12,7 +12,7 @@
 #include "cli/terminal.h"
 #include "profile/stack_totals.h"
 #include "sink/sink_registry.h"
-#include "sink/svg_caption.h"
+#include "sink/flamegraph/svg_caption.h"
 
 namespace cicada::cli {
 namespace {

@@ -16,9 +16,9 @@
 #include "cli/terminal.h"
 #include "collect/session.h"
 #include "sink/sink_registry.h"
-#include "symbolize/debuginfod_client.h"
-#include "symbolize/jit_advice.h"
-#include "symbolize/jit_environment.h"
+#include "symbolize/files/debuginfod_client.h"
+#include "symbolize/jit/jit_advice.h"
+#include "symbolize/jit/jit_environment.h"
 
 namespace cicada::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include "cli/report_text.h"
 #include "elf/elf_file.h"
 #include "profile/stack_totals.h"
-#include "symbolize/image_symbols.h"
+#include "symbolize/symbols/image_symbols.h"
 
 namespace cicada::cli {
 namespace {

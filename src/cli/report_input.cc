@@ -5,7 +5,7 @@
 
 #include "base/file_mapping.h"
 #include "cli/quantity.h"
-#include "sink/capture_format.h"
+#include "sink/recording/capture_format.h"
 #include "sink/profile_reader.h"
 #include "symbolize/symbolizer.h"
 

@@ -8,8 +8,8 @@
 #include "profile/completeness.h"
 #include "profile/frame_text.h"
 #include "profile/stack_totals.h"
-#include "sink/svg_caption.h"
-#include "sink/svg_text.h"
+#include "sink/flamegraph/svg_caption.h"
+#include "sink/flamegraph/svg_text.h"
 
 namespace cicada::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <optional>
 
-#include "process/proc_fs.h"
+#include "process/procfs/proc_fs.h"
 
 namespace cicada::cli {
 namespace {

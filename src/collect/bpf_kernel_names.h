@@ -3,7 +3,7 @@
 // Threads: one at a time.
 #pragma once
 #include "collect/kernel_side.h"
-#include "symbolize/kernel_names.h"
+#include "symbolize/kernel/kernel_names.h"
 
 namespace cicada::collect {
 

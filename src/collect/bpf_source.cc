@@ -19,7 +19,7 @@
 #include "collect/sample_account.h"
 #include "collect/table_loader.h"
 #include "collect/tracker.h"
-#include "process/proc_fs.h"
+#include "process/procfs/proc_fs.h"
 
 namespace cicada::collect {
 namespace {

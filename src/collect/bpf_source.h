@@ -15,7 +15,7 @@
 #include "collect/kernel_side.h"
 #include "collect/sampling_config.h"
 #include "profile/ports.h"
-#include "symbolize/kernel_names.h"
+#include "symbolize/kernel/kernel_names.h"
 #include "symbolize/symbolizer.h"
 
 namespace cicada::process {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples that wait until the tracker has applied all that had happened when they arrived. Only then is it known whether the code that the walk
-// named was still there (process/replacements.h). In the order of arrival; usually two looks at the ring long, 72 bytes each.
+// named was still there (process/tracking/stale_mappings.h). In the order of arrival; usually two looks at the ring long, 72 bytes each.
 // Threads: the drain thread's.
 #pragma once
 #include <cstdint>

@@ -12,8 +12,8 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "process/image_registry.h"
-#include "unwind/image_unwinder.h"
+#include "process/images/image_registry.h"
+#include "unwind/walk/image_unwinder.h"
 
 namespace cicada::collect {
 

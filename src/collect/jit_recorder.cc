@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/diagnostics.h"
-#include "process/proc_fs.h"
+#include "process/procfs/proc_fs.h"
 
 namespace cicada::collect {
 namespace {

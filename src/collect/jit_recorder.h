@@ -26,10 +26,10 @@
 #include <vector>
 
 #include "base/process_key.h"
-#include "process/file_systems.h"
-#include "process/mount_table.h"
-#include "symbolize/jitdump.h"
-#include "symbolize/perf_map.h"
+#include "process/images/file_systems.h"
+#include "process/procfs/mount_table.h"
+#include "symbolize/jit/jitdump.h"
+#include "symbolize/jit/perf_map.h"
 
 namespace cicada::collect {
 

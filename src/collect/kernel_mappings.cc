@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <vector>
 
-#include "process/proc_fs.h"
+#include "process/procfs/proc_fs.h"
 
 namespace cicada::collect {
 namespace {

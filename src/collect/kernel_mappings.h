@@ -5,7 +5,7 @@
 #include <atomic>
 
 #include "collect/kernel_side.h"
-#include "process/mapping_publisher.h"
+#include "process/tracking/mapping_publisher.h"
 
 namespace cicada::collect {
 

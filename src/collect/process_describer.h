@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "process/metadata_cache.h"
+#include "process/metadata/metadata_cache.h"
 
 namespace cicada::collect {
 

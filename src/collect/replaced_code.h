@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks that were walked with code in mind that had been replaced (process/replacements.h).
+// Stacks that were walked with code in mind that had been replaced (process/tracking/stale_mappings.h).
 //
 //   leaf  libc   libc   old:+0x120   old:+0x300   main          as walked
 //   leaf  libc   libc   new:+0x120                              as kept
@@ -10,7 +10,7 @@
 #include <optional>
 #include <span>
 
-#include "process/replacements.h"
+#include "process/tracking/stale_mappings.h"
 #include "profile/profile.h"
 
 namespace cicada::collect {

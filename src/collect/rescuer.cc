@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "unwind/stack_rescue.h"
+#include "unwind/walk/deferred_walk.h"
 
 namespace cicada::collect {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/process_key.h"
 #include "collect/cpu_events.h"
 #include "collect/kernel_side.h"
-#include "process/process_table.h"
+#include "process/tracking/process_table.h"
 
 namespace cicada::collect {
 

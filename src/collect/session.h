@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "collect/sampling_config.h"
-#include "process/metadata_cache.h"
+#include "process/metadata/metadata_cache.h"
 #include "profile/ports.h"
 #include "symbolize/symbolizer.h"
 

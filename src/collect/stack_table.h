@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "abi/records.h"
-#include "process/image_registry.h"
+#include "process/images/image_registry.h"
 #include "profile/profile.h"
 
 namespace cicada::collect {

@@ -23,7 +23,7 @@
 #include "abi/unwind_table.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "unwind/table_builder.h"
+#include "unwind/rows/table_builder.h"
 
 namespace cicada::collect {
 

@@ -4,9 +4,9 @@
 #include <time.h>
 
 #include "collect/process_describer.h"
-#include "process/metadata_cache.h"
-#include "process/process_table.h"
-#include "process/thread_names.h"
+#include "process/metadata/metadata_cache.h"
+#include "process/tracking/process_table.h"
+#include "process/tracking/thread_names.h"
 
 namespace cicada::collect {
 namespace {

@@ -16,12 +16,12 @@
 #include "collect/kernel_side.h"
 #include "collect/pace.h"
 #include "collect/sampling_config.h"
-#include "process/image_registry.h"
-#include "process/mapping_events.h"
-#include "process/metadata_cache.h"
-#include "process/passing_processes.h"
-#include "process/process_table.h"
-#include "process/thread_names.h"
+#include "process/images/image_registry.h"
+#include "process/tracking/mapping_events.h"
+#include "process/metadata/metadata_cache.h"
+#include "process/tracking/short_lived_processes.h"
+#include "process/tracking/process_table.h"
+#include "process/tracking/thread_names.h"
 
 namespace cicada::collect {
 

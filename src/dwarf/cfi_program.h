@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs call-frame instructions against a state of the caller's choice: the packed rule that tables are made of
-// (unwind/rule_state.h), or complete rules (dwarf/frame_rules.h). One decoder, so that both read every instruction alike.
+// (unwind/rows/rule_state.h), or complete rules (dwarf/frame_rules.h). One decoder, so that both read every instruction alike.
 //
 // State provides:
 //   void cfa(reg, offset)   void cfa_register(reg)   void cfa_offset(offset)   void cfa_expression(Bytes)

@@ -13,7 +13,7 @@
 
 #include "profile/stack_totals.h"
 #include "profile/synthetic_profile.h"
-#include "sink/folded.h"
+#include "sink/text/folded.h"
 #include "sink/gzip.h"
 #include "sink/profile_reader.h"
 

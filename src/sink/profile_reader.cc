@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/file_mapping.h"
-#include "sink/capture_format.h"
-#include "sink/capture_reader.h"
+#include "sink/recording/capture_format.h"
+#include "sink/recording/capture_reader.h"
 #include "sink/gzip.h"
 
 namespace cicada::sink {

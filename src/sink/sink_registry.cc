@@ -4,11 +4,11 @@
 #include <array>
 #include <iterator>
 
-#include "sink/capture_writer.h"
-#include "sink/folded.h"
+#include "sink/recording/capture_writer.h"
+#include "sink/text/folded.h"
 #include "sink/formats.h"
-#include "sink/svg.h"
-#include "sink/html.h"
+#include "sink/flamegraph/svg.h"
+#include "sink/flamegraph/html.h"
 
 namespace cicada::sink {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "profile/profile.h"
-#include "symbolize/open_images.h"
+#include "symbolize/files/open_images.h"
 
 namespace cicada::symbolize {
 

@@ -13,8 +13,8 @@
 #include <unordered_set>
 
 #include "base/parallel.h"
-#include "symbolize/debuginfod_client.h"
-#include "symbolize/image_symbols.h"
+#include "symbolize/files/debuginfod_client.h"
+#include "symbolize/symbols/image_symbols.h"
 #include "symbolize/shown_names.h"
 
 namespace cicada::symbolize {

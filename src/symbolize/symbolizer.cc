@@ -21,11 +21,11 @@
 #include "base/catching.h"
 #include "base/diagnostics.h"
 #include "names/demangle.h"
-#include "symbolize/jit_symbols.h"
-#include "symbolize/kernel_context.h"
-#include "symbolize/kernel_names.h"
+#include "symbolize/jit/jit_symbols.h"
+#include "symbolize/kernel/kernel_context.h"
+#include "symbolize/kernel/kernel_names.h"
 #include "symbolize/naming_batch.h"
-#include "symbolize/open_images.h"
+#include "symbolize/files/open_images.h"
 
 namespace cicada::symbolize {
 namespace {

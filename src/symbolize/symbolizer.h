@@ -13,7 +13,7 @@
 #include "base/unique_fd.h"
 #include "names/demangle.h"
 #include "profile/profile.h"
-#include "symbolize/file_root.h"
+#include "symbolize/files/file_root.h"
 
 namespace cicada::symbolize {
 

@@ -13,8 +13,8 @@
 #include "base/diagnostics.h"
 #include "base/file_mapping.h"
 #include "profile/call_tree.h"
-#include "symbolize/elf_image_for_test.h"
-#include "symbolize/kernel_names.h"
+#include "symbolize/symbols/elf_image_for_test.h"
+#include "symbolize/kernel/kernel_names.h"
 
 namespace cicada::symbolize {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "sink/html.h"
+#include "sink/flamegraph/html.h"
 #include "sink/profile_reader.h"
 #include "sink/sink_registry.h"
 

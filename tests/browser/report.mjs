@@ -156,7 +156,7 @@ check((await text(page, '#status')).includes('100 samples'), 'folded stacks have
 check(page.troubles.length === 0, 'no errors without times', page.troubles.join(' | '));
 await page.close();
 
-const {tick} = await import('data:text/javascript,' + encodeURIComponent(readFileSync(new URL('../../src/sink/viewer/format.js', import.meta.url), 'utf8')));
+const {tick} = await import('data:text/javascript,' + encodeURIComponent(readFileSync(new URL('../../src/sink/flamegraph/viewer/format.js', import.meta.url), 'utf8')));
 const ticks = [10, 200, 1500, 100000, 2e6, 2.5e6].map(tick).join(', ');
 check(ticks === '10 µs, 200 µs, 1.5 ms, 100 ms, 2 s, 2.5 s', 'ticks of the time line keep their zeros', ticks);
 

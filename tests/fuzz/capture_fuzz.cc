@@ -8,9 +8,9 @@
 #include <string>
 
 #include "base/check.h"
-#include "sink/byte_writer.h"
-#include "sink/capture_format.h"
-#include "sink/capture_reader.h"
+#include "sink/recording/byte_writer.h"
+#include "sink/recording/capture_format.h"
+#include "sink/recording/capture_reader.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cicada;

@@ -6,7 +6,7 @@
 
 #include "dwarf/cfi_image.h"
 #include "dwarf/frame_rules.h"
-#include "unwind/handler_return.h"
+#include "unwind/heuristics/handler_return.h"
 
 namespace {
 

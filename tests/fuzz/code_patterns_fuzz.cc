@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <vector>
 
-#include "unwind/go_code.h"
-#include "unwind/stack_depth.h"
-#include "unwind/start_code.h"
+#include "unwind/heuristics/go_code.h"
+#include "unwind/heuristics/stack_depth.h"
+#include "unwind/heuristics/start_code.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cicada;

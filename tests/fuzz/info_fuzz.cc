@@ -3,11 +3,11 @@
 // Everything DWARF at once. The input is cut into sections: sixteen-bit sizes, then their bytes.
 #include <array>
 
-#include "symbolize/dwarf_file.h"
-#include "symbolize/dwarf_scopes.h"
-#include "symbolize/dwarf_split.h"
-#include "symbolize/elf_image_for_test.h"
-#include "symbolize/image_symbols.h"
+#include "symbolize/dwarf/dwarf_file.h"
+#include "symbolize/dwarf/scopes.h"
+#include "symbolize/dwarf/split_dwarf.h"
+#include "symbolize/symbols/elf_image_for_test.h"
+#include "symbolize/symbols/image_symbols.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cicada::symbolize;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // module: symbolize
-#include "symbolize/jit_symbols.h"
-#include "symbolize/jitdump.h"
+#include "symbolize/jit/jit_symbols.h"
+#include "symbolize/jit/jitdump.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cicada::symbolize;

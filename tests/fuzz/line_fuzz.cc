@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // module: symbolize
 // A line program: the input is .debug_line, and its own string section.
-#include "symbolize/dwarf_lines.h"
+#include "symbolize/dwarf/line_table.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cicada::symbolize;

@@ -5,9 +5,9 @@
 #include <cstdlib>
 
 #include "base/cpu_list.h"
-#include "process/address_blocks.h"
-#include "process/maps_file.h"
-#include "process/proc_fs.h"
+#include "process/tracking/address_blocks.h"
+#include "process/procfs/maps_file.h"
+#include "process/procfs/proc_fs.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cicada;

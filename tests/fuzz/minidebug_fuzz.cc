@@ -2,9 +2,9 @@
 // module: symbolize
 // MiniDebugInfo and compressed sections: the input is a .gnu_debugdata section and a compressed .debug_info in turn.
 
-#include "symbolize/elf_image_for_test.h"
-#include "symbolize/mini_debug_info.h"
-#include "symbolize/section_contents.h"
+#include "symbolize/symbols/elf_image_for_test.h"
+#include "symbolize/files/mini_debug_info.h"
+#include "symbolize/files/section_contents.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cicada::symbolize;

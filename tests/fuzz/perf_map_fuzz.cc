@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // module: symbolize
-#include "symbolize/jit_symbols.h"
-#include "symbolize/perf_map.h"
+#include "symbolize/jit/jit_symbols.h"
+#include "symbolize/jit/perf_map.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cicada::symbolize;

@@ -3,8 +3,8 @@
 // Symbol tables, PLT stubs, PT_DYNAMIC and demangling of an arbitrary ELF file.
 #include "base/byte_cursor.h"
 #include "names/demangle.h"
-#include "symbolize/plt_symbols.h"
-#include "symbolize/symbol_index.h"
+#include "symbolize/symbols/plt_symbols.h"
+#include "symbolize/symbols/symbol_index.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cicada::symbolize;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/byte_cursor.h"
-#include "unwind/table_builder.h"
+#include "unwind/rows/table_builder.h"
 
 static inline const __u8* unwind_chunk(void* tables, __u32, __u32 chunk) {
   auto& slab = *static_cast<std::vector<uint8_t>*>(tables);

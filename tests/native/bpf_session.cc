@@ -19,9 +19,9 @@
 
 #include "abi/settings.h"
 #include "cicada.skel.h"
-#include "process/address_blocks.h"
-#include "process/block_difference.h"
-#include "unwind/table_builder.h"
+#include "process/tracking/address_blocks.h"
+#include "process/tracking/block_difference.h"
+#include "unwind/rows/table_builder.h"
 
 namespace cicada::native {
 namespace {

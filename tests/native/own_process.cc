@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "elf/elf_file.h"
-#include "unwind/table_builder.h"
+#include "unwind/rows/table_builder.h"
 
 namespace cicada {
 namespace {

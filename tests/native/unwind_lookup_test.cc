@@ -6,7 +6,7 @@
 
 #include "elf/elf_file.h"
 #include "host_reader.h"
-#include "unwind/table_builder.h"
+#include "unwind/rows/table_builder.h"
 
 namespace cicada {
 namespace {

@@ -21,9 +21,9 @@
 
 #include "dwarf/frame_sections.h"
 #include "libdw_rule.h"
-#include "unwind/executable_ranges.h"
-#include "unwind/handler_return.h"
-#include "unwind/table_builder.h"
+#include "unwind/rows/executable_ranges.h"
+#include "unwind/heuristics/handler_return.h"
+#include "unwind/rows/table_builder.h"
 
 static inline const __u8* unwind_chunk(void* tables, __u32, __u32 chunk) {
   auto& slab = *static_cast<std::vector<uint8_t>*>(tables);
@@ -44,7 +44,7 @@ struct Explained {
 constexpr Explained kExplained[] = {
     {"libgcrypt.so", "libdw has no CFA",
      "def_cfa_register after def_cfa_expression: libdw refuses, libgcc (and we) go back to the last offset, as its authors mean"},
-    {"", "a return to a handler", "the CFI's rule leads to a handler as if that were a return address: followed in user space (unwind/handler_return.h)"},
+    {"", "a return to a handler", "the CFI's rule leads to a handler as if that were a return address: followed in user space (unwind/heuristics/handler_return.h)"},
 };
 
 const char* find_reason(const std::string& path, const std::string& difference) {

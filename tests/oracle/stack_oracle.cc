@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the stack's depth from the code of images that have CFI (unwind/stack_depth.h), and compares it with what the CFI says, byte by byte.
+// Reads the stack's depth from the code of images that have CFI (unwind/heuristics/stack_depth.h), and compares it with what the CFI says, byte by byte.
 // Exit code 1 if more than 0.1 % of the bytes understood differ, or less than half of the code with CFI is understood.
 //
 //   stack_oracle [-v] FILE…
@@ -10,10 +10,10 @@
 #include <map>
 #include <string>
 
-#include "unwind/compiled_code.h"
-#include "unwind/executable_ranges.h"
-#include "unwind/row_report.h"
-#include "unwind/table_builder.h"
+#include "unwind/heuristics/compiled_code.h"
+#include "unwind/rows/executable_ranges.h"
+#include "unwind/rows/row_report.h"
+#include "unwind/rows/table_builder.h"
 
 namespace cicada::oracle {
 namespace {

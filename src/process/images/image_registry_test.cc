@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/images/image_registry.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "process/procfs/maps_file.h"
+
+namespace cicada::process {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    char name[] = "/tmp/cicada-images-XXXXXX";
+    path_ = ::mkdtemp(name);
+  }
+  ~TemporaryFolder() { fs::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+// A file mapped executable into this very process, and what maps says of it.
+class Mapped {
+ public:
+  explicit Mapped(int fd) {
+    struct stat st {};
+    ::fstat(fd, &st);
+    size_ = std::max<size_t>(4096, (static_cast<size_t>(st.st_size) + 4095) & ~size_t{4095});
+    at_ = ::mmap(nullptr, size_, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+    EXPECT_NE(at_, MAP_FAILED);
+    const auto maps = read_maps(::getpid(), MapsFilter::kExecutable);
+    for (const MapsEntry& entry : maps->entries) {
+      if (entry.range.begin.value == reinterpret_cast<uint64_t>(at_)) entry_ = entry;
+    }
+  }
+  explicit Mapped(const std::string& path) : Mapped(UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)).get()) {}
+  ~Mapped() { unmap(); }
+  void unmap() {
+    if (at_ != nullptr) ::munmap(std::exchange(at_, nullptr), size_);
+  }
+  MappedFile file() const { return {entry_.file, ::getpid(), entry_.range, entry_.offset, entry_.path, entry_.deleted}; }
+
+ private:
+  size_t size_ = 0;
+  void* at_ = nullptr;
+  MapsEntry entry_;
+};
+
+void wait_until_settled(ImageRegistry& images, uint32_t id, int timeout_ms = 10000) {
+  for (int waited = 0; waited < timeout_ms; waited += 50) {
+    pollfd fd{images.settled_fd(), POLLIN, 0};
+    ::poll(&fd, 1, 50);
+    for (const uint32_t settled : images.take_settled()) {
+      if (settled == id) return;
+    }
+  }
+  FAIL() << "image " << id << " did not settle";
+}
+
+Placement place_and_wait(ImageRegistry& images, const MappedFile& file) {
+  const Placement first = images.place(file);
+  if (first.state != PlacementState::kPending) return first;
+  wait_until_settled(images, first.image);
+  return images.place_again(first.image, file.range, file.offset);
+}
+
+const char* const kProgram = "/bin/true";
+
+TEST(ImageRegistry, OpensOnAWorkerThenAnswersAtOnce) {
+  ImageRegistry images({});
+  const Mapped mapped((std::string(kProgram)));
+  const Placement first = images.place(mapped.file());
+  EXPECT_EQ(first.state, PlacementState::kPending);
+  EXPECT_EQ(first.image, 1u);
+  wait_until_settled(images, first.image);
+  const Placement again = images.place(mapped.file());
+  EXPECT_EQ(again.state, PlacementState::kImage);
+  EXPECT_EQ(again.image, 1u);
+  EXPECT_EQ(again.bias, mapped.file().range.begin.value);  // a PIE's first segment is linked at 0
+  const auto info = images.find(1);
+  ASSERT_TRUE(info);
+  EXPECT_EQ(fs::path(info->path).filename(), fs::canonical(kProgram).filename());
+  EXPECT_EQ(info->build_id.size(), 40u);
+  EXPECT_EQ(info->kind, profile::ImageKind::kExecutable);
+  EXPECT_EQ(images.counts().opened, 1u);
+}
+
+TEST(ImageRegistry, DeletedFileIsOpenedThroughItsMapping) {
+  TemporaryFolder folder;
+  fs::copy_file(kProgram, folder / "program");
+  const Mapped before(folder / "program");
+  fs::remove(folder / "program");
+  const Mapped mapped_entry_again(UniqueFd(::open(fmt::format("/proc/self/map_files/{:x}-{:x}", before.file().range.begin.value,
+                                                              before.file().range.end.value).c_str(), O_RDONLY)).get());
+  ImageRegistry images({});
+  MappedFile file = mapped_entry_again.file();
+  EXPECT_TRUE(file.deleted);
+  EXPECT_EQ(place_and_wait(images, file).state, PlacementState::kImage);
+  EXPECT_EQ(images.find(1)->path, folder / "program");
+  EXPECT_TRUE(images.find(1)->deleted);
+}
+
+TEST(ImageRegistry, DeletedNameIsNeverOpened) {
+  TemporaryFolder folder;
+  fs::copy_file(kProgram, folder / "program");
+  Mapped mapped(folder / "program");
+  MappedFile file = mapped.file();
+  const std::string path(file.path);
+  file.path = path;
+  file.deleted = true;  // the file is there under that very name, but the mapping is said to be of a deleted one
+  file.pid = 0x3fffffff;
+  ImageRegistry images({});
+  EXPECT_EQ(place_and_wait(images, file).state, PlacementState::kUnknown);
+}
+
+TEST(ImageRegistry, ProcessThatIsGoneLeavesItsFileByNameIfTheInodeIsTheSame) {
+  TemporaryFolder folder;
+  fs::copy_file(kProgram, folder / "program");
+  struct stat st {};
+  ASSERT_EQ(::stat((folder / "program").c_str(), &st), 0);
+  const std::string path = folder / "program";
+  MappedFile file{{major(st.st_dev), minor(st.st_dev), st.st_ino, 0}, 0x3fffffff, {RuntimeAddr(0x1000), RuntimeAddr(0x5000)}, FileOffset(0), path, false};
+  {
+    ImageRegistry images({});
+    EXPECT_EQ(place_and_wait(images, file).state, PlacementState::kImage);
+  }
+  fs::copy_file(kProgram, folder / "other");
+  fs::rename(folder / "other", folder / "program");  // an upgrade: same name, another inode
+  ImageRegistry images({});
+  EXPECT_EQ(place_and_wait(images, file).state, PlacementState::kUnknown);
+}
+
+TEST(ImageRegistry, ContentsReplacedInPlaceAreAnotherImage) {
+  TemporaryFolder folder;
+  fs::copy_file(kProgram, folder / "program");
+  const Mapped mapped(folder / "program");
+  ImageRegistry::Options options;
+  options.check_every_ms = 0;
+  ImageRegistry images(options);
+  EXPECT_EQ(place_and_wait(images, mapped.file()).image, 1u);
+  ASSERT_EQ(::chmod((folder / "program").c_str(), 0700), 0);  // moves the change time, changes nothing
+  EXPECT_EQ(place_and_wait(images, mapped.file()).image, 1u);
+  fs::copy_file("/bin/false", folder / "program", fs::copy_options::overwrite_existing);
+  EXPECT_EQ(place_and_wait(images, mapped.file()).image, 2u);
+  EXPECT_EQ(images.counts().replaced, 1u);
+}
+
+TEST(ImageRegistry, ContentsReplacedInPlaceAreNotReadAsWhatWasThere) {
+  TemporaryFolder folder;
+  fs::copy_file(kProgram, folder / "program");
+  const Mapped mapped(folder / "program");
+  ImageRegistry images({});
+  ASSERT_EQ(place_and_wait(images, mapped.file()).image, 1u);
+  fs::last_write_time(folder / "program", fs::file_time_type::clock::now() + std::chrono::hours(1));
+  EXPECT_TRUE(images.open(1)) << "only touched";
+  fs::copy_file("/bin/false", folder / "program", fs::copy_options::overwrite_existing);
+  const auto opened = images.open(1);
+  ASSERT_FALSE(opened);
+  EXPECT_NE(opened.error().message().find("written over"), std::string::npos) << opened.error().message();
+  EXPECT_FALSE(images.elf(1));
+}
+
+TEST(ImageRegistry, OtherGenerationOfAnInodeNumberIsAnotherImage) {
+  const Mapped mapped((std::string(kProgram)));
+  ImageRegistry images({});
+  MappedFile file = mapped.file();
+  EXPECT_EQ(place_and_wait(images, file).image, 1u);
+  file.file.generation = 7;  // maps did not tell the generation, MMAP2 does
+  EXPECT_EQ(place_and_wait(images, file).image, 1u);
+  file.file.generation = 8;
+  EXPECT_EQ(place_and_wait(images, file).image, 2u);
+}
+
+TEST(ImageRegistry, MemfdIsAnImageOrGeneratedCodeByItsContents) {
+  const UniqueFd program(::memfd_create("pro gram", MFD_CLOEXEC));
+  std::ifstream in(kProgram, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  ASSERT_EQ(::write(program.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  const UniqueFd jit(::memfd_create("doublemapper", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(jit.get(), 8192), 0);
+  const Mapped a(program.get()), b(jit.get());
+  ImageRegistry images({});
+  EXPECT_EQ(place_and_wait(images, a.file()).state, PlacementState::kImage);
+  EXPECT_EQ(place_and_wait(images, b.file()).state, PlacementState::kJit);
+}
+
+TEST(ImageRegistry, AnonymousMemoryIsGeneratedCodeAndTheVdsoIsAnImage) {
+  ImageRegistry images({});
+  MappedFile anonymous{{}, ::getpid(), {RuntimeAddr(0x1000), RuntimeAddr(0x2000)}, FileOffset(0), "//anon", false};
+  EXPECT_EQ(images.place(anonymous).state, PlacementState::kJit);
+  const auto maps = read_maps(::getpid(), MapsFilter::kExecutable);
+  bool found = false;
+  for (const MapsEntry& entry : maps->entries) {
+    if (entry.path != "[vdso]") continue;
+    found = true;
+    const Placement placement = images.place({entry.file, ::getpid(), entry.range, entry.offset, entry.path, false});
+    EXPECT_EQ(placement.state, PlacementState::kImage);
+    EXPECT_EQ(placement.image, images.vdso_image());
+    EXPECT_EQ(placement.bias, entry.range.begin.value);
+    EXPECT_EQ(images.find(placement.image)->kind, profile::ImageKind::kVdso);
+    EXPECT_TRUE(images.elf(placement.image));
+    EXPECT_TRUE(images.open(placement.image));
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(ImageRegistry, FifoAndDeviceAreNeverOpened) {
+  TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
+  ImageRegistry images({});
+  uint64_t inode = 1;
+  for (const std::string& path : {folder / "fifo", std::string("/dev/zero")}) {
+    const Placement placement =
+        place_and_wait(images, {{0, 99, inode++, 0}, 0x3fffffff, {RuntimeAddr(0x1000), RuntimeAddr(0x2000)}, FileOffset(0), path, false});
+    EXPECT_EQ(placement.state, PlacementState::kUnknown) << path;
+  }
+}
+
+TEST(ImageRegistry, FewDescriptorsAreClosedAndReopened) {
+  TemporaryFolder folder;
+  ImageRegistry::Options options;
+  options.max_descriptors = 4;
+  ImageRegistry images(options);
+  std::vector<std::unique_ptr<Mapped>> mapped;
+  for (int i = 0; i < 12; ++i) {
+    const std::string path = folder / std::to_string(i);
+    fs::copy_file(kProgram, path);
+    mapped.push_back(std::make_unique<Mapped>(path));
+    EXPECT_EQ(place_and_wait(images, mapped.back()->file()).state, PlacementState::kImage);
+  }
+  EXPECT_GE(images.counts().closed_for_room, 8u);
+  EXPECT_TRUE(images.elf(1));
+  EXPECT_TRUE(images.open(2));
+  EXPECT_EQ(images.counts().reopened, 2u);
+  // Mapped again while closed: looked at again first.
+  EXPECT_EQ(place_and_wait(images, mapped[5]->file()).image, 6u);
+  // Replaced while closed, mapping and all: the old id does not get the new contents.
+  mapped[6]->unmap();
+  fs::copy_file("/bin/ls", folder / "6", fs::copy_options::overwrite_existing);
+  EXPECT_FALSE(images.elf(7));
+  EXPECT_FALSE(images.elf(4711));
+}
+
+TEST(ImageRegistry, TruncatedElfIsGeneratedCodeNotACrash) {
+  TemporaryFolder folder;
+  fs::copy_file(kProgram, folder / "program");
+  fs::resize_file(folder / "program", 100);
+  const Mapped mapped(folder / "program");
+  ImageRegistry images({});
+  EXPECT_EQ(place_and_wait(images, mapped.file()).state, PlacementState::kJit);
+}
+
+}  // namespace
+}  // namespace cicada::process

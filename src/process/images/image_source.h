@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Port: from "this process maps that file here" to an image id and a load bias, without ever waiting for a file system.
+// Implemented by ImageRegistry; tests bring their own.
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/address.h"
+#include "base/process_key.h"
+#include "process/images/file_identity.h"
+
+namespace cicada::process {
+
+// A file mapped executable, and where to get at it. `path` as the process sees it; borrowed.
+struct MappedFile {
+  FileIdentity file;
+  Pid pid = 0;
+  Range<RuntimeAddr> range;
+  FileOffset offset;
+  std::string_view path;
+  bool deleted = false;
+};
+
+enum class PlacementState : uint8_t {
+  kPending,  // being opened on a worker; ask again when `image` is settled
+  kImage,    // image and bias are known
+  kJit,      // not an ELF image this program reads: generated code kept in a file, a device, 32-bit code
+  kUnknown,  // could not be opened (reported once)
+};
+
+struct Placement {
+  PlacementState state = PlacementState::kUnknown;
+  uint32_t image = 0;  // kPending, kImage
+  uint64_t bias = 0;   // kImage: link address = runtime address - bias
+};
+
+class ImageSource {
+ public:
+  virtual ~ImageSource() = default;
+  // Never blocks. Threads: the tracker's.
+  virtual Placement place(const MappedFile& mapped) = 0;
+  // The same for a further mapping of, or a later question about, an image that place() returned.
+  virtual Placement place_again(uint32_t image, Range<RuntimeAddr> range, FileOffset offset) = 0;
+  // Images that stopped being pending since the last call. Threads: the tracker's.
+  virtual std::vector<uint32_t> take_settled() = 0;
+};
+
+}  // namespace cicada::process

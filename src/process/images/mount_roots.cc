@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/images/mount_roots.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+namespace cicada::process {
+
+std::shared_ptr<const UniqueFd> MountRoots::folder_of(const Root& root) { return {root.held, &root.held->folder}; }
+
+std::shared_ptr<const UniqueFd> MountRoots::find(Pid pid) {
+  const auto open_of = [&](const std::string& process) {
+    Held held;
+    held.mount_namespace = UniqueFd(::open(fmt::format("{}/{}/ns/mnt", proc_, process).c_str(), O_RDONLY | O_CLOEXEC));
+    held.folder = UniqueFd(::open(fmt::format("{}/{}/root", proc_, process).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    return held;
+  };
+  const auto identity_of = [](const Held& held) {
+    struct stat space {}, folder {};
+    if (!held.mount_namespace || !held.folder || ::fstat(held.mount_namespace.get(), &space) != 0 || ::fstat(held.folder.get(), &folder) != 0) return Identity{};
+    return Identity{space.st_ino, folder.st_dev, folder.st_ino};
+  };
+  Held held = open_of(std::to_string(pid));
+  const Identity identity = identity_of(held);
+  if (identity == Identity{} || identity == identity_of(open_of("self"))) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const auto known = std::find_if(roots_.begin(), roots_.end(), [&](const Root& root) { return root.identity == identity; });
+  if (known != roots_.end()) return folder_of(*known);
+  if (roots_.size() >= kMaxRoots) roots_.pop_front();
+  roots_.push_back({identity, std::make_shared<const Held>(std::move(held))});
+  return folder_of(roots_.back());
+}
+
+}  // namespace cicada::process

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/procfs/maps_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "base/unique_fd.h"
+#include "process/procfs/proc_fs.h"
+
+namespace cicada::process {
+namespace {
+
+constexpr std::string_view kDeleted = " (deleted)";
+
+// Takes a number and the one character behind it.
+template <typename T>
+bool take_number(std::string_view& text, int base, char behind, T& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc() || end == text.data() + text.size() || *end != behind) return false;
+  text.remove_prefix(static_cast<size_t>(end - text.data()) + 1);
+  return true;
+}
+
+std::string unescape(std::string_view text) {
+  std::string name;
+  name.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text.substr(i, 4) == "\\012") {
+      name.push_back('\n');
+      i += 3;
+    } else {
+      name.push_back(text[i]);
+    }
+  }
+  return name;
+}
+
+void append_line(std::string_view line, MapsFilter filter, MapsFile& file) {
+  if (line.empty()) return;
+  auto entry = find_maps_entry(line);
+  // Two reads of a growing file may show an entry again, moved: what begins before the last one ended was seen already.
+  if (!entry || (!file.entries.empty() && entry->range.begin < file.entries.back().range.end)) {
+    ++file.malformed_lines;
+    return;
+  }
+  if (filter == MapsFilter::kExecutable && !entry->executable) return;
+  file.entries.push_back(*std::move(entry));
+}
+
+// Keeps only lines that matter before any parsing: two thirds of a maps file are not executable.
+bool is_candidate(std::string_view line, MapsFilter filter) {
+  if (filter == MapsFilter::kAll) return true;
+  const size_t blank = line.find(' ');
+  return blank == std::string_view::npos || (line.size() > blank + 3 && line[blank + 3] == 'x');
+}
+
+}  // namespace
+
+std::optional<MapsEntry> find_maps_entry(std::string_view line) {
+  MapsEntry entry;
+  if (!take_number(line, 16, '-', entry.range.begin.value) || !take_number(line, 16, ' ', entry.range.end.value)) {
+    return std::nullopt;
+  }
+  if (entry.range.empty() || line.size() < 5 || line[4] != ' ') return std::nullopt;
+  entry.readable = line[0] == 'r';
+  entry.writable = line[1] == 'w';
+  entry.executable = line[2] == 'x';
+  entry.shared = line[3] == 's';
+  line.remove_prefix(5);
+  if (!take_number(line, 16, ' ', entry.offset.value) || !take_number(line, 16, ':', entry.file.major) ||
+      !take_number(line, 16, ' ', entry.file.minor)) {
+    return std::nullopt;
+  }
+  // The inode is the last field when there is no name; some kernels put a blank behind it, some do not.
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), entry.file.inode);
+  if (error != std::errc()) return std::nullopt;
+  line.remove_prefix(static_cast<size_t>(end - line.data()));
+  if (!line.empty() && line[0] != ' ') return std::nullopt;
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  if (line.ends_with(kDeleted)) {
+    entry.deleted = true;
+    line.remove_suffix(kDeleted.size());
+  }
+  entry.path = unescape(line);
+  return entry;
+}
+
+MapsFile parse_maps(std::string_view text, MapsFilter filter) {
+  MapsFile file;
+  while (!text.empty() && file.entries.size() < kMaxMapsEntries) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    if (is_candidate(line, filter)) append_line(line, filter, file);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return file;
+}
+
+namespace {
+
+// Read in pieces and parsed on the way: a file of 60,000 mappings is 6 MB that need not exist at once.
+Result<MapsFile> read_maps_of(Tid tid, MapsFilter filter) {
+  const std::string path = fmt::format("/proc/{}/maps", tid);
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) {
+    if (errno == ENOENT) return make_error(ErrorKind::kGone, "open {}: no such process", path);
+    return errno_error(errno, fmt::format("open {}", path));
+  }
+  MapsFile file;
+  std::string buffer(32 << 10, '\0');
+  size_t used = 0;
+  size_t total = 0;
+  for (;;) {
+    if (used == buffer.size()) buffer.resize(buffer.size() * 2);
+    const ssize_t n = ::read(fd.get(), buffer.data() + used, buffer.size() - used);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno_error(errno, fmt::format("read {}", path));
+    if (n == 0) break;
+    used += static_cast<size_t>(n);
+    total += static_cast<size_t>(n);
+    if (total > kMaxMapsBytes) return make_error(ErrorKind::kLimit, "{}: more than {} bytes", path, kMaxMapsBytes);
+    std::string_view text(buffer.data(), used);
+    size_t line_end;
+    while ((line_end = text.find('\n')) != std::string_view::npos) {
+      const std::string_view line = text.substr(0, line_end);
+      if (is_candidate(line, filter)) append_line(line, filter, file);
+      text.remove_prefix(line_end + 1);
+    }
+    if (file.entries.size() >= kMaxMapsEntries) {
+      return make_error(ErrorKind::kLimit, "{}: more than {} mappings", path, kMaxMapsEntries);
+    }
+    std::memmove(buffer.data(), text.data(), text.size());
+    used = text.size();
+  }
+  append_line(std::string_view(buffer.data(), used), filter, file);
+  return file;
+}
+
+}  // namespace
+
+Result<MapsFile> read_maps(Pid pid, MapsFilter filter) {
+  auto file = read_maps_of(pid, filter);
+  if (!file || !file->entries.empty()) return file;
+  const Tid thread = thread_with_memory(pid);
+  return thread == pid ? std::move(file) : read_maps_of(thread, filter);
+}
+
+}  // namespace cicada::process

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Port: what the process table writes into the kernel's maps. collect/ implements it over BPF; tests over plain containers.
+// Threads: the tracker's (see process_table.h).
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "abi/mapping.h"
+#include "base/process_key.h"
+#include "base/result.h"
+#include "process/tracking/block_difference.h"
+
+namespace cicada::process {
+
+struct PublishOutcome {
+  size_t applied = 0;           // operations done, from the front
+  std::optional<Error> error;   // why the next one was not: kLimit means the trie is full
+};
+
+class MappingPublisher {
+ public:
+  virtual ~MappingPublisher() = default;
+
+  // --- the kernel's table of processes (BPF hash `processes`)
+  virtual std::optional<process_value> find_process(Pid pid) = 0;
+  // Makes the kernel know a process that was there before: with a new address-space id unless the kernel already knows it
+  // (BPF_NOEXIST), and returns what the kernel then holds. Fails: kGone, kLimit (table full).
+  virtual Result<process_value> adopt_process(Pid pid, uint64_t start_ticks) = 0;
+  // An id that neither the kernel nor user space has ever used.
+  virtual uint32_t allocate_address_space() = 0;
+  // Compare and swap: gives the process address space `to` (and clears PROCESS_SHARED_SPACE) if it still has `from`.
+  // False: it has another one by now, or is gone.
+  virtual bool replace_address_space(Pid pid, uint32_t from, uint32_t to) = 0;
+
+  // --- the mappings (BPF LPM trie `exec_mappings`)
+  // Applies in order; stops at the first failure. Afterwards makes cached frames of `users` stale (process_value.generation).
+  virtual PublishOutcome publish(uint32_t address_space, std::span<const BlockOperation> operations,
+                                 std::span<const Pid> users) = 0;
+  // Its last process is gone for a whole collection cycle and its blocks are deleted: the id will not be heard of again.
+  virtual void forget(uint32_t address_space) = 0;
+};
+
+}  // namespace cicada::process

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report: one HTML file with the profile inside and the viewer (viewer/), no network, a policy that allows nothing else.
+// docs/viewer.md describes the packed profile.
+#pragma once
+#include <span>
+
+#include "sink/sink_registry.h"
+#include "sink/flamegraph/svg.h"
+
+namespace cicada::sink {
+
+// `leaf_of_sample` as build_call_tree gives it for this tree.
+void append_report_html(const profile::Profile& profile, const profile::CallTree& tree,
+                        std::span<const uint32_t> leaf_of_sample, const Caption& caption, std::string& out);
+// A comparison has no samples: the tree's values are those after, `baseline` those before.
+void append_diff_report_html(const profile::CallTree& tree, const Baseline& baseline, const Caption& caption, std::string& out);
+
+std::unique_ptr<profile::Sink> make_html_sink(std::string path, const SinkOptions& options);
+
+}  // namespace cicada::sink

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sink/flamegraph/svg.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "sink/flamegraph/svg_text.h"
+
+namespace cicada::sink {
+namespace {
+
+using profile::CallNode;
+using profile::CallTree;
+
+uint32_t add_node(CallTree& tree, uint32_t parent, std::string_view name, uint64_t self) {
+  CallNode node;
+  node.parent = parent;
+  node.name = tree.strings.intern(name);
+  node.self = node.total = self;
+  const auto at = static_cast<uint32_t>(tree.nodes.size());
+  tree.nodes.push_back(node);
+  if (at == 0) return at;
+  tree.nodes[at].kind = profile::NodeKind::kNative;
+  tree.nodes[at].next_sibling = tree.nodes[parent].first_child;
+  tree.nodes[parent].first_child = at;
+  for (uint32_t above = parent;; above = tree.nodes[above].parent) {
+    tree.nodes[above].total += self;
+    if (above == 0) return at;
+  }
+}
+
+std::string draw(const CallTree& tree, const Caption& caption = {}, const Baseline* baseline = nullptr) {
+  std::string out;
+  append_flame_graph_svg(tree, caption, baseline, out);
+  return out;
+}
+
+size_t count(std::string_view text, std::string_view part) {
+  size_t n = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + part.size())) ++n;
+  return n;
+}
+
+TEST(XmlText, EscapesWhatXmlCannotHold) {
+  EXPECT_EQ(xml_text("a<b>&\"'"), "a&lt;b&gt;&amp;&quot;&#39;");
+  EXPECT_EQ(xml_text(std::string_view("\0\x01\n", 3)), "\xef\xbf\xbd\xef\xbf\xbd ");
+  EXPECT_EQ(xml_text("\xff\xef\xbf\xbe"), "\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+TEST(JsonText, CannotCloseAScript) {
+  EXPECT_EQ(json_text("</script>&\"\\"), "\"\\u003c/script\\u003e\\u0026\\\"\\\\\"");
+  EXPECT_EQ(json_text("\x02"), "\"\\u0002\"");
+}
+
+TEST(Shortened, CutsBetweenCodePoints) {
+  EXPECT_EQ(shortened("abc", 3), "abc");
+  EXPECT_EQ(shortened("abcd", 3), "ab\xe2\x80\xa6");
+  EXPECT_EQ(shortened("\xc3\xa4\xc3\xb6\xc3\xbc", 2), "\xc3\xa4\xe2\x80\xa6");
+}
+
+TEST(Svg, EscapesNames) {
+  CallTree tree;
+  add_node(tree, 0, "", 0);
+  add_node(tree, 0, "operator<< <a>&]]></script>", 7);
+  Caption caption;
+  caption.title = "a </title> & b";
+  const std::string svg = draw(tree, caption);
+  EXPECT_EQ(count(svg, "operator<<"), 0U);
+  EXPECT_EQ(count(svg, "</script>"), 2U);
+  EXPECT_EQ(count(svg, "]]>"), 1U);
+  EXPECT_EQ(count(svg, "</title>"), 1U);
+}
+
+TEST(Svg, EmptyTreesAreDrawn) {
+  CallTree none, root;
+  add_node(root, 0, "", 0);
+  EXPECT_NE(draw(none).find("no samples"), std::string::npos);
+  EXPECT_NE(draw(root).find("no samples"), std::string::npos);
+}
+
+TEST(Svg, StaysSmallHoweverLargeTheTree) {
+  CallTree tree;
+  add_node(tree, 0, "", 0);
+  std::mt19937 random(7);
+  for (int i = 0; i < 300'000; ++i)
+    add_node(tree, static_cast<uint32_t>(random() % std::min<size_t>(tree.nodes.size(), 3000)),
+             fmt::format("namespace::function_{}(int)", random() % 20000), 1 + random() % 5);
+  EXPECT_LT(draw(tree).size(), 2'000'000U);
+}
+
+TEST(Svg, DifferencesAreRedAndBlue) {
+  CallTree tree;
+  add_node(tree, 0, "", 0);
+  add_node(tree, 0, "grew", 900);
+  add_node(tree, 0, "shrank", 100);
+  const Baseline baseline{{0, 100, 900}, {1000, 100, 900}};
+  const std::string svg = draw(tree, {}, &baseline);
+  EXPECT_NE(svg.find("\"before\":[1000,"), std::string::npos);
+  EXPECT_NE(svg.find("fill:rgb(240,"), std::string::npos);
+  EXPECT_NE(svg.find("fill:rgb(9"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cicada::sink

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two passes, because tables may come in any order: one that collects strings, functions, mappings and locations (pprof_tables.h), one
+// over the samples. protozero checks every length and throws; nothing thrown leaves this file.
+#include "sink/gzip.h"
+#include "sink/pprof/pprof_fields.h"
+#include "sink/pprof/pprof_tables.h"
+#include "sink/profile_reader.h"
+#include "sink/value_splitter.h"
+
+namespace cicada::sink {
+namespace {
+
+using namespace profile;
+using protozero::data_view;
+using protozero::pbf_message;
+
+// gzip itself reaches 1032:1; profiles 3 to 20.
+constexpr uint64_t kFreeBytes = 64 << 20;
+constexpr uint64_t kMaxExpansion = 64;
+
+class PprofReader {
+ public:
+  explicit PprofReader(Bytes bytes) : message_(reinterpret_cast<const char*>(bytes.data()), bytes.size()), tables_(message_, profile_), splitter_(profile_) {}
+
+  Result<Profile> read() {
+    TRY(tables_.read());
+    TRY(choose_value());
+    TRY(read_samples());
+    return std::move(profile_);
+  }
+
+ private:
+  // Of several values per sample: the number of samples if the profile has it (then its period gives the time), else the one
+  // that the profile names as its default, else the last.
+  Result<void> choose_value() {
+    const PprofTables::Values& values = tables_.values();
+    size_t best = values.types.size() - 1;
+    bool counts = false;
+    for (size_t i = 0; i < values.types.size(); ++i) {
+      if (values.default_type != 0 && values.types[i].type == values.default_type) best = i;
+    }
+    for (size_t i = 0; i < values.types.size(); ++i) {
+      if (TRY(tables_.text(values.types[i].unit)) == "count" && TRY(tables_.text(values.types[i].type)) == "samples") {
+        best = i;
+        counts = true;
+        break;
+      }
+    }
+    chosen_ = best;
+    const std::string_view type = TRY(tables_.text(values.types[best].type)), unit = TRY(tables_.text(values.types[best].unit));
+    const std::string_view period = TRY(tables_.text(values.period_type.type)), period_unit = TRY(tables_.text(values.period_type.unit));
+    if (counts && period == "cpu" && period_unit == "nanoseconds" && values.period > 0) {
+      profile_.header.event = "cpu-clock";
+      profile_.header.period = static_cast<uint64_t>(values.period);
+      if (values.period > 0) profile_.header.frequency_hz = 1000000000 / static_cast<uint64_t>(values.period);
+    } else {
+      profile_.header.event = unit.empty() || unit == "count" ? std::string(type) : fmt::format("{} ({})", type, unit);
+    }
+    return {};
+  }
+
+  struct Labels {
+    std::string_view process, thread;
+    int64_t pid = 0, tid = 0;
+  };
+
+  Result<void> read_samples() {
+    pbf_message<pprof::Profile> in(message_);
+    while (in.next()) {
+      if (in.tag() != pprof::Profile::kSample) {
+        in.skip();
+        continue;
+      }
+      TRY(read_sample(in.get_message()));
+    }
+    return {};
+  }
+
+  Result<void> read_sample(pbf_message<pprof::Sample> in) {
+    path_.clear();
+    Labels labels;
+    size_t values = 0;
+    int64_t value = 0;
+    const auto take_value = [&](int64_t number) {
+      if (values++ == chosen_) value = number;
+    };
+    while (in.next()) {
+      const bool packed = in.wire_type() == protozero::pbf_wire_type::length_delimited;
+      switch (in.tag()) {
+        case pprof::Sample::kLocationId:
+          if (packed) {
+            for (const uint64_t id : in.get_packed_uint64()) TRY(push_location(id));
+          } else {
+            TRY(push_location(in.get_uint64()));
+          }
+          break;
+        case pprof::Sample::kValue:
+          if (packed) {
+            for (const int64_t number : in.get_packed_int64()) take_value(number);
+          } else {
+            take_value(in.get_int64());
+          }
+          break;
+        case pprof::Sample::kLabel: TRY(read_label(in.get_message(), labels)); break;
+        default: in.skip();
+      }
+    }
+    if (value < 0) return make_error(ErrorKind::kUnsupported, "negative values (a difference of profiles)");
+    Sample sample;
+    sample.thread = thread_of(labels);
+    for (size_t i = path_.size(); i-- > 0;) sample.stack = profile_.intern_stack(sample.stack, path_[i]);  // leaf first in the file
+    sample.time_ns = profile_.sample_count();
+    if (value == 0) return {};  // of another type only
+    return splitter_.append(sample, static_cast<uint64_t>(value));
+  }
+
+  Result<void> push_location(uint64_t id) {
+    path_.push_back(TRY(tables_.resolve_location(id)));
+    return {};
+  }
+
+  Result<void> read_label(pbf_message<pprof::Label> in, Labels& labels) const {
+    int64_t key = 0, str = 0, num = 0;
+    while (in.next()) {
+      switch (in.tag()) {
+        case pprof::Label::kKey: key = in.get_int64(); break;
+        case pprof::Label::kStr: str = in.get_int64(); break;
+        case pprof::Label::kNum: num = in.get_int64(); break;
+        default: in.skip();
+      }
+    }
+    const std::string_view name = TRY(tables_.text(key));
+    if (name == "process" || name == "comm") labels.process = TRY(tables_.text(str));
+    if (name == "thread") labels.thread = TRY(tables_.text(str));
+    if (name == "pid") labels.pid = num;
+    if (name == "tid") labels.tid = num;
+    return {};
+  }
+
+  ThreadId thread_of(const Labels& labels) {
+    const ProcessId process = profile_.intern_process(static_cast<Pid>(labels.pid), 0);
+    const ThreadId thread = profile_.intern_thread(process, static_cast<Tid>(labels.tid));
+    if (!labels.process.empty()) profile_.process(process).name = profile_.intern(labels.process);
+    if (!labels.thread.empty()) profile_.thread(thread).name = profile_.intern(labels.thread);
+    return thread;
+  }
+
+  data_view message_;
+  Profile profile_;
+  PprofTables tables_;
+  ValueSplitter splitter_;
+  size_t chosen_ = 0;
+  std::vector<FrameId> path_;
+};
+
+}  // namespace
+
+Result<Profile> parse_pprof(Bytes bytes, const std::string& name) {
+  std::vector<uint8_t> raw;
+  if (is_gzip(bytes)) {
+    auto unpacked = gunzip(bytes, kFreeBytes + kMaxExpansion * bytes.size());
+    if (!unpacked) return unpacked.error().within(name);
+    raw = *std::move(unpacked);
+    bytes = raw;
+    if (!bytes.empty() && (bytes[0] == '{' || bytes[0] == '<'))  // JSON or XML; in protobuf these are groups
+      return make_error(ErrorKind::kInvalid, "{}: not a format that cicada reads as a profile (.cicada, .folded, .pb.gz)", name);
+  }
+  try {
+    Result<Profile> profile = PprofReader(bytes).read();
+    if (!profile) return profile.error().within(name);
+    return profile;
+  } catch (const protozero::exception& error) {
+    return make_error(ErrorKind::kCorrupt, "{}: malformed protobuf ({})", name, error.what());
+  }
+}
+
+}  // namespace cicada::sink

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbolize/dwarf/dwarf_names.h"
+
+#include <dwarf.h>
+
+#include <limits>
+#include <unordered_map>
+
+#include "base/diagnostics.h"
+#include "symbolize/dwarf/line_table.h"
+#include "symbolize/dwarf/scopes.h"
+
+namespace cicada::symbolize {
+namespace {
+
+constexpr int kMaxHops = 16;          // abstract origin -> specification -> …; a loop ends here
+constexpr size_t kMaxOpenUnits = 64;  // units that names were found in
+
+// Names of entries, by following origins and specifications, within and between units.
+class EntryNames {
+ public:
+  EntryNames(const DwarfFile& file, WorkBudget& budget) : file_(file), budget_(budget) {}
+  void set_alternate(EntryNames* alternate) { alternate_ = alternate; }
+  // A split unit is not in file's table: offsets inside it are meant for it.
+  void set_home(std::shared_ptr<DwarfUnit> unit, bool is_split) {
+    home_ = std::move(unit);
+    is_split_ = is_split;
+  }
+
+  std::string_view find(uint64_t entry) {
+    const auto found = names_.find(entry);
+    if (found != names_.end()) return found->second;
+    return names_[entry] = follow(entry);
+  }
+
+ private:
+  const DwarfUnit* unit_at(uint64_t offset) {
+    if (home_ != nullptr && offset >= home_->header().entries && offset < home_->header().end) return home_.get();
+    if (is_split_) return nullptr;
+    const auto index = file_.find_unit_at(offset);
+    if (!index) return nullptr;
+    const auto open = units_.find(*index);
+    if (open != units_.end()) return open->second.get();
+    if (units_.size() >= kMaxOpenUnits) units_.clear();
+    auto unit = DwarfUnit::open(file_.sections(), file_.units()[*index], budget_);
+    return units_.emplace(*index, std::move(unit)).first->second.get();
+  }
+
+  std::string_view follow(uint64_t entry) {
+    std::string_view plain;
+    for (int hop = 0; hop < kMaxHops; ++hop) {
+      const DwarfUnit* unit = unit_at(entry);
+      if (unit == nullptr || !budget_.spend(16)) return plain;
+      ByteCursor cursor(unit->sections().info.first(unit->header().end), entry);
+      const AbbrevTable::Abbrev* abbrev = unit->abbrevs().find(cursor.uleb128());
+      if (abbrev == nullptr) return plain;
+      AttributeValue next;
+      std::string_view linkage;
+      unit->abbrevs().run(AbbrevTable::kNamePlan, cursor, *abbrev, unit->header().format, [&](const AttributeSpec& attribute) {
+        const bool is_plain = attribute.name == DW_AT_name;
+        if (is_plain && !plain.empty()) return skip_form(cursor, attribute.form, unit->header().format);
+        const AttributeValue value = unit->read(cursor, attribute);
+        if (is_plain) {
+          plain = value.text;
+        } else if (attribute.name == DW_AT_abstract_origin || attribute.name == DW_AT_specification) {
+          next = value;
+        } else {
+          linkage = value.text;
+        }
+      });
+      if (!linkage.empty()) return linkage;
+      if (next.kind == AttributeValue::Kind::kAlternateReference && alternate_ != nullptr) {
+        const std::string_view there = alternate_->find(next.number);
+        return there.empty() ? plain : there;
+      }
+      if (next.kind != AttributeValue::Kind::kReference) return plain;
+      entry = next.number;
+    }
+    return plain;
+  }
+
+  const DwarfFile& file_;
+  WorkBudget& budget_;
+  EntryNames* alternate_ = nullptr;
+  std::shared_ptr<DwarfUnit> home_;
+  bool is_split_ = false;
+  std::unordered_map<uint64_t, std::string_view> names_;
+  std::unordered_map<uint32_t, std::shared_ptr<DwarfUnit>> units_;
+};
+
+}  // namespace
+
+std::unique_ptr<DwarfNames> DwarfNames::open(const elf::ElfFile& elf, const elf::ElfFile* alternate, const std::string& image_path, const FileRoot& root) {
+  auto file = DwarfFile::open(elf);
+  if (file == nullptr) return nullptr;
+  auto names = std::make_unique<DwarfNames>();
+  names->name_ = elf.name();
+  names->file_ = std::move(file);
+  if (alternate != nullptr) names->alternate_ = DwarfFile::open(*alternate);
+  if (names->alternate_ != nullptr) names->file_->set_alternate_strings(names->alternate_->sections().str);
+  names->file_->index_addresses();
+  names->split_ = std::make_unique<SplitUnits>(image_path, root);
+  return names;
+}
+
+size_t DwarfNames::memory_bytes() const {
+  if (split_->has_files()) return std::numeric_limits<size_t>::max();
+  return file_->memory_bytes() + (alternate_ == nullptr ? 0 : alternate_->memory_bytes());
+}
+
+void DwarfNames::resolve(uint32_t unit_index, std::span<const uint64_t> addresses, bool inlines, bool lines, const Callback& callback) const {
+  WorkBudget budget(file_->work_budget_bytes());
+  std::shared_ptr<DwarfUnit> unit = DwarfUnit::open(file_->sections(), file_->units()[unit_index], budget);
+  if (unit == nullptr) return;
+
+  std::vector<LineOfAddress> rows(addresses.size());
+  std::optional<LineProgram> program;
+  if (unit->line_offset && lines) program = LineProgram::open(unit->sections(), *unit->line_offset, unit->directory, budget);
+  if (program) program->find_lines(addresses, rows, budget);
+
+  std::optional<LineProgram> split_program;  // GCC names the files of a split unit's calls in .debug_line.dwo
+  EntryNames names(*file_, budget);
+  std::optional<EntryNames> alternate;
+  if (alternate_ != nullptr) names.set_alternate(&alternate.emplace(*alternate_, budget));
+  std::vector<std::vector<Scope>> chains(addresses.size());
+  if (!unit->dwo_name.empty()) {
+    if (auto split = split_->find(*unit, budget)) {
+      names.set_home(split, true);
+      if (split->line_offset && lines) split_program = LineProgram::open(split->sections(), *split->line_offset, unit->directory, budget);
+      find_scopes(*split, addresses, chains, budget);
+    }
+  } else {
+    names.set_home(unit, false);
+    find_scopes(*unit, addresses, chains, budget);
+  }
+
+  LineProgram* call_files = split_program ? &*split_program : program ? &*program : nullptr;
+  std::vector<DwarfFrame> frames;
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    frames.clear();
+    std::string_view file = rows[i].found ? program->file_path(rows[i].file) : std::string_view();
+    uint32_t line = rows[i].line;
+    for (size_t k = chains[i].size(); k-- > 0;) {
+      const Scope& scope = chains[i][k];
+      if (inlines || !scope.inlined) frames.push_back({names.find(scope.entry), file, line, scope.inlined});
+      if (!scope.inlined) continue;
+      file = call_files == nullptr ? std::string_view() : call_files->file_path(scope.call_file);
+      line = lines ? scope.call_line : 0;
+    }
+    if (frames.empty()) frames.push_back({{}, file, line, false});
+    callback(i, frames);
+  }
+  if (budget.exhausted()) diagnostics().warn(name_, "its debug information repeats itself without end; parts of it were left out");
+}
+
+}  // namespace cicada::symbolize

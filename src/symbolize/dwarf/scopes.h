@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which functions, inlined into each other, an address belongs to: one pass over a unit's entries, descending only where a
+// wanted address lies and jumping over the rest.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "symbolize/dwarf/unit.h"
+
+namespace cicada::symbolize {
+
+struct Scope {
+  uint64_t entry = 0;        // offset of the subprogram or inlined call in .debug_info: it, or what it refers to, has the name
+  bool inlined = false;
+  uint32_t call_file = 0, call_line = 0;  // where it was inlined
+};
+
+constexpr size_t kMaxScopes = 256;  // inlined into each other, at one address; deeper ones are left out
+
+// `addresses` sorted ascending; chains[i], outermost first, belongs to addresses[i].
+void find_scopes(const DwarfUnit& unit, std::span<const uint64_t> addresses, std::span<std::vector<Scope>> chains, WorkBudget& budget);
+
+}  // namespace cicada::symbolize

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source: gdb manual, "Debugging Information in Separate Files".
+#include "symbolize/files/debug_files.h"
+
+#include <libdeflate.h>
+
+#include <algorithm>
+
+#include "base/diagnostics.h"
+
+namespace cicada::symbolize {
+namespace {
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+std::string to_hex(Bytes bytes) {
+  std::string hex;
+  for (const uint8_t byte : bytes) hex += fmt::format("{:02x}", byte);
+  return hex;
+}
+
+struct Link {
+  std::string name;
+  uint32_t crc = 0;
+};
+
+std::optional<Link> find_link(const elf::ElfFile& elf) {
+  const elf::Section* section = elf.find_section(".gnu_debuglink");
+  if (section == nullptr) return std::nullopt;
+  const Bytes bytes = elf.contents(*section);
+  ByteCursor cursor(bytes);
+  std::string_view name = cursor.c_string();
+  cursor.seek((cursor.position() + 3) & ~uint64_t{3});
+  const uint32_t crc = cursor.u32();
+  if (cursor.failed()) return std::nullopt;
+  if (const size_t slash = name.rfind('/'); slash != std::string_view::npos) name = name.substr(slash + 1);
+  if (name.empty() || name == "." || name == "..") return std::nullopt;
+  return Link{std::string(name), crc};
+}
+
+// `crc`: checked only if the image has no build-id to compare.
+std::optional<elf::ElfFile> open_checked(const elf::ElfFile& elf, const FileRoot& root, const std::string& candidate, std::optional<uint32_t> crc) {
+  if (candidate.empty()) return std::nullopt;
+  Result<elf::ElfFile> file = root.open_elf(candidate);
+  if (!file) {
+    if (file.error().kind() != ErrorKind::kNotFound) diagnostics().warn(candidate, "{}", file.error().message());
+    return std::nullopt;
+  }
+  // The image itself can be reached through its own link's name.
+  if (file->find_section(".debug_info") == nullptr && file->find_section(".zdebug_info") == nullptr && file->find_section(".symtab") == nullptr) {
+    return std::nullopt;
+  }
+  const std::string wanted = elf.build_id(), got = file->build_id();
+  if (!wanted.empty() && !got.empty()) {
+    if (wanted == got) return std::move(*file);
+    diagnostics().warn(candidate, "build-id {} is not that of {} ({}); not used", got, elf.name(), wanted);
+    return std::nullopt;
+  }
+  if (crc && debug_link_crc(file->bytes()) == *crc) return std::move(*file);
+  diagnostics().warn(candidate, "its checksum is not the one {} asks for; not used", elf.name());
+  return std::nullopt;
+}
+
+std::vector<FileRoot> roots_to_search(const FileRoot& root) {
+  if (root.is_ours()) return {root};
+  return {root, FileRoot()};
+}
+
+// The file that dwz moved shared DWARF to, and how to tell that it is the right one.
+struct AlternateLink {
+  std::string name;
+  Bytes checksum;  // of .gnu_debugaltlink: the file's build-id
+};
+
+// Source: DWARF 5, section 7.3.6.
+std::optional<AlternateLink> read_supplementary(const elf::ElfFile& elf, bool of_supplementary_file) {
+  const elf::Section* section = elf.find_section(".debug_sup");
+  if (section == nullptr) return std::nullopt;
+  ByteCursor cursor(elf.contents(*section));
+  const uint16_t version = cursor.u16();
+  const bool is_supplementary = cursor.u8() != 0;
+  AlternateLink link;
+  link.name = std::string(cursor.c_string());
+  link.checksum = cursor.take(cursor.uleb128());
+  if (cursor.failed() || version < 2 || version > 5 || is_supplementary != of_supplementary_file) return std::nullopt;
+  return link;
+}
+
+std::optional<AlternateLink> find_alternate_link(const elf::ElfFile& debug) {
+  const elf::Section* section = debug.find_section(".gnu_debugaltlink");
+  if (section == nullptr) return read_supplementary(debug, false);
+  ByteCursor cursor(debug.contents(*section));
+  AlternateLink link;
+  link.name = std::string(cursor.c_string());
+  link.checksum = cursor.take(cursor.remaining());
+  if (cursor.failed()) return std::nullopt;
+  return link;
+}
+
+bool has_checksum(const elf::ElfFile& file, const AlternateLink& link) {
+  if (link.checksum.empty()) return false;
+  if (file.build_id() == to_hex(link.checksum)) return true;
+  const auto own = read_supplementary(file, true);
+  return own && std::equal(own->checksum.begin(), own->checksum.end(), link.checksum.begin(), link.checksum.end());
+}
+
+}  // namespace
+
+uint32_t debug_link_crc(Bytes bytes) { return libdeflate_crc32(0, bytes.data(), bytes.size()); }
+
+std::string build_id_path(const std::string& dir, const std::string& build_id, const std::string& suffix) {
+  if (build_id.size() < 4 || build_id.size() > 128 || build_id.find_first_not_of("0123456789abcdef") != std::string::npos) return {};
+  return dir + "/.build-id/" + build_id.substr(0, 2) + "/" + build_id.substr(2) + suffix;
+}
+
+std::optional<elf::ElfFile> find_debug_file(const elf::ElfFile& elf, const std::string& path, const std::vector<std::string>& debug_dirs, const FileRoot& root) {
+  const std::string build_id = elf.build_id();
+  for (const FileRoot& where : roots_to_search(root)) {
+    for (const std::string& dir : debug_dirs) {
+      if (auto file = open_checked(elf, where, build_id_path(dir, build_id, ".debug"), std::nullopt)) return file;
+    }
+  }
+  const auto link = find_link(elf);
+  if (!link || !path.starts_with('/')) return std::nullopt;
+  const std::string folder = folder_of(path);
+  std::vector<std::string> candidates{folder + "/" + link->name, folder + "/.debug/" + link->name};
+  for (const std::string& dir : debug_dirs) candidates.push_back(dir + folder + "/" + link->name);
+  for (const std::string& candidate : candidates) {
+    if (candidate == path) continue;
+    if (auto file = open_checked(elf, root, candidate, link->crc)) return file;
+  }
+  return std::nullopt;
+}
+
+std::optional<elf::ElfFile> find_alternate_file(const elf::ElfFile& debug, const std::vector<std::string>& debug_dirs, const FileRoot& root) {
+  const auto link = find_alternate_link(debug);
+  if (!link) return std::nullopt;
+  const std::string wanted = to_hex(link->checksum);
+  for (const FileRoot& where : roots_to_search(root)) {
+    std::vector<std::string> candidates;
+    for (const std::string& dir : debug_dirs) candidates.push_back(build_id_path(dir, wanted, ".debug"));
+    if (link->name.starts_with('/')) {
+      candidates.push_back(link->name);
+    } else if (!link->name.empty()) {
+      // relative to where the debug file lies, which .build-id/ab/cdef.debug may only be a link to
+      candidates.push_back(folder_of(where.real_path(debug.name())) + "/" + link->name);
+      candidates.push_back(folder_of(debug.name()) + "/" + link->name);
+    }
+    for (const std::string& candidate : candidates) {
+      if (candidate.empty()) continue;
+      Result<elf::ElfFile> file = where.open_elf(candidate);
+      if (file && has_checksum(*file, *link)) return std::move(*file);
+      if (!file && file.error().kind() == ErrorKind::kNotFound) continue;
+      diagnostics().warn(candidate, "{}; not used as the shared debug file of {}",
+                         file ? "another build-id" : file.error().message().c_str(), debug.name());
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace cicada::symbolize

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbolize/files/debug_files.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "base/diagnostics.h"
+#include "symbolize/files/debuginfod_client.h"
+#include "symbolize/symbols/elf_image_for_test.h"
+#include "symbolize/symbols/image_symbols.h"
+#include "symbolize/files/mini_debug_info.h"
+#include "symbolize/files/section_contents.h"
+
+namespace cicada::symbolize {
+namespace {
+
+constexpr const char* kBuildId = "00112233445566778899aabbccddeeff00112233";
+
+// A stripped program "a" and its debug file "a.debug"; `inner` is a static function that only the latter names.
+class DebugFiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    diagnostics().set_handler([this](Severity, const std::string& line) { lines.push_back(line); });
+    folder.write("a.c", "__attribute__((noinline)) static int inner(int x) { return x * 3 + 1; }\nint main(int c, char** v) { (void)v; return inner(c); }\n");
+  }
+  void TearDown() override { diagnostics().set_handler({}); }
+  bool build(const std::string& link_flags) {
+    return folder.run("gcc -O1 -g " + link_flags + " a.c -o whole && objcopy --only-keep-debug whole a.debug && strip whole -o a && nm whole | awk '$3 == \"inner\" {print $1}' > at");
+  }
+  // The name and source of inner's address in `file`.
+  std::string name_in(const std::string& file, std::vector<std::string> debug_dirs, DebuginfodClient* debuginfod = nullptr) {
+    return name_in_root(file, folder.path(file), std::move(debug_dirs), {}, debuginfod);
+  }
+  // `file` of our folder, which its process calls `path` in a root of its own.
+  std::string name_in_root(const std::string& file, const std::string& path, std::vector<std::string> debug_dirs, const FileRoot& root, DebuginfodClient* debuginfod = nullptr) {
+    uint64_t address = 0;
+    std::ifstream(folder.path("at")) >> std::hex >> address;
+    auto elf = elf::ElfFile::open(folder.path(file));
+    if (!elf) return elf.error().message();
+    SymbolizeOptions options;
+    options.debug_dirs = std::move(debug_dirs);
+    const auto image = ImageSymbols::open(std::move(*elf), path, options, debuginfod, root);
+    std::string result = "-";
+    const std::vector<LinkAddr> addresses{LinkAddr(address)};
+    image->resolve(addresses, [&](size_t, std::span<const SourceFrame> frames) {
+      if (frames.empty()) return;
+      result = fmt::format("{} {} {}", frames.back().linkage_name, static_cast<int>(frames.back().source), frames.back().line);
+    });
+    return result;
+  }
+  static std::string named(profile::NameSource source) { return fmt::format("inner {} 1", static_cast<int>(source)); }
+
+  TestFolder folder;
+  std::vector<std::string> lines;
+};
+
+TEST_F(DebugFiles, AreFoundByBuildId) {
+  ASSERT_TRUE(build(std::string("-Wl,--build-id=0x") + kBuildId + ""));
+  EXPECT_EQ(name_in("a", {folder.path("debug")}), "-");
+  ASSERT_TRUE(folder.run("mkdir -p debug/.build-id/00 && cp a.debug debug/.build-id/00/112233445566778899aabbccddeeff00112233.debug"));
+  EXPECT_EQ(name_in("a", {folder.path("debug")}), named(profile::NameSource::kDebugFile));
+  EXPECT_TRUE(lines.empty());
+}
+
+TEST_F(DebugFiles, OfAnotherBuildIdAreRefused) {
+  ASSERT_TRUE(build(std::string("-Wl,--build-id=0x") + kBuildId + ""));
+  ASSERT_TRUE(folder.run("gcc -O1 -g -Wl,--build-id=0xffff a.c -o other && mkdir -p debug/.build-id/00 && cp other debug/.build-id/00/112233445566778899aabbccddeeff00112233.debug"));
+  EXPECT_EQ(name_in("a", {folder.path("debug")}), "-");
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NE(lines[0].find("build-id"), std::string::npos);
+}
+
+TEST_F(DebugFiles, AreFoundByLinkBesideTheImageBelowItAndInDebugDirs) {
+  ASSERT_TRUE(build("-Wl,--build-id=none") && folder.run("objcopy --add-gnu-debuglink=a.debug a"));
+  EXPECT_EQ(name_in("a", {}), named(profile::NameSource::kDebugFile));
+  ASSERT_TRUE(folder.run("mkdir .debug && mv a.debug .debug/"));
+  EXPECT_EQ(name_in("a", {}), named(profile::NameSource::kDebugFile));
+  ASSERT_TRUE(folder.run("mkdir -p g\"$PWD\" && mv .debug/a.debug g\"$PWD\"/"));
+  EXPECT_EQ(name_in("a", {folder.path("g")}), named(profile::NameSource::kDebugFile));
+  EXPECT_TRUE(lines.empty());
+}
+
+TEST_F(DebugFiles, OfAnotherChecksumAreRefused) {
+  ASSERT_TRUE(build("-Wl,--build-id=none") && folder.run("objcopy --add-gnu-debuglink=a.debug a && printf x >> a.debug"));
+  EXPECT_EQ(name_in("a", {}), "-");
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NE(lines[0].find("checksum"), std::string::npos);
+}
+
+TEST_F(DebugFiles, ThatAreFifosCostOneDiagnostic) {
+  ASSERT_TRUE(build("-Wl,--build-id=none") && folder.run("objcopy --add-gnu-debuglink=a.debug a && rm a.debug"));
+  ASSERT_EQ(::mkfifo(folder.path("a.debug").c_str(), 0600), 0);
+  EXPECT_EQ(name_in("a", {}), "-");
+  EXPECT_EQ(name_in("a", {}), "-");
+  EXPECT_EQ(lines.size(), 1U);
+}
+
+TEST_F(DebugFiles, OfFourGigabytesOfNothingCostNothing) {
+  ASSERT_TRUE(build("-Wl,--build-id=none") && folder.run("objcopy --add-gnu-debuglink=a.debug a && rm a.debug && truncate -s 4G a.debug"));
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(name_in("a", {}), "-");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+  EXPECT_EQ(lines.size(), 1U);
+}
+
+TEST_F(DebugFiles, LinksCannotLeaveTheirFolders) {
+  ElfImage image;
+  image.add_text(0x1000, 16);
+  std::vector<uint8_t> link;
+  for (const char c : std::string("../../secret.debug")) link.push_back(static_cast<uint8_t>(c));
+  while (link.size() % 4 != 0 || link.back() != 0) link.push_back(0);
+  link.insert(link.end(), 4, 0);
+  image.add({".gnu_debuglink", SHT_PROGBITS, 0, 0, 0, 0, link});
+  std::filesystem::create_directories(folder.path("x/y"));
+  folder.write("secret.debug", "not an ELF file");
+  EXPECT_FALSE(find_debug_file(image.parse(), folder.path("x/y/a"), {}));
+  EXPECT_TRUE(lines.empty()) << "it was looked at";
+}
+
+FileRoot root_at(const std::string& path) { return FileRoot(std::make_shared<const UniqueFd>(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC))); }
+
+TEST_F(DebugFiles, AreFoundInTheImagesOwnRoot) {
+  ASSERT_TRUE(build(std::string("-Wl,--build-id=0x") + kBuildId + "") && folder.run("mkdir -p box/d/.build-id/00 box/srv box/store && mv a.debug box/store/"));
+  const FileRoot root = root_at(folder.path("box"));
+  EXPECT_EQ(name_in_root("a", "/srv/a", {"/d"}, root), "-");
+  // a link as the container sees it
+  ASSERT_TRUE(folder.run("ln -s /store/a.debug box/d/.build-id/00/112233445566778899aabbccddeeff00112233.debug"));
+  EXPECT_EQ(name_in_root("a", "/srv/a", {"/d"}, root), named(profile::NameSource::kDebugFile));
+  ASSERT_TRUE(folder.run("rm -r box/d && mv box/store/a.debug box/srv/ && objcopy --add-gnu-debuglink=box/srv/a.debug a"));
+  EXPECT_EQ(name_in_root("a", "/srv/a", {"/d"}, root), named(profile::NameSource::kDebugFile));
+  // our own debug directories, for containers without any
+  ASSERT_TRUE(folder.run("mkdir -p ours/.build-id/00 && mv box/srv/a.debug ours/.build-id/00/112233445566778899aabbccddeeff00112233.debug"));
+  EXPECT_EQ(name_in_root("a", "/srv/a", {folder.path("ours")}, root), named(profile::NameSource::kDebugFile));
+  EXPECT_TRUE(lines.empty());
+}
+
+TEST_F(DebugFiles, AreNotReadThroughLinksThatLeaveTheImagesRoot) {
+  ASSERT_TRUE(build(std::string("-Wl,--build-id=0x") + kBuildId + "") && folder.run("mkdir -p box/d/.build-id/00"));
+  const FileRoot root = root_at(folder.path("box"));
+  const std::string link = "box/d/.build-id/00/112233445566778899aabbccddeeff00112233.debug";
+  for (const std::string& target : {folder.path("a.debug"), std::string("../../../../a.debug"), "/proc/self/cwd/../.." + folder.path("a.debug")}) {
+    ASSERT_TRUE(folder.run("ln -sf " + target + " " + link));
+    EXPECT_EQ(name_in_root("a", "/a", {"/d"}, root), "-") << target;
+  }
+  EXPECT_TRUE(lines.empty());
+  EXPECT_EQ(name_in_root("a", "/a", {folder.path("box/d")}, {}), "-") << "the third link leads nowhere here";
+}
+
+TEST_F(DebugFiles, ThatAreDevicesAreNotOpened) {
+  ASSERT_TRUE(build("-Wl,--build-id=none") && folder.run("objcopy --add-gnu-debuglink=a.debug a && ln -sf /dev/tty a.debug"));
+  EXPECT_EQ(name_in("a", {}), "-");
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NE(lines[0].find("not a regular file"), std::string::npos) << lines[0];
+}
+
+TEST_F(DebugFiles, WithFourGigabytesOfEmptyUnitsAreBounded) {
+  // a section header that announces them, over a hole in the file
+  ElfImage image;
+  image.add_text(0x1000, 16);
+  image.add({".debug_info", SHT_PROGBITS, 0, 0, 0, 0, {0}});
+  image.add({".debug_abbrev", SHT_PROGBITS, 0, 0, 0, 0, {0}});
+  image.add({".debug_aranges", SHT_PROGBITS, 0, 0, 0, 0, {0}});
+  image.add({".symtab", SHT_SYMTAB, 0, 0, sizeof(Elf64_Sym), 1, {0}});
+  std::vector<uint8_t> bytes = image.bytes();
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  for (size_t section = 2; section <= 5; ++section) {
+    uint8_t* at = bytes.data() + header.e_shoff + section * sizeof(Elf64_Shdr);
+    Elf64_Shdr changed;
+    std::memcpy(&changed, at, sizeof changed);
+    changed.sh_offset = uint64_t{1} << 20;
+    changed.sh_size = (uint64_t{4} << 30) - (1 << 20);
+    std::memcpy(at, &changed, sizeof changed);
+  }
+  folder.write("huge", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  std::filesystem::resize_file(folder.path("huge"), uint64_t{4} << 30);
+  auto elf = elf::ElfFile::open(folder.path("huge"));
+  ASSERT_TRUE(elf);
+  const auto start = std::chrono::steady_clock::now();
+  const auto opened = ImageSymbols::open(std::move(*elf), "/huge", {});
+  EXPECT_FALSE(opened->has_symbols());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_LE(lines.size(), 1U);
+}
+
+TEST_F(DebugFiles, MiniDebugInfoNamesStaticFunctions) {
+  ASSERT_TRUE(build("") && folder.run("objcopy -S --remove-section .gdb_index --remove-section .comment --keep-symbol inner whole mini && xz mini && objcopy --add-section .gnu_debugdata=mini.xz a"));
+  EXPECT_EQ(name_in("a", {}), fmt::format("inner {} 0", static_cast<int>(profile::NameSource::kMiniDebugInfo)));
+  EXPECT_TRUE(lines.empty());
+  ASSERT_TRUE(folder.run("head -c 100 mini.xz > cut.xz && strip whole -o b && objcopy --add-section .gnu_debugdata=cut.xz b"));
+  EXPECT_EQ(name_in("b", {}), "-");
+  EXPECT_EQ(lines.size(), 1U);
+}
+
+TEST_F(DebugFiles, MiniDebugInfoThatExplodesIsRefused) {
+  ASSERT_TRUE(folder.run("gcc a.c -o b && head -c 300M /dev/zero | xz -1 > bomb.xz && objcopy --add-section .gnu_debugdata=bomb.xz b"));
+  const auto elf = elf::ElfFile::open(folder.path("b"));
+  ASSERT_TRUE(elf);
+  const auto loaded = load_mini_debug_info(*elf);
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().kind(), ErrorKind::kLimit);
+}
+
+TEST_F(DebugFiles, ComeFromDebuginfodWhenAsked) {
+  ASSERT_TRUE(build(std::string("-Wl,--build-id=0x") + kBuildId + "") && folder.run("mkdir -p server/buildid/" + std::string(kBuildId) + " && cp a.debug server/buildid/" + kBuildId + "/debuginfo"));
+  ::setenv("DEBUGINFOD_URLS", ("file://" + folder.path("server")).c_str(), 1);
+  ::setenv("DEBUGINFOD_CACHE_PATH", folder.path("cache").c_str(), 1);
+  DebuginfodClient client;
+  const std::string name = name_in("a", {}, &client);
+  ::unsetenv("DEBUGINFOD_URLS");
+  if (!lines.empty() && lines[0].find("libdebuginfod1") != std::string::npos) GTEST_SKIP() << lines[0];
+  EXPECT_EQ(name, named(profile::NameSource::kDebuginfod));
+  DebuginfodClient late(std::chrono::milliseconds(0));
+  ::setenv("DEBUGINFOD_URLS", "http://127.0.0.1:1", 1);
+  EXPECT_EQ(late.find_debug_file(kBuildId).error().kind(), ErrorKind::kLimit);
+  ::unsetenv("DEBUGINFOD_URLS");
+  EXPECT_EQ(client.find_debug_file(kBuildId).error().kind(), ErrorKind::kUnsupported);
+}
+
+TEST(BuildIdPath, IsEmptyForWhatIsNoBuildId) {
+  EXPECT_EQ(build_id_path("/d", "abcdef", ".debug"), "/d/.build-id/ab/cdef.debug");
+  EXPECT_EQ(build_id_path("/d", "ab", ""), "");
+  EXPECT_EQ(build_id_path("/d", "../../etc/passwd", ""), "");
+}
+
+TEST(SectionContents, RefusesAnnouncedSizesThatCannotBe) {
+  for (const uint64_t size : {uint64_t{1} << 30, uint64_t{1} << 62, uint64_t{7}}) {
+    std::vector<uint8_t> bytes(24 + 16, 0x5a);
+    const Elf64_Chdr header{ELFCOMPRESS_ZLIB, 0, size, 1};
+    std::memcpy(bytes.data(), &header, sizeof header);
+    ElfImage image;
+    image.add_text(0x1000, 16);
+    image.add({".debug_info", SHT_PROGBITS, SHF_COMPRESSED, 0, 0, 0, bytes});
+    EXPECT_FALSE(SectionContents::load(image.parse(), ".debug_info")) << size;
+  }
+}
+
+}  // namespace
+}  // namespace cicada::symbolize

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbolize/files/mini_debug_info.h"
+
+#include <lzma.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace cicada::symbolize {
+namespace {
+
+constexpr uint64_t kDecoderMemoryBytes = 64 << 20;
+
+Result<std::vector<uint8_t>> decompress_xz(Bytes input, const std::string& name) {
+  lzma_stream stream = LZMA_STREAM_INIT;
+  if (lzma_stream_decoder(&stream, kDecoderMemoryBytes, LZMA_CONCATENATED) != LZMA_OK) {
+    return make_error(ErrorKind::kLimit, "{}: no memory for xz", name);
+  }
+  std::vector<uint8_t> output;
+  lzma_ret status = LZMA_OK;
+  stream.next_in = input.data();
+  stream.avail_in = input.size();
+  while (status == LZMA_OK && output.size() < kMaxMiniDebugInfoBytes) {
+    const size_t before = output.size();
+    output.resize(before + std::max<size_t>(64 << 10, before));
+    stream.next_out = output.data() + before;
+    stream.avail_out = output.size() - before;
+    status = lzma_code(&stream, LZMA_FINISH);
+    output.resize(output.size() - stream.avail_out);
+  }
+  lzma_end(&stream);
+  if (status == LZMA_STREAM_END) return output;
+  if (status == LZMA_OK || status == LZMA_MEMLIMIT_ERROR) {
+    return make_error(ErrorKind::kLimit, "{}: .gnu_debugdata needs more than {} MiB", name, kMaxMiniDebugInfoBytes >> 20);
+  }
+  return make_error(ErrorKind::kCorrupt, "{}: .gnu_debugdata cannot be decompressed (xz code {})", name, static_cast<int>(status));
+}
+
+}  // namespace
+
+Result<std::optional<elf::ElfFile>> load_mini_debug_info(const elf::ElfFile& elf) {
+  const elf::Section* section = elf.find_section(".gnu_debugdata");
+  if (section == nullptr) return std::optional<elf::ElfFile>();
+  const std::vector<uint8_t> bytes = TRY(decompress_xz(elf.contents(*section), elf.name()));
+  return std::optional<elf::ElfFile>(TRY(elf::ElfFile::parse_copy(bytes, elf.name() + " .gnu_debugdata")));
+}
+
+}  // namespace cicada::symbolize

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbolize/jit/jitdump.h"
+
+#include <fstream>
+#include <unordered_map>
+
+#include <algorithm>
+
+#include "base/diagnostics.h"
+#include "base/file_mapping.h"
+#include "symbolize/jit/perf_map.h"
+
+namespace cicada::symbolize {
+namespace {
+
+constexpr uint32_t kMagic = 0x4A695444;
+constexpr uint32_t kMagicSwapped = 0x4454694A;
+constexpr uint32_t kVersion = 1;
+constexpr uint32_t kHeaderBytes = 40;
+enum RecordId : uint32_t { kCodeLoad = 0, kCodeMove = 1, kDebugInfo = 2 };
+
+struct LineEntry {
+  uint64_t address = 0;
+  uint32_t line = 0;
+  std::string_view file;
+};
+
+class Dump {
+ public:
+  Dump(uint32_t address_space, std::vector<JitSymbol>& symbols) : address_space_(address_space), symbols_(symbols) {}
+
+  void read_debug_info(ByteCursor cursor) {
+    const uint64_t code = cursor.u64();
+    const uint64_t count = cursor.u64();
+    std::vector<LineEntry> entries;
+    std::string_view file;
+    for (uint64_t i = 0; i < count && cursor.remaining() != 0; ++i) {
+      LineEntry entry;
+      entry.address = cursor.u64();
+      entry.line = cursor.u32();
+      cursor.u32();  // discriminator
+      const std::string_view name = cursor.c_string();
+      if (cursor.failed()) return;
+      if (name != "\xff") file = name;  // "the same file as before"
+      entry.file = file;
+      entries.push_back(entry);
+    }
+    pending_code_ = code;
+    pending_ = std::move(entries);
+  }
+
+  void read_load(ByteCursor cursor) {
+    cursor.u32();  // pid: within the target's namespace, checked in the header
+    cursor.u32();
+    cursor.u64();
+    const uint64_t address = cursor.u64();
+    const uint64_t size = cursor.u64();
+    const uint64_t index = cursor.u64();
+    const std::string_view name = cursor.c_string();
+    std::vector<LineEntry> lines;
+    if (pending_code_ == address) lines = std::move(pending_);
+    pending_.clear();
+    if (cursor.failed() || size == 0 || address + size < address || name.empty()) return;
+    append(address, size, std::string(name.substr(0, 4096)), lines);
+    if (loaded_.size() < kMaxJitSymbols) loaded_[index] = std::string(name.substr(0, 4096));
+  }
+
+  void read_move(ByteCursor cursor) {
+    cursor.u32();
+    cursor.u32();
+    cursor.u64();
+    cursor.u64();
+    const uint64_t address = cursor.u64();
+    const uint64_t size = cursor.u64();
+    const uint64_t index = cursor.u64();
+    const auto name = loaded_.find(index);
+    if (cursor.failed() || size == 0 || address + size < address || name == loaded_.end()) return;
+    append(address, size, name->second, {});
+  }
+
+ private:
+  void append(uint64_t begin, uint64_t size, std::string name, const std::vector<LineEntry>& lines) {
+    if (symbols_.size() >= kMaxJitSymbols) return;
+    JitSymbol symbol;
+    symbol.address_space = address_space_;
+    symbol.code = {RuntimeAddr(begin), RuntimeAddr(begin + size)};
+    symbol.name = std::move(name);
+    symbol.source = profile::NameSource::kJitDump;
+    tidy_jit_name(symbol);
+    symbols_.push_back(symbol);
+    // later symbols win where they overlap, so lines are laid over the whole function
+    for (size_t i = 0; i < lines.size() && symbols_.size() < kMaxJitSymbols; ++i) {
+      const uint64_t from = std::max(lines[i].address, begin);
+      const uint64_t to = std::min(i + 1 < lines.size() ? lines[i + 1].address : begin + size, begin + size);
+      if (from >= to) continue;
+      symbol.code = {RuntimeAddr(from), RuntimeAddr(to)};
+      symbol.file = std::string(lines[i].file.substr(0, 4096));
+      symbol.line = lines[i].line;
+      symbols_.push_back(symbol);
+    }
+  }
+
+  uint32_t address_space_;
+  std::vector<JitSymbol>& symbols_;
+  std::vector<LineEntry> pending_;
+  uint64_t pending_code_ = 0;
+  std::unordered_map<uint64_t, std::string> loaded_;
+};
+
+}  // namespace
+
+Result<void> append_jitdump(Bytes bytes, const std::string& name, Pid pid, uint32_t address_space, std::vector<JitSymbol>& symbols) {
+  ByteCursor header(bytes);
+  const uint32_t magic = header.u32();
+  if (magic == kMagicSwapped) return make_error(ErrorKind::kUnsupported, "{}: jitdump of another byte order", name);
+  if (magic != kMagic) return make_error(ErrorKind::kCorrupt, "{}: not a jitdump", name);
+  const uint32_t version = header.u32();
+  const uint32_t header_size = header.u32();
+  header.u32();  // machine
+  header.u32();
+  const auto owner = static_cast<Pid>(header.u32());
+  if (header.failed() || header_size < kHeaderBytes || header_size > bytes.size()) return make_error(ErrorKind::kCorrupt, "{}: jitdump header cut off", name);
+  if (version != kVersion) return make_error(ErrorKind::kUnsupported, "{}: jitdump version {}", name, version);
+  if (pid != 0 && owner != pid) return make_error(ErrorKind::kInvalid, "{}: jitdump of process {}, not of {}; not used", name, owner, pid);
+  Dump dump(address_space, symbols);
+  for (ByteCursor cursor(bytes, header_size); cursor.remaining() >= 16;) {
+    const uint32_t id = cursor.u32();
+    const uint32_t size = cursor.u32();
+    cursor.u64();  // time
+    if (size < 16) break;
+    const Bytes body = cursor.take(size - 16);
+    if (cursor.failed()) break;  // still being written
+    if (id == kCodeLoad) dump.read_load(ByteCursor(body));
+    if (id == kCodeMove) dump.read_move(ByteCursor(body));
+    if (id == kDebugInfo) dump.read_debug_info(ByteCursor(body));
+  }
+  return {};
+}
+
+Result<JitdumpFile> JitdumpFile::open(const Target& target, uint32_t address_space, const std::string& proc) {
+  const std::string wanted = fmt::format("/jit-{}.dump", target.pid_inside());
+  std::ifstream maps(fmt::format("{}/{}/maps", proc, target.pid()));
+  std::string line;
+  while (std::getline(maps, line)) {
+    const size_t slash = line.find('/');
+    if (slash == std::string::npos || !line.ends_with(wanted)) continue;
+    JitdumpFile dump;
+    dump.name_ = line.substr(slash);
+    dump.owner_ = target.pid_inside();
+    dump.address_space_ = address_space;
+    Result<UniqueFd> fd = target.open_file(dump.name_);
+    if (!fd) {
+      diagnostics().warn(dump.name_, "{}", fd.error().message());
+      return fd.error();
+    }
+    dump.fd_ = std::move(*fd);
+    return dump;
+  }
+  return make_error(ErrorKind::kNotFound, "process {}: maps no jitdump", target.pid());
+}
+
+Result<void> JitdumpFile::append_to(std::vector<JitSymbol>& symbols) const {
+  const FileMapping file = TRY(FileMapping::map(fd_.get(), name_));
+  return append_jitdump(file.bytes(), name_, owner_, address_space_, symbols);
+}
+
+}  // namespace cicada::symbolize

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// /tmp/perf-PID.map: what a JIT compiler writes about its code, one "BEGIN SIZE name" line (hexadecimal) a function. Looked for
+// inside the target's own root (its mount namespace), under its pid there; symbolic links cannot lead out of that root. It must be a
+// regular file that belongs to the target's user or to root.
+//
+// The file grows while it is read: update() takes up where it stopped and leaves an unfinished last line for the next time.
+// Bounds: kMaxPerfMapBytes a file, kMaxJitSymbols symbols, names of 4 KiB.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/process_key.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "symbolize/symbolizer.h"
+#include "symbolize/jit/target_root.h"
+
+namespace cicada::symbolize {
+
+constexpr uint64_t kMaxPerfMapBytes = uint64_t{1} << 30;
+constexpr size_t kMaxJitSymbols = 4 << 20;
+
+struct PerfMapCounts {
+  size_t symbols = 0, garbage_lines = 0;
+};
+
+// Complete lines of `text`; `used_bytes` is what they took.
+PerfMapCounts append_perf_map(std::string_view text, uint32_t address_space, std::vector<JitSymbol>& symbols, size_t& used_bytes);
+
+// Shows names of known run times as people know them, and takes file and line out of them:
+//   V8      "JS:*processData /srv/server.js:42:7"  -> processData (server.js:42)
+//   CPython "py::handle:/srv/app.py"               -> handle (app.py)
+//   Java    "Ljava/lang/String;::hashCode"         -> java.lang.String.hashCode
+void tidy_jit_name(JitSymbol& symbol);
+
+class PerfMapFile {
+ public:
+  // A map older than the process was left behind by another one with its pid: that is none, too.
+  // Fails: kNotFound (no map: most processes), kPermission (somebody else's file), kInvalid.
+  static Result<PerfMapFile> open(const Target& target, uint32_t address_space);
+  // Appends what was written since the last call. A file that shrank is read from its beginning again.
+  Result<PerfMapCounts> update(std::vector<JitSymbol>& symbols);
+  const std::string& name() const { return name_; }
+  int fd() const { return fd_.get(); }
+
+ private:
+  PerfMapFile() = default;
+  UniqueFd fd_;
+  std::string name_;
+  uint32_t address_space_ = 0;
+  uint64_t offset_ = 0;
+};
+
+}  // namespace cicada::symbolize

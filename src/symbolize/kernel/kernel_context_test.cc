@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stacks as recorded, outermost first. Interrupt handlers are sampled only by NMIs, which virtual machines lack, so those were
+// taken from the kernel's own traces (dump_stack in an interrupt) of 6.1 and 6.18.
+#include "symbolize/kernel/kernel_context.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "profile/call_tree.h"
+
+namespace cicada::symbolize {
+namespace {
+
+std::string context(const std::string& stack) {
+  std::vector<std::string> words;
+  std::istringstream in(stack);
+  for (std::string word; in >> word;) words.push_back(word);
+  const std::vector<std::string_view> names(words.begin(), words.end());
+  return find_kernel_context(names).value_or("none");
+}
+
+TEST(KernelContext, IsNothingInASystemCall) {
+  EXPECT_EQ(context("entry_SYSCALL_64_after_hwframe do_syscall_64 ksys_read vfs_read ext4_file_read_iter filemap_read"), "none");
+  EXPECT_EQ(context("asm_exc_page_fault exc_page_fault handle_mm_fault do_anonymous_page clear_page_erms"), "none");
+  EXPECT_EQ(context("ret_from_fork kthread worker_thread process_one_work"), "none");
+  EXPECT_EQ(context(""), "none");
+}
+
+TEST(KernelContext, NamesTheSoftirqByItsAction) {
+  EXPECT_EQ(context("entry_SYSCALL_64_after_hwframe do_syscall_64 __x64_sys_sendto tcp_sendmsg __local_bh_enable_ip do_softirq handle_softirqs net_rx_action "
+                    "__napi_poll process_backlog tcp_v4_rcv"),
+            "[softirq: net_rx]");
+  EXPECT_EQ(context("asm_sysvec_apic_timer_interrupt sysvec_apic_timer_interrupt irq_exit_rcu __irq_exit_rcu __do_softirq rcu_core_si rcu_core kmem_cache_free"),
+            "[softirq: rcu]");
+  EXPECT_EQ(context("ret_from_fork_asm ret_from_fork kthread smpboot_thread_fn run_ksoftirqd handle_softirqs sched_balance_softirq"), "[softirq: sched]");
+  EXPECT_EQ(context("asm_sysvec_apic_timer_interrupt irq_exit_rcu handle_softirqs run_timer_softirq __run_timers call_timer_fn"), "[softirq: timer]");
+  EXPECT_EQ(context("asm_common_interrupt common_interrupt irq_exit_rcu handle_softirqs blk_done_softirq"), "[softirq: block]");
+  EXPECT_EQ(context("handle_softirqs some_driver_thing"), "[softirq]");
+}
+
+TEST(KernelContext, NamesTheInterruptByItsEntry) {
+  EXPECT_EQ(context("entry_SYSCALL_64_after_hwframe do_syscall_64 asm_sysvec_apic_timer_interrupt sysvec_apic_timer_interrupt __sysvec_apic_timer_interrupt "
+                    "hrtimer_interrupt __hrtimer_run_queues tick_nohz_handler update_process_times"),
+            "[irq: timer]");
+  EXPECT_EQ(context("asm_common_interrupt common_interrupt handle_edge_irq handle_irq_event __handle_irq_event_percpu nvme_irq"), "[irq: device]");
+  EXPECT_EQ(context("asm_sysvec_call_function_single sysvec_call_function_single __flush_smp_call_function_queue flush_tlb_func"), "[irq: function call]");
+  EXPECT_EQ(context("asm_sysvec_reschedule_ipi sysvec_reschedule_ipi"), "[irq: reschedule]");
+  EXPECT_EQ(context("asm_sysvec_irq_work sysvec_irq_work irq_work_run"), "[irq: irq_work]");
+}
+
+TEST(KernelContext, LetsTheInnermostEntryWin) {
+  EXPECT_EQ(context("handle_softirqs net_rx_action asm_sysvec_apic_timer_interrupt sysvec_apic_timer_interrupt hrtimer_interrupt"), "[irq: timer]");
+  EXPECT_EQ(context("start_secondary cpu_startup_entry do_idle default_idle_call asm_sysvec_apic_timer_interrupt sysvec_apic_timer_interrupt irq_exit_rcu "
+                    "handle_softirqs sched_balance_softirq"),
+            "[softirq: sched]");
+}
+
+TEST(KernelContext, CallsTheIdleLoopIdle) {
+  EXPECT_EQ(context("secondary_startup_64_no_verify start_secondary cpu_startup_entry do_idle default_idle_call default_idle pv_native_safe_halt"), "[idle]");
+  EXPECT_EQ(context("cpu_startup_entry do_idle cpuidle_idle_call cpuidle_enter cpuidle_enter_state poll_idle"), "[idle]");
+}
+
+TEST(KernelContext, NeverReportsTheSamplingInterruptAsWork) {
+  EXPECT_EQ(context("entry_SYSCALL_64_after_hwframe do_syscall_64 ksys_read vfs_read asm_sysvec_apic_timer_interrupt sysvec_apic_timer_interrupt "
+                    "__sysvec_apic_timer_interrupt hrtimer_interrupt __hrtimer_run_queues perf_swevent_hrtimer __perf_event_overflow bpf_overflow_handler"),
+            "none");
+  EXPECT_EQ(context("handle_softirqs net_rx_action asm_sysvec_apic_timer_interrupt sysvec_apic_timer_interrupt hrtimer_interrupt perf_swevent_hrtimer"),
+            "[softirq: net_rx]");
+  EXPECT_EQ(context("cpu_startup_entry do_idle default_idle_call asm_exc_nmi exc_nmi default_do_nmi nmi_handle perf_event_nmi_handler x86_pmu_handle_irq"), "[idle]");
+  EXPECT_EQ(context("asm_common_interrupt common_interrupt handle_edge_irq asm_exc_nmi exc_nmi nmi_handle perf_event_nmi_handler"), "[irq: device]");
+}
+
+TEST(KernelContext, PutsALabelBetweenUserAndKernelFramesOnce) {
+  profile::Profile profile;
+  std::vector<profile::FrameId> frames;
+  const auto add = [&](profile::FrameKind kind, uint64_t address, const char* name) {
+    profile::Frame frame;
+    frame.kind = kind;
+    frame.address = address;
+    const auto id = profile.intern_frame(frame);
+    const profile::Location location{profile.intern_function({profile.intern(name), {}, {}}), {}, 0, false, profile::NameSource::kKernel};
+    profile.set_locations(id, std::span(&location, 1));
+    return id;
+  };
+  using profile::FrameKind;
+  const std::vector<profile::FrameId> softirq{add(FrameKind::kNative, 0x10, "main"), add(FrameKind::kKernel, 1, "do_syscall_64"),
+                                              add(FrameKind::kKernel, 2, "handle_softirqs"), add(FrameKind::kKernel, 3, "net_rx_action")};
+  // a user function with a kernel name means nothing
+  const std::vector<profile::FrameId> user{add(FrameKind::kNative, 0x20, "handle_softirqs"), add(FrameKind::kKernel, 1, "do_syscall_64")};
+  profile::Sample sample;
+  sample.thread = profile.intern_thread(profile.intern_process(1, 1), 1);
+  sample.stack = profile.intern_stack({}, softirq);
+  profile.append_sample(sample);
+  profile.append_sample(sample);
+  sample.stack = profile.intern_stack({}, user);
+  profile.append_sample(sample);
+  EXPECT_EQ(annotate_kernel_context(profile), 2U);
+  EXPECT_EQ(annotate_kernel_context(profile), 0U);
+  std::vector<std::string> text;
+  for (auto at = profile.samples().stack[0]; at.valid(); at = profile.stacks()[at.value].parent) text.push_back(profile::frame_name(profile, profile.stacks()[at.value].frame, 0));
+  EXPECT_EQ(text, (std::vector<std::string>{"net_rx_action", "handle_softirqs", "do_syscall_64", "[softirq: net_rx]", "main"}));
+  EXPECT_EQ(profile.stacks()[profile.samples().stack[2].value].depth, 2U);
+  EXPECT_TRUE(profile.validate());
+}
+
+}  // namespace
+}  // namespace cicada::symbolize

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unwind/heuristics/compiled_code.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cicada::unwind {
+namespace {
+
+constexpr size_t kMaxSymbols = 1 << 18, kMaxRelocations = 1 << 18;  // of one section
+
+bool never_returns(std::string_view name) {
+  static constexpr std::string_view kNames[] = {
+      "abort", "exit", "_exit", "_Exit", "quick_exit", "__assert_fail", "__assert", "__stack_chk_fail", "__chk_fail", "__fortify_fail", "longjmp",
+      "_longjmp", "siglongjmp", "__longjmp_chk", "pthread_exit", "thrd_exit", "err", "errx", "verr", "verrx", "__libc_fatal", "_Unwind_Resume",
+      "__cxa_throw", "__cxa_rethrow", "__cxa_bad_cast", "__cxa_bad_typeid", "__cxa_throw_bad_array_new_length", "__cxa_call_unexpected", "_ZSt9terminatev"};
+  if (name.starts_with("_ZSt") && name.find("__throw_") != std::string_view::npos) return true;
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+// Parts that the compiler has put elsewhere have symbols like functions: what jumps to them knows their stack.
+bool is_part(std::string_view name) { return name.find(".cold") != std::string_view::npos; }
+
+void add_symbols(const elf::ElfFile& elf, const elf::Section& section, LinkAddr base, StackDepths& depths) {
+  if (section.link >= elf.sections().size()) return;
+  const Bytes strings = elf.contents(elf.sections()[section.link]);
+  ByteCursor symbols(elf.contents(section));
+  for (size_t i = 0; i < kMaxSymbols && symbols.remaining() >= sizeof(Elf64_Sym); ++i) {
+    const uint32_t name = symbols.u32();
+    const uint8_t info = symbols.u8();
+    symbols.skip(1);
+    const uint16_t index = symbols.u16();
+    const LinkAddr begin(symbols.u64());
+    const uint64_t size = symbols.u64();
+    const uint8_t type = ELF64_ST_TYPE(info);
+    if (index == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC) || begin < base || begin - base > UINT32_MAX) continue;
+    const std::string_view text = ByteCursor(strings, name).c_string();
+    if (is_part(text)) continue;
+    if (never_returns(text)) depths.add_never_returning(static_cast<uint32_t>(begin - base));
+    depths.add_function(static_cast<uint32_t>(begin - base), static_cast<uint32_t>(std::min<uint64_t>(size, UINT32_MAX)));
+  }
+}
+
+// Pointers to functions in data, of an image that is relocated, and slots of functions of other images.
+void add_pointers(const elf::ElfFile& elf, const elf::Section& section, LinkAddr base, StackDepths& depths) {
+  Bytes symbols, strings;
+  if (section.link < elf.sections().size() && elf.sections()[section.link].type == SHT_DYNSYM) {
+    const elf::Section& dynsym = elf.sections()[section.link];
+    symbols = elf.contents(dynsym);
+    if (dynsym.link < elf.sections().size()) strings = elf.contents(elf.sections()[dynsym.link]);
+  }
+  ByteCursor relocations(elf.contents(section));
+  for (size_t i = 0; i < kMaxRelocations && relocations.remaining() >= sizeof(Elf64_Rela); ++i) {
+    const LinkAddr slot(relocations.u64());
+    const uint64_t info = relocations.u64();
+    const LinkAddr target(relocations.u64());
+    const uint64_t type = ELF64_R_TYPE(info);
+    if ((type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT) && slot >= base && slot - base <= UINT32_MAX) {
+      const uint32_t name = ByteCursor(symbols, ELF64_R_SYM(info) * sizeof(Elf64_Sym)).u32();
+      if (name != 0 && never_returns(ByteCursor(strings, name).c_string())) depths.add_never_returning_slot(static_cast<uint32_t>(slot - base));
+    }
+    if (type == R_X86_64_RELATIVE && target >= base && target - base <= UINT32_MAX) {
+      depths.add_candidate(static_cast<uint32_t>(target - base));
+    }
+  }
+}
+
+}  // namespace
+
+StackDepths read_functions(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base) {
+  StackDepths depths;
+  for (const Range<LinkAddr>& range : code) {
+    if (range.begin < base || range.begin - base > UINT32_MAX) continue;
+    const Bytes bytes = elf.contents_at(range.begin);
+    depths.add_code(static_cast<uint32_t>(range.begin - base), bytes.first(std::min<uint64_t>(bytes.size(), range.size())));
+  }
+  for (const elf::Section& section : elf.sections()) {
+    if (section.type == SHT_SYMTAB || section.type == SHT_DYNSYM) add_symbols(elf, section, base, depths);
+    if (section.type == SHT_RELA) add_pointers(elf, section, base, depths);
+  }
+  if (elf.entry() >= base && elf.entry() - base <= UINT32_MAX && elf.entry().value != 0) depths.add_candidate(static_cast<uint32_t>(elf.entry() - base));
+  if (elf.type() == ET_EXEC) depths.set_absolute(base.value);
+  return depths;
+}
+
+std::vector<CodeRule> find_compiled_code_rules(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base) {
+  std::vector<CodeRule> rules;
+  for (const StackRange& range : read_functions(elf, code, base).find()) {
+    const unwind_rule rule = range.state.to_rule();
+    if (!rules.empty() && rules.back().end == range.begin && std::memcmp(&rules.back().rule, &rule, sizeof rule) == 0) rules.back().end = range.end;
+    else rules.push_back({range.begin, range.end, rule});
+  }
+  return rules;
+}
+
+}  // namespace cicada::unwind

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far the stack pointer is below the CFA at each instruction of code that has no CFI, read from the instructions themselves (what the
+// kernel's objtool does to make ORC tables). For code as compilers write it: a function that is not understood gets no rule at all
+// (stack_flow.h says when).
+//
+//   StackDepths depths;
+//   depths.add_code(begin, bytes);             // ascending
+//   depths.add_function(begin, size);          // in any order; more are found by the calls to them
+//   for (const StackRange& range : depths.find()) …
+//
+// Every byte is hostile. Bounded are code (32 MiB), functions, the bytes of one and the instructions looked at; no recursion.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+#include "unwind/heuristics/stack_flow.h"
+
+namespace cicada::unwind {
+
+// Offsets from where the caller says.
+struct StackRange {
+  uint32_t begin, end;
+  StackState state;
+};
+
+class StackDepths {
+ public:
+  // Borrows the bytes.
+  void add_code(uint32_t begin, Bytes bytes);
+  void add_function(uint32_t begin, uint32_t size);
+  // Data has this address: a function's, or that of a place in one.
+  void add_candidate(uint32_t begin) { candidates_.push_back(begin); }
+  // A function, or a slot with a pointer to one, that never returns; others are found.
+  void add_never_returning(uint32_t function) { named_.functions.insert(function); }
+  void add_never_returning_slot(uint32_t slot) { named_.slots.insert(slot); }
+  // Immediate operands may be addresses, this one offset 0: the image is not relocated.
+  void set_absolute(uint64_t base) { absolute_ = base; }
+
+  // Ascending, disjoint.
+  std::vector<StackRange> find();
+
+  struct Functions {
+    uint64_t known = 0, found = 0, given_up = 0;  // found: by a call or an address
+  };
+  const Functions& functions() const { return functions_; }
+  const std::vector<uint32_t>& given_up() const { return given_up_; }
+
+ private:
+  struct Code {
+    uint32_t begin, end;
+    uint64_t first;  // bytes of code before it
+    Bytes bytes;
+  };
+  struct Entry {
+    uint32_t begin, size;  // 0: unknown
+    enum Evidence : uint8_t { kCalled, kTakenByCode, kInData } evidence = kCalled;  // of the latter two: its address
+    bool operator<(const Entry& other) const { return begin < other.begin; }
+  };
+  struct Part {
+    uint32_t begin;
+    StackState state;
+  };
+
+  // An entry that the pass before has followed and that depends on nothing which that pass may have learnt: it calls nothing and leaves by
+  // returning only. So its ranges are what they were, and the addresses it takes, even if it must end earlier now, behind the last range.
+  struct Alone {
+    uint32_t begin, end;
+    bool size_known, returns;
+    uint32_t first_range, last_range;      // in ranges_before_
+    uint32_t first_address, last_address;  // in taken_before_
+    uint64_t steps;
+  };
+
+  const Code* find_code(uint64_t offset) const;
+  const Entry* entry_at(uint64_t offset) const;
+  bool lies_in_function(uint32_t offset) const;
+  bool is_reached(uint32_t offset) const;
+  void follow_all();
+  void follow(const Part& part, bool is_entry);
+  bool repeat(uint32_t begin, uint32_t end, bool size_known);
+  void add_range(const StackRange& range);
+  bool is_function(const Entry& entry, Bytes code) const;
+  bool take_leaves(uint32_t begin, bool is_entry);
+  void insert_found(std::vector<uint32_t>& found, Entry::Evidence evidence);
+  void follow_parts();
+  bool is_padding(uint32_t begin, uint32_t end) const;
+  std::vector<StackRange> merge();
+
+  std::vector<Code> code_;
+  std::vector<Entry> entries_;
+  std::vector<uint32_t> candidates_;
+  std::optional<uint64_t> absolute_;
+  uint64_t code_bytes_ = 0;
+  uint64_t steps_ = 0;
+
+  StackFlow flow_;
+  std::vector<bool> reached_;  // by byte of code
+  std::vector<StackRange> ranges_, ranges_before_;
+  std::vector<Alone> alone_, alone_before_;  // the latter ascending
+  std::vector<uint32_t> taken_alone_, taken_before_;
+  std::vector<uint32_t> called_, taken_;  // not entries yet
+  std::vector<Part> parts_;               // what functions jump to that lies elsewhere and is none
+  std::vector<uint32_t> new_entries_;
+  std::vector<uint32_t> part_begins_;    // ascending
+  NeverReturning named_, never_;          // never_: what the pass before found, too
+  std::unordered_set<uint32_t> found_never_;
+  std::vector<uint32_t> given_up_;
+  Functions functions_;
+};
+
+}  // namespace cicada::unwind

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// What follows a call is looked at only when nothing else is left: a call may not return, and what lies behind it has its state then from the
+// jumps to it, which say the truth.
+#include "unwind/heuristics/stack_flow.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cicada::unwind {
+namespace {
+
+constexpr int kMaxAttempts = 8;           // one more for each call found not to return
+constexpr uint64_t kVisitsPerInstruction = 16;
+constexpr size_t kMaxOutside = 1 << 16;  // calls, addresses, jumps to elsewhere
+
+bool is_return(const Instruction& insn) { return insn.is(0, 0xc3) || insn.is(0, 0xc2); }
+bool is_trap(const Instruction& insn) {
+  return insn.is(0, 0xf4) || insn.is(0, 0xcc) || insn.is(1, 0x0b) || insn.is(1, 0xff) || insn.is(1, 0xb9);
+}
+bool is_far(const Instruction& insn) {
+  return insn.is(0, 0xca) || insn.is(0, 0xcb) || insn.is(0, 0xcf) || insn.is_group(0xff, 3) || insn.is_group(0xff, 5) || insn.is(1, 0x07) || insn.is(1, 0x35);
+}
+bool is_jump(const Instruction& insn) { return insn.is(0, 0xe9) || insn.is(0, 0xeb); }
+bool is_branch(const Instruction& insn) {
+  return !insn.vex && ((insn.map == 0 && ((insn.opcode & 0xf0) == 0x70 || (insn.opcode & 0xfc) == 0xe0)) || (insn.map == 1 && (insn.opcode & 0xf0) == 0x80));
+}
+// cmp %r11,%rsp
+bool compares_probe(const Instruction& insn) { return insn.is(0, 0x39) && insn.mod == 3 && insn.rm == kRsp && insn.reg == kR11; }
+bool jumps_if_not_equal(const Instruction& insn) { return insn.is(0, 0x75) || insn.is(1, 0x85); }
+
+template <typename T>
+void append_bounded(std::vector<T>& to, T value) {
+  if (to.size() < kMaxOutside) to.push_back(value);
+}
+
+}  // namespace
+
+bool StackFlow::follow(const Function& function, uint32_t origin, const NeverReturning& never, uint64_t& steps) {
+  function_ = function;
+  size_ = static_cast<uint32_t>(std::min<size_t>(function.code.size(), kMaxFunctionBytes));
+  origin_ = origin;
+  never_ = &never;
+  steps_ = &steps;
+  dead_calls_.clear();
+  alone_ = true;
+  if (index_.size() < size_) index_.resize(size_);
+  Outcome outcome = Outcome::kAgain;
+  for (int i = 0; i < kMaxAttempts && outcome == Outcome::kAgain; ++i) {
+    forget();
+    outcome = attempt();
+  }
+  ranges_.clear();
+  if (outcome == Outcome::kDone) write_ranges();
+  forget_index();
+  return outcome == Outcome::kDone;
+}
+
+void StackFlow::forget_index() {
+  for (const uint32_t at : reached_) index_[at] = 0;
+  reached_.clear();
+  records_.clear();
+}
+
+void StackFlow::forget() {
+  forget_index();
+  records_.emplace_back();
+  reached_.push_back(0);
+  work_.clear();
+  deferred_.clear();
+  indirect_.clear();
+  calls_.clear();
+  addresses_.clear();
+  immediates_.clear();
+  leaves_.clear();
+  fixed_ = 0;
+  visits_ = 0;
+  returns_ = has_return_ = false;
+}
+
+StackFlow::Outcome StackFlow::attempt() {
+  bool changed = false;
+  if (size_ == 0) return Outcome::kFailed;
+  join(0, function_.state, 0, changed);
+  work_.push_back(0);
+  const Outcome outcome = drain();
+  return outcome == Outcome::kDone ? guess_rest() : outcome;
+}
+
+StackFlow::Outcome StackFlow::drain() {
+  for (;;) {
+    while (!work_.empty()) {
+      const uint32_t at = work_.back();
+      work_.pop_back();
+      if (const Outcome outcome = run(at); outcome != Outcome::kDone) return outcome;
+    }
+    if (deferred_.empty()) return Outcome::kDone;
+    const Deferred next = deferred_.front();
+    deferred_.pop_front();
+    if (dead_calls_.contains(next.call) || begins_function(next.at)) continue;
+    bool changed = false;
+    if (const Outcome outcome = join(next.at, next.state, next.call, changed); outcome != Outcome::kDone) return outcome;
+    if (changed) work_.push_back(next.at);
+  }
+}
+
+StackFlow::Outcome StackFlow::join(int64_t target, const StackState& state, uint32_t behind_call, bool& changed) {
+  changed = false;
+  if (target < 0 || target >= size_) {
+    if (behind_call != 0) return Outcome::kDone;  // it does not return
+    if (fixed_ != 0 && !function_.size_known && !state.is_entry()) return Outcome::kFailed;  // no longer this function
+    joined_ = joined_ || (function_.size_known && state.is_entry());  // a tail call
+    append_bounded(leaves_, Jump{target, state});
+    returns_ = true;
+    return Outcome::kDone;
+  }
+  uint32_t& number = index_[static_cast<size_t>(target)];
+  if (number == 0) {
+    number = static_cast<uint32_t>(records_.size());
+    Record& record = records_.emplace_back();
+    record.state = state;
+    record.behind_call = behind_call;
+    reached_.push_back(static_cast<uint32_t>(target));
+    changed = true;
+    return Outcome::kDone;
+  }
+  Record& record = records_[number];
+  const auto both = StackState::meet(record.state, state);
+  if (!both || (number < fixed_ && !both->same_stack(record.state))) {
+    if (behind_call != 0) {
+      dead_calls_.insert(behind_call);
+      return Outcome::kDone;
+    }
+    if (record.behind_call == 0 || number < fixed_) return Outcome::kFailed;
+    dead_calls_.insert(record.behind_call);
+    return Outcome::kAgain;
+  }
+  if (behind_call == 0) record.behind_call = 0;
+  joined_ = joined_ || (number < fixed_ && !record.doubtful);
+  changed = *both != record.state;
+  record.state = *both;
+  return Outcome::kDone;
+}
+
+// Where rbp points may differ, and is then of no use.
+void StackFlow::note_indirect(const StackState& state) {
+  const auto same = std::find_if(indirect_.begin(), indirect_.end(), [&](const StackState& other) { return other.same_stack(state); });
+  const auto both = same == indirect_.end() ? std::nullopt : StackState::meet(*same, state);
+  if (both) *same = *both;
+  else if (indirect_.size() < 2) indirect_.push_back(state);
+}
+
+// Behind a call that may not return, a function whose size is not known has ended where code begins as functions do.
+bool StackFlow::begins_function(int64_t at) const {
+  if (function_.size_known || at < 0 || at >= size_ || (at + origin_) % 16 != 0) return false;
+  const auto insn = decode_instruction(function_.code.subspan(static_cast<size_t>(at)));
+  return insn && insn->is_prologue();
+}
+
+bool StackFlow::never_returns(const Instruction& insn, int64_t next) const {
+  const bool direct = !insn.has_modrm;
+  if (!direct && insn.rm != kRip) return false;
+  const int64_t where = next + origin_ + (direct ? insn.immediate : insn.displacement);
+  const auto& set = direct ? never_->functions : never_->slots;
+  return where >= 0 && where <= UINT32_MAX && set.contains(static_cast<uint32_t>(where));
+}
+
+// From `at` on until there is no next instruction, or nothing new is learnt.
+StackFlow::Outcome StackFlow::run(uint32_t at) {
+  bool compared = false;  // rsp with the end of a loop of stack probes, by the instruction before
+  for (;;) {
+    Record& record = records_[index_[at]];
+    StackState state = record.state;
+    const uint32_t behind_call = record.behind_call;
+    if (*steps_ == 0 || ++visits_ > kVisitsPerInstruction * (records_.size() + 4)) return Outcome::kFailed;
+    --*steps_;
+    const auto insn = decode_instruction(function_.code.subspan(at));
+    if (!insn) return Outcome::kFailed;
+    record.length = insn->length;
+    const bool vector = insn->vex || insn->map > 1;  // no jump, call, return nor trap among these; all but all of a codec
+    const bool direct = !vector && (is_jump(*insn) || is_branch(*insn) || insn->is(0, 0xe8));
+    const int64_t next = int64_t{at} + insn->length, target = direct ? next + insn->immediate : next;
+    bool changed = false;
+
+    bool straight = true;
+    if (!vector) {
+      if (is_return(*insn)) {
+        returns_ = true;
+        has_return_ = has_return_ || state.is_entry();
+        return state.stack == StackState::kUnknown || state.is_entry() ? Outcome::kDone : Outcome::kFailed;
+      }
+      if (is_trap(*insn)) return Outcome::kDone;
+      if (is_far(*insn)) return Outcome::kFailed;
+      if (insn->is_group(0xff, 4)) {
+        alone_ = false;
+        if (never_returns(*insn, next)) return Outcome::kDone;
+        returns_ = true;
+        note_indirect(state);
+        return Outcome::kDone;
+      }
+      if (is_jump(*insn) || is_branch(*insn)) {
+        straight = false;
+        const Outcome outcome = join(target, state, 0, changed);
+        if (outcome != Outcome::kDone) return outcome;
+        if (changed) work_.push_back(static_cast<uint32_t>(target));
+        if (is_jump(*insn)) return Outcome::kDone;
+        if (compared && jumps_if_not_equal(*insn)) state.stack = state.probe;
+      } else if (insn->is(0, 0xe8) || insn->is_group(0xff, 2)) {
+        alone_ = false;
+        state.probe = StackState::kUnknown;
+        if (insn->is(0, 0xe8)) {
+          if (insn->immediate == 0) return Outcome::kFailed;  // pushes its own address
+          append_bounded(calls_, target);
+        }
+        if (never_returns(*insn, next)) return Outcome::kDone;
+        if (next <= size_) deferred_.push_back({static_cast<uint32_t>(next), at + 1, state});
+        return Outcome::kDone;
+      } else {
+        if (insn->is(0, 0x8d) && insn->rm == kRip) append_bounded(addresses_, next + insn->displacement);
+        if ((insn->is(0, 0xc7) || (insn->map == 0 && (insn->opcode & 0xf8) == 0xb8)) && insn->immediate > 0) append_bounded(immediates_, insn->immediate);
+      }
+    }
+    if (straight) {
+      if (!state.apply(*insn)) return Outcome::kFailed;
+      if (!state.has_rule()) {
+        returns_ = true;
+        return Outcome::kDone;
+      }
+    }
+    compared = compares_probe(*insn) && state.probe != StackState::kUnknown;
+    const bool still_behind_call = behind_call != 0 && insn->is_nop();
+    if (still_behind_call && begins_function(next)) return Outcome::kDone;
+    const Outcome outcome = join(next, state, still_behind_call ? behind_call : 0, changed);
+    if (outcome != Outcome::kDone || !changed) return outcome;
+    at = static_cast<uint32_t>(next);
+  }
+}
+
+// Blocks that no direct jump leads to. Where the size is not known the next function may follow, and contradicts by its first return.
+StackFlow::Outcome StackFlow::guess_rest() {
+  if (indirect_.size() != 1) return Outcome::kDone;
+  for (uint32_t at = 0; at < size_;) {
+    if (*steps_ == 0) return Outcome::kFailed;
+    --*steps_;
+    if (index_[at] != 0) {
+      at += std::max<uint32_t>(records_[index_[at]].length, 1);
+      continue;
+    }
+    const auto insn = decode_instruction(function_.code.subspan(at));
+    if (!insn) break;
+    if (insn->is_nop() || is_trap(*insn)) {
+      at += insn->length;
+    } else if (!guess(at)) {
+      break;
+    }
+  }
+  return Outcome::kDone;
+}
+
+// False: something contradicts the jump's state at `at`, and nothing is changed. Code for which nothing speaks (it does not return, nor jump to what is
+// known) gets no rule: it may be another function's part.
+bool StackFlow::guess(uint32_t at) {
+  const size_t calls = calls_.size(), leaves = leaves_.size(), addresses = addresses_.size();
+  const StackState state = indirect_.front();
+  const bool had_return = std::exchange(has_return_, false);
+  fixed_ = static_cast<uint32_t>(records_.size());
+  joined_ = false;
+  bool changed = false;
+  join(at, state, 0, changed);
+  work_.push_back(at);
+  if (drain() != Outcome::kDone || indirect_.size() != 1) {
+    undo_guess(calls, leaves, addresses);
+    return false;
+  }
+  const bool confirmed = joined_ || has_return_;
+  has_return_ = has_return_ || had_return;
+  if (confirmed) return true;
+  for (size_t i = fixed_; i < records_.size(); ++i) records_[i].doubtful = true;
+  calls_.resize(calls);
+  leaves_.resize(leaves);
+  addresses_.resize(addresses);
+  return true;
+}
+
+void StackFlow::undo_guess(size_t calls, size_t leaves, size_t addresses) {
+  for (size_t i = fixed_; i < reached_.size(); ++i) index_[reached_[i]] = 0;
+  reached_.resize(fixed_);
+  records_.resize(fixed_);
+  calls_.resize(calls);
+  leaves_.resize(leaves);
+  addresses_.resize(addresses);
+}
+
+void StackFlow::write_ranges() {
+  const auto write = [&](uint32_t at, uint32_t next) {
+    const Record& record = records_[index_[at]];
+    if (record.length == 0 || record.doubtful) return;  // not looked at, or not believed
+    const uint32_t end = std::min(at + record.length, next);
+    if (!ranges_.empty() && ranges_.back().end == at && ranges_.back().state == record.state) ranges_.back().end = end;
+    else ranges_.push_back({at, end, record.state});
+  };
+  const bool sparse = reached_.size() < size_ / 16;
+  if (sparse) std::sort(reached_.begin() + 1, reached_.end());
+  uint32_t last = UINT32_MAX;
+  const auto next_is = [&](uint32_t at) {
+    if (last != UINT32_MAX) write(last, at);
+    last = at;
+  };
+  if (sparse) {
+    for (size_t i = 1; i < reached_.size(); ++i) next_is(reached_[i]);
+  } else {
+    for (uint32_t at = 0; at < size_; ++at) {
+      if (index_[at] != 0) next_is(at);
+    }
+  }
+  next_is(UINT32_MAX);
+}
+
+}  // namespace cicada::unwind

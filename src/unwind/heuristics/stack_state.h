@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of the stack at one instruction of code without CFI, and what an instruction makes of it.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "abi/unwind_table.h"
+#include "unwind/x86_64/instruction.h"
+
+namespace cicada::unwind {
+
+// All in bytes below the CFA, but `saved`.
+struct StackState {
+  static constexpr int32_t kUnknown = INT32_MIN;
+  int32_t stack = 8;         // where rsp points
+  int32_t frame = kUnknown;  // where rbp points
+  int32_t probe = kUnknown;  // where r11 points: GCC's end of a loop of stack probes
+  std::array<uint8_t, SAVED_COUNT> saved{};  // words below the CFA where a register's value in the caller is; 0: still in the register
+
+  bool operator==(const StackState& other) const {
+    return stack == other.stack && frame == other.frame && probe == other.probe && same_saved(other.saved);
+  }
+  // As on entry of a function, so that any function can be jumped to.
+  bool is_entry() const { return stack == 8 && same_saved({}); }
+  // All that matters while the stack pointer can be followed.
+  bool same_stack(const StackState& other) const { return stack == other.stack && same_saved(other.saved); }
+  bool has_rule() const { return stack != kUnknown || frame != kUnknown || probe != kUnknown; }
+  unwind_rule to_rule() const;
+
+  // False: compilers write no such thing. Not for jumps, calls (which change nothing here) and returns.
+  bool apply(const Instruction& insn);
+  // Of an instruction that two ways lead to. Nothing: they contradict each other.
+  static std::optional<StackState> meet(const StackState& a, const StackState& b);
+
+ private:
+  // std::array's == is a call of memcmp, for six bytes.
+  bool same_saved(const decltype(saved)& other) const { return std::memcmp(saved.data(), other.data(), sizeof saved) == 0; }
+  bool set_stack(int64_t depth);
+  bool push(uint8_t reg);
+  bool pop(uint8_t reg);
+  bool leave();
+  bool add(uint8_t reg, int64_t amount);
+  bool save(uint8_t reg, int64_t depth);
+  void restore(uint8_t reg, int64_t depth);
+  std::optional<int64_t> position(uint8_t reg) const;
+  bool set(uint8_t reg, std::optional<int64_t> depth);
+  void forget_written(const Instruction& insn);
+};
+
+}  // namespace cicada::unwind

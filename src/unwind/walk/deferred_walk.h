@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finishes in user space a walk that the kernel could not: a mapping or a table it did not have yet, a rule that does not fit a
+// row. The unprivileged sampler and perf.data import walk whole stacks this way.
+//
+// The same step as in the kernel (abi/unwind_step.h); where a rule does not fit, all of DWARF. Code without any CFI (JIT, musl,
+// hand-written assembly) continues by frame pointer, and back by rows where there are rows again.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "abi/end_reason.h"
+#include "abi/frame.h"
+#include "abi/records.h"
+#include "unwind/walk/image_unwinder.h"
+
+namespace cicada::unwind {
+
+// What the walk needs to know of the process at the time of the sample. Implemented by collect/ and by tests.
+class AddressSpaceView {
+ public:
+  struct Mapping {
+    Range<RuntimeAddr> range;
+    uint64_t bias = 0;   // link address = runtime address - bias
+    uint32_t image = 0;  // 0 for MAPPING_JIT
+    uint32_t flags = 0;  // enum mapping_flags
+  };
+  virtual ~AddressSpaceView() = default;
+  virtual std::optional<Mapping> find_mapping(RuntimeAddr address) = 0;
+  virtual const ImageUnwinder* find_image(uint32_t image) = 0;  // null: not (yet) known. Valid during the walk
+  // Bytes of generated code, from the process' memory. False: they cannot be read (any more).
+  virtual bool read_code(RuntimeAddr, std::span<uint8_t>) { return false; }
+};
+
+// The state to go on from, as in rescue_record.
+struct StackCopy {
+  uint64_t gpr[16] = {};  // DWARF numbering
+  uint64_t ip = 0;
+  bool exact_ip = false;       // ip is the leaf's, or directly above a signal frame: not a return address
+  bool all_registers = false;  // caller-saved registers are valid, too
+  bool is_32_bit = false;      // walked by frame pointer
+  bool new_task = false;       // in clone, before its first instruction: where no caller is found, there is none
+  bool new_stack = false;      // with it: there is none
+  // Which pages are in the copy, as in rescue_record; the default: the copy has no holes.
+  uint64_t pages = ~uint64_t{0};
+  Bytes stack;                 // from gpr[7] (rsp) up
+};
+
+struct RescuedStack {
+  std::vector<uint64_t> frames;  // abi/frame.h, leaf first; frames[0] is the frame of the given registers themselves
+  end_reason end = END_NONE;     // END_RESCUED when complete; else why not, END_RESCUE_REFUSED if no step could be done
+};
+
+RescuedStack finish_walk(const StackCopy& from, AddressSpaceView& view, size_t max_frames = MAX_USER_FRAMES);
+
+}  // namespace cicada::unwind
