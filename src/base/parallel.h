@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work that falls into independent pieces of unequal size: threads take the next piece when they are done with theirs.
 #pragma once
-#include <algorithm>
-#include <atomic>
 #include <cstddef>
-#include <thread>
-#include <vector>
+#include <functional>
 
 namespace cicada {
 
-// Calls fn(i) for every i below `count`, on up to `threads` threads (0: one per CPU, at most 4); returns when all are done.
-template <typename Fn>
-void for_each_parallel(size_t count, unsigned threads, Fn fn) {
-  if (threads == 0) threads = std::clamp(std::thread::hardware_concurrency(), 1U, 4U);
-  std::atomic<size_t> next{0};
-  const auto loop = [&] {
-    for (size_t i = next++; i < count; i = next++) fn(i);
-  };
-  std::vector<std::jthread> others;
-  for (size_t i = 1; i < std::min<size_t>(threads, count); ++i) others.emplace_back(loop);
-  loop();
-}
+// Calls run(i) for every i below `count`, on this thread and up to `threads` - 1 others (0: one thread a CPU, at most 4; fewer where no
+// thread can be had). Returns when all are done; the first thing that one of them throws is thrown here.
+void for_each_parallel(size_t count, unsigned threads, const std::function<void(size_t)>& run);
+
+// How many parts of `items_per_part` at least are worth a thread each; 1 to 4.
+size_t count_parts(size_t items, size_t items_per_part);
 
 }  // namespace cicada

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/diagnostics.h"
+#include "base/parallel.h"
 #include "unwind/heuristics/heuristic_rules.h"
 #include "unwind/rows/executable_ranges.h"
 #include "unwind/heuristics/handler_return.h"
-#include "unwind/parts.h"
 #include "unwind/rows/row_shard.h"
 #include "unwind/rows/table_builder.h"
 
@@ -21,7 +21,7 @@ RowShard compile_in_parts(const RowShard::Image& image) {
   std::vector<RowShard> parts;
   parts.reserve(count);
   for (size_t i = 0; i < count; ++i) parts.emplace_back(image, fdes * i / count, fdes * (i + 1) / count);
-  run_parts(count, [&](size_t i) { parts[i].run(); });
+  for_each_parallel(count, 0, [&](size_t i) { parts[i].run(); });
   for (size_t i = 1; i < count; ++i) parts.front().append(parts[i]);
   return std::move(parts.front());
 }

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "unwind/parts.h"
+#include "base/parallel.h"
 #include "unwind/rows/table_builder.h"
 
 namespace cicada::unwind {
@@ -69,7 +69,7 @@ bool TableLayout::cut(const RowTable& table, unsigned page_shift) {
   }
   segments_.back().last_row = rows.size();
   std::vector<uint8_t> fits(count);
-  run_parts(count, [&](size_t i) { fits[i] = segments_[i].cut(table, page_shift); });
+  for_each_parallel(count, 0, [&](size_t i) { fits[i] = segments_[i].cut(table, page_shift); });
   return std::find(fits.begin(), fits.end(), 0) == fits.end();
 }
 
@@ -201,7 +201,7 @@ void TableLayout::write(const RowTable& table, uint32_t image, std::span<uint8_t
 
   std::memset(slab.data() + start_bytes_, 0, rules_at_ - start_bytes_);
   std::memcpy(slab.data() + rules_at_, table.rules.data(), sizeof(unwind_rule) * table.rules.size());
-  run_parts(segments_.size(), [&](size_t i) { write_pages(table, segments_[i], image, slab); });
+  for_each_parallel(segments_.size(), 0, [&](size_t i) { write_pages(table, segments_[i], image, slab); });
 }
 
 void TableLayout::write_pages(const RowTable& table, const Segment& segment, uint32_t image, std::span<uint8_t> slab) const {
