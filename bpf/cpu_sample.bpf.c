@@ -147,7 +147,7 @@ static __always_inline int sample(struct perf_event_context *context, struct cpu
     return COUNTER_LOST_STACK_RING_FULL;
   if (bpf_ringbuf_output(&events, &record, sizeof(record), ring_wakeup(counts))) return COUNTER_LOST_SAMPLE_RING_FULL;
   if (record.flags & SAMPLE_RESCUE) {
-    // Registers of the frame where the walk stopped: a lean walk has not got them.
+    // Registers of the frame where the walk stopped: the fast path has not got them.
     if (!memory->walk.has_registers) walk_with_registers(memory);
     counts->counter[send_rescue(memory, &record) ? COUNTER_RESCUE_RING_FULL : COUNTER_RESCUE_SENT]++;
   }

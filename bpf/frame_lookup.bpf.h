@@ -50,7 +50,7 @@ static __always_inline void by_frame_pointer(struct unwind_rule *rule) {
 
 static __always_inline int returns_into_trampoline(__u64 return_address) {
   __u64 code = 0;
-  return !bpf_probe_read_user(&code, UNWIND_TRAMPOLINE_BYTES, (const void *)return_address) && unwind_is_trampoline(code);
+  return !bpf_probe_read_user(&code, ARCH_TRAMPOLINE_BYTES, (const void *)return_address) && arch_is_trampoline(code);
 }
 
 // walk->frame always gets something to show. END_NONE: walk->rule tells how to go on. `cache` may be null.
@@ -64,7 +64,7 @@ __weak __noinline int look_up_frame(struct walk_state *walk, struct frame_cache 
   }
   if (mapping.flags & MAPPING_JIT) {
     walk->frame = frame_at(FRAME_JIT, address);
-    walk->rule = (struct unwind_rule){.cfa_kind = CFA_FRAME_POINTER, .cfa_reg = UNWIND_GENERATED_CODE};
+    walk->rule = (struct unwind_rule){.cfa_kind = CFA_FRAME_POINTER, .cfa_reg = UNWIND_JIT_CODE};
     if (returns_into_trampoline(address + 1)) walk->rule = unwind_trampoline_rule();
     return unwind_mode == UNWIND_TABLE ? END_NO_RULE : END_NONE;
   }

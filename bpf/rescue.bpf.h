@@ -70,7 +70,7 @@ static long copy_page(__u32 index, void *opaque) {
   if (!rescue) return 1;
   __u32 copied = rescue->record.stack_bytes;
   if (copied >= RESCUE_STACK_BYTES) return 1;
-  __u64 sp = rescue->record.gpr[REG_RSP];
+  __u64 sp = rescue->record.gpr[ARCH_SP];
   __u64 from = index ? (sp & ~4095ull) + 4096ull * index : sp;
   __u32 size = 4096 - (__u32)(from & 4095);
   if (bpf_probe_read_user(rescue->stack + (copied & (RESCUE_STACK_BYTES - 1)), size & 4095 ? size & 4095 : 4096, (const void *)from))

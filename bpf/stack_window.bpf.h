@@ -13,7 +13,7 @@ __weak __noinline int read_outside_window(struct walk_state *walk, __u64 address
   if (!walk) return -1;
   struct stack_window *window = &walk->window;
   // Saved registers lie below the return address: begin a little before it, but not below sp.
-  __u64 stack_pointer = walk->lean.sp;
+  __u64 stack_pointer = walk->fast.sp;
   __u64 begin = address - stack_pointer < 56 ? stack_pointer : address - 56;
   if ((begin ^ address) >> 12) begin = address & ~4095ull;
   __u64 size = 4096 - (begin & 4095);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The user walk: bpf_loop over abi/unwind_step.h. Every program type calls this one, none has a shallower one.
 //
-// Lean first: rip, rsp, rbp, in registers over LEAN_FRAMES frames, frames from the cache. Where a rule wants more, the full walk
-// begins again at the leaf. What costs here is calls (kernel returns go through a thunk that defeats prediction on many CPUs), branches
-// that depend on the function, and cache lines; so the lean loop has none of the first and few of the others.
+// The fast path first: instruction, stack and frame pointer, in registers over FAST_FRAMES frames, frames from the cache. Where a rule
+// wants more, the full walk begins again at the leaf. What costs here is calls (kernel returns go through a thunk that defeats prediction on
+// many CPUs), branches that depend on the function, and cache lines; so the fast path has none of the first and few of the others.
 #pragma once
 #include "frame_lookup.bpf.h"
 #include "stack_window.bpf.h"
 
-#define LEAN_FRAMES 4
-_Static_assert(MAX_USER_FRAMES % LEAN_FRAMES == 0, "the depth limit holds in both walks");
+#define FAST_FRAMES 4
+_Static_assert(MAX_USER_FRAMES % FAST_FRAMES == 0, "the depth limit holds in both walks");
 
 struct walk_context {
   struct scratch *memory;
@@ -27,20 +27,20 @@ __weak __noinline int step_full(struct walk_state *walk, const struct unwind_rul
   return unwind_step(walk, rule, regs);
 }
 
-// A rule that is not plain, in a lean walk.
-__weak __noinline int step_lean(struct walk_state *walk, const struct unwind_rule *rule) {
+// A rule that unwind_step_fast() does not take.
+__weak __noinline int step_fast(struct walk_state *walk, const struct unwind_rule *rule) {
   if (!walk || !rule) return END_NO_TABLE;
   if (unwind_needs_registers(rule)) return UNWIND_NEEDS_REGISTERS;
   struct unwind_regs *regs = &walk->spare;
-  regs->ip = walk->lean.ip;
-  regs->gpr[REG_RSP] = walk->lean.sp;
-  regs->gpr[REG_RBP] = walk->lean.bp;
+  regs->ip = walk->fast.ip;
+  regs->gpr[ARCH_SP] = walk->fast.sp;
+  regs->gpr[ARCH_FP] = walk->fast.fp;
   regs->exact_ip = 0;
   regs->all_registers = 0;
   int reason = step_full(walk, rule, regs);
-  walk->lean.ip = regs->ip;
-  walk->lean.sp = regs->gpr[REG_RSP];
-  walk->lean.bp = regs->gpr[REG_RBP];
+  walk->fast.ip = regs->ip;
+  walk->fast.sp = regs->gpr[ARCH_SP];
+  walk->fast.fp = regs->gpr[ARCH_FP];
   return reason;
 }
 
@@ -58,13 +58,13 @@ __weak __noinline int note_image(struct walk_state *walk, __u64 frame) {
   return 0;
 }
 
-static long walk_lean(__u32 index, void *opaque) {
+static long walk_fast(__u32 index, void *opaque) {
   struct walk_context *context = opaque;
   struct scratch *memory = context->memory;
   struct frame_cache *cache = context->cache;
   if (!memory || !cache) return 1;
   struct walk_state *walk = &memory->walk;
-  struct unwind_lean regs = walk->lean;
+  struct unwind_fast_regs regs = walk->fast;
   __u64 key = walk->cache_key;
   __u32 salt = walk->cache_salt;
   __u64 hash = walk->hash;
@@ -74,7 +74,7 @@ static long walk_lean(__u32 index, void *opaque) {
 #if defined(__clang__)
 #pragma clang loop unroll(disable)
 #endif
-  for (__u32 i = 0; i < LEAN_FRAMES; i++) {
+  for (__u32 i = 0; i < FAST_FRAMES; i++) {
     __u64 address = regs.ip - not_exact;
     not_exact = 1;
     __u64 tag = address ^ key;
@@ -100,16 +100,16 @@ static long walk_lean(__u32 index, void *opaque) {
     hash = mix_hash(hash, frame);
     if (__builtin_expect(frame >> FRAME_IMAGE_SHIFT != walk->last_image, 0)) note_image(walk, frame);
     if (reason) break;
-    walk->lean.sp = regs.sp;
-    reason = unwind_step_plain(walk, rule, &regs);
-    if (__builtin_expect(reason == UNWIND_NOT_PLAIN, 0)) {
-      walk->lean = regs;
-      reason = step_lean(walk, rule);
-      regs = walk->lean;
+    walk->fast.sp = regs.sp;
+    reason = unwind_step_fast(walk, rule, &regs);
+    if (__builtin_expect(reason == UNWIND_NOT_FAST, 0)) {
+      walk->fast = regs;
+      reason = step_fast(walk, rule);
+      regs = walk->fast;
     }
     if (reason) break;
   }
-  walk->lean = regs;
+  walk->fast = regs;
   walk->hash = hash;
   walk->frames = depth;
   walk->exact_ip = 0;
@@ -131,7 +131,7 @@ static long walk_frame(__u32 index, void *opaque) {
   walk->hash = mix_hash(walk->hash, frame);
   walk->missed++;
   if (frame >> FRAME_IMAGE_SHIFT != walk->last_image) note_image(walk, frame);
-  walk->lean.sp = walk->regs.gpr[REG_RSP];
+  walk->fast.sp = walk->regs.gpr[ARCH_SP];
   if (reason == END_NONE) reason = step_full(walk, &walk->rule, &walk->regs);
   walk->end_reason = (__u32)reason;
   return reason != END_NONE;
@@ -149,7 +149,7 @@ static long walk_frame_32(__u32 index, void *opaque) {
   walk->frames = depth + 1;
   walk->hash = mix_hash(walk->hash, frame);
   walk->absolute = 1;
-  walk->lean.sp = walk->regs.gpr[REG_RSP];
+  walk->fast.sp = walk->regs.gpr[ARCH_SP];
   int reason = unwind_step_frame_pointer_32(walk, &walk->regs);
   walk->end_reason = (__u32)reason;
   return reason != END_NONE;
@@ -220,13 +220,13 @@ __weak __noinline int walk_user_stack(struct scratch *memory, __u32 address_spac
   struct walk_context context = {.memory = memory, .cache = this_cpu_frame_cache(memory)};
   if (!context.cache) return walk_with_registers(memory);
   walk->cache_key = frame_cache_key(address_space, generation + (cache_levels < 2 ? (__u32)now_ns : 0));
-  walk->cache_salt = frame_cache_salt(walk->regs.gpr[REG_RSP], walk->cache_key);
+  walk->cache_salt = frame_cache_salt(walk->regs.gpr[ARCH_SP], walk->cache_key);
   begin_walk(walk);
-  walk->lean.ip = walk->regs.ip;
-  walk->lean.sp = walk->regs.gpr[REG_RSP];
-  walk->lean.bp = walk->regs.gpr[REG_RBP];
+  walk->fast.ip = walk->regs.ip;
+  walk->fast.sp = walk->regs.gpr[ARCH_SP];
+  walk->fast.fp = walk->regs.gpr[ARCH_FP];
   walk->exact_ip = walk->regs.exact_ip;
-  bpf_loop(MAX_USER_FRAMES / LEAN_FRAMES, walk_lean, &context, 0);
+  bpf_loop(MAX_USER_FRAMES / FAST_FRAMES, walk_fast, &context, 0);
   if (walk->end_reason == UNWIND_NEEDS_REGISTERS) return walk_with_registers(memory);
   return end_walk(walk);
 }

@@ -9,9 +9,9 @@ static __always_inline int unwind_read(void *reader, __u64 address, __u64 *value
 #include "abi/unwind_step.h"
 
 struct walk_state {
-  struct unwind_lean lean;  // of the current frame; in a full walk .sp only, for the window
-  struct unwind_regs regs;  // of the current frame in a full walk; a lean one leaves the leaf's here
-  struct unwind_regs spare;  // what a lean walk steps with where the rule is not plain
+  struct unwind_fast_regs fast;  // of the current frame; in a full walk .sp only, for the window
+  struct unwind_regs regs;  // of the current frame in a full walk; the fast path leaves the leaf's here
+  struct unwind_regs spare;  // what the fast path steps with where unwind_step_fast() does not
   struct stack_window window;
   struct unwind_rule rule;  // of the current frame, when no cache may hold it
   __u64 frame;              // of the current frame
@@ -23,7 +23,7 @@ struct walk_state {
   __u32 missed;         // frames that the frame cache did not have
   __u32 end_reason;
   __u32 absolute;       // a frame without image was stored
-  __u32 exact_ip;       // lean: the next frame is the leaf
+  __u32 exact_ip;       // fast path: the next frame is the leaf
   __u32 last_image;     // upper bits of the last frame
   __u32 has_registers;  // regs are those of the frame where the walk stopped
   __u64 cache_key;

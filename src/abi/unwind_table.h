@@ -15,7 +15,7 @@
 // 8 both always hold, so there is no row limit. All positions are relative to the slab, little-endian.
 // Return addresses are looked up at address − 1, except directly above a signal frame.
 #pragma once
-#include "abi/base_types.h"
+#include "abi/arch.h"
 
 #define UNWIND_CHUNK_SHIFT 16
 #define UNWIND_CHUNK_BYTES (1u << UNWIND_CHUNK_SHIFT)
@@ -27,20 +27,15 @@ enum unwind_cfa_kind {
   CFA_NONE = 0,         // no rule here: between functions, or no FDE
   CFA_OFFSET = 1,       // CFA = reg + cfa_offset
   CFA_DEREF = 2,        // CFA = *(reg + cfa_offset) + cfa_addend      (realigned stacks)
-  CFA_PLT = 3,          // CFA = rsp + 8 + ((rip & 15) >= cfa_offset ? 8 : 0)   (lazy-binding stubs; both forms differ in the bound)
-  CFA_SIGNAL = 4,       // rt_sigreturn frame: all registers from the ucontext at rsp + cfa_offset
+  CFA_PLT = 3,          // CFA = arch_plt_cfa(sp, ip, cfa_offset)   (lazy-binding stubs)
+  CFA_SIGNAL = 4,       // rt_sigreturn frame: all registers from the ucontext at sp + cfa_offset
   CFA_OUTERMOST = 5,    // return address undefined: the stack is complete
-  CFA_UNSUPPORTED = 6,  // the compiler wrote a rule that does not fit: ask for rescue. cfa_reg says why, for people
-  CFA_FRAME_POINTER = 255,  // code without CFI: unwind_step_frame_pointer(). cfa_reg: 0, or UNWIND_GENERATED_CODE
+  CFA_UNSUPPORTED = 6,  // the compiler wrote a rule that does not fit: unwinding is deferred. cfa_reg says why, for people
+  CFA_FRAME_POINTER = 255,  // code without CFI: unwind_step_frame_pointer(). cfa_reg: 0, or UNWIND_JIT_CODE
 };
 
-// Generated code, in which no stack begins: a frame pointer of zero is not the outermost frame's.
-#define UNWIND_GENERATED_CODE 1
-
-// Saved registers of a rule, in this order. DWARF numbers: rbx 3, rbp 6, r12–r15.
-enum unwind_saved { SAVED_RBX, SAVED_RBP, SAVED_R12, SAVED_R13, SAVED_R14, SAVED_R15, SAVED_COUNT };
-
-enum unwind_save_base { SAVE_BASE_RBP = 0, SAVE_BASE_RBX = 1, SAVE_BASE_RSP = 2, SAVE_BASE_R10 = 3 };
+// JIT code, in which no stack begins: a frame pointer of zero is not the outermost frame's.
+#define UNWIND_JIT_CODE 1
 
 // saved[i] == 0 and bit i of via_base clear: the register keeps its value. Else it is in memory at CFA + 8 × saved[i], or,
 // with bit i of via_base set, at base + 8 × saved[i]. base: (CFA − 8) rounded down to a multiple of 2^via_align where that is not 0,

@@ -32,25 +32,5 @@ static inline const __u8* unwind_chunk(void* tables, __u32 slab, __u32 chunk) {
   return host.bytes() + uint64_t{chunk} * 65536;
 }
 
-// <sys/ucontext.h>, which gtest brings, has an enumeration with these names in another order.
-#include <sys/ucontext.h>
-#undef REG_RAX
-#define REG_RAX UNWIND_REG_RAX
-#undef REG_RDX
-#define REG_RDX UNWIND_REG_RDX
-#undef REG_RCX
-#define REG_RCX UNWIND_REG_RCX
-#undef REG_RBX
-#define REG_RBX UNWIND_REG_RBX
-#undef REG_RSI
-#define REG_RSI UNWIND_REG_RSI
-#undef REG_RDI
-#define REG_RDI UNWIND_REG_RDI
-#undef REG_RBP
-#define REG_RBP UNWIND_REG_RBP
-#undef REG_RSP
-#define REG_RSP UNWIND_REG_RSP
-#undef REG_R8
-#define REG_R8 UNWIND_REG_R8
 #include "abi/unwind_lookup.h"
 #include "abi/unwind_step.h"

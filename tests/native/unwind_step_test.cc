@@ -19,8 +19,8 @@ unwind_rule rule_of(unwind_cfa_kind kind, uint8_t reg, int32_t offset) {
 
 unwind_regs registers(uint64_t sp, uint64_t bp = 0) {
   unwind_regs regs{};
-  regs.gpr[REG_RSP] = sp;
-  regs.gpr[REG_RBP] = bp;
+  regs.gpr[ARCH_SP] = sp;
+  regs.gpr[ARCH_FP] = bp;
   regs.ip = 0x401000;
   regs.exact_ip = 1;
   regs.all_registers = 1;
@@ -29,16 +29,16 @@ unwind_regs registers(uint64_t sp, uint64_t bp = 0) {
 
 TEST(UnwindStep, RestoresCallerFromStackPointerRule) {
   HostStack stack{kBase, {11, 22, 33, 0x401234}};
-  auto rule = rule_of(CFA_OFFSET, REG_RSP, 32);
+  auto rule = rule_of(CFA_OFFSET, ARCH_SP, 32);
   rule.saved[SAVED_RBX] = -4;
   rule.saved[SAVED_RBP] = -3;
   rule.saved[SAVED_R15] = -2;
   auto regs = registers(kBase);
   ASSERT_EQ(unwind_step(&stack, &rule, &regs), END_NONE);
   EXPECT_EQ(regs.ip, 0x401234u);
-  EXPECT_EQ(regs.gpr[REG_RSP], kBase + 32);
-  EXPECT_EQ(regs.gpr[REG_RBX], 11u);
-  EXPECT_EQ(regs.gpr[REG_RBP], 22u);
+  EXPECT_EQ(regs.gpr[ARCH_SP], kBase + 32);
+  EXPECT_EQ(regs.gpr[X86_RBX], 11u);
+  EXPECT_EQ(regs.gpr[ARCH_FP], 22u);
   EXPECT_EQ(regs.gpr[15], 33u);
   EXPECT_EQ(unwind_lookup_address(&regs), 0x401233u);
   EXPECT_FALSE(regs.all_registers);
@@ -46,27 +46,27 @@ TEST(UnwindStep, RestoresCallerFromStackPointerRule) {
 
 TEST(UnwindStep, FollowsDereferencedCfa) {
   HostStack stack{kBase, {0, kBase + 48, 0, 0, 0, 0x405678}};
-  auto rule = rule_of(CFA_DEREF, REG_RBP, -8);
+  auto rule = rule_of(CFA_DEREF, ARCH_FP, -8);
   rule.cfa_addend = 0;
   auto regs = registers(kBase, kBase + 16);
   ASSERT_EQ(unwind_step(&stack, &rule, &regs), END_NONE);
   EXPECT_EQ(regs.ip, 0x405678u);
-  EXPECT_EQ(regs.gpr[REG_RSP], kBase + 48);
+  EXPECT_EQ(regs.gpr[ARCH_SP], kBase + 48);
 }
 
 TEST(UnwindStep, RestoresViaBaseBeforeTheStep) {
   HostStack stack{kBase, {77, 0, 0, kBase + 32, 0x401111}};
-  auto rule = rule_of(CFA_OFFSET, REG_RSP, 40);
+  auto rule = rule_of(CFA_OFFSET, ARCH_SP, 40);
   rule.via_base = 1 << SAVED_RBP | SAVE_BASE_RBP << 6;
   rule.saved[SAVED_RBP] = 0;
   auto regs = registers(kBase, kBase);
   ASSERT_EQ(unwind_step(&stack, &rule, &regs), END_NONE);
-  EXPECT_EQ(regs.gpr[REG_RBP], 77u);
+  EXPECT_EQ(regs.gpr[ARCH_FP], 77u);
 }
 
 TEST(UnwindStep, RestoresFromTheFrameRoundedDown) {
   HostStack stack{kBase, {0, 55, 0, 0, 0, 0, 0, 0, 0, 66, 0x401111}};
-  auto rule = rule_of(CFA_OFFSET, REG_RBP, 16);  // CFA = kBase + 88; rounded down to 64 bytes: kBase + 64
+  auto rule = rule_of(CFA_OFFSET, ARCH_FP, 16);  // CFA = kBase + 88; rounded down to 64 bytes: kBase + 64
   rule.via_base = 1 << SAVED_R12;
   rule.via_align = 6;
   rule.saved[SAVED_R12] = -7;
@@ -74,14 +74,14 @@ TEST(UnwindStep, RestoresFromTheFrameRoundedDown) {
   auto regs = registers(kBase, kBase + 72);
   ASSERT_EQ(unwind_step(&stack, &rule, &regs), END_NONE);
   EXPECT_EQ(regs.gpr[12], 55u);
-  EXPECT_EQ(regs.gpr[REG_RBP], 66u);
+  EXPECT_EQ(regs.gpr[ARCH_FP], 66u);
   EXPECT_EQ(regs.ip, 0x401111u);
   EXPECT_FALSE(unwind_needs_registers(&rule));
 }
 
 TEST(UnwindStep, PltDependsOnTheInstruction) {
   HostStack stack{kBase, {1, 0x401111, 0x402222}};
-  const auto rule = rule_of(CFA_PLT, REG_RSP, 11);
+  const auto rule = rule_of(CFA_PLT, ARCH_SP, 11);
   auto early = registers(kBase + 8), late = registers(kBase);
   early.ip = 0x40100a;
   late.ip = 0x40100b;
@@ -94,15 +94,15 @@ TEST(UnwindStep, PltDependsOnTheInstruction) {
 TEST(UnwindStep, SignalFrameGivesEveryRegister) {
   HostStack stack{kBase, std::vector<uint64_t>(5 + 17)};
   for (uint64_t i = 0; i < 17; i++) stack.words[5 + i] = 0x1000 + i;
-  const auto rule = rule_of(CFA_SIGNAL, REG_RSP, 0);
+  const auto rule = rule_of(CFA_SIGNAL, ARCH_SP, 0);
   auto regs = registers(kBase);
   regs.all_registers = regs.exact_ip = 0;
   ASSERT_EQ(unwind_step(&stack, &rule, &regs), END_NONE);
   EXPECT_EQ(regs.gpr[8], 0x1000u);    // r8
   EXPECT_EQ(regs.gpr[15], 0x1007u);   // r15
-  EXPECT_EQ(regs.gpr[REG_RDI], 0x1008u);
-  EXPECT_EQ(regs.gpr[REG_RBP], 0x100au);
-  EXPECT_EQ(regs.gpr[REG_RSP], 0x100fu);
+  EXPECT_EQ(regs.gpr[X86_RDI], 0x1008u);
+  EXPECT_EQ(regs.gpr[ARCH_FP], 0x100au);
+  EXPECT_EQ(regs.gpr[ARCH_SP], 0x100fu);
   EXPECT_EQ(regs.ip, 0x1010u);
   EXPECT_TRUE(regs.exact_ip && regs.all_registers);
   EXPECT_EQ(unwind_lookup_address(&regs), 0x1010u);
@@ -110,9 +110,9 @@ TEST(UnwindStep, SignalFrameGivesEveryRegister) {
 
 TEST(UnwindStep, CallerSavedCfaOnlyWhereItIsKnown) {
   HostStack stack{kBase, {0, 0x401111}};
-  const auto rule = rule_of(CFA_OFFSET, REG_RAX, 16);
+  const auto rule = rule_of(CFA_OFFSET, X86_RAX, 16);
   auto leaf = registers(kBase), deeper = registers(kBase);
-  leaf.gpr[REG_RAX] = deeper.gpr[REG_RAX] = kBase;
+  leaf.gpr[X86_RAX] = deeper.gpr[X86_RAX] = kBase;
   deeper.all_registers = 0;
   EXPECT_EQ(unwind_step(&stack, &rule, &leaf), END_NONE);
   const unwind_regs before = deeper;
@@ -123,7 +123,7 @@ TEST(UnwindStep, CallerSavedCfaOnlyWhereItIsKnown) {
 TEST(UnwindStep, RejectsWhatLeadsNowhere) {
   HostStack stack{kBase, {0, 0xffffffff81000000, 0}};
   auto at = [&](int32_t offset, uint64_t sp) {
-    const auto rule = rule_of(CFA_OFFSET, REG_RSP, offset);
+    const auto rule = rule_of(CFA_OFFSET, ARCH_SP, offset);
     auto regs = registers(sp);
     return unwind_step(&stack, &rule, &regs);
   };
@@ -152,12 +152,12 @@ TEST(UnwindStepFramePointer, EndsAtZeroAndRefusesNonsense) {
   EXPECT_EQ(unwind_step_frame_pointer(&stack, &away), END_BAD_FRAME_POINTER);
 }
 
-TEST(UnwindStepFramePointer, ZeroIsTheOutermostFrameButInGeneratedCode) {
+TEST(UnwindStepFramePointer, ZeroIsTheOutermostFrameButInJitCode) {
   HostStack stack{kBase, {0}};
   auto rule = rule_of(CFA_FRAME_POINTER, 0, 0);
   auto regs = registers(kBase);
   EXPECT_EQ(unwind_step(&stack, &rule, &regs), END_ZERO_RA);
-  rule.cfa_reg = UNWIND_GENERATED_CODE;
+  rule.cfa_reg = UNWIND_JIT_CODE;
   EXPECT_EQ(unwind_step(&stack, &rule, &regs), END_BAD_FRAME_POINTER);
 }
 
@@ -170,14 +170,14 @@ TEST(UnwindStepFramePointer, Walks32BitFrames) {
   EXPECT_EQ(unwind_step_frame_pointer_32(&stack, &regs), END_ZERO_RA);
 }
 
-TEST(UnwindStepPlain, AgreesWithTheFullStep) {
+TEST(UnwindStepFast, AgreesWithTheFullStep) {
   std::mt19937_64 random(11);
   const auto pick = [&](uint64_t n) { return random() % n; };
-  int plain = 0;
+  int taken = 0;
   for (int round = 0; round < 200'000; round++) {
     HostStack stack{kBase, std::vector<uint64_t>(24)};
     for (uint64_t& word : stack.words) {
-      const uint64_t choices[] = {0, 0x401000 + pick(4096), kBase + 8 * pick(32), 0xffffffff81000000, UNWIND_USER_END, 1};
+      const uint64_t choices[] = {0, 0x401000 + pick(4096), kBase + 8 * pick(32), 0xffffffff81000000, ARCH_USER_END, 1};
       word = choices[pick(6)];
     }
     auto rule = rule_of(pick(8) ? CFA_OFFSET : static_cast<unwind_cfa_kind>(pick(8)), static_cast<uint8_t>(pick(8) ? (pick(2) ? 6 : 7) : pick(16)),
@@ -186,25 +186,25 @@ TEST(UnwindStepPlain, AgreesWithTheFullStep) {
     if (pick(16) == 0) rule.via_base = static_cast<uint8_t>(random());
     if (pick(16) == 0) rule.via_align = static_cast<uint8_t>(pick(64));
     auto full = registers(kBase + 8 * pick(24), kBase + 8 * pick(24));
-    unwind_lean lean{full.ip, full.gpr[REG_RSP], full.gpr[REG_RBP]};
-    const unwind_lean before = lean;
-    const int reason = unwind_step_plain(&stack, &rule, &lean);
-    if (reason == UNWIND_NOT_PLAIN) {
-      EXPECT_EQ(std::memcmp(&before, &lean, sizeof lean), 0);
+    unwind_fast_regs fast{full.ip, full.gpr[ARCH_SP], full.gpr[ARCH_FP]};
+    const unwind_fast_regs before = fast;
+    const int reason = unwind_step_fast(&stack, &rule, &fast);
+    if (reason == UNWIND_NOT_FAST) {
+      EXPECT_EQ(std::memcmp(&before, &fast, sizeof fast), 0);
       continue;
     }
-    plain++;
+    taken++;
     ASSERT_EQ(reason, unwind_step(&stack, &rule, &full));
     if (reason != END_NONE) continue;
-    ASSERT_EQ(lean.ip, full.ip);
-    ASSERT_EQ(lean.sp, full.gpr[REG_RSP]);
-    ASSERT_EQ(lean.bp, full.gpr[REG_RBP]);
+    ASSERT_EQ(fast.ip, full.ip);
+    ASSERT_EQ(fast.sp, full.gpr[ARCH_SP]);
+    ASSERT_EQ(fast.fp, full.gpr[ARCH_FP]);
   }
-  EXPECT_GT(plain, 100'000);
+  EXPECT_GT(taken, 100'000);
 }
 
-// What a lean walk steps with the full step must not depend on registers it does not carry.
-TEST(UnwindStepPlain, SaysWhenMoreRegistersAreNeeded) {
+// What the fast path steps with the full step must not depend on registers it does not carry.
+TEST(UnwindStepFast, SaysWhenMoreRegistersAreNeeded) {
   std::mt19937_64 random(12);
   int without = 0;
   for (int round = 0; round < 200'000; round++) {
@@ -222,14 +222,14 @@ TEST(UnwindStepPlain, SaysWhenMoreRegistersAreNeeded) {
     unwind_regs one{}, other{};
     for (auto& value : other.gpr) value = kBase + 8 * (random() % 24);
     one.ip = other.ip = 0x401000 + random() % 64;
-    one.gpr[REG_RSP] = other.gpr[REG_RSP] = kBase + 8 * (random() % 24);
-    one.gpr[REG_RBP] = other.gpr[REG_RBP] = kBase + 8 * (random() % 24);
+    one.gpr[ARCH_SP] = other.gpr[ARCH_SP] = kBase + 8 * (random() % 24);
+    one.gpr[ARCH_FP] = other.gpr[ARCH_FP] = kBase + 8 * (random() % 24);
     const int reason = unwind_step(&stack, &rule, &one);
     ASSERT_EQ(reason, unwind_step(&stack, &rule, &other));
     if (reason != END_NONE) continue;
     ASSERT_EQ(one.ip, other.ip);
-    ASSERT_EQ(one.gpr[REG_RSP], other.gpr[REG_RSP]);
-    ASSERT_EQ(one.gpr[REG_RBP], other.gpr[REG_RBP]);
+    ASSERT_EQ(one.gpr[ARCH_SP], other.gpr[ARCH_SP]);
+    ASSERT_EQ(one.gpr[ARCH_FP], other.gpr[ARCH_FP]);
   }
   EXPECT_GT(without, 50'000);
 }

@@ -67,12 +67,12 @@ constexpr uint32_t kAllGeneral = 0xffff;
 
 class Walk {
  public:
-  Walk(const StackCopy& from, AddressSpaceView& view) : view_(view), reader_(from.stack, from.gpr[REG_RSP], from.pages) {
+  Walk(const StackCopy& from, AddressSpaceView& view) : view_(view), reader_(from.stack, from.gpr[ARCH_SP], from.pages) {
     std::memcpy(regs_.gpr, from.gpr, sizeof regs_.gpr);
     regs_.ip = from.ip;
     regs_.exact_ip = from.exact_ip;
     regs_.all_registers = from.all_registers;
-    known_ = from.all_registers ? kAllGeneral : UNWIND_CALLEE_SAVED;
+    known_ = from.all_registers ? kAllGeneral : ARCH_CALLEE_SAVED;
   }
 
   RescuedStack run(size_t max_frames, const StackCopy& from) {
@@ -109,10 +109,10 @@ class Walk {
       frame = frame_at(FRAME_JIT, address.value);
       if (returns_into_trampoline()) {
         const unwind_rule rule = unwind_trampoline_rule();
-        known_ = UNWIND_CALLEE_SAVED;
+        known_ = ARCH_CALLEE_SAVED;
         return unwind_step(&reader_, &rule, &regs_);
       }
-      if (regs_.gpr[REG_RBP] == 0) return END_BAD_FRAME_POINTER;  // no stack begins in generated code
+      if (regs_.gpr[ARCH_FP] == 0) return END_BAD_FRAME_POINTER;  // no stack begins in JIT code
       return step_by_frame_pointer(END_BAD_FRAME_POINTER);
     }
     const LinkAddr link(address.value - mapping->bias);
@@ -130,22 +130,22 @@ class Walk {
       regs_ = before;
       return step_by_cfi(*image, link);
     }
-    known_ = regs_.all_registers ? kAllGeneral : UNWIND_CALLEE_SAVED;
+    known_ = regs_.all_registers ? kAllGeneral : ARCH_CALLEE_SAVED;
     return end;
   }
 
   bool returns_into_trampoline() {
     uint64_t code = 0;
-    std::array<uint8_t, UNWIND_TRAMPOLINE_BYTES> bytes;
+    std::array<uint8_t, ARCH_TRAMPOLINE_BYTES> bytes;
     if (regs_.exact_ip || !view_.read_code(RuntimeAddr(regs_.ip), bytes)) return false;
     std::memcpy(&code, bytes.data(), bytes.size());
-    return unwind_is_trampoline(code);
+    return arch_is_trampoline(code);
   }
 
   // `otherwise`: what it means if the frame pointer leads nowhere.
   int step_by_frame_pointer(int otherwise) {
     const int end = unwind_step_frame_pointer(&reader_, &regs_);
-    known_ = UNWIND_CALLEE_SAVED;
+    known_ = ARCH_CALLEE_SAVED;
     return end == END_BAD_FRAME_POINTER ? otherwise : end;
   }
 
@@ -184,7 +184,7 @@ class Walk {
     regs_.exact_ip = exact_ip;
     regs_.all_registers = known_ == kAllGeneral;
     if (regs_.ip == 0) return exact_ip ? END_UNMAPPED_PC : END_ZERO_RA;
-    return regs_.ip >= UNWIND_USER_END ? END_UNMAPPED_PC : END_NONE;
+    return regs_.ip >= ARCH_USER_END ? END_UNMAPPED_PC : END_NONE;
   }
 
   dwarf::Registers known_registers(uint32_t known) const {
@@ -201,9 +201,9 @@ class Walk {
   dwarf::FrameStep step_by_same_values(const dwarf::FrameRules& rules, dwarf::Registers& registers) {
     registers = known_registers(kAllGeneral);
     const dwarf::FrameStep step = dwarf::step(rules, reader_, registers);
-    const bool plausible = step == dwarf::FrameStep::kDone && registers.value[REG_RSP] > regs_.gpr[REG_RSP] &&
+    const bool plausible = step == dwarf::FrameStep::kDone && registers.value[ARCH_SP] > regs_.gpr[ARCH_SP] &&
                            view_.find_mapping(RuntimeAddr(registers.value[16] - 1));
-    registers.known &= UNWIND_CALLEE_SAVED | 1u << 16;
+    registers.known &= ARCH_CALLEE_SAVED | 1u << 16;
     return plausible ? step : dwarf::FrameStep::kUnknownRegister;
   }
 

@@ -29,7 +29,7 @@ class AddressSpaceView {
   virtual ~AddressSpaceView() = default;
   virtual std::optional<Mapping> find_mapping(RuntimeAddr address) = 0;
   virtual const ImageUnwinder* find_image(uint32_t image) = 0;  // null: not (yet) known. Valid during the walk
-  // Bytes of generated code, from the process' memory. False: they cannot be read (any more).
+  // Bytes of JIT code, from the process' memory. False: they cannot be read (any more).
   virtual bool read_code(RuntimeAddr, std::span<uint8_t>) { return false; }
 };
 

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+// What the kernel side and user space agree on about x86-64. Included by abi/arch.h. Another architecture is a second file that defines the
+// same arch_ and ARCH_ names; X86_ names are for files that are about x86-64 themselves.
+// Registers have DWARF's numbers. Source: System V ABI, AMD64 supplement, figures 3.4 and 3.36.
+#pragma once
+#include "abi/base_types.h"
+
+enum arch_register {
+  X86_RAX, X86_RDX, X86_RCX, X86_RBX, X86_RSI, X86_RDI, X86_RBP, X86_RSP,
+  X86_R8, X86_R9, X86_R10, X86_R11, X86_R12, X86_R13, X86_R14, X86_R15,
+  ARCH_REGISTERS,                // general-purpose ones
+  ARCH_RETURN = ARCH_REGISTERS,  // DWARF's column of the return address
+  ARCH_SP = X86_RSP,
+  ARCH_FP = X86_RBP,
+};
+#define ARCH_ALL_REGISTERS 0xffffu
+// rbx, rbp, rsp, r12–r15: what a callee has to hand back, hence all that is known above the first frame.
+#define ARCH_CALLEE_SAVED 0xf0c8u
+// Five-level page tables end user space here; a kernel address or garbage lies above.
+#define ARCH_USER_END (1ull << 56)
+
+//   X(number in unwind_rule.saved, register, name)   of the registers that a rule restores, but for the stack pointer
+#define ARCH_SAVED_REGISTERS(X)   \
+  X(SAVED_RBX, X86_RBX, "rbx")    \
+  X(SAVED_RBP, X86_RBP, "rbp")    \
+  X(SAVED_R12, X86_R12, "r12")    \
+  X(SAVED_R13, X86_R13, "r13")    \
+  X(SAVED_R14, X86_R14, "r14")    \
+  X(SAVED_R15, X86_R15, "r15")
+enum unwind_saved {
+#define X(number, reg, name) number,
+  ARCH_SAVED_REGISTERS(X)
+#undef X
+  SAVED_COUNT,
+  ARCH_SAVED_FP = SAVED_RBP,
+};
+
+// Registers that others may be saved relative to: the upper two bits of unwind_rule.via_base.
+enum unwind_save_base { SAVE_BASE_RBP, SAVE_BASE_RBX, SAVE_BASE_RSP, SAVE_BASE_R10, SAVE_BASE_FP = SAVE_BASE_RBP, SAVE_BASE_SP = SAVE_BASE_RSP };
+ABI_INLINE __u32 arch_save_base(__u32 base) { return (X86_RBP | X86_RBX << 4 | X86_RSP << 8 | X86_R10 << 12) >> (4 * base) & 15; }
+
+// A signal frame's struct ucontext holds every register, one word each from ARCH_UCONTEXT_REGISTERS bytes on (struct sigcontext in
+// asm/sigcontext.h): r8 … r15 rdi rsi rbp rbx rdx rax rcx rsp, then rip.
+#define ARCH_UCONTEXT_REGISTERS 40
+#define ARCH_UCONTEXT_IP (ARCH_UCONTEXT_REGISTERS + 8 * ARCH_REGISTERS)
+ABI_INLINE __u32 arch_ucontext_register(__u32 word) { return 0x72013645fedcba98ull >> (4 * word) & 15; }
+
+// CFA in a stub of lazy binding: `bound` bytes into its sixteen the push is over.
+ABI_INLINE __u64 arch_plt_cfa(__u64 sp, __u64 ip, __s32 bound) { return sp + 8 + ((ip & 15) >= (__u64)(__s64)bound ? 8 : 0); }
+
+// JIT code that keeps no frame pointer but says where its caller is: "add $8,%rsp; ret" at a return address, as in CPython's perf
+// trampolines. The CFA is rsp + ARCH_TRAMPOLINE_CFA then.
+#define ARCH_TRAMPOLINE_BYTES 5
+#define ARCH_TRAMPOLINE_CFA 16
+ABI_INLINE int arch_is_trampoline(__u64 code_at_return) { return (code_at_return & 0xffffffffffull) == 0xc308c48348ull; }
+
+// Tasks and system calls, as pt_regs shows them.
+#define X86_USER_CODE_SEGMENT_32 0x23  // __USER32_CS: a 32-bit task
+#define X86_SYSCALL_CLONE 56
+#define X86_SYSCALL_CLONE3 435
+
+// Files.
+#define ARCH_ELF_MACHINE 62  // EM_X86_64
+#define ARCH_NAME "x86_64"   // uname -m, and in the names of folders of libraries (x86_64-linux-gnu)
