@@ -72,16 +72,14 @@ class EagerMappings final : public process::MappingPublisher {
   Result<process_value> adopt_process(Pid pid, uint64_t start_ticks) override { return inner_.adopt_process(pid, start_ticks); }
   uint32_t allocate_address_space() override { return inner_.allocate_address_space(); }
   bool replace_address_space(Pid pid, uint32_t from, uint32_t to) override { return inner_.replace_address_space(pid, from, to); }
-  process::PublishOutcome publish(uint32_t address_space, std::span<const process::BlockOperation> operations,
-                                  std::span<const Pid> users) override {
+  process::PublishOutcome publish(uint32_t address_space, std::span<const process::BlockOperation> operations) override {
     if (eager_) {
       for (const auto& op : operations) {
         if (op.change != process::BlockChange::kDelete && op.value.image != 0) loader_.request(op.value.image);
       }
     }
-    return inner_.publish(address_space, operations, users);
+    return inner_.publish(address_space, operations);
   }
-  void forget(uint32_t address_space) override { inner_.forget(address_space); }
   uint64_t trie_entries() const { return inner_.trie_entries(); }
 
  private:
@@ -285,7 +283,7 @@ std::vector<std::string> BpfSource::statistics() const {
                   static_cast<double>(p.loader->working().count()) / 1000),
       fmt::format("processes: {} now, {} address spaces, {} mappings in {} blocks; {} forks, {} execs, {} exits ({} came and went unsampled), {} copies on write",
                   processes.processes, processes.address_spaces, processes.mappings, processes.blocks, processes.forks,
-                  processes.execs, processes.exits, processes.passed, processes.copies_on_write),
+                  processes.execs, processes.exits, processes.short_lived, processes.copies_on_write),
       fmt::format("mapping table: {} entries of {}, {} address spaces evicted, {} publish failures", p.mappings->trie_entries(),
                   KernelSideOptions{}.max_mapping_blocks, processes.evicted_spaces, processes.publish_failures),
       fmt::format("scans of /proc/PID/maps: {}, {} discarded; orphan events: {}", processes.scans, processes.scans_discarded,
@@ -295,7 +293,7 @@ std::vector<std::string> BpfSource::statistics() const {
                   quantiles(p.tracker->table().exec_latency()), p.tracker->table().map_latency().count(),
                   quantiles(p.tracker->table().map_latency())),
       fmt::format("replaced code: {} mappings where others had been, {} not kept; {} stacks ended there, {} samples stored before it was known",
-                  processes.replaced_mappings, processes.unkept_replacements, p.decoder->counts().replaced_code, p.decoder->counts().unverified),
+                  processes.replaced_mappings, processes.stale_dropped, p.decoder->counts().replaced_code, p.decoder->counts().unverified),
       fmt::format("back-fill: sampling after {:.0f} ms, all that was there known in {:.0f} ms", since_open(p.sampling_ns),
                   since_open(p.tracker->settled_ns())),
       fmt::format("ring drained {} times, longest gap {:.1f} ms; {} processes not described", p.drain_gaps.count(),

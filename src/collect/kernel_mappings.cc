@@ -39,8 +39,7 @@ bool KernelMappings::replace_address_space(Pid pid, uint32_t from, uint32_t to) 
   return kernel_.update_process({pid, from, to, 0});
 }
 
-process::PublishOutcome KernelMappings::publish(uint32_t address_space, std::span<const process::BlockOperation> operations,
-                                                std::span<const Pid>) {
+process::PublishOutcome KernelMappings::publish(uint32_t address_space, std::span<const process::BlockOperation> operations) {
   process::PublishOutcome outcome;
   const int fd = kernel_.mappings_fd();
   const auto key_of = [&](const process::BlockOperation& op) { return process::to_mapping_key(address_space, op.base, op.prefix_bits); };

@@ -11,16 +11,14 @@ namespace cicada::collect {
 
 class KernelMappings final : public process::MappingPublisher {
  public:
-  // Borrows. `targets`: processes adopted from user space are wanted by the sampler.
+  // Borrows.
   explicit KernelMappings(KernelSide& kernel) : kernel_(kernel) {}
 
   std::optional<process_value> find_process(Pid pid) override;
   Result<process_value> adopt_process(Pid pid, uint64_t start_ticks) override;
   uint32_t allocate_address_space() override { return kernel_.allocate_address_space(); }
   bool replace_address_space(Pid pid, uint32_t from, uint32_t to) override;
-  process::PublishOutcome publish(uint32_t address_space, std::span<const process::BlockOperation> operations,
-                                  std::span<const Pid> users) override;
-  void forget(uint32_t) override {}
+  process::PublishOutcome publish(uint32_t address_space, std::span<const process::BlockOperation> operations) override;
 
   uint64_t trie_entries() const { return entries_; }
 

@@ -154,9 +154,9 @@ bool RecordDecoder::store(const HeldSample& held, bool may_wait) {
 
 bool RecordDecoder::correct(const sample_record& sample, UserStack& user, bool finished_later, bool may_wait) {
   const process::ProcessTable& table = tracker_.table();
-  if (!user.id || sample.time_ns >= table.replaced_until_ns()) return true;
-  const auto replacements = table.find_replacements(sample.address_space, sample.pid, sample.time_ns, finished_later);
-  const auto corrected = correct_replaced(stacks_, profile_, *user.id, replacements, sample.address_space, sample.time_ns);
+  if (!user.id || sample.time_ns >= table.stale_until_ns()) return true;
+  const auto stale = table.find_stale(sample.address_space, sample.pid, sample.time_ns, finished_later);
+  const auto corrected = correct_replaced(stacks_, profile_, *user.id, stale, sample.address_space, sample.time_ns);
   if (!corrected) return true;
   if (corrected->pending && may_wait) return false;
   user = {corrected->user, END_REPLACED_CODE};

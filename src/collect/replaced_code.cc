@@ -10,27 +10,27 @@
 namespace cicada::collect {
 namespace {
 
-using process::Placement;
-using process::PlacementState;
-using process::Replacement;
+using process::ImageBinding;
+using process::BindingState;
+using process::StaleMapping;
 using profile::Frame;
 using profile::FrameKind;
 
 // Where a frame that was placed so is in the process; nothing: it was not placed so.
-std::optional<RuntimeAddr> address_in(const StackTable& stacks, const Frame& frame, const Placement& placement, uint32_t address_space) {
-  if (placement.state == PlacementState::kImage && frame.kind == FrameKind::kNative && stacks.find_image(placement.image) == frame.image) {
-    return RuntimeAddr(frame.address + placement.bias);
+std::optional<RuntimeAddr> address_in(const StackTable& stacks, const Frame& frame, const ImageBinding& binding, uint32_t address_space) {
+  if (binding.state == BindingState::kImage && frame.kind == FrameKind::kNative && stacks.find_image(binding.image) == frame.image) {
+    return RuntimeAddr(frame.address + binding.bias);
   }
-  if (placement.state == PlacementState::kJit && frame.kind == FrameKind::kJit && frame.address_space == address_space) {
+  if (binding.state == BindingState::kJit && frame.kind == FrameKind::kJit && frame.address_space == address_space) {
     return RuntimeAddr(frame.address);
   }
   return std::nullopt;
 }
 
 // An address that this frame may have been found at, with a mapping that was not there at `time_ns`.
-std::optional<RuntimeAddr> suspect_address(const StackTable& stacks, const Frame& frame, std::span<const Replacement> replacements,
+std::optional<RuntimeAddr> suspect_address(const StackTable& stacks, const Frame& frame, std::span<const StaleMapping> stale,
                                            uint32_t address_space, uint64_t time_ns) {
-  for (const Replacement& r : replacements) {
+  for (const StaleMapping& r : stale) {
     const auto address = address_in(stacks, frame, r.since_ns <= time_ns ? r.was : r.now, address_space);
     if (address && r.range.contains(*address)) return address;
   }
@@ -38,10 +38,10 @@ std::optional<RuntimeAddr> suspect_address(const StackTable& stacks, const Frame
 }
 
 // What was there at `time_ns`: the newest that came before, else what the oldest that came later has replaced. Null: no replacement there.
-const Placement* placement_at(std::span<const Replacement> replacements, RuntimeAddr address, uint64_t time_ns) {
-  const Replacement* before = nullptr;
-  const Replacement* after = nullptr;
-  for (const Replacement& r : replacements) {
+const ImageBinding* binding_at(std::span<const StaleMapping> stale, RuntimeAddr address, uint64_t time_ns) {
+  const StaleMapping* before = nullptr;
+  const StaleMapping* after = nullptr;
+  for (const StaleMapping& r : stale) {
     if (!r.range.contains(address)) continue;
     if (r.since_ns <= time_ns) {
       if (before == nullptr || before->since_ns <= r.since_ns) before = &r;
@@ -53,12 +53,12 @@ const Placement* placement_at(std::span<const Replacement> replacements, Runtime
   return after != nullptr ? &after->was : nullptr;
 }
 
-uint64_t to_frame(const Placement& placement, RuntimeAddr address) {
-  switch (placement.state) {
-    case PlacementState::kImage: return frame_in_image(placement.image, address.value - placement.bias);
-    case PlacementState::kJit: return frame_at(FRAME_JIT, address.value);
-    case PlacementState::kPending:
-    case PlacementState::kUnknown: break;
+uint64_t to_frame(const ImageBinding& binding, RuntimeAddr address) {
+  switch (binding.state) {
+    case BindingState::kImage: return frame_in_image(binding.image, address.value - binding.bias);
+    case BindingState::kJit: return frame_at(FRAME_JIT, address.value);
+    case BindingState::kPending:
+    case BindingState::kUnknown: break;
   }
   return frame_at(FRAME_UNKNOWN, address.value);
 }
@@ -66,20 +66,20 @@ uint64_t to_frame(const Placement& placement, RuntimeAddr address) {
 }  // namespace
 
 std::optional<CorrectedStack> correct_replaced(StackTable& stacks, profile::Profile& profile, profile::StackId user,
-                                               std::span<const Replacement> replacements, uint32_t address_space, uint64_t time_ns) {
+                                               std::span<const StaleMapping> stale, uint32_t address_space, uint64_t time_ns) {
   std::vector<profile::FrameId> kept;  // leaf first
   for (profile::StackId at = user; at.valid(); at = profile.stacks()[at.value].parent) {
     const profile::FrameId id = profile.stacks()[at.value].frame;
     const Frame frame = profile.frames()[id.value];
-    const auto address = suspect_address(stacks, frame, replacements, address_space, time_ns);
-    const Placement* there = address ? placement_at(replacements, *address, time_ns) : nullptr;
+    const auto address = suspect_address(stacks, frame, stale, address_space, time_ns);
+    const ImageBinding* there = address ? binding_at(stale, *address, time_ns) : nullptr;
     if (there == nullptr || address_in(stacks, frame, *there, address_space) == address) {
       kept.push_back(id);
       continue;
     }
     kept.push_back(stacks.intern(to_frame(*there, *address), address_space));
     std::reverse(kept.begin(), kept.end());
-    return CorrectedStack{profile.intern_stack(profile::StackId(), kept), there->state == PlacementState::kPending};
+    return CorrectedStack{profile.intern_stack(profile::StackId(), kept), there->state == BindingState::kPending};
   }
   return std::nullopt;
 }

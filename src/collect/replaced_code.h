@@ -22,8 +22,8 @@ struct CorrectedStack {
   bool pending = false;  // what was there is still being opened: its frame is unknown so far
 };
 
-// `replacements`: of the sample's process, that concern it (ProcessTable::find_replacements). Nothing: no frame is in replaced code.
+// `stale`: of the sample's process, that concern it (ProcessTable::find_stale). Nothing: no frame is in replaced code.
 std::optional<CorrectedStack> correct_replaced(StackTable& stacks, profile::Profile& profile, profile::StackId user,
-                                               std::span<const process::Replacement> replacements, uint32_t address_space, uint64_t time_ns);
+                                               std::span<const process::StaleMapping> stale, uint32_t address_space, uint64_t time_ns);
 
 }  // namespace cicada::collect

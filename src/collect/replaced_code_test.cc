@@ -9,21 +9,21 @@
 namespace cicada::collect {
 namespace {
 
-using process::Placement;
-using process::PlacementState;
-using process::Replacement;
+using process::ImageBinding;
+using process::BindingState;
+using process::StaleMapping;
 
 constexpr uint32_t kSpace = 5, kLibc = 1, kOld = 2, kNew = 3, kNewest = 4, kMain = 6;
 constexpr uint64_t kLibrary = 0x7000'0000;  // where they take turns; each is linked elsewhere
-constexpr Placement image(uint32_t id) { return {PlacementState::kImage, id, kLibrary - id * 0x1000}; }
-constexpr Placement kJit{PlacementState::kJit, 0, 0};
+constexpr ImageBinding image(uint32_t id) { return {BindingState::kImage, id, kLibrary - id * 0x1000}; }
+constexpr ImageBinding kJit{BindingState::kJit, 0, 0};
 
 class ReplacedCode : public testing::Test {
  protected:
   void SetUp() override {
     for (uint64_t id = 1; id <= kMain; ++id) {
       const std::string path = "/lib/" + std::to_string(id);
-      EXPECT_EQ(images.place({{8, 1, id, 0}, 1, {RuntimeAddr(0), RuntimeAddr(0x1000)}, {}, path}).image, id);
+      EXPECT_EQ(images.resolve({{8, 1, id, 0}, 1, {RuntimeAddr(0), RuntimeAddr(0x1000)}, {}, path}).image, id);
     }
   }
 
@@ -38,14 +38,14 @@ class ReplacedCode : public testing::Test {
     return *stacks.find_user(hash);
   }
   static uint64_t in(uint32_t id, uint64_t runtime) { return frame_in_image(id, runtime - image(id).bias); }
-  void replaced(Placement was, Placement now, uint64_t since, uint64_t shown = Replacement::kNotYet, uint64_t pages = 16) {
-    replacements.push_back({{RuntimeAddr(kLibrary), RuntimeAddr(kLibrary + pages * 0x1000)}, was, now, {}, {}, since, shown});
+  void replaced(ImageBinding was, ImageBinding now, uint64_t since, uint64_t shown = StaleMapping::kNotYet, uint64_t pages = 16) {
+    stale.push_back({{RuntimeAddr(kLibrary), RuntimeAddr(kLibrary + pages * 0x1000)}, was, now, {}, {}, since, shown});
   }
-  // As ProcessTable::find_replacements hands them on.
+  // As ProcessTable::find_stale hands them on.
   std::vector<uint64_t> corrected(profile::StackId stack, uint64_t time, bool later = false) {
-    std::vector<Replacement> relevant;
-    for (const Replacement& r : replacements) {
-      if (r.since_ns <= time ? time < r.shown_ns : later) relevant.push_back(r);
+    std::vector<StaleMapping> relevant;
+    for (const StaleMapping& r : stale) {
+      if (r.since_ns <= time ? time < r.published_ns : later) relevant.push_back(r);
     }
     const auto found = correct_replaced(stacks, profile, stack, relevant, kSpace, time);
     if (!found) return {};
@@ -65,7 +65,7 @@ class ReplacedCode : public testing::Test {
   }
   uint64_t hash = 0;
   bool pending = false;
-  std::vector<Replacement> replacements;
+  std::vector<StaleMapping> stale;
   profile::Profile profile;
   process::ImageRegistry images{nobody_opens()};
   StackTable stacks{profile, images};
@@ -115,11 +115,11 @@ TEST_F(ReplacedCode, WhatCameBackIsRight) {
 }
 
 TEST_F(ReplacedCode, IsAnUnknownFrameWhereNobodyCanTell) {
-  replaced(image(kOld), {PlacementState::kPending, kNew, 0}, 100);
+  replaced(image(kOld), {BindingState::kPending, kNew, 0}, 100);
   const auto stack = walked({in(kOld, kLibrary + 8), frame_in_image(kMain, 0x20)});
   EXPECT_EQ(corrected(stack, 150), (Expected{frame_at(FRAME_UNKNOWN, kLibrary + 8)}));
   EXPECT_TRUE(pending);
-  replacements[0].now = {PlacementState::kUnknown, 0, 0};
+  stale[0].now = {BindingState::kUnknown, 0, 0};
   EXPECT_EQ(corrected(stack, 150), (Expected{frame_at(FRAME_UNKNOWN, kLibrary + 8)}));
   EXPECT_FALSE(pending);
 }

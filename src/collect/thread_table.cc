@@ -72,7 +72,7 @@ void ThreadTable::refresh(ProcessEntry& entry, const process::ProcessTable& proc
   if (entry.pid == 0) return;
   const bool tracked = entry.start != SampledStart();
   auto info = processes.find_process(entry.pid, tracked ? std::optional(entry.start) : std::nullopt);
-  if (!info && tracked && !profile_.process(entry.id).name.valid()) info = processes.find_passed(entry.pid, entry.start);
+  if (!info && tracked && !profile_.process(entry.id).name.valid()) info = processes.find_short_lived(entry.pid, entry.start);
   if (!info) {
     if (tracked && entry.seen_ns < known_until_ns) ++entry.strikes;
     return;

@@ -119,7 +119,7 @@ void Tracker::run(std::stop_token stop) {
       pace_.turn(records_);
       continue;
     }
-    pollfd fds[] = {{events_.poll_fd(), POLLIN, 0}, {images_->settled_fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+    pollfd fds[] = {{events_.poll_fd(), POLLIN, 0}, {images_->ready_fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
     ::poll(fds, std::size(fds), more ? kBusyPollMs : idle_ms);
     uint64_t drained = 0;
     [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &drained, sizeof drained);
@@ -147,18 +147,18 @@ bool Tracker::turn() {
   const uint64_t limit = storm ? std::clamp(known_until, now - kPatienceNs, now) : now;
   const auto later = !storm ? waiting_.end() : std::find_if(waiting_.begin(), waiting_.end(), [&](const lifecycle_record& record) { return record.time_ns > limit; });
   const std::span<const lifecycle_record> records(waiting_.begin(), later);
-  passing_.clear();
+  short_lived_.clear();
   if (storm && options_.whole_machine && limit <= known_until) {
-    passing_.select(records, [this](Pid pid) { return sampled_until_.contains(pid); });
+    short_lived_.select(records, [this](Pid pid) { return sampled_until_.contains(pid); });
   }
   // Both streams in the order of their clock: what a process mapped before its exit is applied before the exit, and what the next process
   // with that pid maps after it. Otherwise a process that lived between two looks at the records had gone before its mappings came, and
   // none of its stacks could be finished.
   uint64_t lost = 0;
   for (const lifecycle_record& record : records) {
-    const bool passes = passing_.contains(record.pid);
-    if (!passes) lost += drain_until(std::min<uint64_t>(record.time_ns, now));
-    apply(record, passes);
+    const bool short_lived = short_lived_.contains(record.pid);
+    if (!short_lived) lost += drain_until(std::min<uint64_t>(record.time_ns, now));
+    apply(record, short_lived);
   }
   lost += drain_until(limit);
   waiting_.erase(waiting_.begin(), later);
@@ -173,7 +173,7 @@ bool Tracker::turn() {
   }
   const bool more = unfinished || now < busy_until_ns_;
   if (now >= next_cycle_ns_) end_cycle(now);
-  if (settled_ns_.load(std::memory_order_relaxed) == 0 && table_->counts().unsettled == 0) {
+  if (settled_ns_.load(std::memory_order_relaxed) == 0 && table_->counts().pending == 0) {
     settled_ns_ = monotonic_ns();
     ::malloc_trim(0);  // of what the files under /proc were read into: 30 MB for 500 processes with 200 mappings
   }
@@ -183,16 +183,16 @@ bool Tracker::turn() {
 
 uint64_t Tracker::drain_until(uint64_t time_ns) {
   return events_.drain(
-      time_ns, [this](const process::MappingEvent& event) { return !passing_.contains(event.pid, event.time_ns) && table_->wants(event); },
+      time_ns, [this](const process::MappingEvent& event) { return !short_lived_.contains(event.pid, event.time_ns) && table_->wants(event); },
       [this](const process::MappingEvent& event) { table_->apply(event); });
 }
 
-void Tracker::apply(const lifecycle_record& record, bool passes) {
+void Tracker::apply(const lifecycle_record& record, bool short_lived) {
   if (record.kind == RECORD_EXIT) tell(record);  // while the table still knows it
   if (record.kind == RECORD_MISS) {
     follow_miss(record.pid);
   } else {
-    passes ? table_->pass(record) : table_->apply(record);
+    short_lived ? table_->note_short_lived(record) : table_->apply(record);
   }
   if (record.kind == RECORD_EXEC) options_.metadata->on_exec({record.pid, record.start_ns / kNsPerTick});
   if (record.kind == RECORD_EXIT) options_.metadata->on_exit({record.pid, record.start_ns / kNsPerTick});

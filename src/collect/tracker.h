@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that follows processes: reads mapping events, applies lifecycle records that the drain thread passes on, scans /proc,
+// The thread that follows processes: reads mapping events, applies lifecycle records that the drain thread short_lived on, scans /proc,
 // opens images, publishes mappings. It may wait for /proc; the drain thread never does.
 //
 // Threads: push, note_drained, note_sampled, keep_gone_since, request_turn, sync, horizon, table: any.
@@ -70,8 +70,8 @@ class Tracker {
   bool turn();
   // Applies mapping events up to this moment. How many were lost.
   uint64_t drain_until(uint64_t time_ns);
-  // `passes`: its process came and went unnoticed.
-  void apply(const lifecycle_record& record, bool passes);
+  // `short_lived`: its process came and went unnoticed.
+  void apply(const lifecycle_record& record, bool short_lived);
   void end_cycle(uint64_t now);
   // A sample in it was outside every mapping that the kernel side knows.
   void follow_miss(Pid pid);
@@ -103,7 +103,7 @@ class Tracker {
   std::vector<lifecycle_record> waiting_;            // by time; younger than the last turn's limit
   uint64_t drained_until_ns_ = 0;
   std::unordered_map<Pid, uint64_t> sampled_until_;  // who was sampled, and the drain (drained_until) that brought it
-  process::PassingProcesses passing_;
+  process::ShortLivedProcesses short_lived_;
   Pace pace_{kStormTurnNs};
   unsigned cycles_kept_ = 0;
   std::jthread thread_;

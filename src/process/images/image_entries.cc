@@ -105,18 +105,18 @@ void ImageRegistry::State::make_room() {
   }
 }
 
-Placement ImageRegistry::State::placement(ImageEntry& image, RuntimeAddr begin, FileOffset offset, uint64_t size) {
+ImageBinding ImageRegistry::State::bind(ImageEntry& image, RuntimeAddr begin, FileOffset offset, uint64_t size) {
   switch (image.state) {
-    case ImageState::kOpening: return {PlacementState::kPending, image.job.id, 0};
-    case ImageState::kNotElf: return {PlacementState::kJit, 0, 0};
-    case ImageState::kFailed: return {PlacementState::kUnknown, 0, 0};
+    case ImageState::kOpening: return {BindingState::kPending, image.job.id, 0};
+    case ImageState::kNotElf: return {BindingState::kJit, 0, 0};
+    case ImageState::kFailed: return {BindingState::kUnknown, 0, 0};
     case ImageState::kReady: break;
   }
   image.last_used = ++turn;
   auto known = std::find_if(image.biases.begin(), image.biases.end(),
                             [&](const KnownBias& bias) { return bias.offset == offset && bias.size == size; });
   if (known == image.biases.end()) {
-    if (image.elf == nullptr) return {PlacementState::kUnknown, 0, 0};
+    if (image.elf == nullptr) return {BindingState::kUnknown, 0, 0};
     const auto bias = image.elf->find_bias(begin, offset, size);
     KnownBias found{offset, size, std::nullopt};
     if (bias) found.delta = begin.value - *bias;
@@ -124,8 +124,8 @@ Placement ImageRegistry::State::placement(ImageEntry& image, RuntimeAddr begin, 
     known = image.biases.insert(image.biases.end(), found);
   }
   // Executable bytes of the file that belong to no segment: no rows, no symbols.
-  if (!known->delta) return {PlacementState::kJit, 0, 0};
-  return {PlacementState::kImage, image.job.id, begin.value - *known->delta};
+  if (!known->delta) return {BindingState::kJit, 0, 0};
+  return {BindingState::kImage, image.job.id, begin.value - *known->delta};
 }
 
 ImageEntry* ImageRegistry::State::find(const MappedFile& mapped) {

@@ -23,7 +23,7 @@ namespace cicada::process {
 // Who asks a file system first gives up before the worker that waits for it would be.
 ImageRegistry::State::State(const Options& o)
     : options(o),
-      settled_event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      ready_event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       file_systems(std::chrono::milliseconds(o.stuck_after_ms * 3 / 4)) {
   if (options.max_descriptors != 0) return;
   rlimit limit{};
@@ -41,13 +41,13 @@ ImageRegistry::~ImageRegistry() {
   state_->idle.wait_for(lock, kFarewell, [&] { return state_->running_threads == 0; });
 }
 
-Placement ImageRegistry::place(const MappedFile& mapped) {
+ImageBinding ImageRegistry::resolve(const MappedFile& mapped) {
   State& s = *state_;
   const std::lock_guard lock(s.mutex);
   if (mapped.file.anonymous()) {
-    if (mapped.path != "[vdso]") return {PlacementState::kJit, 0, 0};
+    if (mapped.path != "[vdso]") return {BindingState::kJit, 0, 0};
     const uint32_t id = s.vdso_image();
-    return id == 0 ? Placement{PlacementState::kJit, 0, 0} : s.placement(s.entry(id), mapped.range.begin, mapped.offset, mapped.range.size());
+    return id == 0 ? ImageBinding{BindingState::kJit, 0, 0} : s.bind(s.entry(id), mapped.range.begin, mapped.offset, mapped.range.size());
   }
   ImageEntry* image = s.find(mapped);
   if (image != nullptr && (image->state == ImageState::kReady || image->state == ImageState::kNotElf) && image->fd &&
@@ -61,37 +61,37 @@ Placement ImageRegistry::place(const MappedFile& mapped) {
   }
   if (image == nullptr) {
     const uint32_t id = s.create(mapped);
-    if (id == 0) return {PlacementState::kUnknown, 0, 0};
+    if (id == 0) return {BindingState::kUnknown, 0, 0};
     image = &s.entry(id);
     s.add_hint(*image, mapped);
     s.enqueue(*image);
-    return {PlacementState::kPending, id, 0};
+    return {BindingState::kPending, id, 0};
   }
   s.add_hint(*image, mapped);
   const bool retry = image->state == ImageState::kFailed && image->tries < kMaxTries && s.options.workers > 0;
   // Closed for room: what is there now must be looked at again before its old rows are used.
   const bool closed = image->state == ImageState::kReady && !image->fd && !image->vdso;
   if (retry || closed) s.enqueue(*image);
-  return s.placement(*image, mapped.range.begin, mapped.offset, mapped.range.size());
+  return s.bind(*image, mapped.range.begin, mapped.offset, mapped.range.size());
 }
 
-Placement ImageRegistry::place_again(uint32_t id, Range<RuntimeAddr> range, FileOffset offset) {
+ImageBinding ImageRegistry::re_resolve(uint32_t id, Range<RuntimeAddr> range, FileOffset offset) {
   State& s = *state_;
   const std::lock_guard lock(s.mutex);
   if (id == 0 || id > s.images.size()) return {};
-  return s.placement(s.entry(id), range.begin, offset, range.size());
+  return s.bind(s.entry(id), range.begin, offset, range.size());
 }
 
-std::vector<uint32_t> ImageRegistry::take_settled() {
+std::vector<uint32_t> ImageRegistry::take_ready() {
   State& s = *state_;
   uint64_t count = 0;
-  [[maybe_unused]] const ssize_t got = ::read(s.settled_event.get(), &count, sizeof count);
+  [[maybe_unused]] const ssize_t got = ::read(s.ready_event.get(), &count, sizeof count);
   const std::lock_guard lock(s.mutex);
   s.give_up_stuck();
-  return std::exchange(s.settled, {});
+  return std::exchange(s.ready, {});
 }
 
-int ImageRegistry::settled_fd() const { return state_->settled_event.get(); }
+int ImageRegistry::ready_fd() const { return state_->ready_event.get(); }
 
 uint32_t ImageRegistry::vdso_image() {
   const std::lock_guard lock(state_->mutex);

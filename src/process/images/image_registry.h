@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every executable file seen, with an id that is never reused (abi/frame.h: 1 … 2^21 - 1), opened once and kept open.
 //
-//   place() ──▶ known inode, unchanged ──▶ image and bias at once, no I/O but one statx that never leaves this machine
-//           └─▶ unknown ──▶ id + kPending ──▶ worker opens it ──▶ take_settled() ──▶ place_again()
+//   resolve() ──▶ known inode, unchanged ──▶ image and bias at once, no I/O but one statx that never leaves this machine
+//             └─▶ unknown ──▶ id + kPending ──▶ worker opens it ──▶ take_ready() ──▶ re_resolve()
 //
 // Opening goes through /proc/PID/map_files/BEGIN-END: the right inode whatever the mount namespace, deleted files and memfds too.
 // When the process is gone already: by name, in our root and in the root of another process that maps the file, accepted only if
@@ -10,10 +10,10 @@
 // The same inode with another change time is another image (cp over an installed library), and so is a reused inode number.
 //
 // Hanging file systems and FIFOs cost a worker, not the caller: at most kMaxStuck workers may hang, each is replaced after
-// kStuckAfter_ms; after that, files on workers' queues settle as kUnknown, with one diagnostic.
+// kStuckAfter_ms; after that, files on workers' queues become kUnknown, with one diagnostic.
 // Descriptors: at most half of RLIMIT_NOFILE; beyond it the least recently used are closed and reopened when needed, accepted only
 // if inode and change time, or build-id, are the same.
-// Threads: place, place_again, take_settled: the tracker's. Everything else: any.
+// Threads: resolve, re_resolve, take_ready: the tracker's. Everything else: any.
 #pragma once
 #include <memory>
 #include <string>
@@ -51,11 +51,11 @@ class ImageRegistry final : public ImageSource {
   explicit ImageRegistry(const Options& options);
   ~ImageRegistry() override;
 
-  Placement place(const MappedFile& mapped) override;
-  Placement place_again(uint32_t image, Range<RuntimeAddr> range, FileOffset offset) override;
-  std::vector<uint32_t> take_settled() override;
-  // Readable when take_settled() has something: an eventfd.
-  int settled_fd() const;
+  ImageBinding resolve(const MappedFile& mapped) override;
+  ImageBinding re_resolve(uint32_t image, Range<RuntimeAddr> range, FileOffset offset) override;
+  std::vector<uint32_t> take_ready() override;
+  // Readable when take_ready() has something: an eventfd.
+  int ready_fd() const;
 
   // The vDSO, copied once from our own memory (every 64-bit process of a boot has the same). 0: there is none.
   uint32_t vdso_image();

@@ -48,7 +48,7 @@ struct ImageRegistry::State : std::enable_shared_from_this<ImageRegistry::State>
   explicit State(const Options& options);
 
   Options options;
-  UniqueFd settled_event;
+  UniqueFd ready_event;
   MountRoots roots;
   FileSystems file_systems;
   mutable std::mutex mutex;
@@ -65,7 +65,7 @@ struct ImageRegistry::State : std::enable_shared_from_this<ImageRegistry::State>
 
   std::deque<ImageEntry> images;  // by id - 1
   std::map<std::tuple<uint32_t, uint32_t, uint64_t>, std::vector<uint32_t>> by_inode;  // newest last
-  std::vector<uint32_t> settled;
+  std::vector<uint32_t> ready;
   size_t open_descriptors = 0;
   uint64_t turn = 0;
   uint32_t vdso = 0;
@@ -81,7 +81,7 @@ struct ImageRegistry::State : std::enable_shared_from_this<ImageRegistry::State>
   static void add_hint(ImageEntry& image, const MappedFile& mapped);
   // The entry that these numbers and this path mean today; null: none yet.
   ImageEntry* find(const MappedFile& mapped);
-  Placement placement(ImageEntry& image, RuntimeAddr begin, FileOffset offset, uint64_t size);
+  ImageBinding bind(ImageEntry& image, RuntimeAddr begin, FileOffset offset, uint64_t size);
   void fill(ImageEntry& image, OpenedImage opened);
   void make_room();
   // Makes elf and fd available in the calling thread.
@@ -97,7 +97,7 @@ struct ImageRegistry::State : std::enable_shared_from_this<ImageRegistry::State>
   void run(Worker& self);
   std::shared_ptr<const UniqueFd> find_root(const ImageJob& job);
   void finish(ImageEntry& image, Result<OpenedImage> opened);
-  void settle(uint32_t id);
+  void mark_ready(uint32_t id);
   // open_again() into memory, by a thread that is left behind if nothing moves for `stuck_after_ms`.
   Result<UniqueFd> open_patiently(uint32_t id);
   // Leaves hanging workers behind.

@@ -59,22 +59,22 @@ class Mapped {
   MapsEntry entry_;
 };
 
-void wait_until_settled(ImageRegistry& images, uint32_t id, int timeout_ms = 10000) {
+void wait_until_ready(ImageRegistry& images, uint32_t id, int timeout_ms = 10000) {
   for (int waited = 0; waited < timeout_ms; waited += 50) {
-    pollfd fd{images.settled_fd(), POLLIN, 0};
+    pollfd fd{images.ready_fd(), POLLIN, 0};
     ::poll(&fd, 1, 50);
-    for (const uint32_t settled : images.take_settled()) {
-      if (settled == id) return;
+    for (const uint32_t ready : images.take_ready()) {
+      if (ready == id) return;
     }
   }
-  FAIL() << "image " << id << " did not settle";
+  FAIL() << "image " << id << " did not become ready";
 }
 
-Placement place_and_wait(ImageRegistry& images, const MappedFile& file) {
-  const Placement first = images.place(file);
-  if (first.state != PlacementState::kPending) return first;
-  wait_until_settled(images, first.image);
-  return images.place_again(first.image, file.range, file.offset);
+ImageBinding resolve_and_wait(ImageRegistry& images, const MappedFile& file) {
+  const ImageBinding first = images.resolve(file);
+  if (first.state != BindingState::kPending) return first;
+  wait_until_ready(images, first.image);
+  return images.re_resolve(first.image, file.range, file.offset);
 }
 
 const char* const kProgram = "/bin/true";
@@ -82,12 +82,12 @@ const char* const kProgram = "/bin/true";
 TEST(ImageRegistry, OpensOnAWorkerThenAnswersAtOnce) {
   ImageRegistry images({});
   const Mapped mapped((std::string(kProgram)));
-  const Placement first = images.place(mapped.file());
-  EXPECT_EQ(first.state, PlacementState::kPending);
+  const ImageBinding first = images.resolve(mapped.file());
+  EXPECT_EQ(first.state, BindingState::kPending);
   EXPECT_EQ(first.image, 1u);
-  wait_until_settled(images, first.image);
-  const Placement again = images.place(mapped.file());
-  EXPECT_EQ(again.state, PlacementState::kImage);
+  wait_until_ready(images, first.image);
+  const ImageBinding again = images.resolve(mapped.file());
+  EXPECT_EQ(again.state, BindingState::kImage);
   EXPECT_EQ(again.image, 1u);
   EXPECT_EQ(again.bias, mapped.file().range.begin.value);  // a PIE's first segment is linked at 0
   const auto info = images.find(1);
@@ -108,7 +108,7 @@ TEST(ImageRegistry, DeletedFileIsOpenedThroughItsMapping) {
   ImageRegistry images({});
   MappedFile file = mapped_entry_again.file();
   EXPECT_TRUE(file.deleted);
-  EXPECT_EQ(place_and_wait(images, file).state, PlacementState::kImage);
+  EXPECT_EQ(resolve_and_wait(images, file).state, BindingState::kImage);
   EXPECT_EQ(images.find(1)->path, folder / "program");
   EXPECT_TRUE(images.find(1)->deleted);
 }
@@ -123,7 +123,7 @@ TEST(ImageRegistry, DeletedNameIsNeverOpened) {
   file.deleted = true;  // the file is there under that very name, but the mapping is said to be of a deleted one
   file.pid = 0x3fffffff;
   ImageRegistry images({});
-  EXPECT_EQ(place_and_wait(images, file).state, PlacementState::kUnknown);
+  EXPECT_EQ(resolve_and_wait(images, file).state, BindingState::kUnknown);
 }
 
 TEST(ImageRegistry, ProcessThatIsGoneLeavesItsFileByNameIfTheInodeIsTheSame) {
@@ -135,12 +135,12 @@ TEST(ImageRegistry, ProcessThatIsGoneLeavesItsFileByNameIfTheInodeIsTheSame) {
   MappedFile file{{major(st.st_dev), minor(st.st_dev), st.st_ino, 0}, 0x3fffffff, {RuntimeAddr(0x1000), RuntimeAddr(0x5000)}, FileOffset(0), path, false};
   {
     ImageRegistry images({});
-    EXPECT_EQ(place_and_wait(images, file).state, PlacementState::kImage);
+    EXPECT_EQ(resolve_and_wait(images, file).state, BindingState::kImage);
   }
   fs::copy_file(kProgram, folder / "other");
   fs::rename(folder / "other", folder / "program");  // an upgrade: same name, another inode
   ImageRegistry images({});
-  EXPECT_EQ(place_and_wait(images, file).state, PlacementState::kUnknown);
+  EXPECT_EQ(resolve_and_wait(images, file).state, BindingState::kUnknown);
 }
 
 TEST(ImageRegistry, ContentsReplacedInPlaceAreAnotherImage) {
@@ -150,11 +150,11 @@ TEST(ImageRegistry, ContentsReplacedInPlaceAreAnotherImage) {
   ImageRegistry::Options options;
   options.check_every_ms = 0;
   ImageRegistry images(options);
-  EXPECT_EQ(place_and_wait(images, mapped.file()).image, 1u);
+  EXPECT_EQ(resolve_and_wait(images, mapped.file()).image, 1u);
   ASSERT_EQ(::chmod((folder / "program").c_str(), 0700), 0);  // moves the change time, changes nothing
-  EXPECT_EQ(place_and_wait(images, mapped.file()).image, 1u);
+  EXPECT_EQ(resolve_and_wait(images, mapped.file()).image, 1u);
   fs::copy_file("/bin/false", folder / "program", fs::copy_options::overwrite_existing);
-  EXPECT_EQ(place_and_wait(images, mapped.file()).image, 2u);
+  EXPECT_EQ(resolve_and_wait(images, mapped.file()).image, 2u);
   EXPECT_EQ(images.counts().replaced, 1u);
 }
 
@@ -163,7 +163,7 @@ TEST(ImageRegistry, ContentsReplacedInPlaceAreNotReadAsWhatWasThere) {
   fs::copy_file(kProgram, folder / "program");
   const Mapped mapped(folder / "program");
   ImageRegistry images({});
-  ASSERT_EQ(place_and_wait(images, mapped.file()).image, 1u);
+  ASSERT_EQ(resolve_and_wait(images, mapped.file()).image, 1u);
   fs::last_write_time(folder / "program", fs::file_time_type::clock::now() + std::chrono::hours(1));
   EXPECT_TRUE(images.open(1)) << "only touched";
   fs::copy_file("/bin/false", folder / "program", fs::copy_options::overwrite_existing);
@@ -177,11 +177,11 @@ TEST(ImageRegistry, OtherGenerationOfAnInodeNumberIsAnotherImage) {
   const Mapped mapped((std::string(kProgram)));
   ImageRegistry images({});
   MappedFile file = mapped.file();
-  EXPECT_EQ(place_and_wait(images, file).image, 1u);
+  EXPECT_EQ(resolve_and_wait(images, file).image, 1u);
   file.file.generation = 7;  // maps did not tell the generation, MMAP2 does
-  EXPECT_EQ(place_and_wait(images, file).image, 1u);
+  EXPECT_EQ(resolve_and_wait(images, file).image, 1u);
   file.file.generation = 8;
-  EXPECT_EQ(place_and_wait(images, file).image, 2u);
+  EXPECT_EQ(resolve_and_wait(images, file).image, 2u);
 }
 
 TEST(ImageRegistry, MemfdIsAnImageOrGeneratedCodeByItsContents) {
@@ -193,26 +193,26 @@ TEST(ImageRegistry, MemfdIsAnImageOrGeneratedCodeByItsContents) {
   ASSERT_EQ(::ftruncate(jit.get(), 8192), 0);
   const Mapped a(program.get()), b(jit.get());
   ImageRegistry images({});
-  EXPECT_EQ(place_and_wait(images, a.file()).state, PlacementState::kImage);
-  EXPECT_EQ(place_and_wait(images, b.file()).state, PlacementState::kJit);
+  EXPECT_EQ(resolve_and_wait(images, a.file()).state, BindingState::kImage);
+  EXPECT_EQ(resolve_and_wait(images, b.file()).state, BindingState::kJit);
 }
 
 TEST(ImageRegistry, AnonymousMemoryIsGeneratedCodeAndTheVdsoIsAnImage) {
   ImageRegistry images({});
   MappedFile anonymous{{}, ::getpid(), {RuntimeAddr(0x1000), RuntimeAddr(0x2000)}, FileOffset(0), "//anon", false};
-  EXPECT_EQ(images.place(anonymous).state, PlacementState::kJit);
+  EXPECT_EQ(images.resolve(anonymous).state, BindingState::kJit);
   const auto maps = read_maps(::getpid(), MapsFilter::kExecutable);
   bool found = false;
   for (const MapsEntry& entry : maps->entries) {
     if (entry.path != "[vdso]") continue;
     found = true;
-    const Placement placement = images.place({entry.file, ::getpid(), entry.range, entry.offset, entry.path, false});
-    EXPECT_EQ(placement.state, PlacementState::kImage);
-    EXPECT_EQ(placement.image, images.vdso_image());
-    EXPECT_EQ(placement.bias, entry.range.begin.value);
-    EXPECT_EQ(images.find(placement.image)->kind, profile::ImageKind::kVdso);
-    EXPECT_TRUE(images.elf(placement.image));
-    EXPECT_TRUE(images.open(placement.image));
+    const ImageBinding binding = images.resolve({entry.file, ::getpid(), entry.range, entry.offset, entry.path, false});
+    EXPECT_EQ(binding.state, BindingState::kImage);
+    EXPECT_EQ(binding.image, images.vdso_image());
+    EXPECT_EQ(binding.bias, entry.range.begin.value);
+    EXPECT_EQ(images.find(binding.image)->kind, profile::ImageKind::kVdso);
+    EXPECT_TRUE(images.elf(binding.image));
+    EXPECT_TRUE(images.open(binding.image));
   }
   EXPECT_TRUE(found);
 }
@@ -223,9 +223,9 @@ TEST(ImageRegistry, FifoAndDeviceAreNeverOpened) {
   ImageRegistry images({});
   uint64_t inode = 1;
   for (const std::string& path : {folder / "fifo", std::string("/dev/zero")}) {
-    const Placement placement =
-        place_and_wait(images, {{0, 99, inode++, 0}, 0x3fffffff, {RuntimeAddr(0x1000), RuntimeAddr(0x2000)}, FileOffset(0), path, false});
-    EXPECT_EQ(placement.state, PlacementState::kUnknown) << path;
+    const ImageBinding binding =
+        resolve_and_wait(images, {{0, 99, inode++, 0}, 0x3fffffff, {RuntimeAddr(0x1000), RuntimeAddr(0x2000)}, FileOffset(0), path, false});
+    EXPECT_EQ(binding.state, BindingState::kUnknown) << path;
   }
 }
 
@@ -239,14 +239,14 @@ TEST(ImageRegistry, FewDescriptorsAreClosedAndReopened) {
     const std::string path = folder / std::to_string(i);
     fs::copy_file(kProgram, path);
     mapped.push_back(std::make_unique<Mapped>(path));
-    EXPECT_EQ(place_and_wait(images, mapped.back()->file()).state, PlacementState::kImage);
+    EXPECT_EQ(resolve_and_wait(images, mapped.back()->file()).state, BindingState::kImage);
   }
   EXPECT_GE(images.counts().closed_for_room, 8u);
   EXPECT_TRUE(images.elf(1));
   EXPECT_TRUE(images.open(2));
   EXPECT_EQ(images.counts().reopened, 2u);
   // Mapped again while closed: looked at again first.
-  EXPECT_EQ(place_and_wait(images, mapped[5]->file()).image, 6u);
+  EXPECT_EQ(resolve_and_wait(images, mapped[5]->file()).image, 6u);
   // Replaced while closed, mapping and all: the old id does not get the new contents.
   mapped[6]->unmap();
   fs::copy_file("/bin/ls", folder / "6", fs::copy_options::overwrite_existing);
@@ -260,7 +260,7 @@ TEST(ImageRegistry, TruncatedElfIsGeneratedCodeNotACrash) {
   fs::resize_file(folder / "program", 100);
   const Mapped mapped(folder / "program");
   ImageRegistry images({});
-  EXPECT_EQ(place_and_wait(images, mapped.file()).state, PlacementState::kJit);
+  EXPECT_EQ(resolve_and_wait(images, mapped.file()).state, BindingState::kJit);
 }
 
 }  // namespace

@@ -22,15 +22,15 @@ struct MappedFile {
   bool deleted = false;
 };
 
-enum class PlacementState : uint8_t {
-  kPending,  // being opened on a worker; ask again when `image` is settled
+enum class BindingState : uint8_t {
+  kPending,  // being opened on a worker; ask again when `image` is ready
   kImage,    // image and bias are known
   kJit,      // not an ELF image this program reads: generated code kept in a file, a device, 32-bit code
   kUnknown,  // could not be opened (reported once)
 };
 
-struct Placement {
-  PlacementState state = PlacementState::kUnknown;
+struct ImageBinding {
+  BindingState state = BindingState::kUnknown;
   uint32_t image = 0;  // kPending, kImage
   uint64_t bias = 0;   // kImage: link address = runtime address - bias
 };
@@ -39,11 +39,11 @@ class ImageSource {
  public:
   virtual ~ImageSource() = default;
   // Never blocks. Threads: the tracker's.
-  virtual Placement place(const MappedFile& mapped) = 0;
-  // The same for a further mapping of, or a later question about, an image that place() returned.
-  virtual Placement place_again(uint32_t image, Range<RuntimeAddr> range, FileOffset offset) = 0;
+  virtual ImageBinding resolve(const MappedFile& mapped) = 0;
+  // The same for a further mapping of, or a later question about, an image that resolve() returned.
+  virtual ImageBinding re_resolve(uint32_t image, Range<RuntimeAddr> range, FileOffset offset) = 0;
   // Images that stopped being pending since the last call. Threads: the tracker's.
-  virtual std::vector<uint32_t> take_settled() = 0;
+  virtual std::vector<uint32_t> take_ready() = 0;
 };
 
 }  // namespace cicada::process

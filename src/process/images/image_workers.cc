@@ -68,13 +68,13 @@ void ImageRegistry::State::finish(ImageEntry& image, Result<OpenedImage> opened)
     ++counts.open_failed;
     if (error.kind() != ErrorKind::kGone) diagnostics().warn(image.job.path, "code of this file stays unnamed: {}", error.message());
   }
-  settle(image.job.id);
+  mark_ready(image.job.id);
 }
 
-void ImageRegistry::State::settle(uint32_t id) {
-  settled.push_back(id);
+void ImageRegistry::State::mark_ready(uint32_t id) {
+  ready.push_back(id);
   const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(settled_event.get(), &one, sizeof one);
+  [[maybe_unused]] const ssize_t written = ::write(ready_event.get(), &one, sizeof one);
 }
 
 Result<UniqueFd> ImageRegistry::State::open_patiently(uint32_t id) {
@@ -124,7 +124,7 @@ void ImageRegistry::State::give_up_stuck() {
     image.state = ImageState::kFailed;
     image.tries = kMaxTries;
     diagnostics().warn(image.job.path, "its file system does not answer: code of this file stays unnamed");
-    settle(image.job.id);
+    mark_ready(image.job.id);
     worker = nullptr;
   }
   if (std::erase(workers, nullptr) == 0) return;
@@ -132,7 +132,7 @@ void ImageRegistry::State::give_up_stuck() {
   if (!workers.empty()) return;
   for (const uint32_t id : queue) {
     entry(id).state = ImageState::kFailed;
-    settle(id);
+    mark_ready(id);
   }
   queue.clear();
   options.workers = 0;  // no more threads are risked

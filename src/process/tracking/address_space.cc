@@ -8,26 +8,26 @@
 namespace cicada::process {
 namespace {
 
-bool same_placement(const Placement& a, const Placement& b) {
+bool same_binding(const ImageBinding& a, const ImageBinding& b) {
   return a.state == b.state && a.image == b.image && a.bias == b.bias;
 }
 
 // Whether `right`, which begins where `left` ends, goes on with the same thing.
 bool continues(const Mapping& left, const Mapping& right) {
-  if (left.range.end != right.range.begin || left.flags != right.flags || !same_placement(left.placement, right.placement)) {
+  if (left.range.end != right.range.begin || left.flags != right.flags || !same_binding(left.binding, right.binding)) {
     return false;
   }
-  switch (left.placement.state) {
-    case PlacementState::kImage:
-    case PlacementState::kJit: return true;  // bias says it all
-    case PlacementState::kPending:
-    case PlacementState::kUnknown: return left.offset + left.range.size() == right.offset;
+  switch (left.binding.state) {
+    case BindingState::kImage:
+    case BindingState::kJit: return true;  // bias says it all
+    case BindingState::kPending:
+    case BindingState::kUnknown: return left.offset + left.range.size() == right.offset;
   }
   return false;
 }
 
 bool same_mapping(const Mapping& a, const Mapping& b) {
-  return a.range == b.range && a.flags == b.flags && same_placement(a.placement, b.placement) &&
+  return a.range == b.range && a.flags == b.flags && same_binding(a.binding, b.binding) &&
          (a.published() || a.offset == b.offset);
 }
 
@@ -35,9 +35,9 @@ mapping_value to_value(const Mapping& mapping) {
   mapping_value value{};
   value.begin = mapping.range.begin.value;
   value.end = mapping.range.end.value;
-  const bool image = mapping.placement.state == PlacementState::kImage;
-  value.bias = image ? mapping.placement.bias : 0;
-  value.image = image ? mapping.placement.image : 0;
+  const bool image = mapping.binding.state == BindingState::kImage;
+  value.bias = image ? mapping.binding.bias : 0;
+  value.image = image ? mapping.binding.image : 0;
   value.flags = mapping.flags | (image ? 0u : static_cast<uint32_t>(MAPPING_JIT));
   return value;
 }
@@ -102,15 +102,15 @@ bool AddressSpace::insert(const Mapping& mapping) {
   return true;
 }
 
-bool AddressSpace::place_again(uint32_t image, ImageSource& images) {
+bool AddressSpace::re_resolve(uint32_t image, ImageSource& images) {
   std::vector<Mapping> again;
   for (const auto& [begin, mapping] : mappings_) {
-    if (mapping.placement.state != PlacementState::kPending || mapping.placement.image != image) continue;
+    if (mapping.binding.state != BindingState::kPending || mapping.binding.image != image) continue;
     again.push_back(mapping);
   }
   bool changed = false;
   for (Mapping& mapping : again) {
-    mapping.placement = images.place_again(image, mapping.range, mapping.offset);
+    mapping.binding = images.re_resolve(image, mapping.range, mapping.offset);
     changed |= insert(mapping);
   }
   return changed;

@@ -20,25 +20,25 @@ namespace cicada::process {
 struct Mapping {
   Range<RuntimeAddr> range;
   FileOffset offset;      // of range.begin; JIT: 0
-  Placement placement;
+  ImageBinding binding;
   uint32_t flags = 0;     // enum mapping_flags
-  bool published() const { return placement.state == PlacementState::kImage || placement.state == PlacementState::kJit; }
+  bool published() const { return binding.state == BindingState::kImage || binding.state == BindingState::kJit; }
 };
 
 class AddressSpace {
  public:
   // False: nothing changed. An empty range is ignored.
   bool insert(const Mapping& mapping);
-  // Asks again for everything placed as `image`; true if something changed.
-  bool place_again(uint32_t image, ImageSource& images);
+  // Asks again for everything bound to `image`; true if something changed.
+  bool re_resolve(uint32_t image, ImageSource& images);
   void clear() { mappings_.clear(); }
 
   size_t size() const { return mappings_.size(); }
   bool empty() const { return mappings_.empty(); }
   std::vector<Mapping> mappings() const;  // ascending
-  // Nothing: unmapped, or mapped but not placed yet.
+  // Nothing: unmapped, or mapped but not bound yet.
   std::optional<mapping_value> find(RuntimeAddr address) const;
-  // What is mapped in the range, placed or not, cut to it; ascending.
+  // What is mapped in the range, bound or not, cut to it; ascending.
   std::vector<Mapping> find_in(Range<RuntimeAddr> range) const;
   bool operator==(const AddressSpace& other) const;
 

@@ -8,16 +8,16 @@
 namespace cicada::process {
 namespace {
 
-Mapping mapping_at(uint64_t begin, uint64_t end, Placement placement, uint64_t offset = 0) {
+Mapping mapping_at(uint64_t begin, uint64_t end, ImageBinding binding, uint64_t offset = 0) {
   Mapping mapping;
   mapping.range = {RuntimeAddr(begin), RuntimeAddr(end)};
   mapping.offset = FileOffset(offset);
-  mapping.placement = placement;
+  mapping.binding = binding;
   return mapping;
 }
-constexpr Placement kFoo{PlacementState::kImage, 1, 0x1000};
-constexpr Placement kBar{PlacementState::kImage, 2, 0x1000};
-constexpr Placement kJit{PlacementState::kJit, 0, 0};
+constexpr ImageBinding kFoo{BindingState::kImage, 1, 0x1000};
+constexpr ImageBinding kBar{BindingState::kImage, 2, 0x1000};
+constexpr ImageBinding kJit{BindingState::kJit, 0, 0};
 
 TEST(AddressSpace, NewerMappingSplitsWhatItOverlaps) {
   AddressSpace space;
@@ -40,26 +40,26 @@ TEST(AddressSpace, NeighboursOfOneImageAndBiasAreOneMapping) {
   space.insert(mapping_at(0x2000, 0x3000, kJit));
   EXPECT_EQ(space.size(), 1u);
   EXPECT_FALSE(space.insert(mapping_at(0x2000, 0x3000, kJit)));  // nothing new
-  space.insert(mapping_at(0x4000, 0x5000, {PlacementState::kImage, 1, 0x2000}));
+  space.insert(mapping_at(0x4000, 0x5000, {BindingState::kImage, 1, 0x2000}));
   space.insert(mapping_at(0x5000, 0x6000, kFoo));  // same image, other bias: loaded twice
   EXPECT_EQ(space.size(), 3u);
 }
 
 TEST(AddressSpace, PendingPiecesKeepTheirFileOffset) {
   struct Images : ImageSource {
-    Placement place(const MappedFile&) override { return {}; }
-    Placement place_again(uint32_t image, Range<RuntimeAddr> range, FileOffset offset) override {
-      return {PlacementState::kImage, image, range.begin.value - offset.value};
+    ImageBinding resolve(const MappedFile&) override { return {}; }
+    ImageBinding re_resolve(uint32_t image, Range<RuntimeAddr> range, FileOffset offset) override {
+      return {BindingState::kImage, image, range.begin.value - offset.value};
     }
-    std::vector<uint32_t> take_settled() override { return {}; }
+    std::vector<uint32_t> take_ready() override { return {}; }
   } images;
   AddressSpace space;
-  space.insert(mapping_at(0x10000, 0x18000, {PlacementState::kPending, 7, 0}, 0x4000));
+  space.insert(mapping_at(0x10000, 0x18000, {BindingState::kPending, 7, 0}, 0x4000));
   space.insert(mapping_at(0x12000, 0x13000, kBar));
   EXPECT_FALSE(space.find(RuntimeAddr(0x10000)));
   EXPECT_TRUE(space.blocks().size() == 1);
-  EXPECT_TRUE(space.place_again(7, images));
-  EXPECT_FALSE(space.place_again(7, images));
+  EXPECT_TRUE(space.re_resolve(7, images));
+  EXPECT_FALSE(space.re_resolve(7, images));
   EXPECT_EQ(space.find(RuntimeAddr(0x10000))->bias, 0xc000u);
   EXPECT_EQ(space.find(RuntimeAddr(0x17fff))->bias, 0xc000u);
 }
@@ -74,7 +74,7 @@ TEST(AddressSpace, EqualsALinearModelAfterAnyInsertions) {
       const uint64_t end = std::min<uint64_t>(64, begin + random() % 20);
       const auto image = static_cast<uint32_t>(1 + random() % 4);
       for (uint64_t at = begin; at < end; ++at) model[at] = image;
-      space.insert(mapping_at(begin, end, {PlacementState::kImage, image, 0}));
+      space.insert(mapping_at(begin, end, {BindingState::kImage, image, 0}));
       size_t runs = 0;
       for (uint64_t at = 0; at < 64; ++at) {
         const auto found = space.find(RuntimeAddr(at));

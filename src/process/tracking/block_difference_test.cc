@@ -18,7 +18,7 @@ namespace {
 Mapping image_at(uint64_t begin, uint64_t end, uint32_t image, uint64_t bias) {
   Mapping mapping;
   mapping.range = {RuntimeAddr(begin), RuntimeAddr(end)};
-  mapping.placement = {PlacementState::kImage, image, bias};
+  mapping.binding = {BindingState::kImage, image, bias};
   return mapping;
 }
 

@@ -34,11 +34,8 @@ class MappingPublisher {
   virtual bool replace_address_space(Pid pid, uint32_t from, uint32_t to) = 0;
 
   // --- the mappings (BPF LPM trie `exec_mappings`)
-  // Applies in order; stops at the first failure. Afterwards makes cached frames of `users` stale (process_value.generation).
-  virtual PublishOutcome publish(uint32_t address_space, std::span<const BlockOperation> operations,
-                                 std::span<const Pid> users) = 0;
-  // Its last process is gone for a whole collection cycle and its blocks are deleted: the id will not be heard of again.
-  virtual void forget(uint32_t address_space) = 0;
+  // Applies in order; stops at the first failure. Afterwards makes cached frames of the address space stale.
+  virtual PublishOutcome publish(uint32_t address_space, std::span<const BlockOperation> operations) = 0;
 };
 
 }  // namespace cicada::process

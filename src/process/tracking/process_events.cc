@@ -26,15 +26,15 @@ std::optional<Mapping> ProcessTable::State::to_mapping(Pid pid, Range<RuntimeAdd
   mapping.offset = offset;
   if (path == "[vsyscall]" || range.begin.value >> 63 != 0) return std::nullopt;
   if (file.anonymous() && path != "[vdso]") {
-    mapping.placement.state = PlacementState::kJit;
+    mapping.binding.state = BindingState::kJit;
   } else {
-    mapping.placement = images.place({file, pid, range, offset, path, deleted});
+    mapping.binding = images.resolve({file, pid, range, offset, path, deleted});
   }
   return mapping;
 }
 
-void ProcessTable::State::note_placement(uint32_t space, const Mapping& mapping) {
-  if (mapping.placement.state == PlacementState::kPending) pending_spaces.insert(space);
+void ProcessTable::State::note_binding(uint32_t space, const Mapping& mapping) {
+  if (mapping.binding.state == BindingState::kPending) pending_spaces.insert(space);
 }
 
 void ProcessTable::State::map(Process& process, const MappingEvent& event) {
@@ -60,13 +60,13 @@ void ProcessTable::State::note_replaced(const Process& process, uint32_t sampled
   const uint32_t id = process.info.address_space;
   const Space& space = spaces.at(id);
   for (const Mapping& before : space.mappings.find_in(mapping.range)) {
-    const Placement &was = before.placement, &now = mapping.placement;
+    const ImageBinding &was = before.binding, &now = mapping.binding;
     if (was.state == now.state && was.image == now.image && was.bias == now.bias) continue;
-    const Replacement replacement{before.range, was, now, before.offset, mapping.offset + (before.range.begin - mapping.range.begin), time_ns,
-                                  Replacement::kNotYet};
+    const StaleMapping replacement{before.range, was, now, before.offset, mapping.offset + (before.range.begin - mapping.range.begin), time_ns,
+                                  StaleMapping::kNotYet};
     for (const Pid pid : space.users) {
-      replacements.note(id, pid, id, replacement);
-      if (sampled_as != id) replacements.note(sampled_as, pid, id, replacement);
+      stale.note(id, pid, id, replacement);
+      if (sampled_as != id) stale.note(sampled_as, pid, id, replacement);
     }
   }
 }
@@ -79,10 +79,10 @@ void ProcessTable::State::insert(Process& process, const Mapping& mapping, uint6
     split(process);
   }
   const auto before = space_of(process).mappings.find(mapping.range.begin);
-  if (before && before->image != 0 && before->image != mapping.placement.image) ++counts.replaced_mappings;
+  if (before && before->image != 0 && before->image != mapping.binding.image) ++counts.replaced_mappings;
   note_replaced(process, sampled_as, mapping, time_ns);
   if (space_of(process).mappings.insert(mapping)) mark_dirty(process.info.address_space);
-  note_placement(process.info.address_space, mapping);
+  note_binding(process.info.address_space, mapping);
 }
 
 void ProcessTable::State::exec_begins(Process& process, const MappingEvent& event) {
@@ -134,7 +134,7 @@ void ProcessTable::State::exec_ends(Process& process, const lifecycle_record& re
     process.pending.erase(process.pending.begin(), last + 1);
     space.dirty = true;
     for (const Mapping& mapping : space.mappings.mappings()) {
-      note_placement(record.address_space, mapping);
+      note_binding(record.address_space, mapping);
       note_unseen(space, mapping, record.time_ns, true);
     }
   }
@@ -163,13 +163,13 @@ void ProcessTable::State::forked(const lifecycle_record& record) {
     join(child, parent_info.address_space);
     if ((record.flags & PROCESS_SHARED_SPACE) == 0) child.mm_group = parent_group;
     static_cast<void>(publisher.replace_address_space(record.pid, record.address_space, parent_info.address_space));
-    replacements.fork(record.address_space, record.parent_pid, record.pid, record.time_ns, options.now_ns());
+    stale.fork(record.address_space, record.parent_pid, record.pid, record.time_ns, options.now_ns());
   } else {
     const bool known_space = spaces.contains(record.address_space);
     join(child, record.address_space);
     if (!known_space) want_scan(child);
   }
-  replacements.fork(child.info.address_space, record.parent_pid, record.pid, record.time_ns, 0);
+  stale.fork(child.info.address_space, record.parent_pid, record.pid, record.time_ns, 0);
 }
 
 void ProcessTable::State::replay_orphans(Pid pid) {

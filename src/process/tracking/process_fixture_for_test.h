@@ -19,7 +19,6 @@ class FakeKernel : public MappingPublisher {
  public:
   std::map<Pid, process_value> processes;
   std::map<uint32_t, std::vector<PublishedBlock>> spaces;
-  std::vector<uint32_t> forgotten;
   size_t capacity = 1 << 20;
   uint32_t next_id = 1;
 
@@ -43,7 +42,7 @@ class FakeKernel : public MappingPublisher {
     at->second.flags &= ~static_cast<uint32_t>(PROCESS_SHARED_SPACE);
     return true;
   }
-  PublishOutcome publish(uint32_t address_space, std::span<const BlockOperation> operations, std::span<const Pid>) override {
+  PublishOutcome publish(uint32_t address_space, std::span<const BlockOperation> operations) override {
     PublishOutcome outcome;
     auto& blocks = spaces[address_space];
     for (const BlockOperation& operation : operations) {
@@ -55,10 +54,6 @@ class FakeKernel : public MappingPublisher {
       ++outcome.applied;
     }
     return outcome;
-  }
-  void forget(uint32_t address_space) override {
-    forgotten.push_back(address_space);
-    EXPECT_TRUE(spaces[address_space].empty());
   }
 
   size_t used() const {
@@ -82,16 +77,16 @@ class FakeKernel : public MappingPublisher {
 class FakeImages : public ImageSource {
  public:
   bool slow = false;
-  std::vector<uint32_t> settled;
-  Placement place(const MappedFile& mapped) override {
+  std::vector<uint32_t> ready;
+  ImageBinding resolve(const MappedFile& mapped) override {
     const auto id = static_cast<uint32_t>(mapped.file.inode);
-    if (slow) return {PlacementState::kPending, id, 0};
-    return place_again(id, mapped.range, mapped.offset);
+    if (slow) return {BindingState::kPending, id, 0};
+    return re_resolve(id, mapped.range, mapped.offset);
   }
-  Placement place_again(uint32_t image, Range<RuntimeAddr> range, FileOffset offset) override {
-    return {PlacementState::kImage, image, range.begin.value - offset.value};
+  ImageBinding re_resolve(uint32_t image, Range<RuntimeAddr> range, FileOffset offset) override {
+    return {BindingState::kImage, image, range.begin.value - offset.value};
   }
-  std::vector<uint32_t> take_settled() override { return std::exchange(settled, {}); }
+  std::vector<uint32_t> take_ready() override { return std::exchange(ready, {}); }
 };
 
 inline constexpr uint64_t kMs = 1'000'000;

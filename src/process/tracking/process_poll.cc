@@ -14,16 +14,16 @@ constexpr uint64_t kSoonNs = 50'000'000;
 
 }  // namespace
 
-void ProcessTable::State::place_settled() {
-  for (const uint32_t image : images.take_settled()) {
+void ProcessTable::State::re_resolve_ready() {
+  for (const uint32_t image : images.take_ready()) {
     const std::unique_lock lock(mutex);
     for (const uint32_t id : pending_spaces) {
       const auto space = spaces.find(id);
-      if (space != spaces.end() && space->second.mappings.place_again(image, images)) mark_dirty(id);
+      if (space != spaces.end() && space->second.mappings.re_resolve(image, images)) mark_dirty(id);
     }
-    replacements.place_again(image, images);
+    stale.re_resolve(image, images);
     for (auto& [pid, process] : processes) {
-      for (PendingExec& pending : process.pending) pending.mappings.place_again(image, images);
+      for (PendingExec& pending : process.pending) pending.mappings.re_resolve(image, images);
     }
   }
   std::erase_if(pending_spaces, [&](uint32_t id) {
@@ -31,7 +31,7 @@ void ProcessTable::State::place_settled() {
     if (space == spaces.end()) return true;
     const auto mappings = space->second.mappings.mappings();
     return std::none_of(mappings.begin(), mappings.end(),
-                        [](const Mapping& mapping) { return mapping.placement.state == PlacementState::kPending; });
+                        [](const Mapping& mapping) { return mapping.binding.state == BindingState::kPending; });
   });
 }
 
@@ -85,9 +85,9 @@ bool ProcessTable::State::publish_dirty(uint64_t now, uint64_t horizon_ns, uint6
         continue;
       }
       if (space->second.mappings.size() > kLargeSpace) space->second.publish_not_before_ns = now + kLargeSpacePauseNs;
-      if (publish(*at) && replacements.open()) {
+      if (publish(*at) && stale.open()) {
         const std::unique_lock lock(mutex);
-        replacements.note_shown(*at, options.now_ns());
+        stale.mark_published(*at, options.now_ns());
       }
     }
     at = dirty.erase(at);
@@ -98,7 +98,7 @@ bool ProcessTable::State::publish_dirty(uint64_t now, uint64_t horizon_ns, uint6
 bool ProcessTable::advance(uint64_t horizon_ns, uint64_t young_ns) {
   State& s = *state_;
   const uint64_t now = s.options.now_ns();
-  s.place_settled();
+  s.re_resolve_ready();
   const bool scans_wait = s.attend(now, horizon_ns);
   const bool spaces_wait = s.publish_dirty(now, horizon_ns, young_ns);
   s.report();
@@ -129,7 +129,7 @@ void ProcessTable::end_cycle() {
     Space& space = s.spaces.at(id);
     const auto operations = block_difference(space.published, {});
     if (!operations.empty()) {
-      const PublishOutcome outcome = s.publisher.publish(id, operations, {});
+      const PublishOutcome outcome = s.publisher.publish(id, operations);
       if (outcome.applied != operations.size()) {
         s.set_published(space, after_operations(space.published, operations, outcome.applied));
         ++s.counts.publish_failures;
@@ -137,17 +137,16 @@ void ProcessTable::end_cycle() {
       }
       s.set_published(space, {});
     }
-    s.publisher.forget(id);
     const std::unique_lock lock(s.mutex);
-    s.replacements.forget(id, now);
+    s.stale.forget(id, now);
     s.spaces.erase(id);
     s.dirty.erase(id);
     s.pending_spaces.erase(id);
   }
   const std::unique_lock lock(s.mutex);
-  std::erase_if(s.departed, [&](const auto& entry) { return entry.second.cycle < s.cycle; });
-  std::swap(s.passed, s.passed_before);
-  s.passed.clear();
+  std::erase_if(s.exited, [&](const auto& entry) { return entry.second.cycle < s.cycle; });
+  std::swap(s.short_lived, s.short_lived_before);
+  s.short_lived.clear();
   std::erase_if(s.expected, [&](const auto& entry) { return entry.second + kOrphanPatienceNs < now; });
   std::erase_if(s.orphans, [&](const auto& entry) {
     if (entry.second.back().event.time_ns + kOrphanPatienceNs >= now) return false;
@@ -155,7 +154,7 @@ void ProcessTable::end_cycle() {
     s.counts.orphan_events += entry.second.size();
     return true;
   });
-  s.replacements.expire(now);
+  s.stale.expire(now);
   ++s.cycle;
   s.reported = s.counts;
 }

@@ -12,7 +12,7 @@ TEST_F(Story, ImageBeingOpenedIsPublishedWhenItIsOpen) {
   table->apply(map_event(6, 0x900000, 1, 11));
   advance();
   EXPECT_EQ(kernel.image(5, 0x400000), 0u);
-  images.settled = {7, 11};
+  images.ready = {7, 11};
   advance();
   EXPECT_EQ(kernel.image(5, 0x400000), 7u);
   EXPECT_EQ(kernel.image(6, 0x400000), 7u);
@@ -49,22 +49,22 @@ TEST_F(Story, MissInAProgramAboutToBeShownIsNotScanned) {
   EXPECT_EQ(kernel.image(5, 0x400000), 7u);
 }
 
-TEST_F(Story, PassedProcessHasItsNameForTwoCycles) {
+TEST_F(Story, ShortLivedProcessHasItsNameForTwoCycles) {
   lifecycle_record exit = record(RECORD_EXIT, 6, ++now, 77);
   std::memcpy(exit.comm, "quick", 5);
-  table->pass(record(RECORD_FORK, 6, ++now, 76, 5));
-  table->pass(exit);
+  table->note_short_lived(record(RECORD_FORK, 6, ++now, 76, 5));
+  table->note_short_lived(exit);
   const SampledStart start = SampledStart::of(exit.start_ns);
   EXPECT_FALSE(table->find_process(6));
-  ASSERT_TRUE(table->find_passed(6, start));
-  EXPECT_EQ(table->find_passed(6, start)->comm, "quick");
-  EXPECT_FALSE(table->find_passed(6, SampledStart::of(exit.start_ns + kNsPerTick)));
+  ASSERT_TRUE(table->find_short_lived(6, start));
+  EXPECT_EQ(table->find_short_lived(6, start)->comm, "quick");
+  EXPECT_FALSE(table->find_short_lived(6, SampledStart::of(exit.start_ns + kNsPerTick)));
   table->end_cycle();
-  EXPECT_TRUE(table->find_passed(6, start));
-  EXPECT_EQ(table->counts().passed, 1u);
+  EXPECT_TRUE(table->find_short_lived(6, start));
+  EXPECT_EQ(table->counts().short_lived, 1u);
   EXPECT_EQ(table->counts().forks, 1u);
   table->end_cycle();
-  EXPECT_FALSE(table->find_passed(6, start));
+  EXPECT_FALSE(table->find_short_lived(6, start));
 }
 
 TEST_F(Story, LaterMappingsWinOverAScan) {

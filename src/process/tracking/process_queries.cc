@@ -11,7 +11,7 @@ std::optional<ProcessInfo> ProcessTable::find_process(Pid pid, std::optional<Sam
   if (const auto at = s.processes.find(pid); at != s.processes.end() && fits(at->second.info.start_ns)) return at->second.info;
   // With no proof asked for, the last who had the pid.
   const ProcessInfo* newest = nullptr;
-  const auto [first, last] = s.departed.equal_range(pid);
+  const auto [first, last] = s.exited.equal_range(pid);
   for (auto at = first; at != last; ++at) {
     const ProcessInfo& info = at->second.info;
     if (fits(info.start_ns) && (newest == nullptr || info.start_ns >= newest->start_ns)) newest = &info;
@@ -20,10 +20,10 @@ std::optional<ProcessInfo> ProcessTable::find_process(Pid pid, std::optional<Sam
   return std::nullopt;
 }
 
-std::optional<ProcessInfo> ProcessTable::find_passed(Pid pid, SampledStart start) const {
+std::optional<ProcessInfo> ProcessTable::find_short_lived(Pid pid, SampledStart start) const {
   const State& s = *state_;
   const std::shared_lock lock(s.mutex);
-  for (const auto* exits : {&s.passed, &s.passed_before}) {
+  for (const auto* exits : {&s.short_lived, &s.short_lived_before}) {
     for (const lifecycle_record& exit : *exits) {
       if (exit.pid == pid && SampledStart::of(exit.start_ns) == start) return ProcessInfo{pid, 0, exit.start_ns, exit.address_space, comm_of(exit)};
     }
@@ -38,12 +38,12 @@ std::optional<mapping_value> ProcessTable::find_mapping(uint32_t address_space, 
   return at == s.spaces.end() ? std::nullopt : at->second.mappings.find(address);
 }
 
-std::vector<Replacement> ProcessTable::find_replacements(uint32_t address_space, Pid pid, uint64_t time_ns, bool later) const {
+std::vector<StaleMapping> ProcessTable::find_stale(uint32_t address_space, Pid pid, uint64_t time_ns, bool later) const {
   const std::shared_lock lock(state_->mutex);
-  return state_->replacements.find(address_space, pid, time_ns, later);
+  return state_->stale.find(address_space, pid, time_ns, later);
 }
 
-uint64_t ProcessTable::replaced_until_ns() const { return state_->replacements.until_ns(); }
+uint64_t ProcessTable::stale_until_ns() const { return state_->stale.until_ns(); }
 
 const LatencyHistogram& ProcessTable::exec_latency() const { return state_->exec_latency; }
 const LatencyHistogram& ProcessTable::map_latency() const { return state_->map_latency; }
@@ -54,7 +54,7 @@ ProcessTableCounts ProcessTable::counts() const {
   ProcessTableCounts counts = s.reported;
   counts.processes = s.processes.size();
   counts.address_spaces = s.spaces.size();
-  counts.unkept_replacements = s.replacements.refused();
+  counts.stale_dropped = s.stale.refused();
   for (const auto& [id, space] : s.spaces) counts.mappings += space.mappings.size();
   return counts;
 }

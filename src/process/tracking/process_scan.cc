@@ -61,7 +61,7 @@ void ProcessTable::State::finish_scan(Process& process) {
   if (shared_by_others(process)) split(process);
   space_of(process).mappings = std::move(found);
   mark_dirty(process.info.address_space);
-  for (const Mapping& mapping : space_of(process).mappings.mappings()) note_placement(process.info.address_space, mapping);
+  for (const Mapping& mapping : space_of(process).mappings.mappings()) note_binding(process.info.address_space, mapping);
 }
 
 }  // namespace cicada::process

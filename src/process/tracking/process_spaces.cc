@@ -76,7 +76,7 @@ Process& ProcessTable::State::create(Pid pid, uint64_t start_ns) {
 
 void ProcessTable::State::depart(Process& process) {
   leave(process);
-  departed.emplace(process.info.pid, Departed{process.info, cycle});
+  exited.emplace(process.info.pid, Exited{process.info, cycle});
   attention.erase(process.info.pid);
   processes.erase(process.info.pid);
 }

@@ -9,7 +9,7 @@ namespace cicada::process {
 namespace {
 
 constexpr size_t kMaxOrphanEvents = 65536;
-constexpr size_t kMaxPassed = 16384;  // of a cycle: 0.9 MB
+constexpr size_t kMaxShortLived = 16384;  // of a cycle: 0.9 MB
 
 uint64_t monotonic_now() {
   timespec now{};
@@ -122,16 +122,16 @@ void ProcessTable::apply(const lifecycle_record& record) {
   }
 }
 
-void ProcessTable::pass(const lifecycle_record& record) {
+void ProcessTable::note_short_lived(const lifecycle_record& record) {
   State& s = *state_;
   switch (record.kind) {
     case RECORD_FORK: ++s.counts.forks; break;
     case RECORD_EXEC: ++s.counts.execs; break;
     case RECORD_EXIT: {
       ++s.counts.exits;
-      ++s.counts.passed;
+      ++s.counts.short_lived;
       const std::unique_lock lock(s.mutex);
-      if (s.passed.size() < kMaxPassed) s.passed.push_back(record);
+      if (s.short_lived.size() < kMaxShortLived) s.short_lived.push_back(record);
       break;
     }
     default: break;

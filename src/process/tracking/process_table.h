@@ -54,10 +54,10 @@ struct ProcessTableCounts {
   uint64_t execs = 0, forks = 0, exits = 0, maps = 0;                    // ever
   uint64_t copies_on_write = 0, scans = 0, scans_discarded = 0, publish_failures = 0, evicted_spaces = 0;
   uint64_t replaced_mappings = 0;  // a file was mapped where another one's code had been (dlclose, dlopen)
-  uint64_t passed = 0;         // of the exits: came and went unnoticed
-  uint64_t unkept_replacements = 0;  // of these, or of their processes' copies, for want of room: samples may have the old names
+  uint64_t short_lived = 0;         // of the exits: came and went unnoticed
+  uint64_t stale_dropped = 0;  // of these, or of their processes' copies, for want of room: samples may have the old names
   uint64_t orphan_events = 0;  // dropped: their process never became known
-  uint64_t unsettled = 0;      // now: processes to be scanned, spaces to be published or with files that are being opened
+  uint64_t pending = 0;      // now: processes to be scanned, spaces to be published or with files that are being opened
 };
 
 class ProcessTable {
@@ -79,8 +79,8 @@ class ProcessTable {
   bool wants(const MappingEvent& event) const;
   void apply(const MappingEvent& event);
   void apply(const lifecycle_record& record);
-  // Instead of apply(), for the records of a process that came and went unnoticed (PassingProcesses): who asks late learns its name.
-  void pass(const lifecycle_record& record);
+  // Instead of apply(), for the records of a process that came and went unnoticed (ShortLivedProcesses): who asks late learns its name.
+  void note_short_lived(const lifecycle_record& record);
   // Events were lost: rescans everything, spread by the rate limit.
   void report_lost();
   // RECORD_MISS: a pc outside every known mapping.
@@ -96,13 +96,13 @@ class ProcessTable {
   // --- any thread
   // `start`: sample_record's proof against pid reuse; nothing: whoever has the pid now.
   std::optional<ProcessInfo> find_process(Pid pid, std::optional<SampledStart> start = std::nullopt) const;
-  // Among those that pass() was told of: linear, for who has a sample although it passed (taken while its memory was torn down).
-  std::optional<ProcessInfo> find_passed(Pid pid, SampledStart start) const;
+  // Among those that note_short_lived() was told of: linear, for who has a sample nevertheless (taken while its memory was torn down).
+  std::optional<ProcessInfo> find_short_lived(Pid pid, SampledStart start) const;
   std::optional<mapping_value> find_mapping(uint32_t address_space, RuntimeAddr address) const;
   // Code that was replaced when the sample of this process and time was taken, and that the walk did not know of; `later`: and since.
-  std::vector<Replacement> find_replacements(uint32_t address_space, Pid pid, uint64_t time_ns, bool later) const;
+  std::vector<StaleMapping> find_stale(uint32_t address_space, Pid pid, uint64_t time_ns, bool later) const;
   // No sample of this time or later needs to ask; only for what has been applied (Tracker::horizon).
-  uint64_t replaced_until_ns() const;
+  uint64_t stale_until_ns() const;
   ProcessTableCounts counts() const;
   uint64_t replaced_mappings() const;  // of counts(), without looking at every space
   // From the exec (fork of an unknown parent, adoption: not counted), and from a later mmap, until the kernel walk can see the mapping.

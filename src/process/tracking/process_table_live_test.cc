@@ -30,7 +30,7 @@ class Live : public testing::Test {
     events_.emplace(*std::move(opened));
   }
   void turn() {
-    pollfd fds[] = {{events_->poll_fd(), POLLIN, 0}, {images.settled_fd(), POLLIN, 0}};
+    pollfd fds[] = {{events_->poll_fd(), POLLIN, 0}, {images.ready_fd(), POLLIN, 0}};
     ::poll(fds, 2, 5);
     timespec time{};
     ::clock_gettime(CLOCK_MONOTONIC, &time);

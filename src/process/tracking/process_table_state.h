@@ -23,14 +23,14 @@ struct ProcessTable::State {
   // Written by the tracker under the lock, read by it without and by others with it.
   mutable std::shared_mutex mutex;
   std::unordered_map<Pid, Process> processes;
-  struct Departed {
+  struct Exited {
     ProcessInfo info;  // the last
     uint32_t cycle;    // of its exit
   };
-  std::unordered_multimap<Pid, Departed> departed;
-  std::vector<lifecycle_record> passed, passed_before;  // exits of this cycle and of the one before
+  std::unordered_multimap<Pid, Exited> exited;
+  std::vector<lifecycle_record> short_lived, short_lived_before;  // exits of this cycle and of the one before
   std::unordered_map<uint32_t, Space> spaces;
-  Replacements replacements;
+  StaleMappings stale;
   ProcessTableCounts reported{};  // what counts() gives: a copy of `counts` as of the last advance()
 
   // The tracker's own.
@@ -65,7 +65,7 @@ struct ProcessTable::State {
   // Nothing: not worth an entry ([vsyscall]).
   std::optional<Mapping> to_mapping(Pid pid, Range<RuntimeAddr> range, FileOffset offset, const FileIdentity& file, std::string_view path,
                                     bool deleted);
-  void note_placement(uint32_t space, const Mapping& mapping);
+  void note_binding(uint32_t space, const Mapping& mapping);
   void map(Process& process, const MappingEvent& event);
   // `time_ns`: of the mapping's event.
   void insert(Process& process, const Mapping& mapping, uint64_t time_ns);
@@ -84,7 +84,7 @@ struct ProcessTable::State {
 
   // --- a turn: process_turn.cc
   // Gives mappings of images that have been opened since the last turn their places.
-  void place_settled();
+  void re_resolve_ready();
   // Scans, and execs whose events do not come. True: some of it is due soon.
   bool attend(uint64_t now, uint64_t horizon_ns);
   // Shows the kernel what has changed. True: some of it waits.

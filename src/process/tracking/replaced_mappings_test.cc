@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ProcessTable tells of code that was replaced (replacements.h).
+// What ProcessTable tells of code that was replaced (stale.h).
 #include "process/tracking/process_fixture_for_test.h"
 
 namespace cicada::process {
@@ -7,9 +7,9 @@ namespace {
 
 // What a sample of this time says to be at `address`, if the walk found `image` with its usual bias there; and whether it must be told.
 std::optional<uint32_t> replaced_by(const ProcessTable& table, uint32_t space, Pid pid, uint64_t time, uint64_t address) {
-  if (time >= table.replaced_until_ns()) return std::nullopt;
+  if (time >= table.stale_until_ns()) return std::nullopt;
   std::optional<uint32_t> image;
-  for (const Replacement& r : table.find_replacements(space, pid, time, false)) {
+  for (const StaleMapping& r : table.find_stale(space, pid, time, false)) {
     if (r.range.contains(RuntimeAddr(address))) image = r.now.image;
   }
   return image;
@@ -22,7 +22,7 @@ TEST_F(Story, ReplacedCodeIsKnownFromItsEventUntilTheKernelIsShown) {
   table->apply(map_event(5, 0x900000, 4, 11));
   table->apply(map_event(6, 0x900000, 4, 11));
   advance();
-  EXPECT_EQ(table->replaced_until_ns(), 0u);  // nothing was there before
+  EXPECT_EQ(table->stale_until_ns(), 0u);  // nothing was there before
   now += kMs;
   const MappingEvent event = map_event(5, 0x902000, 8, 12);
   const uint64_t mapped = event.time_ns;
@@ -31,7 +31,7 @@ TEST_F(Story, ReplacedCodeIsKnownFromItsEventUntilTheKernelIsShown) {
   EXPECT_EQ(replaced_by(*table, space, 5, now + kMs, 0x902000), 12u);  // not shown: all from then on
   advance();
   EXPECT_EQ(kernel.image(5, 0x902000), 12u);
-  EXPECT_EQ(table->replaced_until_ns(), now);
+  EXPECT_EQ(table->stale_until_ns(), now);
   EXPECT_EQ(replaced_by(*table, space, 5, mapped - 1, 0x902000), std::nullopt);
   EXPECT_EQ(replaced_by(*table, space, 5, mapped, 0x902000), 12u);
   EXPECT_EQ(replaced_by(*table, space, 5, now - 1, 0x903fff), 12u);
@@ -80,19 +80,19 @@ TEST_F(Story, ReplacedCodeIsPlacedOnceItsFileIsOpen) {
   table->apply(event);
   advance();
   EXPECT_EQ(kernel.image(5, 0x901000), 0u);  // a miss, no lie
-  EXPECT_EQ(table->replaced_until_ns(), now);
-  auto found = table->find_replacements(space, 5, event.time_ns, false);
+  EXPECT_EQ(table->stale_until_ns(), now);
+  auto found = table->find_stale(space, 5, event.time_ns, false);
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].now.state, PlacementState::kPending);
+  EXPECT_EQ(found[0].now.state, BindingState::kPending);
   images.slow = false;
-  images.settled = {12};
+  images.ready = {12};
   advance();
-  found = table->find_replacements(space, 5, event.time_ns, false);
+  found = table->find_stale(space, 5, event.time_ns, false);
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].now.state, PlacementState::kImage);
+  EXPECT_EQ(found[0].now.state, BindingState::kImage);
   EXPECT_EQ(found[0].now.bias, 0x901000u);
-  EXPECT_TRUE(table->find_replacements(space, 5, event.time_ns - 1, false).empty());
-  EXPECT_EQ(table->find_replacements(space, 5, event.time_ns - 1, true).size(), 1u);  // looked up later than sampled
+  EXPECT_TRUE(table->find_stale(space, 5, event.time_ns - 1, false).empty());
+  EXPECT_EQ(table->find_stale(space, 5, event.time_ns - 1, true).size(), 1u);  // looked up later than sampled
 }
 
 TEST_F(Story, ReplacedCodeStaysKnownWhereTheKernelCannotBeShown) {

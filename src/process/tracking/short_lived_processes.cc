@@ -3,7 +3,7 @@
 
 namespace cicada::process {
 
-void PassingProcesses::select(std::span<const lifecycle_record> records, const std::function<bool(Pid)>& sampled) {
+void ShortLivedProcesses::select(std::span<const lifecycle_record> records, const std::function<bool(Pid)>& sampled) {
   by_pid_.clear();
   for (const lifecycle_record& record : records) {
     const auto at = by_pid_.find(record.pid);

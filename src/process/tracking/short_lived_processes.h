@@ -16,12 +16,12 @@
 
 namespace cicada::process {
 
-class PassingProcesses {
+class ShortLivedProcesses {
  public:
   // Decides about the next turn's `records`, which are in the order of their time. `sampled`: whether the pid had a sample since the first.
   void select(std::span<const lifecycle_record> records, const std::function<bool(Pid)>& sampled);
   void clear() { by_pid_.clear(); }
-  // The pid had one owner in these records, and that one passes. With a time: and it was that one's then.
+  // The pid had one owner in these records, and that one came and went. With a time: and it was that one's then.
   bool contains(Pid pid, uint64_t time_ns = 0) const {
     const auto at = by_pid_.find(pid);
     return at != by_pid_.end() && at->second.gone_ns != 0 && !at->second.matters && time_ns <= at->second.gone_ns;

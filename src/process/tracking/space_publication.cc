@@ -39,10 +39,10 @@ void ProcessTable::State::set_published(Space& space, std::vector<PublishedBlock
 
 void ProcessTable::State::report() {
   const std::unique_lock lock(mutex);
-  counts.unsettled = dirty.size() + pending_spaces.size();
+  counts.pending = dirty.size() + pending_spaces.size();
   for (const Pid pid : attention) {
     const Process* process = find(pid);
-    if (process != nullptr && process->scanned_ns == 0 && (process->scan || process->rescan_wanted)) ++counts.unsettled;
+    if (process != nullptr && process->scanned_ns == 0 && (process->scan || process->rescan_wanted)) ++counts.pending;
   }
   reported = counts;
 }
@@ -55,7 +55,7 @@ bool ProcessTable::State::publish(uint32_t id) {
     const auto operations = block_difference(space.published, want);
     if (operations.empty()) return true;
     const std::vector<Pid>& users = space.users;
-    const PublishOutcome outcome = publisher.publish(id, operations, users);
+    const PublishOutcome outcome = publisher.publish(id, operations);
     set_published(space, outcome.applied == operations.size() ? want : after_operations(space.published, operations, outcome.applied));
     if (outcome.applied == operations.size()) {
       if (operations.size() > kLargeSpace) ::malloc_trim(0);  // 30 MB of lists for 60,000 mappings would stay in the heap
@@ -82,7 +82,7 @@ bool ProcessTable::State::evict_one(uint32_t keep) {
   Space& space = spaces.at(oldest);
   space.evicted = true;
   const auto operations = block_difference(space.published, {});
-  const PublishOutcome outcome = publisher.publish(oldest, operations, space.users);
+  const PublishOutcome outcome = publisher.publish(oldest, operations);
   set_published(space, after_operations(space.published, operations, outcome.applied));
   if (outcome.applied == 0) return false;
   ++counts.evicted_spaces;

@@ -5,13 +5,13 @@
 
 namespace cicada::process {
 
-void Replacements::update_until() {
-  until_ns_.store(open_ != 0 ? Replacement::kNotYet : latest_shown_ns_, std::memory_order_release);
+void StaleMappings::update_until() {
+  until_ns_.store(open_ != 0 ? StaleMapping::kNotYet : latest_shown_ns_, std::memory_order_release);
 }
 
-void Replacements::add(uint32_t address_space, const Entry& entry) {
+void StaleMappings::add(uint32_t address_space, const Entry& entry) {
   std::vector<Entry>& entries = spaces_[address_space];
-  if (entries.size() >= kMaxOfASpace && entries.front().replacement.shown_ns != Replacement::kNotYet) {
+  if (entries.size() >= kMaxOfASpace && entries.front().replacement.published_ns != StaleMapping::kNotYet) {
     entries.erase(entries.begin());  // who replaces this often has shown the oldest long ago
     --count_;
   }
@@ -21,21 +21,21 @@ void Replacements::add(uint32_t address_space, const Entry& entry) {
   }
   entries.push_back(entry);
   ++count_;
-  if (entry.replacement.shown_ns != Replacement::kNotYet) {
-    latest_shown_ns_ = std::max(latest_shown_ns_, entry.replacement.shown_ns);
+  if (entry.replacement.published_ns != StaleMapping::kNotYet) {
+    latest_shown_ns_ = std::max(latest_shown_ns_, entry.replacement.published_ns);
     return;
   }
   ++open_;
-  if (entry.shown_as != address_space) ++open_elsewhere_;
+  if (entry.published_as != address_space) ++open_elsewhere_;
 }
 
-void Replacements::note(uint32_t address_space, Pid pid, uint32_t shown_as, const Replacement& replacement) {
+void StaleMappings::note(uint32_t address_space, Pid pid, uint32_t published_as, const StaleMapping& replacement) {
   if (count_ >= kMax && replacement.since_ns >= next_expiry_ns_) expire(replacement.since_ns);
-  add(address_space, {pid, shown_as, replacement});
+  add(address_space, {pid, published_as, replacement});
   update_until();
 }
 
-void Replacements::note_shown(uint32_t address_space, uint64_t now_ns) {
+void StaleMappings::mark_published(uint32_t address_space, uint64_t now_ns) {
   if (open_ == 0) return;
   for (auto& [space, entries] : spaces_) {
     if (open_elsewhere_ == 0) break;
@@ -45,11 +45,11 @@ void Replacements::note_shown(uint32_t address_space, uint64_t now_ns) {
   update_until();
 }
 
-size_t Replacements::close(std::vector<Entry>& entries, uint32_t shown_as, uint64_t now_ns) {
+size_t StaleMappings::close(std::vector<Entry>& entries, uint32_t published_as, uint64_t now_ns) {
   size_t closed = 0;
   for (Entry& entry : entries) {
-    if (entry.shown_as != shown_as || entry.replacement.shown_ns != Replacement::kNotYet) continue;
-    entry.replacement.shown_ns = now_ns;
+    if (entry.published_as != published_as || entry.replacement.published_ns != StaleMapping::kNotYet) continue;
+    entry.replacement.published_ns = now_ns;
     latest_shown_ns_ = std::max(latest_shown_ns_, now_ns);
     ++closed;
   }
@@ -57,37 +57,37 @@ size_t Replacements::close(std::vector<Entry>& entries, uint32_t shown_as, uint6
   return closed;
 }
 
-void Replacements::fork(uint32_t address_space, Pid parent, Pid child, uint64_t time_ns, uint64_t until_ns) {
+void StaleMappings::fork(uint32_t address_space, Pid parent, Pid child, uint64_t time_ns, uint64_t until_ns) {
   const auto space = spaces_.find(address_space);
   if (space == spaces_.end()) return;
   std::vector<Entry> inherited;
   for (const Entry& entry : space->second) {
-    if (entry.pid != parent || entry.replacement.since_ns > time_ns || entry.replacement.shown_ns <= time_ns) continue;
+    if (entry.pid != parent || entry.replacement.since_ns > time_ns || entry.replacement.published_ns <= time_ns) continue;
     inherited.push_back(entry);
     inherited.back().pid = child;
-    inherited.back().replacement.shown_ns = std::max(entry.replacement.shown_ns, until_ns);
+    inherited.back().replacement.published_ns = std::max(entry.replacement.published_ns, until_ns);
   }
   for (const Entry& entry : inherited) add(address_space, entry);
   update_until();
 }
 
-void Replacements::place_again(uint32_t image, ImageSource& images) {
+void StaleMappings::re_resolve(uint32_t image, ImageSource& images) {
   for (auto& [space, entries] : spaces_) {
     for (Entry& entry : entries) {
-      Replacement& r = entry.replacement;
-      if (r.was.state == PlacementState::kPending && r.was.image == image) r.was = images.place_again(image, r.range, r.was_offset);
-      if (r.now.state == PlacementState::kPending && r.now.image == image) r.now = images.place_again(image, r.range, r.now_offset);
+      StaleMapping& r = entry.replacement;
+      if (r.was.state == BindingState::kPending && r.was.image == image) r.was = images.re_resolve(image, r.range, r.was_offset);
+      if (r.now.state == BindingState::kPending && r.now.image == image) r.now = images.re_resolve(image, r.range, r.now_offset);
     }
   }
 }
 
-void Replacements::forget(uint32_t address_space, uint64_t now_ns) {
+void StaleMappings::forget(uint32_t address_space, uint64_t now_ns) {
   if (count_ == 0) return;
-  note_shown(address_space, now_ns);
+  mark_published(address_space, now_ns);
   const auto space = spaces_.find(address_space);
   if (space == spaces_.end()) return;
   for (const Entry& entry : space->second) {
-    if (entry.replacement.shown_ns != Replacement::kNotYet) continue;
+    if (entry.replacement.published_ns != StaleMapping::kNotYet) continue;
     --open_;
     --open_elsewhere_;  // its own are closed
   }
@@ -96,23 +96,23 @@ void Replacements::forget(uint32_t address_space, uint64_t now_ns) {
   update_until();
 }
 
-void Replacements::expire(uint64_t now_ns) {
+void StaleMappings::expire(uint64_t now_ns) {
   next_expiry_ns_ = now_ns + kExpiryPauseNs;
   for (auto space = spaces_.begin(); space != spaces_.end();) {
     count_ -= std::erase_if(space->second, [&](const Entry& entry) {
-      return entry.replacement.shown_ns != Replacement::kNotYet && entry.replacement.shown_ns + kKeepNs < now_ns;
+      return entry.replacement.published_ns != StaleMapping::kNotYet && entry.replacement.published_ns + kKeepNs < now_ns;
     });
     space = space->second.empty() ? spaces_.erase(space) : std::next(space);
   }
 }
 
-std::vector<Replacement> Replacements::find(uint32_t address_space, Pid pid, uint64_t time_ns, bool later) const {
-  std::vector<Replacement> found;
+std::vector<StaleMapping> StaleMappings::find(uint32_t address_space, Pid pid, uint64_t time_ns, bool later) const {
+  std::vector<StaleMapping> found;
   const auto space = spaces_.find(address_space);
   if (space == spaces_.end()) return found;
   for (const Entry& entry : space->second) {
-    const Replacement& r = entry.replacement;
-    if (entry.pid == pid && (r.since_ns <= time_ns ? time_ns < r.shown_ns : later)) found.push_back(r);
+    const StaleMapping& r = entry.replacement;
+    if (entry.pid == pid && (r.since_ns <= time_ns ? time_ns < r.published_ns : later)) found.push_back(r);
   }
   return found;
 }

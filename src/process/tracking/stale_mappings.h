@@ -2,7 +2,7 @@
 // Code that was mapped where other code had been (dlclose, dlopen of another library), and for how long the kernel's walk did not know:
 //
 //   since_ns   the new mapping's event: from here on the new code runs there …
-//   shown_ns   … and until here the walk names it after the old one: publish() has shown the mappings to the kernel
+//   published_ns   … and until here the walk names it after the old one: publish() has shown the mappings to the kernel
 //
 // Kept per address space and process as samples name them: a process that gets an address space of its own by this very mapping
 // (copy-on-write) is sampled under its old id until then, and those it shared with keep the old code under that id.
@@ -20,33 +20,33 @@
 
 namespace cicada::process {
 
-struct Replacement {
+struct StaleMapping {
   static constexpr uint64_t kNotYet = ~uint64_t{0};
   Range<RuntimeAddr> range;
-  Placement was, now;
+  ImageBinding was, now;
   FileOffset was_offset, now_offset;  // of range.begin, for images that are still being opened
   uint64_t since_ns = 0;
-  uint64_t shown_ns = kNotYet;
+  uint64_t published_ns = kNotYet;
 };
 
-class Replacements {
+class StaleMappings {
  public:
   static constexpr size_t kMax = 16384;
   static constexpr size_t kMaxOfASpace = 1024;
   static constexpr uint64_t kKeepNs = 5'000'000'000;
   static constexpr uint64_t kExpiryPauseNs = 100'000'000;  // a look at all is 0.1 ms
 
-  // Samples of `pid` say `address_space`; it ends when `shown_as` (mostly the same) has been published.
-  void note(uint32_t address_space, Pid pid, uint32_t shown_as, const Replacement& replacement);
-  void note_shown(uint32_t address_space, uint64_t now_ns);
+  // Samples of `pid` say `address_space`; it ends when `published_as` (mostly the same) has been published.
+  void note(uint32_t address_space, Pid pid, uint32_t published_as, const StaleMapping& replacement);
+  void mark_published(uint32_t address_space, uint64_t now_ns);
   // `child` has its parent's memory of `time_ns`, and is or was sampled under `address_space` until `until_ns` at least.
   void fork(uint32_t address_space, Pid parent, Pid child, uint64_t time_ns, uint64_t until_ns);
-  void place_again(uint32_t image, ImageSource& images);
+  void re_resolve(uint32_t image, ImageSource& images);
   void forget(uint32_t address_space, uint64_t now_ns);
   void expire(uint64_t now_ns);
 
   // Those that a walk at `time_ns` did not know of; `later`: and those that came after it, for who looked up mappings only then.
-  std::vector<Replacement> find(uint32_t address_space, Pid pid, uint64_t time_ns, bool later) const;
+  std::vector<StaleMapping> find(uint32_t address_space, Pid pid, uint64_t time_ns, bool later) const;
   // No sample of this time or later needs to ask. kNotYet: something is not shown yet.
   uint64_t until_ns() const { return until_ns_.load(std::memory_order_acquire); }
   // Something is not shown yet. Threads: the tracker's.
@@ -57,11 +57,11 @@ class Replacements {
  private:
   struct Entry {
     Pid pid;
-    uint32_t shown_as;
-    Replacement replacement;
+    uint32_t published_as;
+    StaleMapping replacement;
   };
   void add(uint32_t address_space, const Entry& entry);
-  size_t close(std::vector<Entry>& entries, uint32_t shown_as, uint64_t now_ns);
+  size_t close(std::vector<Entry>& entries, uint32_t published_as, uint64_t now_ns);
   void update_until();
 
   std::unordered_map<uint32_t, std::vector<Entry>> spaces_;  // by the id that samples say; oldest first

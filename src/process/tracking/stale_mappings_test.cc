@@ -6,43 +6,43 @@
 namespace cicada::process {
 namespace {
 
-Replacement at(uint64_t since_ns, uint64_t shown_ns = Replacement::kNotYet) {
-  Replacement r;
+StaleMapping at(uint64_t since_ns, uint64_t published_ns = StaleMapping::kNotYet) {
+  StaleMapping r;
   r.range = {RuntimeAddr(0x1000), RuntimeAddr(0x2000)};
   r.since_ns = since_ns;
-  r.shown_ns = shown_ns;
+  r.published_ns = published_ns;
   return r;
 }
 
-TEST(Replacements, OneComparisonWhereNothingIsReplaced) {
-  Replacements all;
+TEST(StaleMappings, OneComparisonWhereNothingIsReplaced) {
+  StaleMappings all;
   EXPECT_EQ(all.until_ns(), 0u);
   all.note(1, 10, 1, at(100));
-  EXPECT_EQ(all.until_ns(), Replacement::kNotYet);
-  all.note_shown(2, 150);  // another's
-  EXPECT_EQ(all.until_ns(), Replacement::kNotYet);
-  all.note_shown(1, 200);
+  EXPECT_EQ(all.until_ns(), StaleMapping::kNotYet);
+  all.mark_published(2, 150);  // another's
+  EXPECT_EQ(all.until_ns(), StaleMapping::kNotYet);
+  all.mark_published(1, 200);
   EXPECT_EQ(all.until_ns(), 200u);
   EXPECT_FALSE(all.open());
 }
 
-TEST(Replacements, AreForgottenWithTheirSpaceOrByAge) {
-  Replacements all;
+TEST(StaleMappings, AreForgottenWithTheirSpaceOrByAge) {
+  StaleMappings all;
   all.note(1, 10, 1, at(100));
   all.note(1, 10, 2, at(100));  // sampled as 1, shown as 2
   all.forget(1, 300);
   EXPECT_FALSE(all.open());
   EXPECT_TRUE(all.find(1, 10, 200, true).empty());
   all.note(3, 10, 3, at(400));
-  all.note_shown(3, 500);
-  all.expire(500 + Replacements::kKeepNs);
+  all.mark_published(3, 500);
+  all.expire(500 + StaleMappings::kKeepNs);
   EXPECT_EQ(all.find(3, 10, 400, false).size(), 1u);
-  all.expire(501 + Replacements::kKeepNs);
+  all.expire(501 + StaleMappings::kKeepNs);
   EXPECT_TRUE(all.find(3, 10, 400, false).empty());
 }
 
-TEST(Replacements, AreBoundedAndCounted) {
-  Replacements all;
+TEST(StaleMappings, AreBoundedAndCounted) {
+  StaleMappings all;
   const auto total = [&] {
     size_t sum = 0;
     for (uint32_t space = 0; space < 100; ++space) sum += all.find(space, 10, 0, true).size();
@@ -50,16 +50,16 @@ TEST(Replacements, AreBoundedAndCounted) {
   };
   for (uint64_t i = 0; i < 2000; ++i) {
     all.note(1, 10, 1, at(i + 1));
-    all.note_shown(1, i + 2);
+    all.mark_published(1, i + 2);
   }
-  EXPECT_EQ(total(), Replacements::kMaxOfASpace);
+  EXPECT_EQ(total(), StaleMappings::kMaxOfASpace);
   EXPECT_EQ(all.find(1, 10, 2000, false).size(), 1u);  // the newest is there
   EXPECT_EQ(all.refused(), 0u);
   for (uint32_t space = 2; space < 40; ++space) {
-    for (size_t i = 0; i < Replacements::kMaxOfASpace; ++i) all.note(space, 10, space, at(5000));
+    for (size_t i = 0; i < StaleMappings::kMaxOfASpace; ++i) all.note(space, 10, space, at(5000));
   }
-  EXPECT_EQ(total(), Replacements::kMax);
-  EXPECT_EQ(all.refused(), 39 * Replacements::kMaxOfASpace - Replacements::kMax);
+  EXPECT_EQ(total(), StaleMappings::kMax);
+  EXPECT_EQ(all.refused(), 39 * StaleMappings::kMaxOfASpace - StaleMappings::kMax);
   for (uint32_t space = 0; space < 40; ++space) all.forget(space, 6000);
   EXPECT_EQ(total(), 0u);
   EXPECT_EQ(all.until_ns(), 6000u);
