@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The kernel structs we read, with only the fields we read. Offsets come from the running kernel's BTF (CO-RE), so the order and
-// the neighbours here mean nothing. One layout is fixed: what a perf_event program is called with.
+// the neighbours here mean nothing. Registers: arch_x86_64.bpf.h.
 #pragma once
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -31,17 +31,6 @@ struct task_struct {
   char comm[16];
 };
 
-struct pt_regs {
-  unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
-  unsigned long ip;
-  union {
-    __u16 cs;
-  };
-  unsigned long sp;
-};
-
-struct linux_binprm;
-
 #pragma clang attribute pop
 
 // Pointers in a task, read by helper. A plain `task->mm` makes the verifier search the kernel's whole BTF for a type that says whether the
@@ -71,20 +60,8 @@ static __always_inline int live_threads(const struct task_struct *task) {
   return live;
 }
 
-// uapi: struct bpf_perf_event_data with the registers of asm/ptrace.h.
-struct perf_event_registers {
-  __u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
-};
-struct perf_event_context {
-  struct perf_event_registers regs;
-  __u64 sample_period;
-  __u64 addr;
-};
-
 // include/linux/sched.h
 #define PF_EXITING 0x00000004
 #define PF_IO_WORKER 0x00000010
 #define PF_USER_WORKER 0x00004000  // since 6.4; unused before
 #define PF_KTHREAD 0x00200000
-
-#define USER_CODE_SEGMENT_32 0x23

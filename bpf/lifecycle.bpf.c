@@ -27,7 +27,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
     process.address_space = from->address_space;
     process.flags = from->flags & PROCESS_TARGET;
     // vfork and CLONE_VM: the same space under another pid. Else a copy, until exec or the first new mapping.
-    if (child_mm != mm_of(parent)) process.flags |= PROCESS_SHARED_SPACE;
+    if (child_mm != mm_of(parent)) process.flags |= PROCESS_COW_PENDING;
   } else {
     if (filter_mode != FILTER_ALL) return 0;
     process.address_space = new_address_space();

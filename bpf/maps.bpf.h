@@ -73,12 +73,12 @@ struct {
   __uint(max_entries, 8 << 20);
 } events SEC(".maps") __weak;
 
-// Programs write, the summary reads.
+// By event. Programs write, the summary reads.
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, 1);
+  __uint(max_entries, MAX_EVENTS);
   __type(key, __u32);
-  __type(value, struct cpu_counters);
+  __type(value, struct event_counters);
 } counters SEC(".maps") __weak;
 
 // The walk writes when it last looked an image up (CLOCK_MONOTONIC ns, fresh to a few seconds), eviction reads. Indexed like unwind_places.
@@ -116,12 +116,9 @@ struct {
   __type(value, struct kernel_symbol_batch);
 } kernel_symbols SEC(".maps") __weak;
 
-static __always_inline struct cpu_counters *this_cpu_counters(void) {
-  __u32 zero = 0;
-  return bpf_map_lookup_elem(&counters, &zero);
-}
-
+// What belongs to no event.
 static __always_inline void count(__u32 which) {
-  struct cpu_counters *counts = this_cpu_counters();
+  __u32 first = 0;
+  struct event_counters *counts = bpf_map_lookup_elem(&counters, &first);
   if (counts) counts->counter[which]++;
 }

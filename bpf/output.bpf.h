@@ -5,7 +5,7 @@
 #include "settings.bpf.h"
 
 // Looked at every 16th time: the ring is an eighth full when it wakes, and 16 samples are 1 KiB.
-static __always_inline __u64 ring_wakeup(const struct cpu_counters *counts) {
+static __always_inline __u64 ring_wakeup(const struct event_counters *counts) {
   if (counts->counter[COUNTER_STORED] & 15) return BPF_RB_NO_WAKEUP;
   return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }

@@ -11,7 +11,7 @@ static __always_inline __u32 new_address_space(void) { return __sync_fetch_and_a
 // Where only some processes are wanted, each record wakes. Once is enough, and a reader that works or pauses in a storm is not woken at
 // all: a wakeup is an interrupt of this CPU by itself, which leaves the virtual machine and costs whoever execs 12 us (2026-11-21: 1.2 % of
 // 2,000 programs a second). A reader that falls asleep just now is not woken; it sees after its own announcement that urgent_begun has
-// moved (KernelSide::consume). Without that, a program that `record` starts was followed 10 ms late in one of three recordings: its exec is
+// moved (BpfObject::consume). Without that, a program that `record` starts was followed 10 ms late in one of three recordings: its exec is
 // what lets the reader go to sleep.
 static __always_inline void send_lifecycle(__u32 kind, struct task_struct *task, __s32 parent_pid, const struct process_value *process) {
   struct lifecycle_record record = {

@@ -11,7 +11,7 @@ int update_process(struct process_update *update) {
   update->done = 0;
   if (!process) return 0;
   if (__sync_val_compare_and_swap(&process->address_space, update->from, update->to) != update->from) return 0;
-  process->flags &= ~PROCESS_SHARED_SPACE;
+  process->flags &= ~PROCESS_COW_PENDING;
   update->done = 1;
   return 0;
 }

@@ -10,7 +10,7 @@ extern const volatile __u32 include_idle;        // store samples of the idle ta
 extern const volatile __u32 kernel_stacks;       // walk the kernel's half
 extern const volatile __u32 cache_levels;        // 2; benchmarks: 1 without the frame cache, 0 without the mapping cache too
 extern const volatile __u64 hash_seed;           // per run: stack hashes cannot be made to collide on purpose
-extern const volatile __u64 rescue_kib_ns;       // per CPU, a KiB of stack copies each such time on average; 0: none
+extern const volatile __u64 deferred_kib_ns;       // per CPU, a KiB of stack copies each such time on average; 0: none
 extern const volatile __u64 wakeup_bytes;        // wake the reader when the ring holds more than this
 
 extern __u32 next_address_space;  // both sides take the old value with an atomic add

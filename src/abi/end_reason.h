@@ -17,9 +17,9 @@
   X(EXEC, 0, "exec in progress")                                                                       \
   X(UNKNOWN_PROCESS, 0, "process not known yet")                                                       \
   X(BAD_FRAME_POINTER, 0, "frame pointer leads nowhere")                                               \
-  X(RESCUED, 1, "finished in user space")                                                              \
-  X(RESCUE_REFUSED, 0, "could not be finished in user space")                                          \
-  X(REPLACED_CODE, 0, "other code was mapped there meanwhile")
+  X(DEFERRED, 1, "finished in user space")                                                              \
+  X(DEFERRED_FAILED, 0, "could not be finished in user space")                                          \
+  X(STALE_MAPPING, 0, "other code was mapped there meanwhile")
 
 enum end_reason {
 #define X(name, complete, text) END_##name,

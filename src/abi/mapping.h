@@ -42,7 +42,7 @@ ABI_ASSERT(sizeof(struct process_value) == 32);
 
 enum process_flags {
   PROCESS_TARGET = 1,        // samples are wanted; inherited by fork
-  PROCESS_SHARED_SPACE = 2,  // forked and not yet exec'ed or mapped: shares the parent's address space id (copy-on-write)
+  PROCESS_COW_PENDING = 2,  // forked and not yet exec'ed or mapped: shares the parent's address space id (copy-on-write)
   PROCESS_EXITED = 4,        // the thread group is gone; the entry stays until the leader is reaped, for samples of the teardown
   PROCESS_BEFORE_EXEC = 8,   // samples are wanted from its next exec on
 };

@@ -4,7 +4,7 @@
 #pragma once
 #include "abi/base_types.h"
 
-// address_space `from` -> `to` if it still is `from`; clears PROCESS_SHARED_SPACE.
+// address_space `from` -> `to` if it still is `from`; clears PROCESS_COW_PENDING.
 struct process_update {
   __s32 pid;
   __u32 from;

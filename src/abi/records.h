@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 // What the kernel side sends through the one ring buffer. Every record begins with its kind; sizes are multiples of 8.
 #pragma once
-#include "abi/base_types.h"
+#include "abi/arch.h"
 
 #define MAX_USER_FRAMES 1024
 #define MAX_KERNEL_FRAMES 127
-#define RESCUE_STACK_BYTES (64 << 10)
-#define RESCUE_MAX_HOLE 16  // pages
+#define DEFERRED_STACK_BYTES (64 << 10)
+#define DEFERRED_MAX_HOLE 16  // pages
 
 enum record_kind {
   RECORD_SAMPLE = 1,
   RECORD_STACK = 2,
-  RECORD_RESCUE = 3,
+  RECORD_UNWIND_REQUEST = 3,
   RECORD_FORK = 4,
   RECORD_EXEC = 5,
   RECORD_EXIT = 6,
@@ -35,9 +35,9 @@ struct stack_record {
 ABI_ASSERT(sizeof(struct stack_record) == 24);
 
 enum sample_flags {
-  SAMPLE_IN_KERNEL = 1,  // the interrupt hit kernel mode
+  SAMPLE_IN_KERNEL = 1,  // the event hit kernel mode
   SAMPLE_IDLE = 2,
-  SAMPLE_RESCUE = 4,     // a rescue_record with the same sequence follows; the user stack is in user space's hands
+  SAMPLE_DEFERRED = 4,   // an unwind_request of the same CPU and time follows: user space finishes the user stack
   SAMPLE_32_BIT = 8,
   SAMPLE_NEW_TASK = 16,  // in clone or clone3, before its first instruction in user mode
   SAMPLE_NEW_STACK = 32,  // with it: and on a stack of its own for certain
@@ -50,38 +50,40 @@ struct sample_record {
   __u64 time_ns;          // CLOCK_MONOTONIC
   __u64 user_stack;       // hash, 0: none
   __u64 kernel_stack;     // hash, 0: none
+  __u64 value;            // in the event's unit
   __s32 tid;
   __u32 address_space;
   __u16 cpu;
   __u8 end_reason;        // enum end_reason
   __u8 flags;             // enum sample_flags
-  __u32 weight;           // events this sample stands for (1; the period is in the session's configuration)
   __u32 start_ticks_low;  // low half of the process' start in ticks; with the next: PID-reuse proof
   __u16 start_in_tick;    // 1/65536 of a tick; 0 also if only ticks are known: a pid can be used again within a tick
   __u16 user_frames;      // frames walked
+  __u8 event;             // index of the recording's events
+  __u8 padding[3];
 };
-ABI_ASSERT(sizeof(struct sample_record) == 56);
+ABI_ASSERT(sizeof(struct sample_record) == 64);
 
-// A walk that could not go on: the registers at that frame and a copy of the stack from sp up, without the
-// pages that nobody has touched yet (large frames have such). Sent directly after its sample, whose
-// user_stack has the frames up to and including the one where the walk stopped: the rescued frames begin with that one again,
-// so they replace the last (and nothing is missing where the rescue record is lost).
-struct rescue_record {
+// A walk that the kernel could not finish: the registers at that frame and a copy of the stack from sp up, without the pages that nobody has
+// touched yet (large frames have such). Sent directly after its sample, whose user_stack has the frames up to and including the one where the
+// walk stopped: the frames found in user space begin with that one again, so they replace the last (and nothing is missing where the request
+// is lost).
+struct unwind_request {
   __u32 kind;
   __s32 pid;
-  __u64 time_ns;         // equals the sample's: (time_ns, cpu) joins them
+  __u64 time_ns;         // the sample's: (time_ns, cpu) joins them
   __u32 address_space;
   __u16 cpu;
   __u8 end_reason;       // why the kernel stopped
   __u8 all_registers;    // the frame is the leaf or directly above a signal frame: caller-saved registers are valid too, and ip is exact
-  __u64 gpr[16];         // DWARF numbering: rax rdx rcx rbx rsi rdi rbp rsp r8 … r15
+  __u64 gpr[ARCH_REGISTERS];  // DWARF numbering
   __u64 ip;
   __u32 stack_bytes;
   __u32 padding;
-  __u64 pages;           // bit i: the i-th page counted from that of gpr[7] (rsp) is in the copy, the first one from rsp on
+  __u64 pages;           // bit i: the i-th page counted from that of the stack pointer is in the copy, the first one from there on
   __u8 stack[];          // these pages, one behind the other
 };
-ABI_ASSERT(sizeof(struct rescue_record) == 176);
+ABI_ASSERT(sizeof(struct unwind_request) == 176);
 
 // fork: `pid` is the child, `parent_pid` its parent, whose address_space it shares. exec: address_space is new. exit: the thread group is gone.
 struct lifecycle_record {

@@ -2,14 +2,14 @@
 // Names of kernel addresses by the kernel itself ("%pS"): 256 in 0.6 ms, where reading kallsyms takes 57 ms.
 // Threads: one at a time.
 #pragma once
-#include "collect/kernel_side.h"
+#include "collect/bpf_object.h"
 #include "symbolize/kernel/kernel_names.h"
 
 namespace cicada::collect {
 
 class BpfKernelNames final : public symbolize::KernelNames {
  public:
-  explicit BpfKernelNames(KernelSide& kernel) : kernel_(kernel) {}
+  explicit BpfKernelNames(BpfObject& kernel) : kernel_(kernel) {}
   Result<void> resolve(std::span<const uint64_t> addresses, std::vector<symbolize::KernelSymbol>& symbols) override {
     for (const std::string& text : kernel_.resolve(addresses)) {
       symbols.push_back(symbolize::parse_kernel_text(text));
@@ -20,7 +20,7 @@ class BpfKernelNames final : public symbolize::KernelNames {
   }
 
  private:
-  KernelSide& kernel_;
+  BpfObject& kernel_;
 };
 
 }  // namespace cicada::collect

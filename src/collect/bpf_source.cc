@@ -67,7 +67,7 @@ unsigned table_workers() { return std::min(kMaxTableWorkers, std::max(1U, std::t
 // before they are missed. For the whole machine tables are compiled when a sample first needs them.
 class EagerMappings final : public process::MappingPublisher {
  public:
-  EagerMappings(KernelSide& kernel, TableLoader& loader, bool eager) : inner_(kernel), loader_(loader), eager_(eager) {}
+  EagerMappings(BpfObject& kernel, TableLoader& loader, bool eager) : inner_(kernel), loader_(loader), eager_(eager) {}
   std::optional<process_value> find_process(Pid pid) override { return inner_.find_process(pid); }
   Result<process_value> adopt_process(Pid pid, uint64_t start_ticks) override { return inner_.adopt_process(pid, start_ticks); }
   uint32_t allocate_address_space() override { return inner_.allocate_address_space(); }
@@ -93,7 +93,7 @@ class EagerMappings final : public process::MappingPublisher {
 // Order matters: what is below borrows what is above, and threads end before what they use.
 struct BpfSource::Parts {
   SamplingConfig config;
-  std::unique_ptr<KernelSide> kernel;
+  std::unique_ptr<BpfObject> kernel;
   std::unique_ptr<process::ImageRegistry> images;
   std::unique_ptr<ImageUnwinders> unwinders;
   std::unique_ptr<TableStore> store;
@@ -147,13 +147,13 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   TRY(check_visibility());
   auto parts = std::make_unique<Parts>();
   parts->config = config;
-  KernelSideOptions options;
+  BpfObjectOptions options;
   options.targets = config.targets;
   options.kernel_frames = config.kernel_frames;
   options.include_idle = config.include_idle;
   options.unwind = config.unwind;
-  parts->kernel = TRY(KernelSide::load(options));
-  KernelSide& kernel = *parts->kernel;
+  parts->kernel = TRY(BpfObject::load(options));
+  BpfObject& kernel = *parts->kernel;
   parts->events = TRY(CpuEvents::open(config.event, kernel.sampling_program_fd()));
   parts->images = std::make_unique<process::ImageRegistry>(process::ImageRegistry::Options{});
   parts->store = std::make_unique<TableStore>(
@@ -253,7 +253,7 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   p.jit = p.jit_recorder.finish();
   p.describer->sync();
   p.threads->refresh(p.tracker->table(), p.tracker->names(), *p.metadata, p.tracker->horizon());
-  fill_account(profile.header, {fired, p.events->period(), p.events->is_cpu_clock(), !p.config.include_idle}, p.kernel->counters(), p.decoder->counts());
+  fill_account(profile.header, {fired, p.events->period(), p.events->is_cpu_clock(), !p.config.include_idle}, p.kernel->counters(0), p.decoder->counts());
   p.tracker->stop();
   return {};
 }
@@ -285,7 +285,7 @@ std::vector<std::string> BpfSource::statistics() const {
                   processes.processes, processes.address_spaces, processes.mappings, processes.blocks, processes.forks,
                   processes.execs, processes.exits, processes.short_lived, processes.copies_on_write),
       fmt::format("mapping table: {} entries of {}, {} address spaces evicted, {} publish failures", p.mappings->trie_entries(),
-                  KernelSideOptions{}.max_mapping_blocks, processes.evicted_spaces, processes.publish_failures),
+                  BpfObjectOptions{}.max_mapping_blocks, processes.evicted_spaces, processes.publish_failures),
       fmt::format("scans of /proc/PID/maps: {}, {} discarded; orphan events: {}", processes.scans, processes.scans_discarded,
                   processes.orphan_events),
       fmt::format("mapping events: {} delivered, {} unwanted, {} lost, {} late", events.delivered, events.unwanted, events.lost, events.late),

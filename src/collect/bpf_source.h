@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "collect/cpu_events.h"
-#include "collect/kernel_side.h"
+#include "collect/bpf_object.h"
 #include "collect/sampling_config.h"
 #include "profile/ports.h"
 #include "symbolize/kernel/kernel_names.h"

@@ -3,6 +3,7 @@
 // who is wanted is decided in the kernel program.
 #include "collect/cpu_events.h"
 
+#include <bpf/bpf.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -13,6 +14,7 @@
 #include <fstream>
 #include <string>
 
+#include "abi/event_cookie.h"
 #include "base/cpu_list.h"
 #include "collect/idle_times.h"
 
@@ -112,18 +114,18 @@ Result<CpuEvents> CpuEvents::open(const CpuEventOptions& options, int program_fd
       all.period_ = kMinCpuClockPeriodNs;
     }
   }
-  for (const int cpu : cpus) all.events_.push_back({cpu, TRY(all.open_one(cpu)), 0});
+  for (const int cpu : cpus) all.events_.push_back(TRY(all.open_one(cpu)));
   return all;
 }
 
-Result<UniqueFd> CpuEvents::open_one(int cpu) const {
+Result<CpuEvents::CpuEvent> CpuEvents::open_one(int cpu) const {
   perf_event_attr attr = attributes(cpu_clock_, period_, frequency_hz_);
   UniqueFd fd(perf_event_open(attr, cpu));
   if (!fd) return open_error(errno, cpu, name_);
-  if (::ioctl(fd.get(), PERF_EVENT_IOC_SET_BPF, program_fd_) != 0) {
-    return errno_error(errno, fmt::format("attach the sampling program to {} on CPU {}", name_, cpu));
-  }
-  return fd;
+  LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event = {.bpf_cookie = event_cookie(0, cpu_clock_ ? 1 : 0)});
+  UniqueFd link(::bpf_link_create(program_fd_, fd.get(), BPF_PERF_EVENT, &options));
+  if (!link) return errno_error(errno, fmt::format("attach the sampling program to {} on CPU {}", name_, cpu));
+  return CpuEvent{cpu, std::move(fd), std::move(link)};
 }
 
 Result<void> CpuEvents::enable() {
@@ -149,9 +151,10 @@ int CpuEvents::follow_hotplug() {
   for (const int cpu : *online) {
     const bool known = std::any_of(events_.begin(), events_.end(), [&](const CpuEvent& e) { return e.cpu == cpu; });
     if (known) continue;
-    Result<UniqueFd> fd = open_one(cpu);
-    if (!fd || ::ioctl(fd->get(), PERF_EVENT_IOC_ENABLE, 0) != 0) continue;
-    events_.push_back({cpu, std::move(*fd), idle_of(read_idle_times(), cpu)});
+    Result<CpuEvent> event = open_one(cpu);
+    if (!event || ::ioctl(event->fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) continue;
+    event->idle_ns_before = idle_of(read_idle_times(), cpu);
+    events_.push_back(std::move(*event));
     ++added;
   }
   return added;

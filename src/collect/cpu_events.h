@@ -54,10 +54,10 @@ class CpuEvents {
  private:
   struct CpuEvent {
     int cpu;
-    UniqueFd fd;
+    UniqueFd fd, link;
     uint64_t idle_ns_before = 0;
   };
-  Result<UniqueFd> open_one(int cpu) const;
+  Result<CpuEvent> open_one(int cpu) const;
 
   bool cpu_clock_ = true;
   uint64_t period_ = 0, frequency_hz_ = 0;

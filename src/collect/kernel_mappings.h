@@ -4,7 +4,7 @@
 #pragma once
 #include <atomic>
 
-#include "collect/kernel_side.h"
+#include "collect/bpf_object.h"
 #include "process/tracking/mapping_publisher.h"
 
 namespace cicada::collect {
@@ -12,7 +12,7 @@ namespace cicada::collect {
 class KernelMappings final : public process::MappingPublisher {
  public:
   // Borrows.
-  explicit KernelMappings(KernelSide& kernel) : kernel_(kernel) {}
+  explicit KernelMappings(BpfObject& kernel) : kernel_(kernel) {}
 
   std::optional<process_value> find_process(Pid pid) override;
   Result<process_value> adopt_process(Pid pid, uint64_t start_ticks) override;
@@ -23,7 +23,7 @@ class KernelMappings final : public process::MappingPublisher {
   uint64_t trie_entries() const { return entries_; }
 
  private:
-  KernelSide& kernel_;
+  BpfObject& kernel_;
   std::atomic<uint64_t> entries_{0};
 };
 

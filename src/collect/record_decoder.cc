@@ -52,7 +52,7 @@ void RecordDecoder::decode(std::span<const uint8_t> record) {
       stacks_.add(head, {reinterpret_cast<const uint64_t*>(record.data() + sizeof head), head.frame_count});
       return;
     }
-    case RECORD_RESCUE: on_rescue(record); return;
+    case RECORD_UNWIND_REQUEST: on_rescue(record); return;
     case RECORD_FORK:
     case RECORD_EXEC:
     case RECORD_EXIT:
@@ -78,7 +78,7 @@ void RecordDecoder::on_sample(const sample_record& sample) {
   if (sample.end_reason == END_NO_TABLE) {
     if (const uint32_t image = stacks_.outermost_image(sample.user_stack)) loader_.request_again(image);
   }
-  if ((sample.flags & SAMPLE_RESCUE) != 0) {
+  if ((sample.flags & SAMPLE_DEFERRED) != 0) {
     const auto before = waiting_.find(sample.cpu);
     if (before != waiting_.end()) hold(before->second);
     waiting_[sample.cpu] = sample;
@@ -88,11 +88,11 @@ void RecordDecoder::on_sample(const sample_record& sample) {
 }
 
 void RecordDecoder::on_rescue(std::span<const uint8_t> record) {
-  if (record.size() < sizeof(rescue_record)) {
+  if (record.size() < sizeof(unwind_request)) {
     ++counts_.malformed;
     return;
   }
-  const auto& start = *reinterpret_cast<const rescue_record*>(record.data());
+  const auto& start = *reinterpret_cast<const unwind_request*>(record.data());
   if (record.size() < sizeof start + start.stack_bytes) {
     ++counts_.malformed;
     return;
@@ -159,7 +159,7 @@ bool RecordDecoder::correct(const sample_record& sample, UserStack& user, bool f
   const auto corrected = correct_replaced(stacks_, profile_, *user.id, stale, sample.address_space, sample.time_ns);
   if (!corrected) return true;
   if (corrected->pending && may_wait) return false;
-  user = {corrected->user, END_REPLACED_CODE};
+  user = {corrected->user, END_STALE_MAPPING};
   ++counts_.replaced_code;
   return true;
 }
@@ -195,7 +195,7 @@ void RecordDecoder::store(const sample_record& sample, profile::ThreadId thread,
   out.time_ns = sample.time_ns;
   out.thread = thread;
   out.stack = *stack;
-  out.value = sample.weight;
+  out.value = static_cast<uint32_t>(sample.value);
   out.cpu = sample.cpu;
   if ((sample.flags & SAMPLE_IN_KERNEL) != 0) out.flags |= profile::kFlagInKernel;
   if ((sample.flags & SAMPLE_IDLE) != 0) out.flags |= profile::kFlagIdle;

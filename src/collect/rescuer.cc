@@ -22,7 +22,7 @@ class Rescuer::View final : public unwind::AddressSpaceView {
  public:
   View(const Tracker& tracker, ImageUnwinders& images) : tracker_(tracker), images_(images) {}
 
-  void begin(const rescue_record& start) {
+  void begin(const unwind_request& start) {
     pid_ = static_cast<pid_t>(start.pid);
     address_space_ = start.address_space;
     patience_ends_ns_ = start.time_ns + in_ns(kMaxWait);
@@ -135,7 +135,7 @@ void Rescuer::wait_for_tracker(const RescueJob& job, const std::stop_token& stop
 RescueResult Rescuer::rescue(const RescueJob& job) {
   RescueResult result;
   result.sample = job.sample;
-  const rescue_record& start = job.start();
+  const unwind_request& start = job.start();
   view_->begin(start);
   unwind::StackCopy copy;
   std::copy(std::begin(start.gpr), std::end(start.gpr), copy.gpr);
@@ -145,7 +145,7 @@ RescueResult Rescuer::rescue(const RescueJob& job) {
   copy.new_task = copy.all_registers && (job.sample.flags & SAMPLE_NEW_TASK) != 0;
   copy.new_stack = copy.all_registers && (job.sample.flags & SAMPLE_NEW_STACK) != 0;
   copy.pages = start.pages;
-  copy.stack = Bytes(job.record).subspan(sizeof(rescue_record), start.stack_bytes);
+  copy.stack = Bytes(job.record).subspan(sizeof(unwind_request), start.stack_bytes);
   unwind::RescuedStack rescued = unwind::finish_walk(copy, *view_);
   result.frames = std::move(rescued.frames);
   result.end_reason = static_cast<uint8_t>(rescued.end);

@@ -25,15 +25,15 @@ namespace cicada::collect {
 
 struct RescueJob {
   sample_record sample;
-  std::vector<uint8_t> record;  // rescue_record, its copy of the stack included
+  std::vector<uint8_t> record;  // unwind_request, its copy of the stack included
   uint64_t submitted_ns = 0;    // filled by submit
-  const rescue_record& start() const { return *reinterpret_cast<const rescue_record*>(record.data()); }
+  const unwind_request& start() const { return *reinterpret_cast<const unwind_request*>(record.data()); }
 };
 
 struct RescueResult {
   sample_record sample;
   std::vector<uint64_t> frames;  // abi/frame.h, leaf first; continues what the kernel found
-  uint8_t end_reason = END_RESCUE_REFUSED;
+  uint8_t end_reason = END_DEFERRED_FAILED;
 };
 
 class Rescuer {

@@ -23,7 +23,7 @@ struct CounterText {
   bool outcome;
   const char* text;
 };
-constexpr bool OUTCOME = true, EVENT = false;
+constexpr bool OUTCOME = true, NOTE = false;
 constexpr CounterText kCounterTexts[] = {
 #define X(name, cls, text) {cls, text},
     CICADA_COUNTERS(X)
@@ -51,9 +51,9 @@ uint64_t skipped_on(const CpuCount& event, const CpuCounters& cpu, uint64_t peri
     }
     return fired - seen;
   }
-  if (seen == 0 || cpu.period_sum >= event.count) return 0;
-  const double mean = static_cast<double>(cpu.period_sum) / static_cast<double>(seen);
-  return static_cast<uint64_t>(std::floor(static_cast<double>(event.count - cpu.period_sum) / mean));
+  if (seen == 0 || cpu.value_sum >= event.count) return 0;
+  const double mean = static_cast<double>(cpu.value_sum) / static_cast<double>(seen);
+  return static_cast<uint64_t>(std::floor(static_cast<double>(event.count - cpu.value_sum) / mean));
 }
 
 uint64_t throttled_on(const CpuCount& event, const EventAccount& events) {
@@ -100,7 +100,7 @@ void fill_account(profile::Header& header, const EventAccount& events, std::span
   header.counts.push_back({"lost: skipped by the kernel (another BPF program or map call on that CPU)", skipped, true});
   header.counts.push_back({"lost: throttled by the kernel (too many samples without a timer tick)", throttled, true});
   header.counts.push_back({"lost: stack record missing", decoder.lost_stack, true});
-  header.counts.push_back({"stacks not finished: rescue queue full", decoder.rescue_queue_full, false});
+  header.counts.push_back({"stacks not finished: queue of deferred unwinding full", decoder.rescue_queue_full, false});
   header.counts.push_back({"records that could not be decoded", decoder.malformed, false});
   header.end_reasons.clear();
   for (size_t i = 0; i < END_REASON_COUNT; ++i) header.end_reasons.push_back({kEndTexts[i], decoder.end_reasons[i], false});

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "collect/cpu_events.h"
-#include "collect/kernel_side.h"
+#include "collect/bpf_object.h"
 #include "collect/record_decoder.h"
 #include "profile/profile.h"
 

@@ -96,7 +96,7 @@ TEST(SampleAccount, EstimatesFromTheMeanPeriodWhereTheKernelAdaptsIt) {
   profile::Header header;
   CpuCounters cpu;
   cpu.counts[COUNTER_STORED] = 10;
-  cpu.period_sum = 20'000;
+  cpu.value_sum = 20'000;
   const CpuCount fired[] = {{0, 30'000, 0}};
   const CpuCounters kernel[] = {cpu};
   fill_account(header, {fired, 0, false}, kernel, {});

@@ -7,7 +7,7 @@
 
 #include "base/process_key.h"
 #include "collect/cpu_events.h"
-#include "collect/kernel_side.h"
+#include "collect/bpf_object.h"
 #include "process/tracking/process_table.h"
 
 namespace cicada::collect {

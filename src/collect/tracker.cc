@@ -41,7 +41,7 @@ constexpr uint64_t kYoungNs = 3'000'000;
 
 }  // namespace
 
-Result<std::unique_ptr<Tracker>> Tracker::open(KernelSide&, process::MappingPublisher& publisher, process::ImageRegistry& images,
+Result<std::unique_ptr<Tracker>> Tracker::open(BpfObject&, process::MappingPublisher& publisher, process::ImageRegistry& images,
                                                Options options) {
   const bool whole_machine = options.whole_machine;
   std::unique_ptr<Tracker> tracker(new Tracker(TRY(process::MappingEvents::open({.ring_pages = 64, .wakeup_bytes = kWakeupBytes})), std::move(options)));

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "abi/records.h"
-#include "collect/kernel_side.h"
+#include "collect/bpf_object.h"
 #include "collect/pace.h"
 #include "collect/sampling_config.h"
 #include "process/images/image_registry.h"
@@ -35,7 +35,7 @@ class Tracker {
   };
   // Subscribes to mapping events; nothing is followed yet. Borrows everything.
   // Fails: kPermission, kUnsupported.
-  static Result<std::unique_ptr<Tracker>> open(KernelSide& kernel, process::MappingPublisher& publisher,
+  static Result<std::unique_ptr<Tracker>> open(BpfObject& kernel, process::MappingPublisher& publisher,
                                                process::ImageRegistry& images, Options options);
   ~Tracker();
 

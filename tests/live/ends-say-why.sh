@@ -34,7 +34,7 @@ wait_for 10 said_something
 kill -KILL "$pid"
 (($(count_of 'finished in user space') > 100)) || fail "nothing rescued"
 if (($(count_of 'stored') > 8000)); then
-  (($(count_of 'stacks not sent: rescue budget used up') > 0)) || fail "no limit to rescues"
+  (($(count_of 'stacks not sent: deferred unwinding rate-limited') > 0)) || fail "no limit to rescues"
   (($(count_of 'rule the kernel walk cannot follow') > 0)) || fail "what was not rescued does not say why"
 fi
 "$CICADA" record -F 997 -o recording.txt -- "$WORKLOADS/end_reasons" 1 unreadable 2>err >truth || fail "record ended with $?"

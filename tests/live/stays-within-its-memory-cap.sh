@@ -20,7 +20,7 @@ total = lambda *begins: sum(n for text, n in ends.items() if text.startswith(beg
 accounted = total(*names)
 complete = total("outermost", "zero return", "finished in")
 waiting = total("unwind table not", "rule the kernel", "exec in", "process not known")  # ends that are handed to user space
-not_handed = total("stacks not sent: rescue budget", "stacks not sent: ring buffer", "stacks not finished: rescue queue")
+not_handed = total("stacks not sent: deferred", "stacks not sent: ring buffer", "stacks not finished: queue")
 written = sum(1 for line in open(sys.argv[2], encoding="utf-8", errors="replace") if re.match(r"\S.* cpu-clock:", line))
 print(f"{tables[0]}; {builds} builds of {images} images; {stored} stored, {written} written, {accounted} ends, {complete} complete, "
       f"{waiting} not handed to user space, {not_handed} with a reason")

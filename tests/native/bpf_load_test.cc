@@ -4,6 +4,7 @@
 #include <bpf/libbpf.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,6 +39,17 @@ int g_ready_fd = -1;
   else
     chain_middle(depth - 1);
   g_sink = g_sink + 1;  // no tail call
+}
+// Each turn touches a page and goes to sleep.
+[[gnu::noinline]] void chain_faults() {
+  say_ready();
+  constexpr size_t kBytes = 64 << 10;
+  for (;;) {
+    auto* const memory = static_cast<volatile uint8_t*>(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    for (size_t i = 0; i < kBytes; i += 4096) memory[i] = 1;
+    ::munmap(const_cast<uint8_t*>(memory), kBytes);
+    ::usleep(100);
+  }
 }
 [[gnu::noinline]] void chain_system_calls() {
   say_ready();
@@ -122,7 +134,7 @@ size_t count_samples(const BpfSession& session, pid_t pid) {
   return static_cast<size_t>(std::count_if(session.samples().begin(), session.samples().end(), [&](const auto& s) { return s.pid == pid; }));
 }
 
-TEST(CpuSample, WalksAKnownChainToItsOutermostFrame) {
+TEST(PerfEvent, WalksAKnownChainToItsOutermostFrame) {
   auto session = open_session();
   ASSERT_TRUE(session);
   ReadyChild child([] { chain_middle(kDepth); });
@@ -152,7 +164,7 @@ TEST(CpuSample, WalksAKnownChainToItsOutermostFrame) {
   EXPECT_GE(deep * 1000, total * 999) << deep << " of " << total;
 }
 
-TEST(CpuSample, AddsUpToOneOutcomeEach) {
+TEST(PerfEvent, AddsUpToOneOutcomeEach) {
   auto session = open_session();
   ASSERT_TRUE(session);
   ReadyChild child([] { chain_middle(kDepth); });
@@ -161,13 +173,13 @@ TEST(CpuSample, AddsUpToOneOutcomeEach) {
   ASSERT_TRUE(wait_until(*session, [&] { return count_samples(*session, child.pid) >= 1000; }));
   session->stop();
   session->drain();
-  const cpu_counters counts = session->counters();
+  const event_counters counts = session->counters();
   EXPECT_EQ(counts.counter[COUNTER_STORED], session->samples().size());
   EXPECT_EQ(counts.counter[COUNTER_STACK_RECORDS] >= session->stacks().size(), true);
   EXPECT_GT(counts.counter[COUNTER_FRAME_CACHE_HIT], 10 * counts.counter[COUNTER_FRAME_CACHE_MISS]);
 }
 
-TEST(CpuSample, WalksTheUserStackFromKernelMode) {
+TEST(PerfEvent, WalksTheUserStackFromKernelMode) {
   auto session = open_session();
   ASSERT_TRUE(session);
   ReadyChild child([] { chain_system_calls(); });
@@ -194,7 +206,7 @@ TEST(CpuSample, WalksTheUserStackFromKernelMode) {
   EXPECT_NE(names.front().find("entry_SYSCALL_64"), std::string::npos) << names.front();
 }
 
-TEST(CpuSample, SendsRegistersAndStackWhereTheTableIsMissing) {
+TEST(PerfEvent, SendsRegistersAndStackWhereTheTableIsMissing) {
   auto session = open_session();
   ASSERT_TRUE(session);
   ReadyChild child([] { chain_middle(kDepth); });
@@ -202,19 +214,64 @@ TEST(CpuSample, SendsRegistersAndStackWhereTheTableIsMissing) {
   const process_value process{1, 0, 77, PROCESS_TARGET, 0};
   ASSERT_EQ(::bpf_map_update_elem(::bpf_map__fd(session->skeleton()->maps.processes), &child.pid, &process, BPF_ANY), 0);
   ASSERT_TRUE(session->start(499, all_cpus()));
-  ASSERT_TRUE(wait_until(*session, [&] { return session->rescues().size() >= 20; }));
+  ASSERT_TRUE(wait_until(*session, [&] { return session->requests().size() >= 20; }));
   session->stop();
   session->drain();
-  rescue_record rescue;
-  std::memcpy(&rescue, session->rescues()[0].data(), sizeof rescue);
-  EXPECT_EQ(rescue.pid, child.pid);
-  EXPECT_EQ(rescue.end_reason, END_UNMAPPED_PC);
-  EXPECT_GT(rescue.stack_bytes, 1000u);
-  EXPECT_EQ(session->rescues()[0].size(), sizeof rescue + rescue.stack_bytes);
-  EXPECT_EQ(rescue.all_registers, 1);
+  unwind_request request;
+  std::memcpy(&request, session->requests()[0].data(), sizeof request);
+  EXPECT_EQ(request.pid, child.pid);
+  EXPECT_EQ(request.end_reason, END_UNMAPPED_PC);
+  EXPECT_GT(request.stack_bytes, 1000u);
+  EXPECT_EQ(session->requests()[0].size(), sizeof request + request.stack_bytes);
+  EXPECT_EQ(request.all_registers, 1);
   const auto misses = std::count_if(session->lifecycle().begin(), session->lifecycle().end(),
                                     [](const lifecycle_record& record) { return record.kind == RECORD_MISS; });
   EXPECT_GE(misses, 1);
+}
+
+perf_event_attr software_event(uint64_t config, uint64_t period) {
+  perf_event_attr attr{};
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = config;
+  attr.sample_period = period;
+  return attr;
+}
+
+TEST(PerfEvent, EachHasItsOwnValuesAndCounters) {
+  auto session = open_session();
+  ASSERT_TRUE(session);
+  ReadyChild child([] { chain_faults(); });
+  ASSERT_TRUE(session->add_process(child.pid));
+  ASSERT_TRUE(session->start(software_event(PERF_COUNT_SW_PAGE_FAULTS, 4), event_cookie(2, 0), all_cpus()));
+  ASSERT_TRUE(session->start(software_event(PERF_COUNT_SW_CONTEXT_SWITCHES, 1), event_cookie(5, 0), all_cpus()));
+  const auto of_event = [&](int event) {
+    return static_cast<size_t>(std::count_if(session->samples().begin(), session->samples().end(), [&](const auto& s) { return s.event == event; }));
+  };
+  ASSERT_TRUE(wait_until(*session, [&] { return of_event(2) >= 100 && of_event(5) >= 100; }));
+  session->stop();
+  session->drain();
+  const uint64_t begin = reinterpret_cast<uint64_t>(&chain_faults) - own_bias();
+  size_t in_chain[6] = {};
+  for (const sample_record& sample : session->samples()) {
+    EXPECT_EQ(sample.value, sample.event == 2 ? 4u : 1u);
+    EXPECT_EQ((sample.flags & SAMPLE_IN_KERNEL) != 0, sample.kernel_stack != 0);
+    // The scheduler's registers are the kernel's; the walk takes the user's from the entry to the kernel.
+    EXPECT_TRUE(sample.event == 2 || (sample.flags & SAMPLE_IN_KERNEL) != 0);
+    EXPECT_EQ(sample.end_reason, END_OUTERMOST);
+    const Stack& stack = session->stacks().at(sample.user_stack);
+    in_chain[sample.event] += std::any_of(stack.frames.begin(), stack.frames.end(), [&](uint64_t frame) {
+      return frame_kind_of(frame) == FRAME_IMAGE && frame_link_address_of(frame) - begin < 512;
+    });
+  }
+  EXPECT_EQ(in_chain[2], of_event(2));
+  EXPECT_EQ(in_chain[5], of_event(5));
+  for (const uint32_t event : {2U, 5U}) {
+    const event_counters counts = session->counters(event);
+    EXPECT_EQ(counts.counter[COUNTER_STORED], of_event(static_cast<int>(event)));
+    const uint64_t runs = counts.counter[COUNTER_STORED] + counts.counter[COUNTER_FILTERED] + counts.counter[COUNTER_IDLE];
+    EXPECT_EQ(counts.value_sum, runs * (event == 2 ? 4 : 1));
+  }
+  EXPECT_EQ(session->counters(1).value_sum, 0u);
 }
 
 TEST(Lifecycle, FollowsForkExecAndExitOfATarget) {
@@ -243,7 +300,7 @@ TEST(Lifecycle, FollowsForkExecAndExitOfATarget) {
   EXPECT_EQ(spaces[0], 5000u);       // shared, copy-on-write
   EXPECT_NE(spaces[1], spaces[0]);   // exec: new
   EXPECT_EQ(spaces[2], spaces[1]);
-  EXPECT_TRUE(session->lifecycle()[0].flags & PROCESS_SHARED_SPACE);
+  EXPECT_TRUE(session->lifecycle()[0].flags & PROCESS_COW_PENDING);
   process_value left;
   EXPECT_TRUE(wait_until(*session, [&] {
     return ::bpf_map_lookup_elem(::bpf_map__fd(session->skeleton()->maps.processes), &pid, &left) != 0;

@@ -77,10 +77,10 @@ Result<std::unique_ptr<BpfSession>> BpfSession::open(const Options& options) {
   bpf.rodata->filter_mode = options.filter_mode;
   bpf.rodata->kernel_stacks = options.kernel_stacks ? 1 : 0;
   bpf.rodata->cache_levels = options.cache_levels;
-  bpf.rodata->rescue_kib_ns = options.rescue_kib_ns;
+  bpf.rodata->deferred_kib_ns = options.deferred_kib_ns;
   ::bpf_map__set_max_entries(bpf.maps.exec_mappings, options.mapping_blocks);
   ::bpf_map__set_max_entries(bpf.maps.frame_caches, static_cast<uint32_t>(::libbpf_num_possible_cpus()));
-  ::bpf_map__set_max_entries(bpf.maps.rescue_copies, static_cast<uint32_t>(::libbpf_num_possible_cpus()));
+  ::bpf_map__set_max_entries(bpf.maps.request_copies, static_cast<uint32_t>(::libbpf_num_possible_cpus()));
   if (const int error = cicada_bpf::load(&bpf); error != 0) return errno_error(-error, "load the BPF object");
 
   void* places = ::mmap(nullptr, ::bpf_map__max_entries(bpf.maps.unwind_places) * sizeof(unwind_place), PROT_READ | PROT_WRITE,
@@ -110,7 +110,7 @@ Result<std::unique_ptr<BpfSession>> BpfSession::open(const Options& options) {
 }
 
 BpfSession::~BpfSession() {
-  events_.clear();
+  stop();
   if (ring_ != nullptr) ::ring_buffer__free(ring_);
   if (!slab_.empty()) ::munmap(slab_.data(), slab_.size());
   if (!places_.empty()) ::munmap(places_.data(), places_.size_bytes());
@@ -212,41 +212,50 @@ Result<void> BpfSession::attach_lifecycle() {
 }
 
 Result<void> BpfSession::start(unsigned frequency_hz, const std::vector<int>& cpus) {
+  perf_event_attr attr{};
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_CPU_CLOCK;
+  attr.freq = 1;
+  attr.sample_freq = frequency_hz;
+  return start(attr, event_cookie(0, 1), cpus);
+}
+
+Result<void> BpfSession::start(const perf_event_attr& attributes, uint64_t cookie, const std::vector<int>& cpus) {
   for (const int cpu : cpus) {
-    perf_event_attr attr{};
+    perf_event_attr attr = attributes;
     attr.size = sizeof attr;
-    attr.type = PERF_TYPE_SOFTWARE;
-    attr.config = PERF_COUNT_SW_CPU_CLOCK;
-    attr.freq = 1;
-    attr.sample_freq = frequency_hz;
     UniqueFd event(static_cast<int>(::syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
     if (event.get() < 0) return errno_error(errno, "perf_event_open");
-    if (::ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, ::bpf_program__fd(skeleton_->progs.on_cpu_sample)) != 0)
-      return errno_error(errno, "attach the sampler");
+    LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event = {.bpf_cookie = cookie});
+    UniqueFd link(::bpf_link_create(::bpf_program__fd(skeleton_->progs.on_perf_event), event.get(), BPF_PERF_EVENT, &options));
+    if (!link) return errno_error(errno, "attach the sampler");
     if (::ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) return errno_error(errno, "enable the event");
     events_.push_back(std::move(event));
+    links_.push_back(std::move(link));
   }
   return {};
 }
 
-void BpfSession::stop() { events_.clear(); }
+void BpfSession::stop() {
+  links_.clear();
+  events_.clear();
+}
 void BpfSession::drain() { ::ring_buffer__consume(ring_); }
 
 BpfSession::ProgramStats BpfSession::sampling_stats() const {
   bpf_prog_info info{};
   uint32_t size = sizeof info;
-  if (::bpf_obj_get_info_by_fd(::bpf_program__fd(skeleton_->progs.on_cpu_sample), &info, &size) != 0) return {};
+  if (::bpf_obj_get_info_by_fd(::bpf_program__fd(skeleton_->progs.on_perf_event), &info, &size) != 0) return {};
   return {info.run_time_ns, info.run_cnt};
 }
 
-cpu_counters BpfSession::counters() const {
-  std::vector<cpu_counters> per_cpu(static_cast<size_t>(::libbpf_num_possible_cpus()));
-  cpu_counters sum{};
-  const uint32_t zero = 0;
-  if (::bpf_map_lookup_elem(::bpf_map__fd(skeleton_->maps.counters), &zero, per_cpu.data()) != 0) return sum;
-  for (const cpu_counters& one : per_cpu) {
+event_counters BpfSession::counters(uint32_t event) const {
+  std::vector<event_counters> per_cpu(static_cast<size_t>(::libbpf_num_possible_cpus()));
+  event_counters sum{};
+  if (::bpf_map_lookup_elem(::bpf_map__fd(skeleton_->maps.counters), &event, per_cpu.data()) != 0) return sum;
+  for (const event_counters& one : per_cpu) {
     for (size_t i = 0; i < COUNTER_COUNT; i++) sum.counter[i] += one.counter[i];
-    sum.period_sum += one.period_sum;
+    sum.value_sum += one.value_sum;
   }
   return sum;
 }
@@ -264,8 +273,8 @@ void BpfSession::consume(std::span<const uint8_t> record) {
     Stack stack{std::vector<uint64_t>(header.frame_count), header.side};
     std::memcpy(stack.frames.data(), record.data() + sizeof header, header.frame_count * sizeof(uint64_t));
     stacks_[header.hash] = std::move(stack);
-  } else if (kind == RECORD_RESCUE) {
-    rescues_.emplace_back(record.begin(), record.end());
+  } else if (kind == RECORD_UNWIND_REQUEST) {
+    requests_.emplace_back(record.begin(), record.end());
   } else {
     lifecycle_record lifecycle;
     std::memcpy(&lifecycle, record.data(), sizeof lifecycle);

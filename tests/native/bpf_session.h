@@ -4,6 +4,7 @@
 //
 // Owns programs, maps and events. Threads: one.
 #pragma once
+#include <linux/perf_event.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -39,7 +40,7 @@ class BpfSession {
   struct Options {
     uint32_t filter_mode = 1;  // FILTER_TARGETS
     uint32_t mapping_blocks = 65536;
-    uint64_t rescue_kib_ns = 15'259;
+    uint64_t deferred_kib_ns = 15'259;
     bool kernel_stacks = true;
     uint32_t cache_levels = 2;
   };
@@ -51,8 +52,10 @@ class BpfSession {
   // Mappings of processes that do not exist, for measuring a full trie. Returns the number of trie entries.
   Result<size_t> add_fictive_processes(size_t processes, size_t mappings_each);
   Result<void> attach_lifecycle();
-  // cpu-clock on these CPUs.
+  // cpu-clock on these CPUs, as event 0.
   Result<void> start(unsigned frequency_hz, const std::vector<int>& cpus);
+  // A perf event of any kind on these CPUs; `cookie`: event_cookie().
+  Result<void> start(const perf_event_attr& attributes, uint64_t cookie, const std::vector<int>& cpus);
   void stop();
   void drain();
 
@@ -60,12 +63,12 @@ class BpfSession {
     uint64_t run_ns = 0, runs = 0;
   };
   ProgramStats sampling_stats() const;  // needs kernel.bpf_stats_enabled
-  cpu_counters counters() const;        // summed over CPUs
+  event_counters counters(uint32_t event = 0) const;  // summed over CPUs
 
   const std::vector<sample_record>& samples() const { return samples_; }
   const std::vector<lifecycle_record>& lifecycle() const { return lifecycle_; }
   const std::unordered_map<uint64_t, Stack>& stacks() const { return stacks_; }
-  const std::vector<std::vector<uint8_t>>& rescues() const { return rescues_; }
+  const std::vector<std::vector<uint8_t>>& requests() const { return requests_; }
   const std::string& image_path(uint32_t image) const { return image_paths_.at(image); }
   cicada_bpf* skeleton() { return skeleton_; }
   // Resolves with bpf_snprintf in the kernel.
@@ -85,11 +88,11 @@ class BpfSession {
   std::span<unwind_place> places_;
   std::map<std::string, uint32_t> images_;
   std::vector<std::string> image_paths_{""};
-  std::vector<UniqueFd> events_;
+  std::vector<UniqueFd> events_, links_;
   std::vector<sample_record> samples_;
   std::vector<lifecycle_record> lifecycle_;
   std::unordered_map<uint64_t, Stack> stacks_;
-  std::vector<std::vector<uint8_t>> rescues_;
+  std::vector<std::vector<uint8_t>> requests_;
 };
 
 }  // namespace cicada::native

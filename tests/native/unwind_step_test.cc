@@ -117,7 +117,7 @@ TEST(UnwindStep, CallerSavedCfaOnlyWhereItIsKnown) {
   EXPECT_EQ(unwind_step(&stack, &rule, &leaf), END_NONE);
   const unwind_regs before = deeper;
   EXPECT_EQ(unwind_step(&stack, &rule, &deeper), END_UNSUPPORTED_RULE);
-  EXPECT_EQ(std::memcmp(&before, &deeper, sizeof before), 0);  // rescue needs them
+  EXPECT_EQ(std::memcmp(&before, &deeper, sizeof before), 0);  // deferred unwinding needs them
 }
 
 TEST(UnwindStep, RejectsWhatLeadsNowhere) {

@@ -29,7 +29,7 @@ class MappingPublisher {
   virtual Result<process_value> adopt_process(Pid pid, uint64_t start_ticks) = 0;
   // An id that neither the kernel nor user space has ever used.
   virtual uint32_t allocate_address_space() = 0;
-  // Compare and swap: gives the process address space `to` (and clears PROCESS_SHARED_SPACE) if it still has `from`.
+  // Compare and swap: gives the process address space `to` (and clears PROCESS_COW_PENDING) if it still has `from`.
   // False: it has another one by now, or is gone.
   virtual bool replace_address_space(Pid pid, uint32_t from, uint32_t to) = 0;
 

@@ -154,14 +154,14 @@ void ProcessTable::State::forked(const lifecycle_record& record) {
   child.born_ns = record.time_ns;
   child.space_since_ns = record.time_ns;
   child.exec_begin_ns = 0;
-  if (parent != nullptr && (record.flags & PROCESS_SHARED_SPACE) == 0 && parent_info.address_space == record.address_space) {
+  if (parent != nullptr && (record.flags & PROCESS_COW_PENDING) == 0 && parent_info.address_space == record.address_space) {
     child.mm_group = parent_group;
   }
   if (record.address_space == 0) return;  // a kernel thread's child
   if (parent != nullptr && parent_info.address_space != record.address_space && replaced == record.address_space) {
     // The parent got its own id while this fork was under way: the child has the parent's memory, so it gets the parent's id.
     join(child, parent_info.address_space);
-    if ((record.flags & PROCESS_SHARED_SPACE) == 0) child.mm_group = parent_group;
+    if ((record.flags & PROCESS_COW_PENDING) == 0) child.mm_group = parent_group;
     static_cast<void>(publisher.replace_address_space(record.pid, record.address_space, parent_info.address_space));
     stale.fork(record.address_space, record.parent_pid, record.pid, record.time_ns, options.now_ns());
   } else {

@@ -39,7 +39,7 @@ class FakeKernel : public MappingPublisher {
     const auto at = processes.find(pid);
     if (at == processes.end() || at->second.address_space != from) return false;
     at->second.address_space = to;
-    at->second.flags &= ~static_cast<uint32_t>(PROCESS_SHARED_SPACE);
+    at->second.flags &= ~static_cast<uint32_t>(PROCESS_COW_PENDING);
     return true;
   }
   PublishOutcome publish(uint32_t address_space, std::span<const BlockOperation> operations) override {
@@ -128,9 +128,9 @@ class Story : public testing::Test {
   lifecycle_record kernel_fork(Pid parent, Pid child, bool shares_memory = false) {
     process_value value = kernel.processes[parent];
     value.start_ns = 1'000'000'000ull * static_cast<uint64_t>(child);
-    if (!shares_memory) value.flags |= PROCESS_SHARED_SPACE;
+    if (!shares_memory) value.flags |= PROCESS_COW_PENDING;
     kernel.processes[child] = value;
-    return record(RECORD_FORK, child, ++now, value.address_space, parent, shares_memory ? 0 : PROCESS_SHARED_SPACE);
+    return record(RECORD_FORK, child, ++now, value.address_space, parent, shares_memory ? 0 : PROCESS_COW_PENDING);
   }
   lifecycle_record kernel_exec(Pid pid) {
     process_value& value = kernel.processes[pid];

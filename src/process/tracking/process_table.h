@@ -16,7 +16,7 @@
 // exec     COMM with the exec flag opens a pending set; mappings gather there; the BPF exec record brings the id they are published
 //          under. Either may come first.
 // fork     shares the parent's id. Copy-on-write: whoever maps first gets a new id, all entries cloned, then one pid -> id write.
-//          vfork and CLONE_VM (no PROCESS_SHARED_SPACE in the record) stay one address space.
+//          vfork and CLONE_VM (no PROCESS_COW_PENDING in the record) stay one address space.
 // exit     the space goes when its last process is gone, one collection cycle later (end_cycle).
 // scan     subscribe, note the clock, read the id, read /proc/PID/maps; once every event up to then is applied: read the id again,
 //          discard if it or the program changed, let later mappings win.

@@ -200,7 +200,7 @@ TEST_F(Story, SharedSpaceStaysUntilItsLastProcessIsGone) {
 
 TEST_F(Story, ReusedPidIsAnotherProcess) {
   run_program(5, 7);
-  lifecycle_record fork = record(RECORD_FORK, 5, ++now, 77, 4, PROCESS_SHARED_SPACE);
+  lifecycle_record fork = record(RECORD_FORK, 5, ++now, 77, 4, PROCESS_COW_PENDING);
   fork.start_ns = 9'000'000'000;
   table->apply(fork);
   EXPECT_EQ(table->find_process(5)->start_ns, 9'000'000'000u);
@@ -223,7 +223,7 @@ TEST_F(Story, EventsOfASuccessorAreNotItsPredecessors) {
   fork_event.pid = fork_event.tid = 5;
   fork_event.parent_pid = fork_event.parent_tid = 2;
   table->apply(fork_event);
-  lifecycle_record fork = record(RECORD_FORK, 5, ++now, kernel.processes[2].address_space, 2, PROCESS_SHARED_SPACE);
+  lifecycle_record fork = record(RECORD_FORK, 5, ++now, kernel.processes[2].address_space, 2, PROCESS_COW_PENDING);
   fork.start_ns = born_ns * 3 + 1;
   table->apply(exec_event(5, "other"));
   table->apply(map_event(5, 0x400000, 4, 8));

@@ -264,7 +264,7 @@ void expect_foretold(const std::function<void()>& what, RuntimeAddr function, si
   ASSERT_NO_FATAL_FAILURE(follow_child(what, *code, states));
   EXPECT_EQ(states.size(), instructions + 1);
   const RescuedStack arrived = walk(states.back(), space);
-  EXPECT_EQ(arrived.end, END_RESCUED);
+  EXPECT_EQ(arrived.end, END_DEFERRED);
   EXPECT_GT(arrived.frames.size(), 5u);
   for (size_t i = 0; i + 1 < states.size(); ++i) {
     dwarf::Registers registers = states[i].registers;
@@ -273,7 +273,7 @@ void expect_foretold(const std::function<void()>& what, RuntimeAddr function, si
     EXPECT_EQ(follow_handler_return(bytes, states[i], registers), dwarf::FrameStep::kDone) << i;
     EXPECT_EQ(registers.value, states.back().registers.value) << i;
     const RescuedStack result = walk(states[i], space);
-    EXPECT_EQ(result.end, END_RESCUED) << i;
+    EXPECT_EQ(result.end, END_DEFERRED) << i;
     ASSERT_FALSE(result.frames.empty());
     EXPECT_EQ(std::vector<uint64_t>(result.frames.begin() + 1, result.frames.end()), arrived.frames) << i;
   }

@@ -96,7 +96,7 @@ class Walk {
     }
     const bool complete = end == END_OUTERMOST || end == END_ZERO_RA;
     const bool stuck = result.frames.size() == 1 && (end == END_UNSUPPORTED_RULE || end == END_NO_RULE || end == END_UNMAPPED_PC);
-    result.end = complete ? END_RESCUED : stuck ? END_RESCUE_REFUSED : static_cast<end_reason>(end);
+    result.end = complete ? END_DEFERRED : stuck ? END_DEFERRED_FAILED : static_cast<end_reason>(end);
     return result;
   }
 

@@ -33,7 +33,7 @@ class AddressSpaceView {
   virtual bool read_code(RuntimeAddr, std::span<uint8_t>) { return false; }
 };
 
-// The state to go on from, as in rescue_record.
+// The state to go on from, as in unwind_request.
 struct StackCopy {
   uint64_t gpr[16] = {};  // DWARF numbering
   uint64_t ip = 0;
@@ -42,14 +42,14 @@ struct StackCopy {
   bool is_32_bit = false;      // walked by frame pointer
   bool new_task = false;       // in clone, before its first instruction: where no caller is found, there is none
   bool new_stack = false;      // with it: there is none
-  // Which pages are in the copy, as in rescue_record; the default: the copy has no holes.
+  // Which pages are in the copy, as in unwind_request; the default: the copy has no holes.
   uint64_t pages = ~uint64_t{0};
   Bytes stack;                 // from gpr[7] (rsp) up
 };
 
 struct RescuedStack {
   std::vector<uint64_t> frames;  // abi/frame.h, leaf first; frames[0] is the frame of the given registers themselves
-  end_reason end = END_NONE;     // END_RESCUED when complete; else why not, END_RESCUE_REFUSED if no step could be done
+  end_reason end = END_NONE;     // END_DEFERRED when complete; else why not, END_DEFERRED_FAILED if no step could be done
 };
 
 RescuedStack finish_walk(const StackCopy& from, AddressSpaceView& view, size_t max_frames = MAX_USER_FRAMES);

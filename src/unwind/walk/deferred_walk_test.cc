@@ -86,11 +86,11 @@ TEST(FinishWalk, NewTaskHasNoCaller) {
   EXPECT_EQ(stack.finish(space).frames.size(), 2u);
   stack.from.new_task = true;
   RescuedStack ended = stack.finish(space);
-  EXPECT_EQ(ended.end, END_RESCUED);
+  EXPECT_EQ(ended.end, END_DEFERRED);
   EXPECT_EQ(ended.frames, std::vector<uint64_t>{frame_in_image(9, 0x11020)});
   stack.words.clear();  // the end of the mapping
   ended = stack.finish(space);
-  EXPECT_EQ(ended.end, END_RESCUED);
+  EXPECT_EQ(ended.end, END_DEFERRED);
   EXPECT_EQ(ended.frames.size(), 1u);
   // fork() gives none: the parent's callers are on it.
   stack.words = {kCode + 0x140, 0x1234};
@@ -99,7 +99,7 @@ TEST(FinishWalk, NewTaskHasNoCaller) {
   // clone() keeps the function to be called there, which looks like a caller.
   stack.from.new_stack = true;
   EXPECT_EQ(stack.finish(space).frames.size(), 1u);
-  EXPECT_EQ(stack.finish(space).end, END_RESCUED);
+  EXPECT_EQ(stack.finish(space).end, END_DEFERRED);
 }
 
 // Large frames have pages that nobody has touched: the copy leaves them out.
@@ -112,13 +112,13 @@ TEST(FinishWalk, TheCopyMayHaveHoles) {
   stack.words.assign(2 + 512, 1);
   stack.words[2 + kLastInPage] = kCode + 0x100 + 1;
   stack.from.pages = 0b101;
-  EXPECT_EQ(stack.finish(space).end, END_RESCUED);
+  EXPECT_EQ(stack.finish(space).end, END_DEFERRED);
   stack.from.pages = 0b11;
   EXPECT_EQ(stack.finish(space).end, END_UNREADABLE);
   stack.words.assign(512, 1);
   stack.words[kLastInPage] = kCode + 0x100 + 1;
   stack.from.pages = 0b100;
-  EXPECT_EQ(stack.finish(space).end, END_RESCUED);
+  EXPECT_EQ(stack.finish(space).end, END_DEFERRED);
 }
 
 TEST(FinishWalk, GoesToTheOutermostFrame) {
@@ -127,7 +127,7 @@ TEST(FinishWalk, GoesToTheOutermostFrame) {
   stack.from.ip = kCode + 5;
   stack.words[0] = kCode + 0x100 + 1;  // return address into the second function, just behind its first byte
   const RescuedStack result = stack.finish(space);
-  EXPECT_EQ(result.end, END_RESCUED);
+  EXPECT_EQ(result.end, END_DEFERRED);
   ASSERT_EQ(result.frames.size(), 2u);
   EXPECT_EQ(result.frames[0], frame_in_image(9, 0x11005));
   EXPECT_EQ(result.frames[1], frame_in_image(9, 0x11100));
@@ -139,7 +139,7 @@ TEST(FinishWalk, ReturnAddressBelongsToTheCallBeforeIt) {
   stack.from.ip = kCode;
   stack.words[0] = kCode + 0x200;  // a noreturn call is the last instruction of the outermost function
   const RescuedStack result = stack.finish(space);
-  EXPECT_EQ(result.end, END_RESCUED);
+  EXPECT_EQ(result.end, END_DEFERRED);
   EXPECT_EQ(result.frames.back(), frame_in_image(9, 0x111ff));
 }
 
@@ -151,7 +151,7 @@ TEST(FinishWalk, FollowsWhatFitsNoRow) {
   stack.words[2] = kStack + 64;
   stack.words[7] = kCode + 0x101;  // at cfa - 8
   const RescuedStack result = stack.finish(space);
-  EXPECT_EQ(result.end, END_RESCUED);
+  EXPECT_EQ(result.end, END_DEFERRED);
   EXPECT_EQ(result.frames.size(), 2u);
 }
 
@@ -167,7 +167,7 @@ TEST(FinishWalk, KeepsRegistersThatOnlyFullCfiTracks) {
   stack.words[6] = kStack + 128;         // rcx of the caller
   stack.words[16 + 1] = kCode + 0x201;  // at rcx + 16 - 8
   const RescuedStack result = stack.finish(space);
-  EXPECT_EQ(result.end, END_RESCUED);
+  EXPECT_EQ(result.end, END_DEFERRED);
   EXPECT_EQ(result.frames.size(), 3u);
 }
 
@@ -178,7 +178,7 @@ TEST(FinishWalk, ACfaInRaxAcrossACallIsBelievedWherePlausible) {
   stack.words[0] = kCode + 0x101;
   stack.from.gpr[0] = kStack + 64;
   stack.words[8] = kCode + 0x201;
-  EXPECT_EQ(stack.finish(space).end, END_RESCUED);
+  EXPECT_EQ(stack.finish(space).end, END_DEFERRED);
   EXPECT_EQ(stack.finish(space).frames.size(), 3u);
   stack.words[8] = 0x1000;  // no return address
   EXPECT_EQ(stack.finish(space).end, END_UNSUPPORTED_RULE);
@@ -194,7 +194,7 @@ TEST(FinishWalk, ThroughATrampolineWithoutFramePointer) {
   stack.words[1] = kTrampoline;     // the leaf's return address
   stack.words[3] = kCode + 0x110;   // behind eight bytes, the trampoline's
   const RescuedStack result = stack.finish(space);
-  EXPECT_EQ(result.end, END_RESCUED);
+  EXPECT_EQ(result.end, END_DEFERRED);
   ASSERT_EQ(result.frames.size(), 3u);
   EXPECT_EQ(result.frames[1], frame_at(FRAME_JIT, kTrampoline - 1));
   stack.words[1] = kJit + 0x600;  // other code: no frame pointer, no way on
@@ -216,21 +216,21 @@ TEST(FinishWalk, ReturnsToAHandler) {
   stack.words[8 + 11] = kCode + 0x100;   // the handler
   stack.words[32 + 1] = kCode + 0x201;   // the handler's frame: the return address
   const RescuedStack result = stack.finish(space);
-  EXPECT_EQ(result.end, END_RESCUED);
+  EXPECT_EQ(result.end, END_DEFERRED);
   EXPECT_EQ(result.frames, (std::vector<uint64_t>{frame_in_image(9, 0x11005), frame_in_image(9, 0x11100), frame_in_image(9, 0x11200)}));
   stack.words[8 + 11] = 0x1000;
   EXPECT_EQ(stack.finish(space).end, END_UNMAPPED_PC);
   EXPECT_EQ(stack.finish(space).frames.size(), 2u);
   for (const uint64_t nowhere : {uint64_t{0}, ~uint64_t{0}}) {
     stack.words[8 + 11] = nowhere;
-    EXPECT_EQ(stack.finish(space).end, END_RESCUE_REFUSED) << nowhere;
+    EXPECT_EQ(stack.finish(space).end, END_DEFERRED_FAILED) << nowhere;
   }
   stack.words[8 + 11] = kCode + 5;  // an endless loop
-  EXPECT_NE(stack.finish(space).end, END_RESCUED);
+  EXPECT_NE(stack.finish(space).end, END_DEFERRED);
   stack.from.gpr[2] = 1 << 20;
   EXPECT_EQ(stack.finish(space).end, END_UNREADABLE);
   stack.from.all_registers = false;  // rcx is not known
-  EXPECT_EQ(stack.finish(space).end, END_RESCUE_REFUSED);
+  EXPECT_EQ(stack.finish(space).end, END_DEFERRED_FAILED);
 }
 
 TEST(FinishWalk, NativeToJitToNativeAndTableLess) {
@@ -246,7 +246,7 @@ TEST(FinishWalk, NativeToJitToNativeAndTableLess) {
   stack.words[12] = 0;                // native: rbp at cfa - 16, return address at cfa - 8
   stack.words[13] = kCode + 0x201;
   const RescuedStack result = stack.finish(space);
-  EXPECT_EQ(result.end, END_RESCUED);
+  EXPECT_EQ(result.end, END_DEFERRED);
   ASSERT_EQ(result.frames.size(), 5u);
   EXPECT_EQ(result.frames[1], frame_at(FRAME_JIT, kJit + 0xf));
   EXPECT_EQ(result.frames[2], frame_in_image(10, 0x1f));
@@ -256,14 +256,14 @@ TEST(FinishWalk, EndsSayWhy) {
   TestSpace space({kPlain});
   Stack nowhere;
   nowhere.from.ip = 0x1000;
-  EXPECT_EQ(nowhere.finish(space).end, END_RESCUE_REFUSED);
+  EXPECT_EQ(nowhere.finish(space).end, END_DEFERRED_FAILED);
   Stack left;
   left.from.ip = kCode;
   left.words[0] = 0x1000;
   EXPECT_EQ(left.finish(space).end, END_UNMAPPED_PC);
   Stack zero;
   zero.from.ip = kCode;
-  EXPECT_EQ(zero.finish(space).end, END_RESCUED);  // a zero return address
+  EXPECT_EQ(zero.finish(space).end, END_DEFERRED);  // a zero return address
   Stack endless;
   endless.from.ip = kCode;
   for (auto& word : endless.words) word = kCode + 1;
@@ -283,7 +283,7 @@ TEST(FinishWalk, ThirtyTwoBitByFramePointer) {
   stack.from.ip = 0x08049000;
   stack.words[1] = uint64_t{0x08049100} << 32 | 0xffff1010;
   const RescuedStack result = stack.finish(space);
-  EXPECT_EQ(result.end, END_RESCUED);
+  EXPECT_EQ(result.end, END_DEFERRED);
   ASSERT_EQ(result.frames.size(), 2u);
   EXPECT_EQ(result.frames[1], frame_at(FRAME_USER_32, 0x080490ff));
 }
@@ -334,7 +334,7 @@ TEST(FinishWalk, OwnStackEqualsBacktrace) {
   std::vector<uint64_t> ours, theirs;
   end_reason end = END_NONE;
   walk_here(100, ours, end, theirs);
-  EXPECT_EQ(end, END_RESCUED);
+  EXPECT_EQ(end, END_DEFERRED);
   ASSERT_EQ(ours.size(), theirs.size());
   EXPECT_GT(ours.size(), 100u);
   for (size_t i = 1; i < ours.size(); ++i) EXPECT_EQ(ours[i] + 1, theirs[i]) << i;

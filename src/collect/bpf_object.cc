@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collect/kernel_side.h"
+#include "collect/bpf_object.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -93,7 +93,7 @@ Result<MappedArray<T>> map_array(const bpf_map* map) {
 
 }  // namespace
 
-struct KernelSide::Impl {
+struct BpfObject::Impl {
   cicada_bpf* skeleton = nullptr;
   MappedArray<unwind_place> places;
   MappedArray<uint64_t> usage;
@@ -111,10 +111,10 @@ struct KernelSide::Impl {
   }
 };
 
-KernelSide::KernelSide(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-KernelSide::~KernelSide() = default;
+BpfObject::BpfObject(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+BpfObject::~BpfObject() = default;
 
-Result<std::unique_ptr<KernelSide>> KernelSide::load(const KernelSideOptions& options) {
+Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& options) {
   {
     const std::lock_guard lock(g_log_mutex);
     g_log.clear();
@@ -135,12 +135,12 @@ Result<std::unique_ptr<KernelSide>> KernelSide::load(const KernelSideOptions& op
   settings.kernel_stacks = options.kernel_frames ? 1 : 0;
   std::random_device entropy;
   settings.hash_seed = uint64_t{entropy()} << 32 | entropy();
-  settings.rescue_kib_ns = options.rescue_kib_per_second == 0 ? 0 : 1'000'000'000 / options.rescue_kib_per_second;
+  settings.deferred_kib_ns = options.deferred_kib_per_second == 0 ? 0 : 1'000'000'000 / options.deferred_kib_per_second;
   settings.wakeup_bytes = options.ring_bytes / 8;
   ::bpf_map__set_max_entries(skeleton.maps.events, options.ring_bytes);
   ::bpf_map__set_max_entries(skeleton.maps.exec_mappings, options.max_mapping_blocks);
   ::bpf_map__set_max_entries(skeleton.maps.frame_caches, static_cast<uint32_t>(std::max(1, ::libbpf_num_possible_cpus())));
-  ::bpf_map__set_max_entries(skeleton.maps.rescue_copies, static_cast<uint32_t>(std::max(1, ::libbpf_num_possible_cpus())));
+  ::bpf_map__set_max_entries(skeleton.maps.request_copies, static_cast<uint32_t>(std::max(1, ::libbpf_num_possible_cpus())));
   if (const int error = cicada_bpf::load(impl->skeleton); error != 0) return load_error(-error);
 
   impl->places = TRY(map_array<unwind_place>(skeleton.maps.unwind_places));
@@ -158,10 +158,10 @@ Result<std::unique_ptr<KernelSide>> KernelSide::load(const KernelSideOptions& op
       },
       raw, nullptr);
   if (impl->ring == nullptr) return errno_error(errno, "map the ring buffer");
-  return std::unique_ptr<KernelSide>(new KernelSide(std::move(impl)));
+  return std::unique_ptr<BpfObject>(new BpfObject(std::move(impl)));
 }
 
-Result<void> KernelSide::attach_lifecycle() {
+Result<void> BpfObject::attach_lifecycle() {
   auto& programs = impl_->skeleton->progs;
   auto& links = impl_->skeleton->links;
   const std::pair<bpf_program*, bpf_link**> all[] = {
@@ -173,22 +173,22 @@ Result<void> KernelSide::attach_lifecycle() {
   return {};
 }
 
-int KernelSide::sampling_program_fd() const { return bpf_program__fd(impl_->skeleton->progs.on_cpu_sample); }
-int KernelSide::processes_fd() const { return bpf_map__fd(impl_->skeleton->maps.processes); }
-int KernelSide::mappings_fd() const { return bpf_map__fd(impl_->skeleton->maps.exec_mappings); }
-int KernelSide::slabs_fd() const { return bpf_map__fd(impl_->skeleton->maps.unwind_slabs); }
-std::span<unwind_place> KernelSide::places() const { return impl_->places.values; }
-std::span<const uint64_t> KernelSide::image_usage() const { return impl_->usage.values; }
-std::span<address_space_state> KernelSide::address_spaces() const { return impl_->spaces.values; }
-volatile uint32_t* KernelSide::eviction_epoch() const { return &impl_->skeleton->bss->eviction_epoch; }
+int BpfObject::sampling_program_fd() const { return bpf_program__fd(impl_->skeleton->progs.on_perf_event); }
+int BpfObject::processes_fd() const { return bpf_map__fd(impl_->skeleton->maps.processes); }
+int BpfObject::mappings_fd() const { return bpf_map__fd(impl_->skeleton->maps.exec_mappings); }
+int BpfObject::slabs_fd() const { return bpf_map__fd(impl_->skeleton->maps.unwind_slabs); }
+std::span<unwind_place> BpfObject::places() const { return impl_->places.values; }
+std::span<const uint64_t> BpfObject::image_usage() const { return impl_->usage.values; }
+std::span<address_space_state> BpfObject::address_spaces() const { return impl_->spaces.values; }
+volatile uint32_t* BpfObject::eviction_epoch() const { return &impl_->skeleton->bss->eviction_epoch; }
 
-Result<void> KernelSide::add_target_thread(Tid tid) {
+Result<void> BpfObject::add_target_thread(Tid tid) {
   const uint32_t one = 1;
   if (::bpf_map_update_elem(bpf_map__fd(impl_->skeleton->maps.target_tids), &tid, &one, BPF_ANY) == 0) return {};
   return errno_error(errno, fmt::format("make thread {} known to the kernel side", tid));
 }
 
-Result<void> KernelSide::sample_from_exec(Pid pid) {
+Result<void> BpfObject::sample_from_exec(Pid pid) {
   process_value value{};
   const auto key = static_cast<uint32_t>(pid);
   bool done = ::bpf_map_lookup_elem(processes_fd(), &key, &value) == 0;
@@ -198,11 +198,11 @@ Result<void> KernelSide::sample_from_exec(Pid pid) {
   return {};
 }
 
-uint32_t KernelSide::allocate_address_space() {
+uint32_t BpfObject::allocate_address_space() {
   return std::atomic_ref(impl_->skeleton->data->next_address_space).fetch_add(1, std::memory_order_relaxed);
 }
 
-bool KernelSide::update_process(process_update update) {
+bool BpfObject::update_process(process_update update) {
   const std::lock_guard lock(impl_->update_mutex);
   // A syscall program's context is copied back to where it came from; with a ctx_out the kernel refuses the call.
   LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &update, .ctx_size_in = sizeof update);
@@ -211,7 +211,7 @@ bool KernelSide::update_process(process_update update) {
   return failed == 0 && update.done != 0;
 }
 
-bool KernelSide::consume(const Consumer& consumer, int timeout_ms, std::span<const int> wake_fds) {
+bool BpfObject::consume(const Consumer& consumer, int timeout_ms, std::span<const int> wake_fds) {
   impl_->consumer = &consumer;
   const uint64_t waits_until_ns = monotonic_ns() + static_cast<uint64_t>(timeout_ms) * 1'000'000;
   impl_->slice_ends_ns = waits_until_ns + kSliceNs;
@@ -230,25 +230,24 @@ bool KernelSide::consume(const Consumer& consumer, int timeout_ms, std::span<con
   return ::ring_buffer__consume(impl_->ring) != -EAGAIN;
 }
 
-std::vector<CpuCounters> KernelSide::counters() const {
+std::vector<CpuCounters> BpfObject::counters(uint32_t event) const {
   const int cpus = ::libbpf_num_possible_cpus();
   if (cpus <= 0) return {};
-  constexpr size_t kStride = (sizeof(cpu_counters) + 7) / 8;
+  constexpr size_t kStride = (sizeof(event_counters) + 7) / 8;
   std::vector<uint64_t> raw(kStride * static_cast<size_t>(cpus));
-  const uint32_t key = 0;
-  if (::bpf_map_lookup_elem(bpf_map__fd(impl_->skeleton->maps.counters), &key, raw.data()) != 0) return {};
+  if (::bpf_map_lookup_elem(bpf_map__fd(impl_->skeleton->maps.counters), &event, raw.data()) != 0) return {};
   std::vector<CpuCounters> out(static_cast<size_t>(cpus));
   for (size_t cpu = 0; cpu < out.size(); ++cpu) {
-    cpu_counters values{};
+    event_counters values{};
     std::memcpy(&values, raw.data() + cpu * kStride, sizeof values);
     out[cpu].cpu = static_cast<int>(cpu);
     std::copy(std::begin(values.counter), std::end(values.counter), out[cpu].counts.begin());
-    out[cpu].period_sum = values.period_sum;
+    out[cpu].value_sum = values.value_sum;
   }
   return out;
 }
 
-std::vector<std::string> KernelSide::resolve(std::span<const uint64_t> kernel_addresses) {
+std::vector<std::string> BpfObject::resolve(std::span<const uint64_t> kernel_addresses) {
   const std::lock_guard lock(impl_->update_mutex);
   std::vector<std::string> names;
   names.reserve(kernel_addresses.size());

@@ -24,30 +24,30 @@ namespace cicada::collect {
 enum class TargetKind : uint8_t { kMachine, kProcesses, kThreads };
 enum class UnwindMode : uint8_t { kAuto, kFramePointer, kTable };
 
-struct KernelSideOptions {
+struct BpfObjectOptions {
   TargetKind targets = TargetKind::kMachine;
   bool kernel_frames = true;
   bool include_idle = false;
   UnwindMode unwind = UnwindMode::kAuto;
   uint32_t ring_bytes = 8 << 20;            // a power of two
   uint32_t max_mapping_blocks = 256 << 10;  // of the LPM trie, allocated as used
-  uint32_t rescue_kib_per_second = 64 << 10;  // of stack copies, and CPU; each counts as 16 KiB more than it has
+  uint32_t deferred_kib_per_second = 64 << 10;  // of stack copies, and CPU; each counts as 16 KiB more than it has
 };
 
-// One CPU's counters, as the programs keep them.
+// One CPU's counters of one event, as the programs keep them.
 struct CpuCounters {
   int cpu = 0;
   std::array<uint64_t, COUNTER_COUNT> counts{};
-  uint64_t period_sum = 0;  // of the samples that reached the program, in event units
+  uint64_t value_sum = 0;  // of the samples that reached the program
 };
 
-class KernelSide {
+class BpfObject {
  public:
   // Fails: kPermission (which capability), kUnsupported (kernel too old, no BTF), or the verifier's last words.
-  static Result<std::unique_ptr<KernelSide>> load(const KernelSideOptions& options);
-  ~KernelSide();
-  KernelSide(const KernelSide&) = delete;
-  KernelSide& operator=(const KernelSide&) = delete;
+  static Result<std::unique_ptr<BpfObject>> load(const BpfObjectOptions& options);
+  ~BpfObject();
+  BpfObject(const BpfObject&) = delete;
+  BpfObject& operator=(const BpfObject&) = delete;
 
   // Lifecycle programs: from now on forks, execs and exits are followed.
   Result<void> attach_lifecycle();
@@ -72,14 +72,15 @@ class KernelSide {
   // the call. False: there is more, but the time slice is over and somebody else should have a look.
   using Consumer = std::function<void(std::span<const uint8_t> record)>;
   bool consume(const Consumer& consumer, int timeout_ms, std::span<const int> wake_fds);
-  std::vector<CpuCounters> counters() const;
+  // Of one event; what belongs to none is in those of event 0.
+  std::vector<CpuCounters> counters(uint32_t event) const;
 
   // "name+0x12/0x34 [module]" of each address, by the kernel itself; empty where the kernel cannot say.
   std::vector<std::string> resolve(std::span<const uint64_t> kernel_addresses);
 
  private:
   struct Impl;
-  explicit KernelSide(std::unique_ptr<Impl> impl);
+  explicit BpfObject(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What of x86-64 only the kernel side knows (abi/arch/x86_64.h has the rest): the registers at an event and at the entry to the kernel, system calls, code segments.
+#pragma once
+#include "kernel_types.h"
+#include "scratch.bpf.h"
+
+// arch/x86/include/asm/ptrace.h, as the kernel that runs has it. On its stack, at the entry to it.
+struct pt_regs {
+  unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
+  unsigned long ip;
+  union {
+    __u16 cs;
+  };
+  unsigned long sp;
+} __attribute__((preserve_access_index));
+
+// The same for user space, whose layout is fixed: what perf_event, kprobe and uprobe programs are called with.
+struct event_registers {
+  __u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+};
+
+#define SYSCALL_CLONE 56
+#define SYSCALL_CLONE3 435
+#define USER_CODE_SEGMENT_32 0x23
+
+static __always_inline int is_user_mode(const struct event_registers *regs) { return (regs->cs & 3) != 0; }
+
+// SAMPLE_NEW_TASK and SAMPLE_NEW_STACK for a task that has not been back in user mode since clone made it: it has its parent's registers, but
+// for the 0 of the system call and, if it was given one, the stack. clone says so in a register; clone3, in memory that may have changed.
+static __always_inline __u32 new_task_flags(const struct pt_regs *saved) {
+  if (saved->ax != 0) return 0;
+  if (saved->orig_ax == SYSCALL_CLONE) return saved->si != 0 ? SAMPLE_NEW_TASK | SAMPLE_NEW_STACK : SAMPLE_NEW_TASK;
+  return saved->orig_ax == SYSCALL_CLONE3 ? SAMPLE_NEW_TASK : 0;
+}
+
+// The user's registers at the event, or at the entry to the kernel, and what they say of the task (sample_flags). 0: there are none.
+// `at_event` may be null.
+static __always_inline int read_user_registers(const struct event_registers *at_event, struct task_struct *task, struct unwind_regs *regs,
+                                               __u32 *flags) {
+#define READ(r)                                                                                                              \
+  regs->gpr[X86_RAX] = (r)->ax, regs->gpr[X86_RDX] = (r)->dx, regs->gpr[X86_RCX] = (r)->cx, regs->gpr[X86_RBX] = (r)->bx;    \
+  regs->gpr[X86_RSI] = (r)->si, regs->gpr[X86_RDI] = (r)->di, regs->gpr[X86_RBP] = (r)->bp, regs->gpr[X86_RSP] = (r)->sp;    \
+  regs->gpr[X86_R8] = (r)->r8, regs->gpr[X86_R9] = (r)->r9, regs->gpr[X86_R10] = (r)->r10, regs->gpr[X86_R11] = (r)->r11;    \
+  regs->gpr[X86_R12] = (r)->r12, regs->gpr[X86_R13] = (r)->r13, regs->gpr[X86_R14] = (r)->r14, regs->gpr[X86_R15] = (r)->r15; \
+  regs->ip = (r)->ip
+  __u64 code_segment;
+  if (at_event && is_user_mode(at_event)) {
+    READ(at_event);
+    code_segment = at_event->cs & 0xffff;
+  } else {
+    struct pt_regs *saved = (struct pt_regs *)bpf_task_pt_regs(task);
+    if (!saved) return 0;
+    READ(saved);
+    code_segment = saved->cs;
+    *flags |= new_task_flags(saved);
+    if (!(code_segment & 3)) return 0;
+  }
+#undef READ
+  if (code_segment == USER_CODE_SEGMENT_32) *flags |= SAMPLE_32_BIT;
+  regs->exact_ip = 1;
+  regs->all_registers = 1;
+  return 1;
+}

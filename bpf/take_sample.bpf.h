@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A sample of any event, from a program of any type: take_sample(context, registers, event, value). The one entry; bpf/perf_event.bpf.c shows
+// how little a program adds. Every run adds exactly one outcome to its event's counters (abi/counters.h): fired = stored + lost + not wanted.
+#pragma once
+#include "arch.bpf.h"
+#include "kernel_types.h"
+#include "process.bpf.h"
+#include "unwind_request.bpf.h"
+#include "walk.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+static __always_inline int is_wanted_thread(__s32 tid) {
+  if (filter_mode != FILTER_TIDS) return 1;
+  return bpf_map_lookup_elem(&target_tids, &tid) != 0;
+}
+
+// Hash of the kernel stack; its return addresses are adjusted like the user's.
+__weak __noinline __u64 adjust_kernel_stack(struct kernel_stack *stack, __u32 frames) {
+  if (!stack) return 0;
+  __u64 hash = ~hash_seed;
+  for (__u32 i = 0; i < MAX_KERNEL_FRAMES; i++) {
+    if (i >= frames) break;
+    __u64 frame = frame_at(FRAME_KERNEL, stack->frames[i] - (i ? 1 : 0));
+    stack->frames[i] = frame;
+    hash = mix_hash(hash, frame);
+  }
+  return hash ? hash : 1;
+}
+
+static __always_inline void end_new_task(struct scratch *memory, __u32 new_stack) {
+  struct walk_state *walk = &memory->walk;
+  __u64 leaf = memory->user.frames[0];
+  if (!unwind_has_no_caller(leaf, memory->user.frames[1], walk->frames, walk->end_reason, new_stack)) return;
+  walk->frames = 1;
+  walk->hash = mix_hash(hash_seed, leaf);
+  walk->end_reason = END_OUTERMOST;
+}
+
+static __always_inline void walk_user_side(const struct event_registers *regs, struct event_counters *counts, struct scratch *memory,
+                                           struct task_struct *task, struct process_value *process, struct sample_record *record) {
+  // The mm is looked at where it can differ from the process' (a helper call costs as much as three frames): in an exec, in an exit, at
+  // the first sight.
+  int in_exec = BPF_CORE_READ_BITFIELD(task, in_execve);
+  __u64 mm = process ? process->mm : 0;
+  if (!mm || in_exec || task->flags & PF_EXITING) mm = mm_of(task);
+  __u32 flags = 0;
+  int has_user_side = mm && !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) &&
+                      read_user_registers(regs, task, &memory->walk.regs, &flags);
+  memory->walk.frames = 0;
+  if (!has_user_side) return;
+  if (!process) {
+    record->end_reason = END_UNKNOWN_PROCESS;
+    return;
+  }
+  if (process->mm ? process->mm != mm : in_exec) {
+    record->end_reason = END_EXEC;  // a process that user space announced has no mm yet, and must not learn it here
+    return;
+  }
+  if (process->mm == 0) process->mm = mm;
+  record->flags |= (__u8)flags;
+  walk_user_stack(memory, record->address_space, record->time_ns, flags & SAMPLE_32_BIT);
+  if (flags & SAMPLE_NEW_TASK) end_new_task(memory, flags & SAMPLE_NEW_STACK);
+  record->end_reason = (__u8)memory->walk.end_reason;
+  record->user_frames = (__u16)memory->walk.frames;
+  record->user_stack = memory->walk.hash;
+  counts->counter[COUNTER_FRAME_CACHE_MISS] += memory->walk.missed;
+  counts->counter[COUNTER_FRAME_CACHE_HIT] += memory->walk.frames - memory->walk.missed;
+  if (record->end_reason == END_UNMAPPED_PC) send_miss(task, process, record->time_ns);
+  if (worth_deferring(record->end_reason) && !(flags & SAMPLE_32_BIT) && memory->slot == 0) {
+    if (may_defer(record->time_ns))
+      record->flags |= SAMPLE_DEFERRED;
+    else
+      counts->counter[COUNTER_UNWIND_LIMITED]++;
+  }
+}
+
+// The outcome.
+static __always_inline int send_sample(struct event_counters *counts, struct scratch *memory, const struct sample_record *record,
+                                       __u32 kernel_frames) {
+  if (record->kernel_stack &&
+      send_stack_once(&memory->kernel.record, STACK_KERNEL, record->kernel_stack, 0, kernel_frames, MAX_KERNEL_FRAMES))
+    return COUNTER_LOST_STACK_RING_FULL;
+  if (record->user_stack && send_stack_once(&memory->user.record, STACK_USER, record->user_stack, record->address_space,
+                                            record->user_frames, MAX_USER_FRAMES))
+    return COUNTER_LOST_STACK_RING_FULL;
+  if (bpf_ringbuf_output(&events, (void *)record, sizeof(*record), ring_wakeup(counts))) return COUNTER_LOST_SAMPLE_RING_FULL;
+  if (record->flags & SAMPLE_DEFERRED) {
+    // Registers of the frame where the walk stopped: the fast path has not got them.
+    if (!memory->walk.has_registers) walk_with_registers(memory);
+    counts->counter[send_unwind_request(memory, record) ? COUNTER_UNWIND_RING_FULL : COUNTER_UNWIND_REQUESTS]++;
+  }
+  return COUNTER_STORED;
+}
+
+// The outcome.
+static __always_inline int sample_task(void *context, const struct event_registers *regs, __u32 event, __u64 value, struct event_counters *counts) {
+  struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
+  __s32 tgid = task->tgid;
+  __s32 tid = task->pid;
+  if (tid == 0 && !include_idle) return COUNTER_IDLE;
+  struct process_value *process = 0;
+  if (filter_mode != FILTER_ALL || !(task->flags & PF_KTHREAD)) process = bpf_map_lookup_elem(&processes, &tgid);
+  if (filter_mode == FILTER_ALL) {
+    if (!process && !(task->flags & PF_KTHREAD) && mm_of(task)) {
+      process = adopt_process(task, PROCESS_TARGET);
+      if (process) send_miss(task, process, bpf_ktime_get_ns());
+    }
+  } else if (!process || (process->flags & (PROCESS_TARGET | PROCESS_BEFORE_EXEC)) != PROCESS_TARGET || !is_wanted_thread(tid)) {
+    return COUNTER_FILTERED;
+  }
+  struct scratch *memory = claim_scratch();
+  if (!memory) return COUNTER_LOST_NO_SCRATCH;
+  struct sample_record record = {
+      .kind = RECORD_SAMPLE,
+      .pid = tgid,
+      .tid = tid,
+      .time_ns = bpf_ktime_get_ns(),
+      .value = value,
+      .cpu = (__u16)bpf_get_smp_processor_id(),
+      .end_reason = END_NONE,
+      .event = (__u8)event,
+  };
+  __u32 kernel_frames = 0;
+  if (!regs || !is_user_mode(regs)) {
+    record.flags |= SAMPLE_IN_KERNEL;
+    if (kernel_stacks) {
+      long bytes = bpf_get_stack(context, memory->kernel.frames, sizeof(memory->kernel.frames), 0);
+      kernel_frames = bytes > 0 ? (__u32)bytes / 8 : 0;
+      if (kernel_frames) record.kernel_stack = adjust_kernel_stack(&memory->kernel, kernel_frames);
+    }
+  }
+  if (tid == 0) record.flags |= SAMPLE_IDLE;
+  if (process) {
+    record.address_space = process->address_space;
+    record.start_ticks_low = (__u32)(process->start_ns / USER_HZ_NS);
+    record.start_in_tick = (__u16)((process->start_ns % USER_HZ_NS << 16) / USER_HZ_NS);
+  }
+  walk_user_side(regs, counts, memory, task, process, &record);
+  int outcome = send_sample(counts, memory, &record, kernel_frames);
+  release_scratch(memory);
+  return outcome;
+}
+
+// Of the current task. `context`: the program's own; `regs`: those at the event, null where the program has none (it runs in the kernel);
+// `value`: in the event's unit.
+static __always_inline void take_sample(void *context, const struct event_registers *regs, __u32 event, __u64 value) {
+  struct event_counters *counts = bpf_map_lookup_elem(&counters, &event);
+  if (!counts) return;
+  counts->value_sum += value;
+  counts->counter[sample_task(context, regs, event, value, counts)]++;
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Where the walk met something user space may know better: registers and the stack from there up, for user space to go on. A token
+// bucket per CPU bounds it.
+#pragma once
+#include "frame_cache.bpf.h"
+#include "output.bpf.h"
+
+// Time: a copy costs some for each KiB. Less than nothing after one that was larger than what was left.
+struct unwind_budget {
+  __u64 last_ns;
+  __s64 saved_ns;
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct unwind_budget);
+} unwind_budgets SEC(".maps") __weak;
+
+// A page of slack: the copy is bounded by masks.
+struct request_copy {
+  struct unwind_request head;
+  __u8 stack[DEFERRED_STACK_BYTES + 4096];
+};
+
+// One a CPU, for the run that holds scratch slot 0. 64 KiB: with 16, a thousand plain frames could not be finished. The loader
+// sets max_entries to the number of possible CPUs. Not a per-CPU map: those hold 32 KiB at most.
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, MAX_CPUS);
+  __type(key, __u32);
+  __type(value, struct request_copy);
+} request_copies SEC(".maps") __weak;
+
+#define UNWIND_BURST_NS 1000000000ll
+#define UNWIND_BASE_BYTES (16 << 10)  // what finishing one costs user space besides
+
+static __always_inline int worth_deferring(__u32 end_reason) {
+  return end_reason == END_UNMAPPED_PC || end_reason == END_NO_TABLE || end_reason == END_NO_RULE ||
+         end_reason == END_UNSUPPORTED_RULE || end_reason == END_UNKNOWN_PROCESS;
+}
+
+static __always_inline int may_defer(__u64 now_ns) {
+  __u32 zero = 0;
+  struct unwind_budget *budget = bpf_map_lookup_elem(&unwind_budgets, &zero);
+  if (!budget || deferred_kib_ns == 0) return 0;
+  __s64 saved = budget->last_ns ? budget->saved_ns + (__s64)(now_ns - budget->last_ns) : UNWIND_BURST_NS;
+  if (saved > UNWIND_BURST_NS) saved = UNWIND_BURST_NS;
+  budget->last_ns = now_ns;
+  budget->saved_ns = saved;
+  return saved > 0;
+}
+
+static __always_inline void pay_deferred(__u32 copied) {
+  __u32 zero = 0;
+  struct unwind_budget *budget = bpf_map_lookup_elem(&unwind_budgets, &zero);
+  if (budget) budget->saved_ns -= (__s64)((UNWIND_BASE_BYTES + copied) * deferred_kib_ns >> 10);
+}
+
+struct page_context {
+  struct request_copy *request;
+};
+
+// head.padding counts unreadable pages in a row meanwhile: in a map the verifier does not know its value; on the stack it followed each of
+// sixteen, which was half of all instructions it looked at.
+static long copy_page(__u32 index, void *opaque) {
+  struct page_context *context = opaque;
+  struct request_copy *request = context->request;
+  if (!request) return 1;
+  __u32 copied = request->head.stack_bytes;
+  if (copied >= DEFERRED_STACK_BYTES) return 1;
+  __u64 sp = request->head.gpr[ARCH_SP];
+  __u64 from = index ? (sp & ~4095ull) + 4096ull * index : sp;
+  __u32 size = 4096 - (__u32)(from & 4095);
+  if (bpf_probe_read_user(request->stack + (copied & (DEFERRED_STACK_BYTES - 1)), size & 4095 ? size & 4095 : 4096, (const void *)from))
+    return ++request->head.padding >= DEFERRED_MAX_HOLE;
+  request->head.padding = 0;
+  request->head.stack_bytes = copied + size;
+  request->head.pages |= 1ull << (index & 63);
+  return 0;
+}
+
+// After the sample was sent.
+__weak __noinline int send_unwind_request(struct scratch *memory, const struct sample_record *sample) {
+  if (!memory || !sample || memory->slot != 0) return -1;
+  __u32 cpu = bpf_get_smp_processor_id();
+  struct request_copy *request = bpf_map_lookup_elem(&request_copies, &cpu);
+  if (!request) return -1;
+  struct walk_state *walk = &memory->walk;
+  struct unwind_request *head = &request->head;
+  head->kind = RECORD_UNWIND_REQUEST;
+  head->pid = sample->pid;
+  head->time_ns = sample->time_ns;
+  head->address_space = sample->address_space;
+  head->cpu = sample->cpu;
+  head->end_reason = sample->end_reason;
+  head->all_registers = walk->regs.all_registers;
+  for (__u32 i = 0; i < ARCH_REGISTERS; i++) head->gpr[i] = walk->regs.gpr[i];
+  head->ip = walk->regs.ip;
+  head->padding = 0;
+  head->stack_bytes = 0;
+  head->pages = 0;
+  struct page_context context = {.request = request};
+  bpf_loop(64, copy_page, &context, 0);
+  __u32 copied = head->stack_bytes & ~7u;
+  if (copied > DEFERRED_STACK_BYTES) copied = DEFERRED_STACK_BYTES;
+  head->stack_bytes = copied;
+  head->padding = 0;
+  pay_deferred(copied);
+  return (int)bpf_ringbuf_output(&events, request, sizeof(*head) + copied, BPF_RB_NO_WAKEUP);
+}
