@@ -51,9 +51,9 @@ collect::SessionConfig session_config(const RecordOptions& options, const std::o
     sampling.pids = command ? std::vector<Pid>{command->pid()} : options.target.pids;
     sampling.from_exec = command.has_value();
   }
-  sampling.event.frequency_hz = options.frequency_hz;
-  sampling.event.period = options.period.value_or(0);
-  sampling.event.cpus.assign(options.cpus.begin(), options.cpus.end());
+  sampling.events.frequency_hz = options.frequency_hz;
+  sampling.events.period = options.period.value_or(0);
+  sampling.events.cpus.assign(options.cpus.begin(), options.cpus.end());
   sampling.kernel_frames = options.kernel_frames;
   sampling.include_idle = options.include_idle;
   sampling.max_map_memory_bytes = options.max_map_memory_bytes;

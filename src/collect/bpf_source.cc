@@ -103,7 +103,7 @@ struct BpfSource::Parts {
   std::shared_ptr<process::ProcessMetadataCache> metadata;
   std::unique_ptr<ProcessDescriber> describer;  // the tracker tells it of execs
   std::unique_ptr<Tracker> tracker;
-  std::optional<CpuEvents> events;
+  std::optional<PerfEvents> events;
   std::unique_ptr<Rescuer> rescuer;
   std::unique_ptr<StackTable> stacks;
   std::unique_ptr<ThreadTable> threads;
@@ -154,7 +154,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   options.unwind = config.unwind;
   parts->kernel = TRY(BpfObject::load(options));
   BpfObject& kernel = *parts->kernel;
-  parts->events = TRY(CpuEvents::open(config.event, kernel.sampling_program_fd()));
+  parts->events = TRY(PerfEvents::open(config.events, kernel.sampling_program_fd()));
   parts->images = std::make_unique<process::ImageRegistry>(process::ImageRegistry::Options{});
   parts->store = std::make_unique<TableStore>(
       TableStore::Maps{kernel.slabs_fd(), kernel.places(), kernel.image_usage(), kernel.eviction_epoch()}, config.max_map_memory_bytes);
@@ -175,7 +175,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
     };
   }
   // Subscribed first, attached second, scanned third: nothing falls between.
-  parts->tracker = TRY(Tracker::open(kernel, *parts->mappings, *parts->images, {machine, config.event.period == 0 ? config.event.frequency_hz : 0, std::move(callbacks), parts->metadata}));
+  parts->tracker = TRY(Tracker::open(kernel, *parts->mappings, *parts->images, {machine, config.events.period == 0 ? config.events.frequency_hz : 0, std::move(callbacks), parts->metadata}));
   TRY(kernel.attach_lifecycle());
   if (machine) {
     for (const Pid pid : TRY(process::list_processes())) {
@@ -205,10 +205,11 @@ Result<void> BpfSource::start(profile::Profile& profile) {
   p.threads = std::make_unique<ThreadTable>(profile, *p.describer);
   p.decoder = std::make_unique<RecordDecoder>(profile, *p.stacks, *p.threads, *p.tracker, *p.rescuer, *p.loader);
   p.files = std::make_unique<PinnedImages>(*p.stacks, *p.images);
-  profile.header.event = p.events->name();
-  profile.header.period = p.events->period();
-  profile.header.frequency_hz = p.events->frequency_hz();
-  if (!p.events->warning().empty()) profile.header.warnings.push_back(p.events->warning());
+  const PerfEvents::Event& event = p.events->events().front();
+  profile.header.event = event.type->name;
+  profile.header.period = event.period;
+  profile.header.frequency_hz = event.frequency_hz;
+  for (const std::string& warning : p.events->warnings()) profile.header.warnings.push_back(warning);
   p.next_cycle_ns = monotonic_ns() + kCycleNs;
   p.prompt.emplace();
   TRY(p.events->enable());
@@ -242,7 +243,7 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   Parts& p = *parts_;
   p.events->disable();
   p.prompt.reset();
-  const std::vector<CpuCount> fired = p.events->counts();
+  const std::vector<CpuCount> fired = p.events->counts(0);
   while (!p.consume(0)) {
   }
   p.tracker->sync(kLastSyncMs);
@@ -253,7 +254,7 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   p.jit = p.jit_recorder.finish();
   p.describer->sync();
   p.threads->refresh(p.tracker->table(), p.tracker->names(), *p.metadata, p.tracker->horizon());
-  fill_account(profile.header, {fired, p.events->period(), p.events->is_cpu_clock(), !p.config.include_idle}, p.kernel->counters(0), p.decoder->counts());
+  fill_account(profile.header, {fired, p.events->events().front(), !p.config.include_idle}, p.kernel->counters(0), p.decoder->counts());
   p.tracker->stop();
   return {};
 }

@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "collect/cpu_events.h"
+#include "collect/perf_events.h"
 #include "collect/bpf_object.h"
 #include "collect/sampling_config.h"
 #include "profile/ports.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// With a fixed period (cpu-clock always, cycles with -c) the number of interrupts of a CPU is its event count ÷ period. With cycles
+// With a fixed period (timers always) the number of interrupts of a CPU is its event count ÷ period. With a counter
 // at a frequency the kernel adapts the period, and the units that no sample reported, divided by the mean period of those that
 // did, tell how many are missing.
 //
@@ -41,12 +41,15 @@ uint64_t outcomes(const CpuCounters& cpu) {
   return sum;
 }
 
+// Its count is its time.
+bool is_timer(const EventAccount& events) { return events.event.type->kind == PerfEventKind::kTimer; }
+
 uint64_t skipped_on(const CpuCount& event, const CpuCounters& cpu, uint64_t period) {
   const uint64_t seen = outcomes(cpu);
   if (period != 0) {
     const uint64_t fired = event.count / period;
     if (seen > fired) {
-      diagnostics().warn(fmt::format("CPU {}", cpu.cpu), "the books do not balance: {} samples counted, {} interrupts", seen, fired);
+      diagnostics().warn(fmt::format("CPU {}", cpu.cpu), "sample accounting does not add up: {} samples counted, {} interrupts", seen, fired);
       return 0;
     }
     return fired - seen;
@@ -57,14 +60,14 @@ uint64_t skipped_on(const CpuCount& event, const CpuCounters& cpu, uint64_t peri
 }
 
 uint64_t throttled_on(const CpuCount& event, const EventAccount& events) {
-  if (!events.cpu_clock || events.period == 0 || event.enabled_ns <= event.count) return 0;
-  return (event.enabled_ns - event.count) / events.period;
+  if (!is_timer(events) || event.enabled_ns <= event.count) return 0;
+  return (event.enabled_ns - event.count) / events.event.period;
 }
 
 // How many of `missing` samples fell into sleep.
 uint64_t asleep_on(const CpuCount& event, const CpuCounters& cpu, const EventAccount& events, uint64_t missing) {
-  if (!events.cpu_clock || events.period == 0 || !events.idle_is_counted) return 0;
-  const uint64_t idle = event.idle_ns / events.period;
+  if (!is_timer(events) || !events.idle_is_counted) return 0;
+  const uint64_t idle = event.idle_ns / events.event.period;
   return std::min(missing, idle - std::min(idle, cpu.counts[COUNTER_IDLE]));
 }
 
@@ -72,7 +75,7 @@ uint64_t asleep_on(const CpuCount& event, const CpuCounters& cpu, const EventAcc
 
 void fill_account(profile::Header& header, const EventAccount& events, std::span<const CpuCounters> kernel, const DecoderCounts& decoder) {
   const std::span<const CpuCount> fired = events.cpus;
-  const uint64_t period = events.period;
+  const uint64_t period = events.event.period;
   CpuCounters sum;
   uint64_t skipped = 0, throttled = 0, asleep = 0;
   header.fired = 0;

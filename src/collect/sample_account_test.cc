@@ -20,6 +20,9 @@ uint64_t value_of(const profile::Header& header, std::string_view name) {
   return 0;
 }
 
+PerfEvents::Event cpu_clock(uint64_t period) { return {find_perf_event_type("cpu-clock"), period, 0, 1}; }
+PerfEvents::Event cycles(uint64_t period) { return {find_perf_event_type("cycles"), period, period == 0 ? 99U : 0U, 1}; }
+
 TEST(SampleAccount, WhatTheProgramNeverSawIsSkippedByTheKernel) {
   profile::Header header;
   CpuCounters cpu0, cpu1;
@@ -29,7 +32,7 @@ TEST(SampleAccount, WhatTheProgramNeverSawIsSkippedByTheKernel) {
   cpu1.counts[COUNTER_FILTERED] = 100;
   const CpuCount fired[] = {{0, 100'999, 0}, {1, 100'000, 0}};
   const CpuCounters kernel[] = {cpu0, cpu1};
-  fill_account(header, {fired, 1000, true}, kernel, {});
+  fill_account(header, {fired, cpu_clock(1000)}, kernel, {});
   EXPECT_EQ(header.fired, 200U);
   EXPECT_EQ(value_of(header, "skipped by the kernel"), 10U);
   EXPECT_EQ(outcome_sum(header), header.fired);
@@ -43,7 +46,7 @@ TEST(SampleAccount, ASampleWithoutItsStackIsLostNotStored) {
   const CpuCounters kernel[] = {cpu};
   DecoderCounts decoder;
   decoder.lost_stack = 3;
-  fill_account(header, {fired, 1000, true}, kernel, decoder);
+  fill_account(header, {fired, cpu_clock(1000)}, kernel, decoder);
   EXPECT_EQ(value_of(header, "stored"), 7U);
   EXPECT_EQ(value_of(header, "stack record missing"), 3U);
   EXPECT_EQ(outcome_sum(header), header.fired);
@@ -55,7 +58,7 @@ TEST(SampleAccount, TimeThatTheClockCountedAndTheEventDidNotIsThrottled) {
   cpu.counts[COUNTER_STORED] = 10;
   const CpuCount fired[] = {{0, 12'000, 17'500}};
   const CpuCounters kernel[] = {cpu};
-  fill_account(header, {fired, 1000, true}, kernel, {});
+  fill_account(header, {fired, cpu_clock(1000)}, kernel, {});
   EXPECT_EQ(header.fired, 17U);
   EXPECT_EQ(value_of(header, "skipped by the kernel"), 2U);
   EXPECT_EQ(value_of(header, "throttled by the kernel"), 5U);
@@ -69,13 +72,13 @@ TEST(SampleAccount, WhatIsMissingWhileTheCpuSleptIsNotLost) {
   cpu.counts[COUNTER_IDLE] = 4;
   const CpuCount fired[] = {{0, 30'000, 36'000, 19'000}};  // 16 not seen, 6 throttled; 19 periods asleep, of which 4 were seen
   const CpuCounters kernel[] = {cpu};
-  fill_account(header, {fired, 1000, true}, kernel, {});
+  fill_account(header, {fired, cpu_clock(1000)}, kernel, {});
   EXPECT_EQ(header.fired, 36U);
   EXPECT_EQ(value_of(header, "the CPU slept"), 15U);
   EXPECT_EQ(value_of(header, "throttled by the kernel"), 0U);
   EXPECT_EQ(value_of(header, "skipped by the kernel"), 7U);
   EXPECT_EQ(outcome_sum(header), header.fired);
-  fill_account(header, {fired, 1000, true, false}, kernel, {});  // idle samples are stored: how many of them is not known here
+  fill_account(header, {fired, cpu_clock(1000), false}, kernel, {});  // idle samples are stored: how many of them is not known here
   EXPECT_EQ(value_of(header, "the CPU slept"), 0U);
   EXPECT_EQ(value_of(header, "skipped by the kernel"), 16U);
   EXPECT_EQ(outcome_sum(header), header.fired);
@@ -87,7 +90,7 @@ TEST(SampleAccount, CyclesAndTimeAreNotComparable) {
   cpu.counts[COUNTER_STORED] = 10;
   const CpuCount fired[] = {{0, 10'000, 50'000}};
   const CpuCounters kernel[] = {cpu};
-  fill_account(header, {fired, 1000, false}, kernel, {});
+  fill_account(header, {fired, cycles(1000)}, kernel, {});
   EXPECT_EQ(header.fired, 10U);
   EXPECT_EQ(value_of(header, "throttled by the kernel"), 0U);
 }
@@ -99,7 +102,7 @@ TEST(SampleAccount, EstimatesFromTheMeanPeriodWhereTheKernelAdaptsIt) {
   cpu.value_sum = 20'000;
   const CpuCount fired[] = {{0, 30'000, 0}};
   const CpuCounters kernel[] = {cpu};
-  fill_account(header, {fired, 0, false}, kernel, {});
+  fill_account(header, {fired, cycles(0)}, kernel, {});
   EXPECT_EQ(header.fired, 15U);
   EXPECT_EQ(value_of(header, "skipped by the kernel"), 5U);
 }

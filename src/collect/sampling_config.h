@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/process_key.h"
-#include "collect/cpu_events.h"
+#include "collect/perf_events.h"
 #include "collect/bpf_object.h"
 #include "process/tracking/process_table.h"
 
@@ -17,7 +17,7 @@ struct SamplingConfig {
   std::vector<Pid> pids;  // kProcesses: these and what they fork from now on
   bool from_exec = false;  // kProcesses: from their next exec on; a child that waits to be released is cicada's code until then
   std::vector<Tid> tids;  // kThreads
-  CpuEventOptions event;
+  PerfEventOptions events;
   bool kernel_frames = true;
   bool include_idle = false;  // idle samples are stored; otherwise only counted
   UnwindMode unwind = UnwindMode::kAuto;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# books.py SUMMARY SAMPLES RATE CPUS: prints the account that a recording with --stats gives of its samples, and fails unless
+# accounting.py SUMMARY SAMPLES RATE CPUS: prints the account that a recording with --stats gives of its samples, and fails unless
 #   fired is what the clock says (rate x CPUs x seconds, within 2 % and a sample a CPU),
 #   fired = stored + idle + not a target + lost(reason), to the sample,
 #   stored is the number of samples that were written.

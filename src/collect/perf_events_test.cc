@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collect/cpu_events.h"
+#include "collect/perf_events.h"
 
 #include <gtest/gtest.h>
 
 namespace cicada::collect {
 namespace {
 
-TEST(CpuEvents, NamesTheCpuThatIsNotThere) {
-  CpuEventOptions options;
+TEST(PerfEvents, NamesTheCpuThatIsNotThere) {
+  PerfEventOptions options;
   options.cpus = {4000};
-  const auto events = CpuEvents::open(options, -1);
+  const auto events = PerfEvents::open(options, -1);
   ASSERT_FALSE(events);
   EXPECT_NE(events.error().message().find("CPU 4000"), std::string::npos) << events.error().message();
 }
