@@ -32,7 +32,8 @@ void for_each_parallel(size_t count, unsigned threads, const std::function<void(
   {
     std::vector<std::jthread> others;
     try {
-      for (size_t i = 1; i < std::min<size_t>(threads == 0 ? default_threads() : threads, count); ++i) others.emplace_back(loop);
+      for (size_t i = 1; i < std::min<size_t>(threads == 0 ? default_threads() : threads, count); ++i)
+        others.emplace_back(loop);
     } catch (const std::system_error&) {  // this one does it all
     }
     loop();
@@ -40,6 +41,8 @@ void for_each_parallel(size_t count, unsigned threads, const std::function<void(
   if (thrown) std::rethrow_exception(thrown);
 }
 
-size_t count_parts(size_t items, size_t items_per_part) { return std::clamp<size_t>(items / items_per_part, 1, default_threads()); }
+size_t count_parts(size_t items, size_t items_per_part) {
+  return std::clamp<size_t>(items / items_per_part, 1, default_threads());
+}
 
 }  // namespace cicada

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+// No foreign code runs under the lock: jobs and what they hold are run, given up and destroyed without it.
+#include "base/work_queue.h"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/catching.h"
+#include "base/diagnostics.h"
+
+namespace cicada {
+namespace {
+
+void add_nice(pid_t thread, int nice) {
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(thread), ::getpriority(PRIO_PROCESS, 0) + nice);
+}
+
+WorkQueue::Clock::time_point after(std::chrono::milliseconds timeout) {
+  return timeout == WorkQueue::kForever ? WorkQueue::Clock::time_point::max() : WorkQueue::Clock::now() + timeout;
+}
+
+}  // namespace
+
+// A job on its way.
+struct WorkQueue::Ticket {
+  JobId id;
+  Job job;
+  std::stop_source stop{};
+  Clock::time_point deadline{};
+  bool committed = false, given_up = false;
+
+  size_t cost() const { return job.bytes + kJobBytes; }
+  void give_up(const Error& why) {
+    stop.request_stop();
+    if (job.give_up) job.give_up(why);
+  }
+};
+
+struct WorkQueue::State : std::enable_shared_from_this<WorkQueue::State> {
+  using TicketPtr = std::shared_ptr<Ticket>;
+  struct Owner {
+    std::deque<TicketPtr> waiting;
+    size_t bytes = 0;
+  };
+  struct Worker {
+    std::thread thread;
+    pid_t tid = 0;
+    TicketPtr current;
+    bool ended = false;
+
+    bool is_overdue(Clock::time_point now) const {
+      return current != nullptr && !current->committed && current->deadline <= now;
+    }
+  };
+
+  explicit State(const Options& o) : options(o) {}
+
+  Options options;
+  mutable std::mutex mutex;
+  std::condition_variable work;      // for workers: something waits, or the end
+  std::condition_variable changed;   // for wait() and stop()
+  std::map<uint32_t, Owner> owners;  // who has something waiting
+  uint32_t last_owner = UINT32_MAX;  // whose turn it was
+  size_t waiting = 0, bytes = 0;
+  JobId last_id = 0;
+  std::vector<std::shared_ptr<Worker>> workers;  // but the abandoned
+  size_t running = 0;
+  unsigned hanging = 0;  // abandoned and not back
+  bool stopping = false;
+  Clock::time_point busy_since;
+  Counts counts;
+
+  // All but the last three under the mutex.
+  bool is_idle() const { return waiting == 0 && running == 0; }
+  void note_if_idle() {
+    if (is_idle()) counts.busy += Clock::now() - busy_since;
+    changed.notify_all();
+  }
+  TicketPtr take(std::map<uint32_t, Owner>::iterator owner, std::deque<TicketPtr>::iterator at);
+  TicketPtr find_waiting(JobId id, bool remove);
+  bool make_room(const Ticket& wanted, std::vector<TicketPtr>& dropped);
+  // For what waits and `more`. False: there is none.
+  bool start_workers(size_t more);
+
+  void run(const std::shared_ptr<Worker>& self);
+  void give_up_overdue(Clock::time_point now);
+  template <typename Over>
+  bool wait_until(Clock::time_point end, Over over);
+};
+
+WorkQueue::State::TicketPtr WorkQueue::State::take(std::map<uint32_t, Owner>::iterator owner,
+                                                   std::deque<TicketPtr>::iterator at) {
+  TicketPtr ticket = std::move(*at);
+  owner->second.waiting.erase(at);
+  owner->second.bytes -= ticket->cost();
+  bytes -= ticket->cost();
+  --waiting;
+  if (owner->second.waiting.empty()) owners.erase(owner);
+  return ticket;
+}
+
+// Null: it does not wait.
+WorkQueue::State::TicketPtr WorkQueue::State::find_waiting(JobId id, bool remove) {
+  for (auto owner = owners.begin(); owner != owners.end(); ++owner) {
+    auto& tickets = owner->second.waiting;
+    const auto at = std::lower_bound(tickets.begin(), tickets.end(), id,
+                                     [](const TicketPtr& ticket, JobId wanted) { return ticket->id < wanted; });
+    if (at != tickets.end() && (*at)->id == id) return remove ? take(owner, at) : *at;
+  }
+  return nullptr;
+}
+
+bool WorkQueue::State::make_room(const Ticket& wanted, std::vector<TicketPtr>& dropped) {
+  if (wanted.cost() > options.max_bytes) return false;
+  while (bytes > options.max_bytes - wanted.cost()) {
+    const auto most = std::max_element(owners.begin(), owners.end(),
+                                       [](const auto& a, const auto& b) { return a.second.bytes < b.second.bytes; });
+    const auto own = owners.find(wanted.job.owner);
+    if (most == own || most->second.bytes <= (own == owners.end() ? 0 : own->second.bytes) + wanted.cost())
+      return false;
+    dropped.push_back(take(most, std::prev(most->second.waiting.end())));
+    ++counts.refused;
+  }
+  return true;
+}
+
+bool WorkQueue::State::start_workers(size_t more) {
+  const auto is_needed = [&] {
+    return workers.size() - running < waiting + more && workers.size() < options.workers &&
+           hanging < options.max_abandoned;
+  };
+  try {
+    while (is_needed()) {
+      auto worker = std::make_shared<Worker>();
+      worker->thread = std::thread([state = shared_from_this(), worker] { state->run(worker); });
+      workers.push_back(std::move(worker));
+    }
+  } catch (const std::system_error&) {  // fewer, then
+  }
+  return !workers.empty();
+}
+
+void WorkQueue::State::run(const std::shared_ptr<Worker>& self) {
+  ::prctl(PR_SET_NAME, options.thread_name);
+  std::unique_lock lock(mutex);
+  self->tid = ::gettid();
+  if (options.nice != 0) add_nice(0, options.nice);
+  for (;;) {
+    work.wait(lock, [&] { return stopping || !owners.empty(); });
+    if (stopping) break;
+    auto owner = owners.upper_bound(last_owner);
+    if (owner == owners.end()) owner = owners.begin();
+    last_owner = owner->first;
+    TicketPtr ticket = take(owner, owner->second.waiting.begin());
+    ticket->deadline = after(ticket->job.timeout);
+    self->current = ticket;
+    ++running;
+    if (ticket->deadline != Clock::time_point::max()) changed.notify_all();  // who waits has a deadline to wait for
+    lock.unlock();
+    Attempt attempt(*this, *ticket);
+    const auto ran = catching(options.thread_name, [&]() -> Result<void> {
+      ticket->job.run(attempt);
+      return {};
+    });
+    if (!ran) diagnostics().warn(options.thread_name, "{}", ran.error().message());
+    lock.lock();
+    if (ticket->given_up) {
+      --hanging;
+      lock.unlock();
+      return;
+    }
+    const bool give_up = !ran && !ticket->committed;
+    ticket->committed = true;
+    lock.unlock();
+    if (give_up) ticket->give_up(ran.error());
+    ticket->job.run = nullptr;
+    ticket->job.give_up = nullptr;
+    lock.lock();
+    self->current = nullptr;
+    --running;
+    ++counts.done;
+    note_if_idle();
+  }
+  self->ended = true;
+  changed.notify_all();
+}
+
+void WorkQueue::State::give_up_overdue(Clock::time_point now) {
+  std::vector<TicketPtr> lost;
+  std::unique_lock lock(mutex);
+  for (const auto& worker : workers) {
+    if (!worker->is_overdue(now)) continue;
+    worker->current->given_up = true;
+    worker->thread.detach();
+    lost.push_back(worker->current);
+  }
+  if (lost.empty()) return;
+  std::erase_if(workers, [](const auto& worker) { return worker->current != nullptr && worker->current->given_up; });
+  running -= lost.size();
+  hanging += static_cast<unsigned>(lost.size());
+  counts.abandoned += lost.size();
+  const bool some_left = start_workers(0);
+  while (!some_left && !owners.empty()) {
+    lost.push_back(take(owners.begin(), owners.begin()->second.waiting.begin()));
+    ++counts.refused;
+  }
+  note_if_idle();
+  lock.unlock();
+  for (const TicketPtr& ticket : lost) {
+    ticket->give_up(ticket->given_up ? make_error(ErrorKind::kIo, "no answer for {} ms", ticket->job.timeout.count())
+                                     : make_error(ErrorKind::kLimit, "too many threads wait for an answer"));
+  }
+}
+
+template <typename Over>
+bool WorkQueue::State::wait_until(Clock::time_point end, Over over) {
+  std::unique_lock lock(mutex);
+  while (!over()) {
+    const auto now = Clock::now();
+    if (now >= end) return false;
+    auto next = end;
+    for (const auto& worker : workers) {
+      if (worker->current != nullptr && !worker->current->committed) next = std::min(next, worker->current->deadline);
+    }
+    if (next <= now) {
+      lock.unlock();
+      give_up_overdue(now);
+      lock.lock();
+    } else if (next == Clock::time_point::max()) {
+      changed.wait(lock);
+    } else {
+      changed.wait_until(lock, next);
+    }
+  }
+  return true;
+}
+
+std::stop_token WorkQueue::Attempt::stop_token() const { return ticket_.stop.get_token(); }
+
+void WorkQueue::Attempt::progress() {
+  const std::lock_guard lock(state_.mutex);
+  ticket_.deadline = after(ticket_.job.timeout);
+}
+
+bool WorkQueue::Attempt::commit() {
+  const std::lock_guard lock(state_.mutex);
+  if (ticket_.given_up) return false;
+  ticket_.committed = true;
+  return true;
+}
+
+WorkQueue::WorkQueue(const Options& options) : state_(std::make_shared<State>(options)) {}
+WorkQueue::~WorkQueue() { stop(); }
+
+WorkQueue::JobId WorkQueue::submit(Job job) {
+  State& s = *state_;
+  const uint32_t owner = job.owner;
+  auto ticket = std::make_shared<Ticket>(Ticket{0, std::move(job)});
+  std::vector<State::TicketPtr> dropped;
+  JobId id = 0;
+  {
+    const std::lock_guard lock(s.mutex);
+    const bool was_idle = s.is_idle();
+    if (s.stopping || !s.make_room(*ticket, dropped) || !s.start_workers(1)) {
+      ++s.counts.refused;
+    } else {
+      if (was_idle) s.busy_since = Clock::now();
+      ticket->id = id = ++s.last_id;
+      s.bytes += ticket->cost();
+      State::Owner& of = s.owners[owner];
+      of.bytes += ticket->cost();
+      of.waiting.push_back(std::move(ticket));
+      ++s.waiting;
+      s.work.notify_one();
+    }
+  }
+  for (const auto& lost : dropped) lost->give_up(make_error(ErrorKind::kLimit, "too much waits to be done"));
+  return id;
+}
+
+void WorkQueue::cancel(JobId job) {
+  State& s = *state_;
+  State::TicketPtr ticket;
+  {
+    const std::lock_guard lock(s.mutex);
+    ticket = s.find_waiting(job, true);
+    if (ticket != nullptr) s.note_if_idle();
+    for (const auto& worker : s.workers) {
+      if (worker->current != nullptr && worker->current->id == job) ticket = worker->current;
+    }
+  }
+  if (ticket != nullptr) ticket->stop.request_stop();
+}
+
+bool WorkQueue::wait(JobId job, std::chrono::milliseconds timeout) {
+  return state_->wait_until(after(timeout), [s = state_.get(), job] {
+    const auto has_it = [&](const auto& worker) { return worker->current != nullptr && worker->current->id == job; };
+    return std::none_of(s->workers.begin(), s->workers.end(), has_it) && s->find_waiting(job, false) == nullptr;
+  });
+}
+
+bool WorkQueue::wait_idle(std::chrono::milliseconds timeout) {
+  return state_->wait_until(after(timeout), [s = state_.get()] { return s->is_idle(); });
+}
+
+bool WorkQueue::is_idle() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->is_idle();
+}
+
+size_t WorkQueue::waiting() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->waiting;
+}
+
+void WorkQueue::give_up_overdue(Clock::time_point now) { state_->give_up_overdue(now); }
+
+void WorkQueue::set_nice(int nice) {
+  const std::lock_guard lock(state_->mutex);
+  state_->options.nice = nice;
+  for (const auto& worker : state_->workers) {
+    if (worker->tid != 0) add_nice(worker->tid, nice);
+  }
+}
+
+void WorkQueue::stop() {
+  State& s = *state_;
+  std::map<uint32_t, State::Owner> forgotten;
+  std::vector<State::TicketPtr> asked;
+  std::unique_lock lock(s.mutex);
+  s.stopping = true;
+  std::swap(forgotten, s.owners);
+  s.bytes = 0;
+  if (std::exchange(s.waiting, 0) != 0) s.note_if_idle();
+  for (const auto& worker : s.workers) {
+    if (worker->current != nullptr) asked.push_back(worker->current);
+  }
+  lock.unlock();
+  s.work.notify_all();
+  forgotten.clear();
+  for (const auto& ticket : asked) ticket->stop.request_stop();
+  lock.lock();
+  const auto end = after(s.options.stop_timeout);
+  const auto is_over = [&](const auto& worker) {
+    return worker->ended || (Clock::now() >= end && worker->current != nullptr && !worker->current->committed);
+  };
+  const auto all_over = [&] { return std::all_of(s.workers.begin(), s.workers.end(), is_over); };
+  if (end != Clock::time_point::max()) s.changed.wait_until(lock, end, all_over);
+  s.changed.wait(lock, all_over);
+  for (const auto& worker : s.workers) {
+    if (worker->ended) continue;
+    worker->current->given_up = true;
+    worker->thread.detach();
+    ++s.hanging;
+    ++s.counts.abandoned;
+  }
+  s.running = 0;
+  const auto workers = std::exchange(s.workers, {});
+  lock.unlock();
+  for (const auto& worker : workers) {
+    if (worker->ended) worker->thread.join();
+  }
+}
+
+WorkQueue::Counts WorkQueue::counts() const {
+  const std::lock_guard lock(state_->mutex);
+  Counts counts = state_->counts;
+  if (!state_->is_idle()) counts.busy += Clock::now() - state_->busy_since;
+  return counts;
+}
+
+}  // namespace cicada

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work for a few threads of its own: bounded, fair between owners, and not stopped by a job that hangs.
+//
+//   submit ──▶ waiting, by owner ──▶ a worker: job.run(attempt) … attempt.commit() … hands over its result
+//                  │ no room                     │ over its time
+//                  └──▶ job.give_up              └──▶ job.give_up; its thread is abandoned, another takes its place
+//
+// Owners take turns. All that waits has a budget in bytes. When it is used up, the owner with the most loses its newest
+// job; if that is who asks, it is refused. So nobody is kept out by another, and an owner that is alone has everything.
+//
+// A thread that hangs (open() of a file system that does not answer) cannot be joined. So a job with a timeout owns
+// what it touches until commit() said that it is in time. Times run out when somebody looks: give_up_overdue(), wait(),
+// wait_idle().
+//
+// Threads: any. Workers are started when they are needed.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stop_token>
+
+#include "base/result.h"
+
+namespace cicada {
+
+class WorkQueue {
+  struct State;  // shared with the workers, so that one that hangs can be abandoned
+  struct Ticket;
+
+ public:
+  using Clock = std::chrono::steady_clock;
+  using JobId = uint64_t;  // never used twice; 0: no job
+  static constexpr std::chrono::milliseconds kForever = std::chrono::milliseconds::max();
+  static constexpr size_t kJobBytes = 256;  // that a waiting job takes beside its `bytes`
+
+  // What a running job says to its queue.
+  class Attempt {
+   public:
+    // Stops when the job is cancelled or given up, and when the queue ends.
+    std::stop_token stop_token() const;
+    // It does not hang: its time begins anew.
+    void progress();
+    // From here on it cannot be given up. False: it was.
+    bool commit();
+
+   private:
+    friend struct State;
+    Attempt(State& state, Ticket& ticket) : state_(state), ticket_(ticket) {}
+    State& state_;
+    Ticket& ticket_;
+  };
+
+  struct Job {
+    uint32_t owner = 0;                            // the uid that this is done for
+    size_t bytes = 0;                              // that it holds while it waits
+    std::chrono::milliseconds timeout = kForever;  // from its start or its last progress()
+    std::function<void(Attempt&)> run;
+    // Instead of a commit(), by any thread that uses the queue. Why: kLimit (no room or thread), kIo (over its time),
+    // or what run() threw.
+    std::function<void(const Error&)> give_up{};
+  };
+
+  struct Options {
+    const char* thread_name;  // 15 characters at most
+    unsigned workers = 1;
+    int nice = 0;                                       // added to that of who starts a worker
+    size_t max_bytes = SIZE_MAX;                        // of what waits
+    unsigned max_abandoned = 4;                         // threads that hang at a time; none takes the place of more
+    std::chrono::milliseconds stop_timeout = kForever;  // see stop()
+  };
+
+  struct Counts {
+    uint64_t done = 0;       // runs that ended
+    uint64_t refused = 0;    // for want of room or of threads, at submit() or later
+    uint64_t abandoned = 0;  // that were over their time
+    Clock::duration busy{};  // time during which there was work
+  };
+
+  explicit WorkQueue(const Options& options);
+  ~WorkQueue();
+  WorkQueue(const WorkQueue&) = delete;
+  WorkQueue& operator=(const WorkQueue&) = delete;
+
+  // 0: refused; its give_up is not called.
+  JobId submit(Job job);
+  // Forgets it if it waits, asks it to stop if it runs. Its give_up is not called.
+  void cancel(JobId job);
+  // Waits until it neither waits nor runs; its give_up may still be on the way. False: it still does.
+  bool wait(JobId job, std::chrono::milliseconds timeout = kForever);
+  // The same for all jobs.
+  bool wait_idle(std::chrono::milliseconds timeout = kForever);
+  bool is_idle() const;
+  size_t waiting() const;
+  // Gives up what runs and has no time left at `now`.
+  void give_up_overdue(Clock::time_point now = Clock::now());
+  // Of the workers there are and will be. Less than before needs CAP_SYS_NICE, without which nothing happens.
+  void set_nice(int nice);
+  // Refuses everything from now on, forgets what waits, asks what runs to stop, and waits stop_timeout for it; then it
+  // is abandoned. Done by the destructor.
+  void stop();
+  Counts counts() const;
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace cicada

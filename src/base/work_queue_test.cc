@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/work_queue.h"
+
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <future>
+#include <latch>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace cicada {
+namespace {
+
+using namespace std::chrono_literals;
+using Attempt = WorkQueue::Attempt;
+
+// What happened, in order.
+class Log {
+ public:
+  void add(std::string line) {
+    const std::lock_guard lock(mutex_);
+    lines_.push_back(std::move(line));
+  }
+  std::vector<std::string> lines() const {
+    const std::lock_guard lock(mutex_);
+    return lines_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+// Keeps a worker at a job until it is opened. Shared with the job, which may outlive its queue.
+struct Gate {
+  std::latch arrived{1}, open{1};
+};
+
+class Blocked {
+ public:
+  WorkQueue::Job job(uint32_t owner = 0, std::chrono::milliseconds timeout = WorkQueue::kForever) {
+    return {.owner = owner, .timeout = timeout, .run = [gate = gate_](Attempt&) {
+              gate->arrived.count_down();
+              gate->open.wait();
+            }};
+  }
+  void wait_until_running() { gate_->arrived.wait(); }
+  void open() { gate_->open.count_down(); }
+
+ private:
+  std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
+};
+
+class WorkQueueTest : public testing::Test {
+ protected:
+  // A job that says its name when it runs, and "-name" when it is given up.
+  WorkQueue::Job named(std::string name, uint32_t owner, size_t bytes = 0) {
+    return {.owner = owner,
+            .bytes = bytes,
+            .run = [log = log_, name](Attempt&) { log->add(name); },
+            .give_up = [log = log_,
+                        name](const Error& why) { log->add((why.kind() == ErrorKind::kLimit ? "-" : "?") + name); }};
+  }
+  std::vector<std::string> lines() const { return log_->lines(); }
+
+  std::shared_ptr<Log> log_ = std::make_shared<Log>();
+  Blocked first_;
+};
+
+using Lines = std::vector<std::string>;
+
+TEST_F(WorkQueueTest, OwnersTakeTurns) {
+  WorkQueue queue({"test"});
+  queue.submit(first_.job(7));
+  first_.wait_until_running();
+  for (const char* name : {"a1", "a2", "a3", "a4"}) queue.submit(named(name, 1));
+  for (const char* name : {"b1", "b2"}) queue.submit(named(name, 2));
+  queue.submit(named("c1", 3));
+  EXPECT_EQ(queue.waiting(), 7U);
+  first_.open();
+  EXPECT_TRUE(queue.wait_idle());
+  EXPECT_EQ(lines(), (Lines{"a1", "b1", "c1", "a2", "b2", "a3", "a4"}));
+  EXPECT_EQ(queue.counts().done, 8U);
+}
+
+TEST_F(WorkQueueTest, WhoHasMostLosesItsNewestWhenAllBytesAreUsed) {
+  WorkQueue queue({.thread_name = "test", .max_bytes = 4 * WorkQueue::kJobBytes});
+  queue.submit(first_.job());
+  first_.wait_until_running();
+  for (const char* name : {"a1", "a2", "a3", "a4"}) EXPECT_NE(queue.submit(named(name, 1)), 0U);
+  EXPECT_EQ(queue.submit(named("a5", 1)), 0U) << "its own share is the largest";
+  EXPECT_NE(queue.submit(named("b1", 2)), 0U);
+  EXPECT_NE(queue.submit(named("b2", 2)), 0U);
+  EXPECT_EQ(queue.submit(named("b3", 2)), 0U) << "both have half of it";
+  EXPECT_EQ(lines(), (Lines{"-a4", "-a3"}));
+  EXPECT_EQ(queue.counts().refused, 4U);
+  first_.open();
+  EXPECT_TRUE(queue.wait_idle());
+  EXPECT_EQ(lines(), (Lines{"-a4", "-a3", "a1", "b1", "a2", "b2"}));
+}
+
+TEST_F(WorkQueueTest, BytesOfJobsCountUntilTheyRun) {
+  WorkQueue queue({.thread_name = "test", .max_bytes = 1000 + WorkQueue::kJobBytes});
+  EXPECT_EQ(queue.submit(named("too large", 1, 1001)), 0U);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NE(queue.submit(named("fits", 1, 1000)), 0U);
+    EXPECT_TRUE(queue.wait_idle());
+  }
+  EXPECT_EQ(queue.counts().refused, 1U);
+}
+
+TEST_F(WorkQueueTest, ThreadThatHangsIsReplaced) {
+  WorkQueue queue({"test"});
+  auto job = first_.job(1, 1h);
+  job.give_up = [log = log_](const Error& why) { log->add(why.kind() == ErrorKind::kIo ? "-hanging" : "?"); };
+  const auto hanging = queue.submit(std::move(job));
+  first_.wait_until_running();
+  const auto next = queue.submit(named("next", 1));
+  queue.give_up_overdue(WorkQueue::Clock::now() + 59min);
+  EXPECT_FALSE(queue.wait(hanging, 0ms)) << "not over its time";
+  queue.give_up_overdue(WorkQueue::Clock::now() + 2h);
+  EXPECT_TRUE(queue.wait(hanging));
+  EXPECT_TRUE(queue.wait(next));
+  EXPECT_EQ(lines(), (Lines{"-hanging", "next"}));
+  EXPECT_EQ(queue.counts().abandoned, 1U);
+  EXPECT_EQ(queue.counts().done, 1U);
+  first_.open();
+}
+
+TEST_F(WorkQueueTest, WhoWaitsNoticesAJobThatIsOverItsTime) {
+  WorkQueue queue({"test"});
+  EXPECT_TRUE(queue.wait(queue.submit(first_.job(1, 20ms))));
+  EXPECT_EQ(queue.counts().abandoned, 1U);
+  EXPECT_TRUE(queue.is_idle());
+  first_.open();
+}
+
+TEST_F(WorkQueueTest, WhatWaitsIsGivenUpWhenTooManyThreadsHang) {
+  WorkQueue queue({.thread_name = "test", .workers = 2, .max_abandoned = 2});
+  Blocked second;
+  queue.submit(first_.job(1, 1h));
+  queue.submit(second.job(1, 1h));
+  first_.wait_until_running();
+  second.wait_until_running();
+  queue.submit(named("waits", 2));
+  queue.give_up_overdue(WorkQueue::Clock::now() + 2h);
+  EXPECT_EQ(lines(), (Lines{"-waits"}));
+  EXPECT_EQ(queue.submit(named("later", 2)), 0U);
+  first_.open();
+  // One came back, so another may be risked.
+  while (queue.submit(named("after", 2)) == 0) std::this_thread::yield();
+  EXPECT_TRUE(queue.wait_idle());
+  EXPECT_EQ(lines(), (Lines{"-waits", "after"}));
+  second.open();
+}
+
+TEST_F(WorkQueueTest, JobIsEitherCommittedOrGivenUp) {
+  WorkQueue queue({.thread_name = "test", .workers = 2});
+  auto gates = std::make_shared<std::array<Gate, 2>>();
+  auto over = std::make_shared<std::latch>(1);
+  queue.submit({.timeout = 1h,
+                .run =
+                    [gates, log = log_](Attempt& attempt) {
+                      log->add(attempt.commit() ? "early" : "lost");
+                      (*gates)[0].arrived.count_down();
+                      (*gates)[0].open.wait();
+                    },
+                .give_up = [log = log_](const Error&) { log->add("-early"); }});
+  (*gates)[0].arrived.wait();
+  queue.submit({.timeout = 1h,
+                .run =
+                    [gates, log = log_, over](Attempt& attempt) {
+                      (*gates)[1].arrived.count_down();
+                      (*gates)[1].open.wait();
+                      log->add(attempt.commit() ? "late" : "lost");
+                      over->count_down();
+                    },
+                .give_up = [log = log_](const Error&) { log->add("-late"); }});
+  (*gates)[1].arrived.wait();
+  queue.give_up_overdue(WorkQueue::Clock::now() + 2h);
+  for (Gate& gate : *gates) gate.open.count_down();
+  over->wait();
+  EXPECT_TRUE(queue.wait_idle());
+  EXPECT_EQ(lines(), (Lines{"early", "-late", "lost"}));
+}
+
+TEST_F(WorkQueueTest, ProgressGivesTimeAnew) {
+  WorkQueue queue({"test"});
+  auto gates = std::make_shared<std::array<Gate, 2>>();
+  const auto job = queue.submit({.timeout = 1h, .run = [gates](Attempt& attempt) {
+                                   for (Gate& gate : *gates) {
+                                     attempt.progress();
+                                     gate.arrived.count_down();
+                                     gate.open.wait();
+                                   }
+                                 }});
+  (*gates)[0].arrived.wait();
+  const auto begun = WorkQueue::Clock::now();
+  (*gates)[0].open.count_down();
+  (*gates)[1].arrived.wait();
+  queue.give_up_overdue(begun + 1h);
+  EXPECT_FALSE(queue.wait(job, 0ms));
+  queue.give_up_overdue(WorkQueue::Clock::now() + 1h);
+  EXPECT_TRUE(queue.wait(job, 0ms));
+  (*gates)[1].open.count_down();
+}
+
+TEST_F(WorkQueueTest, CancelForgetsWhatWaitsAndStopsWhatRuns) {
+  WorkQueue queue({"test"});
+  std::latch running(1);
+  const auto stops = queue.submit({.run = [&](Attempt& attempt) {
+    running.count_down();
+    while (!attempt.stop_token().stop_requested()) std::this_thread::yield();
+  }});
+  running.wait();
+  const auto waits = queue.submit(named("never", 1));
+  EXPECT_FALSE(queue.wait(waits, 0ms));
+  queue.cancel(waits);
+  EXPECT_TRUE(queue.wait(waits, 0ms));
+  EXPECT_FALSE(queue.wait(stops, 0ms));
+  queue.cancel(stops);
+  EXPECT_TRUE(queue.wait(stops));
+  EXPECT_EQ(lines(), Lines{});
+}
+
+TEST_F(WorkQueueTest, StopEndsWhatRunsAndForgetsTheRest) {
+  WorkQueue queue({.thread_name = "test", .workers = 2});
+  std::latch running(2);
+  for (int i = 0; i < 2; ++i) {
+    queue.submit({.run = [&](Attempt& attempt) {
+      running.count_down();
+      while (!attempt.stop_token().stop_requested()) std::this_thread::yield();
+      log_->add("stopped");
+    }});
+  }
+  running.wait();
+  queue.submit(named("never", 1));
+  queue.stop();
+  EXPECT_EQ(lines(), (Lines{"stopped", "stopped"}));
+  EXPECT_EQ(queue.submit(named("after", 1)), 0U);
+  EXPECT_TRUE(queue.is_idle());
+}
+
+TEST_F(WorkQueueTest, EndsWithoutAThreadThatHangs) {
+  auto committed = std::make_shared<std::promise<bool>>();
+  {
+    WorkQueue queue({.thread_name = "test", .stop_timeout = 1ms});
+    auto job = first_.job();
+    job.run = [run = job.run, committed](Attempt& attempt) {
+      run(attempt);
+      committed->set_value(attempt.commit());
+    };
+    queue.submit(std::move(job));
+    first_.wait_until_running();
+  }
+  first_.open();
+  EXPECT_FALSE(committed->get_future().get());
+}
+
+TEST_F(WorkQueueTest, JobThatThrowsIsGivenUp) {
+  WorkQueue queue({"test"});
+  auto job = named("throws", 1);
+  job.run = [](Attempt&) { throw std::runtime_error("no memory"); };
+  queue.submit(std::move(job));
+  queue.submit(named("next", 1));
+  EXPECT_TRUE(queue.wait_idle());
+  EXPECT_EQ(lines(), (Lines{"?throws", "next"}));
+}
+
+TEST_F(WorkQueueTest, WorkersHaveNameAndNice) {
+  const int before = ::getpriority(PRIO_PROCESS, 0);
+  WorkQueue queue({.thread_name = "a name", .nice = 3});
+  queue.submit({.run = [&](Attempt&) {
+    char name[16] = {};
+    ::prctl(PR_GET_NAME, name);
+    log_->add(name);
+    log_->add(std::to_string(::getpriority(PRIO_PROCESS, 0) - before));
+  }});
+  EXPECT_TRUE(queue.wait_idle());
+  queue.set_nice(5);
+  queue.submit({.run = [&](Attempt&) { log_->add(std::to_string(::getpriority(PRIO_PROCESS, 0) - before)); }});
+  EXPECT_TRUE(queue.wait_idle());
+  EXPECT_EQ(lines(), (Lines{"a name", "3", "5"}));
+}
+
+TEST_F(WorkQueueTest, TellsHowLongItWasBusy) {
+  WorkQueue queue({"test"});
+  EXPECT_EQ(queue.counts().busy, 0s);
+  queue.submit(first_.job());
+  while (queue.counts().busy == 0s) std::this_thread::yield();
+  first_.open();
+  EXPECT_TRUE(queue.wait_idle());
+  const auto busy = queue.counts().busy;
+  EXPECT_GT(busy, 0s);
+  EXPECT_EQ(queue.counts().busy, busy);
+}
+
+TEST_F(WorkQueueTest, ManyThreadsMaySubmit) {
+  WorkQueue queue({.thread_name = "test", .workers = 3});
+  std::atomic<int> runs = 0;
+  {
+    std::vector<std::jthread> submitters;
+    for (uint32_t owner = 0; owner < 4; ++owner) {
+      submitters.emplace_back([&, owner] {
+        for (int i = 0; i < 500; ++i) queue.submit({.owner = owner, .run = [&](Attempt&) { ++runs; }});
+      });
+    }
+  }
+  EXPECT_TRUE(queue.wait_idle());
+  EXPECT_EQ(runs, 2000);
+}
+
+}  // namespace
+}  // namespace cicada
