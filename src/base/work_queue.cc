@@ -265,6 +265,7 @@ WorkQueue::~WorkQueue() { stop(); }
 
 WorkQueue::JobId WorkQueue::submit(Job job) {
   State& s = *state_;
+  s.give_up_overdue(Clock::now());
   const uint32_t owner = job.owner;
   auto ticket = std::make_shared<Ticket>(Ticket{0, std::move(job)});
   std::vector<State::TicketPtr> dropped;

@@ -9,8 +9,8 @@
 // job; if that is who asks, it is refused. So nobody is kept out by another, and an owner that is alone has everything.
 //
 // A thread that hangs (open() of a file system that does not answer) cannot be joined. So a job with a timeout owns
-// what it touches until commit() said that it is in time. Times run out when somebody looks: give_up_overdue(), wait(),
-// wait_idle().
+// what it touches until commit() said that it is in time. Times run out when somebody looks: submit(), wait(),
+// wait_idle(), give_up_overdue().
 //
 // Threads: any. Workers are started when they are needed.
 #pragma once

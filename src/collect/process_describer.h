@@ -5,13 +5,15 @@
 //   drain thread: first sample ──┐
 //   tracker: exec (environments) ┴▶ queue ──▶ worker ──▶ ProcessMetadataCache ──▶ snapshot(), environ_var()
 //
-// Bounded: what does not fit the queue is not described, and counted. A target whose memory lock is never given back costs the worker,
-// and is left behind at the end.
-// Threads: any. Shares the cache with its worker.
+// Bounded: what does not fit the queue is not described, and counted. A target whose memory lock is not given back for kTargetTimeout costs
+// the worker, which another replaces.
+// Threads: any. Shares the cache with its workers.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <memory>
 
+#include "base/work_queue.h"
 #include "process/metadata/metadata_cache.h"
 
 namespace cicada::collect {
@@ -19,21 +21,21 @@ namespace cicada::collect {
 class ProcessDescriber {
  public:
   static constexpr size_t kMaxQueued = 4096;
+  static constexpr auto kTargetTimeout = std::chrono::milliseconds(2000);
+  static constexpr auto kSyncTimeout = std::chrono::milliseconds(200);
 
   ProcessDescriber(std::shared_ptr<process::ProcessMetadataCache> cache, bool environments);
-  ~ProcessDescriber();
-  ProcessDescriber(const ProcessDescriber&) = delete;
-  ProcessDescriber& operator=(const ProcessDescriber&) = delete;
 
   // Never waits.
   void request(ProcessKey key);
-  // Waits until what was requested has been read, kPatience at most.
-  void sync();
-  uint64_t refused() const;
+  // Waits until what was requested has been read, kSyncTimeout at most.
+  void sync() { queue_.wait_idle(kSyncTimeout); }
+  uint64_t refused() const { return queue_.counts().refused; }
 
  private:
-  struct State;  // shared with the worker, so that one that hangs can be left behind
-  std::shared_ptr<State> state_;
+  std::shared_ptr<process::ProcessMetadataCache> cache_;
+  const bool environments_;
+  WorkQueue queue_;
 };
 
 }  // namespace cicada::collect

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/rescuer.h"
 
-#include <sys/prctl.h>
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <thread>
 #include <unordered_map>
 
 #include "unwind/walk/deferred_walk.h"
@@ -67,23 +67,15 @@ Rescuer::Rescuer(Tracker& tracker, ImageUnwinders& images, TableLoader& loader)
     : tracker_(tracker),
       loader_(loader),
       view_(std::make_unique<View>(tracker, images)),
-      thread_([this](std::stop_token stop) { work(stop); }) {}
+      queue_({.thread_name = "cicada-rescue", .max_bytes = kMaxQueuedBytes}) {}
 
-Rescuer::~Rescuer() {
-  if (thread_.joinable()) {
-    thread_.request_stop();
-    wake_.notify_all();
-  }
-}
+Rescuer::~Rescuer() = default;
 
 bool Rescuer::submit(RescueJob job) {
-  const std::lock_guard lock(mutex_);
-  if (queued_bytes_ + job.record.size() > kMaxQueuedBytes || finishing_) return false;
-  queued_bytes_ += job.record.size();
-  job.submitted_ns = monotonic_ns();
-  queue_.push_back(std::move(job));
-  wake_.notify_one();
-  return true;
+  const size_t bytes = job.record.size();
+  return queue_.submit({.bytes = bytes, .run = [this, job = std::move(job), now = monotonic_ns()](WorkQueue::Attempt& attempt) {
+                          run(job, now, attempt.stop_token());
+                        }}) != 0;
 }
 
 std::vector<RescueResult> Rescuer::take() {
@@ -92,41 +84,25 @@ std::vector<RescueResult> Rescuer::take() {
 }
 
 void Rescuer::finish() {
-  {
-    const std::lock_guard lock(mutex_);
-    finishing_ = true;
-  }
-  wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  queue_.wait_idle();
+  queue_.stop();
 }
 
-void Rescuer::work(std::stop_token stop) {
-  ::prctl(PR_SET_NAME, "cicada-rescue");
-  for (;;) {
-    RescueJob job;
-    {
-      std::unique_lock lock(mutex_);
-      if (queue_.empty()) tracker_.keep_gone_since(0);  // else compiling libLLVM for one job may outlast the process of the next
-      wake_.wait(lock, stop, [&] { return !queue_.empty() || finishing_; });
-      if (stop.stop_requested() || queue_.empty()) return;
-      job = std::move(queue_.front());
-      queue_.pop_front();
-      queued_bytes_ -= job.record.size();
-    }
-    tracker_.keep_gone_since(job.submitted_ns);
-    wait_for_tracker(job, stop);
-    RescueResult result = rescue(job);
-    const std::lock_guard lock(mutex_);
-    results_.push_back(std::move(result));
-  }
+void Rescuer::run(const RescueJob& job, uint64_t submitted_ns, const std::stop_token& stop) {
+  tracker_.keep_gone_since(submitted_ns);
+  wait_for_tracker(submitted_ns, stop);
+  RescueResult result = rescue(job);
+  if (queue_.waiting() == 0) tracker_.keep_gone_since(0);  // else compiling libLLVM for one job may outlast the process of the next
+  const std::lock_guard lock(mutex_);
+  results_.push_back(std::move(result));
 }
 
-void Rescuer::wait_for_tracker(const RescueJob& job, const std::stop_token& stop) {
-  if (tracker_.horizon() > job.submitted_ns) return;
+void Rescuer::wait_for_tracker(uint64_t submitted_ns, const std::stop_token& stop) {
+  if (tracker_.horizon() > submitted_ns) return;
   tracker_.request_turn();
-  const uint64_t patience_ends_ns = job.submitted_ns + in_ns(kMaxWait);
+  const uint64_t patience_ends_ns = submitted_ns + in_ns(kMaxWait);
   auto pause = std::chrono::milliseconds(1);  // a turn is near; in a storm it is not
-  while (tracker_.horizon() <= job.submitted_ns && monotonic_ns() < patience_ends_ns && !stop.stop_requested()) {
+  while (tracker_.horizon() <= submitted_ns && monotonic_ns() < patience_ends_ns && !stop.stop_requested()) {
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::milliseconds(8));
   }

@@ -8,16 +8,15 @@
 // Threads: submit, take, finish: the drain thread's.
 #pragma once
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
-#include <thread>
+#include <stop_token>
 #include <vector>
 
 #include "abi/end_reason.h"
 #include "abi/records.h"
+#include "base/work_queue.h"
 #include "collect/table_loader.h"
 #include "collect/tracker.h"
 
@@ -26,7 +25,6 @@ namespace cicada::collect {
 struct RescueJob {
   sample_record sample;
   std::vector<uint8_t> record;  // unwind_request, its copy of the stack included
-  uint64_t submitted_ns = 0;    // filled by submit
   const unwind_request& start() const { return *reinterpret_cast<const unwind_request*>(record.data()); }
 };
 
@@ -45,6 +43,7 @@ class Rescuer {
   Rescuer(Tracker& tracker, ImageUnwinders& images, TableLoader& loader);
   ~Rescuer();
 
+  // False: refused.
   bool submit(RescueJob job);
   std::vector<RescueResult> take();
   // Works off what is queued and ends the thread; take() then has the rest.
@@ -52,20 +51,16 @@ class Rescuer {
 
  private:
   class View;
-  void work(std::stop_token stop);
-  void wait_for_tracker(const RescueJob& job, const std::stop_token& stop);
+  void run(const RescueJob& job, uint64_t submitted_ns, const std::stop_token& stop);
+  void wait_for_tracker(uint64_t submitted_ns, const std::stop_token& stop);
   RescueResult rescue(const RescueJob& job);
 
   Tracker& tracker_;
   TableLoader& loader_;
   std::unique_ptr<View> view_;
   std::mutex mutex_;
-  std::condition_variable_any wake_;
-  std::deque<RescueJob> queue_;
-  size_t queued_bytes_ = 0;
   std::vector<RescueResult> results_;
-  bool finishing_ = false;  // under the mutex: set between the thread's look and its sleep, it would never be seen
-  std::jthread thread_;
+  WorkQueue queue_;
 };
 
 }  // namespace cicada::collect

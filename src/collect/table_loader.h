@@ -3,17 +3,14 @@
 //
 //   request(image) ──▶ queue ──▶ worker: ImageUnwinders::get ──▶ TableStore::load
 //
-// Owns its threads. Threads: any.
+// Threads: any.
 #pragma once
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <mutex>
-#include <thread>
 #include <unordered_set>
-#include <vector>
 
+#include "base/work_queue.h"
 #include "collect/image_unwinders.h"
 #include "collect/table_store.h"
 
@@ -22,7 +19,6 @@ namespace cicada::collect {
 class TableLoader {
  public:
   TableLoader(TableStore& store, ImageUnwinders& images, unsigned workers);
-  ~TableLoader();
 
   // Once per image: further calls are free. An evicted table comes back with request_again, one that can never fit the cap is not tried twice:
   // its stacks are finished in user space.
@@ -31,24 +27,19 @@ class TableLoader {
   bool idle() const;
   uint64_t requested() const;  // images, ever
   uint64_t compiled() const;   // tables put into the kernel or found to be none; those that came back count again
-  std::chrono::microseconds working() const;  // time during which somebody waited for a table
+  std::chrono::microseconds working() const;  // time during which there was something to do, preparing the store included
 
  private:
-  void work(std::stop_token stop);
-  void enqueue(uint32_t image);
-  bool has_nothing_to_do() const { return queue_.empty() && busy_ == 0; }  // under mutex_
+  void enqueue(uint32_t image);  // under mutex_
+  void load(uint32_t image);
+  void note_over(uint32_t image, bool never_fits);
 
   TableStore& store_;
   ImageUnwinders& images_;
   mutable std::mutex mutex_;
-  std::condition_variable_any wake_;
-  std::deque<uint32_t> queue_;
   std::unordered_set<uint32_t> requested_, queued_, refused_;
-  unsigned busy_ = 0;
   uint64_t compiled_ = 0;
-  std::chrono::steady_clock::time_point working_since_;
-  std::chrono::steady_clock::duration worked_{};
-  std::vector<std::jthread> threads_;
+  WorkQueue queue_;
 };
 
 }  // namespace cicada::collect

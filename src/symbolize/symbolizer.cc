@@ -7,19 +7,15 @@
 // compilation units again.
 #include "symbolize/symbolizer.h"
 
-#include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <optional>
 #include <set>
-#include <thread>
 
-#include "base/catching.h"
 #include "base/diagnostics.h"
+#include "base/work_queue.h"
 #include "names/demangle.h"
 #include "symbolize/jit/jit_symbols.h"
 #include "symbolize/kernel/kernel_context.h"
@@ -133,11 +129,9 @@ struct Symbolizer::Parts {
   size_t taken_count = 0, frames_seen = 0, image_frames = 0;
   uint64_t ahead = 0;
 
-  // The batch that is looked up ahead, and who does it.
-  std::optional<NamingBatch> batch;
-  std::atomic<bool> done{false};
-  std::atomic<pid_t> tid{0};
-  std::jthread thread;
+  std::optional<NamingBatch> batch;  // that is looked up ahead
+  WorkQueue::JobId job = 0;
+  WorkQueue queue{{.thread_name = "cicada-names", .nice = kNiceAhead}};
 
   // Frames of images that no batch has had.
   size_t count_new(const Profile& profile) {
@@ -162,29 +156,19 @@ struct Symbolizer::Parts {
   void start(NamingBatch wanted) {
     mark(wanted);
     batch.emplace(std::move(wanted));
-    done = false;
-    tid = 0;
-    thread = std::jthread([this](const std::stop_token& stop) {
-      tid = ::gettid();
-      if (!stop.stop_requested()) ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + kNiceAhead);
-      const auto run = catching("looking up names", [&]() -> Result<void> {
-        batch->resolve(images, 1, stop);
-        if (!stop.stop_requested()) images.trim();
-        return {};
-      });
-      if (!run) diagnostics().warn("names", "{}", run.error().message());
-      done = true;
-    });
+    job = queue.submit({.run = [this](WorkQueue::Attempt& attempt) {
+      batch->resolve(images, 1, attempt.stop_token());
+      if (!attempt.stop_token().stop_requested()) images.trim();
+    }});
   }
 
   // Takes back what the thread did; it ends with the piece of work it is at, which nobody is made to wait for at its low priority.
   void collect() {
     if (!batch) return;
-    if (!done) {
-      thread.request_stop();
-      if (const pid_t it = tid; it != 0) ::setpriority(PRIO_PROCESS, static_cast<id_t>(it), ::getpriority(PRIO_PROCESS, 0));
-    }
-    thread.join();
+    queue.cancel(job);
+    queue.set_nice(0);
+    queue.wait(job);
+    queue.set_nice(kNiceAhead);
     ahead += keep(std::move(*batch));
     batch.reset();
   }
@@ -215,7 +199,7 @@ struct Symbolizer::Parts {
 Symbolizer::Symbolizer(ImageFiles& files, SymbolizeOptions options) : parts_(std::make_unique<Parts>(files, std::move(options))) {}
 Symbolizer::~Symbolizer() = default;
 
-bool Symbolizer::is_busy() const { return parts_->batch && !parts_->done; }
+bool Symbolizer::is_busy() const { return !parts_->queue.is_idle(); }
 
 void Symbolizer::look_up_ahead(const Profile& profile) {
   Parts& p = *parts_;
