@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/diagnostics.h"
 
+#include "base/seeded_hash.h"
+
 namespace cicada {
 
 // Error messages often begin with the object already, or with its name without the folder.
@@ -17,8 +19,7 @@ void Diagnostics::set_handler(Handler handler) {
 }
 
 void Diagnostics::report(Severity severity, std::string_view object, fmt::string_view key, std::string text) {
-  const std::hash<std::string_view> hash;
-  const size_t once = hash(object) * 31 + hash(std::string_view(key.data(), key.size()));
+  const size_t once = mix_hash(hash_text(object), hash_text(std::string_view(key.data(), key.size())));
   const std::lock_guard lock(mutex_);
   if (seen_.size() >= kMaxRemembered || !seen_.insert(once).second || !handler_) return;
   handler_(severity, object.empty() ? text : fmt::format("{}: {}", object, without_object(text, object)));

@@ -23,7 +23,7 @@ class TreePart {
     const CallNode& node = from_.nodes[original];
     const profile::StringId name = part_.strings.intern(from_.text(node.name));
     return index_.find_or_append(
-        profile::mix_hash(parent, name.value),
+        mix_hash(parent, name.value),
         [&](uint32_t at) { return at != 0 && part_.nodes[at].parent == parent && part_.nodes[at].name == name; },
         [&] {
           CallNode copy = node;

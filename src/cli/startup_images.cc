@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "base/file_mapping.h"
+#include "base/seeded_hash.h"
 #include "elf/elf_file.h"
 
 namespace cicada::cli {
@@ -132,7 +133,7 @@ class Search {
 
   std::string library_path_;
   std::deque<std::string> queue_;
-  std::unordered_set<std::string> known_;
+  std::unordered_set<std::string, SeededHash> known_;
   std::vector<StartupImage> images_;
 };
 

@@ -15,6 +15,7 @@
 
 #include "base/address.h"
 #include "base/byte_cursor.h"
+#include "base/seeded_hash.h"
 #include "dwarf/pointer_encoding.h"
 
 namespace cicada::dwarf {
@@ -73,7 +74,7 @@ class FdeReader {
   uint32_t last_cie_ = kMalformed;
   bool last_cie_is_common_ = false;
   std::vector<Cie> cies_;
-  std::unordered_map<uint64_t, uint32_t> cie_at_;  // offset -> index, kMalformed if it is not one
+  std::unordered_map<uint64_t, uint32_t, SeededHash> cie_at_;  // offset -> index, kMalformed if it is not one
 };
 
 }  // namespace cicada::dwarf

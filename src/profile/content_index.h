@@ -1,34 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the id of content that is stored in a table of its own: slots hold ids only, so the content is kept once. The caller
-// brings the hash, the comparison with a stored id, and the append.
+// brings the hash (base/seeded_hash.h), the comparison with a stored id, and the append.
 //
 // Open addressing, at most 3/4 full. Half the memory and a third of the time of unordered_map for the stacks of a recording
 // (one node, one key copy and one pointer less each). Ids are handed out by `append` and never leave.
 #pragma once
 #include <cstdint>
-#include <cstring>
-#include <string_view>
 #include <vector>
 
+#include "base/seeded_hash.h"
+
 namespace cicada::profile {
-
-inline uint64_t mix_hash(uint64_t a, uint64_t b) {
-  const auto product = static_cast<unsigned __int128>(a ^ 0x9e3779b97f4a7c15ULL) * (b ^ 0xd6e8feb86659fd93ULL);
-  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-}
-
-inline uint64_t hash_text(std::string_view text) {
-  uint64_t hash = text.size();
-  size_t i = 0;
-  for (; i + 8 <= text.size(); i += 8) {
-    uint64_t word;
-    std::memcpy(&word, text.data() + i, 8);
-    hash = mix_hash(hash, word);
-  }
-  uint64_t tail = 0;
-  std::memcpy(&tail, text.data() + i, text.size() - i);
-  return mix_hash(hash, tail ^ 0xa0761d6478bd642fULL);
-}
 
 class ContentIndex {
  public:

@@ -8,6 +8,7 @@
 
 #include "base/diagnostics.h"
 #include "base/parallel.h"
+#include "base/seeded_hash.h"
 #include "profile/frame_text.h"
 
 namespace cicada::symbolize {
@@ -34,7 +35,7 @@ class ChunkStrings {
 
  private:
   std::deque<std::string> texts_;
-  std::unordered_map<std::string_view, uint32_t> index_;
+  std::unordered_map<std::string_view, uint32_t, SeededHash> index_;
 };
 
 struct NamedLocation {
@@ -81,7 +82,7 @@ struct NamingBatch::Job {
   void name(Chunk& chunk, ShownNames& shown_names) {
     std::vector<LinkAddr> wanted;
     for (const uint32_t index : chunk.indices) wanted.push_back(addresses[index]);
-    std::unordered_map<std::string_view, uint32_t> names;  // keys live in shown_names
+    std::unordered_map<std::string_view, uint32_t, SeededHash> names;  // keys live in shown_names
     chunk.begins.resize(wanted.size());
     chunk.counts.resize(wanted.size());
     symbols->resolve(wanted, [&](size_t i, std::span<const SourceFrame> found) {

@@ -5,12 +5,12 @@
 #pragma once
 #include <array>
 #include <deque>
-#include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/seeded_hash.h"
 #include "names/demangle.h"
 
 namespace cicada::symbolize {
@@ -24,7 +24,7 @@ class ShownNames {
  public:
   explicit ShownNames(const SymbolizeOptions& options) : style_(options.demangle), fold_(options.fold_clones) {}
   const ShownName& find(std::string_view linkage_name) {
-    const size_t hash = std::hash<std::string_view>{}(linkage_name);
+    const size_t hash = hash_text(linkage_name);
     Shard& shard = shards_[hash % kShards];
     {
       const std::lock_guard lock(shard.mutex);

@@ -13,6 +13,7 @@
 #include <unordered_set>
 
 #include "base/parallel.h"
+#include "base/seeded_hash.h"
 #include "symbolize/files/debuginfod_client.h"
 #include "symbolize/symbols/image_symbols.h"
 #include "symbolize/shown_names.h"
@@ -70,7 +71,7 @@ class Answers {
   // What one thread found: lines of many addresses, and the paths they name.
   struct Part {
     std::vector<Line> lines;
-    std::unordered_set<std::string> files;
+    std::unordered_set<std::string, SeededHash> files;
   };
   struct Answer {
     const Part* part = nullptr;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/seeded_hash.h"
 #include "profile/stack_totals.h"
 #include "sink/file_sink.h"
 #include "sink/flamegraph/svg_text.h"
@@ -167,7 +168,7 @@ class Packer {
 
   const CallTree& tree_;
   std::vector<uint32_t> index_of_tree_string_;
-  std::unordered_map<std::string, uint32_t> name_index_, frame_index_;
+  std::unordered_map<std::string, uint32_t, SeededHash> name_index_, frame_index_;
   std::string names_, frames_, processes_, threads_, columns_;
 };
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "base/seeded_hash.h"
 #include "sink/file_sink.h"
 #include "sink/flamegraph/svg_text.h"
 #include "sink/flamegraph/viewer/assets.h"
@@ -182,7 +183,7 @@ class Drawing {
     }
     out_ += "],\"classes\":[" + classes + "]";
     Texts names, images;
-    std::unordered_map<std::string, uint32_t> frame_index;
+    std::unordered_map<std::string, uint32_t, SeededHash> frame_index;
     std::string frames, depth, frame, totals, self, before;
     if (!kept_.empty())
       profile::walk(
@@ -227,7 +228,7 @@ class Drawing {
     const std::string& json() const { return json_; }
 
    private:
-    std::unordered_map<std::string, uint32_t> index_;
+    std::unordered_map<std::string, uint32_t, SeededHash> index_;
     std::string json_;
   };
 

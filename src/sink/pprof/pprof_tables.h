@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/seeded_hash.h"
 #include "profile/profile.h"
 #include "sink/pprof/pprof_fields.h"
 
@@ -50,9 +51,9 @@ class PprofTables {
   std::vector<std::string_view> strings_;
   Values values_;
   // by id in the file
-  std::unordered_map<uint64_t, FunctionRow> functions_;
-  std::unordered_map<uint64_t, profile::ImageId> images_;
-  std::unordered_map<uint64_t, profile::FrameId> frames_;
+  std::unordered_map<uint64_t, FunctionRow, SeededHash> functions_;
+  std::unordered_map<uint64_t, profile::ImageId, SeededHash> images_;
+  std::unordered_map<uint64_t, profile::FrameId, SeededHash> frames_;
 };
 
 }  // namespace cicada::sink

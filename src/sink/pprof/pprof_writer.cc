@@ -178,7 +178,7 @@ class Writer {
   uint64_t function(std::string_view name, std::string_view linkage_name, std::string_view file) {
     const Function row{string(name), linkage_name.empty() ? string(name) : string(linkage_name), string(file)};
     const uint32_t at = function_index_.find_or_append(
-        profile::mix_hash(row.name << 32 | row.linkage_name, row.file), [&](uint32_t stored) { return functions_[stored] == row; },
+        mix_hash(row.name << 32 | row.linkage_name, row.file), [&](uint32_t stored) { return functions_[stored] == row; },
         [&] {
           functions_.push_back(row);
           pbf_builder<pprof::Function> out(message_, pprof::Profile::kFunction);

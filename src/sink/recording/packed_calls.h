@@ -46,7 +46,7 @@ class KeySet {
   // Of the key, or where it would be.
   size_t place(uint64_t key) const {
     const size_t mask = slots_.size() - 1;
-    size_t at = profile::mix_hash(key, 1) & mask;
+    size_t at = mix_hash(key, 1) & mask;
     while (slots_[at] != 0 && keys_[slots_[at] - 1] != key) at = (at + 1) & mask;
     return at;
   }
@@ -241,7 +241,7 @@ class CallCoder {
   KeySet pair_keys_;         // caller's caller << 32 | caller
   std::vector<Pair> pairs_;  // by their index
   KeySet children_;          // parent << 32 | frame
-  std::unordered_map<uint64_t, uint64_t> last_address_;
+  std::unordered_map<uint64_t, uint64_t, SeededHash> last_address_;
   std::array<BitModel, 54> continues_;
   BitModel root_;
   std::array<std::array<BitModel, 4>, 2> pair_, new_;

@@ -4,6 +4,7 @@
 // Source: github.com/firefox-devtools/profiler, src/types/profile.ts as of that version; read back by its profiler-cli.
 #include <unordered_map>
 
+#include "base/seeded_hash.h"
 #include "profile/frame_text.h"
 #include "profile/stack_totals.h"
 #include "sink/file_sink.h"
@@ -107,7 +108,7 @@ class FirefoxSink : public FileSink {
 
   // Keyed by the path's id in `tree`.
   static std::unordered_map<uint32_t, uint32_t> write_libs(const Profile& profile, const CallTree& tree, JsonStream& json) {
-    std::unordered_map<std::string_view, std::string_view> build_ids;
+    std::unordered_map<std::string_view, std::string_view, SeededHash> build_ids;
     for (const profile::Image& image : profile.images()) build_ids.emplace(profile.text(image.path), profile.text(image.build_id));
     std::unordered_map<uint32_t, uint32_t> lib_of_image;
     json.key("libs");

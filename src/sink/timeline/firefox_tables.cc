@@ -115,7 +115,7 @@ uint32_t FirefoxTables::frame_of(const CallNode& node) {
   const uint32_t func = func_of(node);
   const bool inlined = node.kind == NodeKind::kInlined;
   return frame_index_.find_or_append(
-      profile::mix_hash(uint64_t{func} << 1 | (inlined ? 1 : 0), node.line),
+      mix_hash(uint64_t{func} << 1 | (inlined ? 1 : 0), node.line),
       [&](uint32_t i) {
         return frames_[i].second == func && frames_[i].first->line == node.line && (frames_[i].first->kind == NodeKind::kInlined) == inlined;
       },
@@ -128,7 +128,7 @@ uint32_t FirefoxTables::frame_of(const CallNode& node) {
 uint32_t FirefoxTables::func_of(const CallNode& node) {
   const uint32_t name = string_of(tree_.text(node.name));
   return func_index_.find_or_append(
-      profile::mix_hash(uint64_t{name} << 32 | node.image.value, node.file.value),
+      mix_hash(uint64_t{name} << 32 | node.image.value, node.file.value),
       [&](uint32_t i) { return funcs_[i].name == name && funcs_[i].image == node.image && funcs_[i].file == node.file; },
       [&] {
         Func func{.name = name, .image = node.image, .file = node.file, .file_string = {}};

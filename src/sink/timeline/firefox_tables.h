@@ -52,7 +52,7 @@ class FirefoxTables {
   std::vector<Func> funcs_;
   std::vector<std::pair<profile::StringId, uint32_t>> resource_images_;  // name
   std::unordered_map<uint32_t, uint32_t> resources_;                     // by image
-  std::unordered_map<std::string_view, uint32_t> string_index_;
+  std::unordered_map<std::string_view, uint32_t, SeededHash> string_index_;
   std::vector<std::string_view> strings_;
   profile::ContentIndex frame_index_, func_index_;
 };

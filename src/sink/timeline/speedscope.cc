@@ -50,7 +50,7 @@ class SpeedscopeSink : public FileSink {
     for (uint32_t at = 0; at < tree.nodes.size(); ++at) {
       const profile::CallNode& node = tree.nodes[at];
       frame_of_node[at] = index.find_or_append(
-          profile::mix_hash(uint64_t{node.name.value} << 32 | node.file.value, uint64_t{node.image.value} << 32 | node.line),
+          mix_hash(uint64_t{node.name.value} << 32 | node.file.value, uint64_t{node.image.value} << 32 | node.line),
           [&](uint32_t frame) {
             const profile::CallNode& other = tree.nodes[node_of_frame[frame]];
             return other.name == node.name && other.file == node.file && other.line == node.line && other.image == node.image;

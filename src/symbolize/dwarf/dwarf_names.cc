@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/diagnostics.h"
+#include "base/seeded_hash.h"
 #include "symbolize/dwarf/line_table.h"
 #include "symbolize/dwarf/scopes.h"
 
@@ -84,7 +85,7 @@ class EntryNames {
   EntryNames* alternate_ = nullptr;
   std::shared_ptr<DwarfUnit> home_;
   bool is_split_ = false;
-  std::unordered_map<uint64_t, std::string_view> names_;
+  std::unordered_map<uint64_t, std::string_view, SeededHash> names_;
   std::unordered_map<uint32_t, std::shared_ptr<DwarfUnit>> units_;
 };
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/seeded_hash.h"
 #include "symbolize/dwarf/unit.h"
 
 namespace cicada::symbolize {
@@ -43,7 +44,7 @@ class LineProgram {
   std::string_view directory_;
   std::vector<std::string_view> directories_;
   std::vector<FileEntry> files_;
-  std::unordered_map<uint64_t, std::string> paths_;
+  std::unordered_map<uint64_t, std::string, SeededHash> paths_;
 };
 
 }  // namespace cicada::symbolize

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "base/seeded_hash.h"
 #include "symbolize/jit/jit_environment.h"
 
 namespace cicada::symbolize {
@@ -44,7 +45,7 @@ std::vector<std::string> jit_advice(const profile::Profile& profile) {
     if (stack.valid() && nameless[stack.value]) ++of_process.nameless;
   }
   std::vector<std::string> lines;
-  std::unordered_set<std::string> said;
+  std::unordered_set<std::string, SeededHash> said;
   for (size_t i = 0; i < counts.size() && lines.size() < kMaxLines; ++i) {
     if (counts[i].nameless == 0 || counts[i].nameless * 100 < counts[i].all * kLeastPercent) continue;
     const profile::Process& process = profile.processes()[i];

@@ -8,6 +8,7 @@
 
 #include "base/diagnostics.h"
 #include "base/file_mapping.h"
+#include "base/seeded_hash.h"
 #include "symbolize/jit/perf_map.h"
 
 namespace cicada::symbolize {
@@ -104,7 +105,7 @@ class Dump {
   std::vector<JitSymbol>& symbols_;
   std::vector<LineEntry> pending_;
   uint64_t pending_code_ = 0;
-  std::unordered_map<uint64_t, std::string> loaded_;
+  std::unordered_map<uint64_t, std::string, SeededHash> loaded_;
 };
 
 }  // namespace

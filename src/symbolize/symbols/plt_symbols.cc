@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/seeded_hash.h"
 #include "names/demangle.h"
 #include "symbolize/symbols/dynamic_section.h"
 
@@ -13,7 +14,7 @@ namespace {
 constexpr uint64_t kMaxRelocations = 4 << 20;
 constexpr size_t kMaxStubs = 1 << 20;
 
-using SlotNames = std::unordered_map<uint64_t, std::string>;
+using SlotNames = std::unordered_map<uint64_t, std::string, SeededHash>;
 constexpr std::string_view kHeader = ".plt";  // as perf calls it; objdump says puts@plt-0x10
 
 std::string_view name_at(Bytes strings, uint64_t offset) {
@@ -24,8 +25,8 @@ std::string_view name_at(Bytes strings, uint64_t offset) {
 
 // Functions whose implementation is chosen at start, by the address of who chooses: a slot for one of the image's own has that address
 // and no symbol (libc calls its string functions so, and a child's first call after a fork is a page fault there).
-std::unordered_map<uint64_t, std::string_view> chosen_at_start(const DynamicSection& dynamic) {
-  std::unordered_map<uint64_t, std::string_view> names;
+std::unordered_map<uint64_t, std::string_view, SeededHash> chosen_at_start(const DynamicSection& dynamic) {
+  std::unordered_map<uint64_t, std::string_view, SeededHash> names;
   const uint64_t count = dynamic.symbols().size() / sizeof(Elf64_Sym);
   for (uint64_t i = 0; i < count; ++i) {
     Elf64_Sym symbol;
@@ -37,7 +38,7 @@ std::unordered_map<uint64_t, std::string_view> chosen_at_start(const DynamicSect
 }
 
 void append_slots(Bytes relocations, const DynamicSection& dynamic, SlotNames& slots) {
-  std::optional<std::unordered_map<uint64_t, std::string_view>> chosen;
+  std::optional<std::unordered_map<uint64_t, std::string_view, SeededHash>> chosen;
   const uint64_t count = std::min<uint64_t>(relocations.size() / sizeof(Elf64_Rela), kMaxRelocations);
   for (uint64_t i = 0; i < count; ++i) {
     Elf64_Rela rela;

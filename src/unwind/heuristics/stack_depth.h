@@ -105,7 +105,7 @@ class StackDepths {
   std::vector<uint32_t> new_entries_;
   std::vector<uint32_t> part_begins_;    // ascending
   NeverReturning named_, never_;          // never_: what the pass before found, too
-  std::unordered_set<uint32_t> found_never_;
+  std::unordered_set<uint32_t, SeededHash> found_never_;
   std::vector<uint32_t> given_up_;
   Functions functions_;
 };

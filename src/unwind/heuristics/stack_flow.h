@@ -12,13 +12,14 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/seeded_hash.h"
 #include "unwind/heuristics/stack_state.h"
 
 namespace cicada::unwind {
 
 // What never returns: callees, and slots that hold a pointer to one. Offsets of the image.
 struct NeverReturning {
-  std::unordered_set<uint32_t> functions, slots;
+  std::unordered_set<uint32_t, SeededHash> functions, slots;
 };
 
 class StackFlow {
@@ -90,7 +91,7 @@ class StackFlow {
   std::vector<uint32_t> reached_;  // offsets, parallel to records_
   std::vector<uint32_t> work_;
   std::deque<Deferred> deferred_;
-  std::unordered_set<uint32_t> dead_calls_;
+  std::unordered_set<uint32_t, SeededHash> dead_calls_;
   std::vector<StackState> indirect_;  // distinct states of indirect jumps, two at most
   uint32_t fixed_ = 0;  // while guessing: the records before it must not change
   std::vector<Range> ranges_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "abi/unwind_table.h"
+#include "base/seeded_hash.h"
 #include "unwind/rows/rule_state.h"
 
 namespace cicada::unwind {
@@ -38,10 +39,7 @@ class RuleSet {
     uint64_t low = 0, high = 0;
     uint32_t id = 0;
   };
-  // Only the top bits of a product depend on all bits of the factors, and offsets are at the top of `low`.
-  size_t hash(uint64_t low, uint64_t high) const {
-    return static_cast<size_t>(((low ^ low >> 29) + high * 0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd >> shift_);
-  }
+  size_t hash(uint64_t low, uint64_t high) const { return mix_hash(low, high) >> shift_; }
   [[gnu::noinline]] uint32_t insert_missed(uint64_t low, uint64_t high, Recent& recent) {
     recent = {low, high, insert_slowly({low, high}, hash(low, high))};
     return recent.id;
