@@ -34,15 +34,15 @@ class TagTable {
 
   // Once a second: whoever exited is remembered for one more.
   void take_samples() {
-    const profile::Profile& profile = session_.profile();
+    const profile::ProfileSnapshot& profile = session_.profile();
     for (size_t i = 0; i < profile.sample_count(); ++i) {
       const profile::Sample sample = profile.sample(i);
-      if (!sample.stack.valid() || (sample.flags & profile::kFlagIdle) != 0) continue;
+      if (!sample.stack.valid() || sample.idle) continue;
       const profile::FrameId leaf = profile.stacks()[sample.stack.value].frame;
       counts_[{tag_of(profile.threads()[sample.thread.value].process), leaf.value}] += sample.value;
       total_ += sample.value;
     }
-    session_.profile().clear_samples();
+    session_.profile().drop_samples(~size_t{0});
   }
 
   void print() {
@@ -70,7 +70,7 @@ class TagTable {
     return at->second;
   }
   std::string name_of(profile::FrameId frame) const {
-    const profile::Profile& profile = session_.profile();
+    const profile::ProfileSnapshot& profile = session_.profile();
     const auto locations = profile.locations(frame);
     return locations.empty() ? "[unknown]" : std::string(profile.text(profile.functions()[locations[0].function.value].name));
   }
@@ -93,7 +93,7 @@ Result<void> run(const std::string& variable, uint64_t interval_ns, int tables, 
   collect::StopRule rule;
   rule.duration_ns = interval_ns;
   rule.stop_fds = {stop_fd};
-  rule.each_second = [&](const profile::Profile&) { return table.take_samples(), false; };
+  rule.each_second = [&](const profile::ProfileSnapshot&) { return table.take_samples(), false; };
   for (int i = 0; !stopped && (tables == 0 || i < tables); ++i) {
     TRY(session->run(rule));
     table.take_samples();

@@ -60,21 +60,20 @@ Result<int> compare(const DiffCommandOptions& options) {
   const profile::Profile b = TRY(load_profile(options.b, filter));
   for (const auto& [profile, name] : {std::pair(&a, &options.a), std::pair(&b, &options.b)})
     for (const std::string& warning : profile->header.warnings) print_warning(fmt::format("{}: {}", *name, warning));
-  const profile::SampleKind kind = profile::main_kind(a);
-  if (profile::main_kind(b) != kind)
-    return make_error(ErrorKind::kInvalid, "{} and {} count different things (CPU, off-CPU or events)", options.a, options.b);
+  const profile::Event &event_a = a.event(profile::main_event(a)), &event_b = b.event(profile::main_event(b));
+  if (event_a.unit != event_b.unit)
+    return make_error(ErrorKind::kInvalid, "{} counts {} and {} {}: they cannot be compared", options.a, profile::unit_text(event_a.unit), options.b, profile::unit_text(event_b.unit));
   if (options.absolute && (a.header.duration_ns == 0 || b.header.duration_ns == 0))
     print_warning("--absolute: a recording does not say how long it took; plain sums are compared");
 
   profile::DiffOptions how;
   how.normalise = !options.absolute;
-  how.values_are_counts = kind == profile::SampleKind::kCpu;
+  how.values_are_counts = event_a.unit == profile::Unit::kSamples;
   how.tree.group_by = TRY(parse_grouping(options.group_by));
   how.tree.group_numbers = false;  // pids of two recordings never agree
   how.tree.expand_inlined = !options.no_inlines;
   how.tree.kernel_frames = !options.no_kernel;
   how.tree.include_idle = options.include_idle;
-  how.tree.sample_kind = kind;
   const profile::ProfileDiff diff = profile::diff(a, b, how);
   std::vector<std::string> violations;
   for (size_t i = 0; i < conditions.size(); ++i) {

@@ -10,7 +10,7 @@ namespace cicada::cli {
 
 struct DiffSide {
   std::string_view file;
-  const profile::Profile& profile;
+  const profile::ProfileSnapshot& profile;
 };
 // `violations`: texts of the --fail-if conditions that do not hold.
 void write_diff_json(const DiffSide& a, const DiffSide& b, const profile::ProfileDiff& diff, bool normalised,

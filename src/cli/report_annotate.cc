@@ -19,6 +19,7 @@ namespace cicada::cli {
 namespace {
 
 using profile::Profile;
+using profile::ProfileSnapshot;
 
 constexpr uint64_t kMaxSourceBytes = 16 << 20;
 constexpr uint64_t kMaxCodeBytes = 1 << 20;
@@ -36,7 +37,7 @@ struct Costs {
   bool found = false;
 };
 
-Costs add_up_costs(const Profile& profile, const profile::CallTreeOptions& options, const std::string& function) {
+Costs add_up_costs(const ProfileSnapshot& profile, const profile::CallTreeOptions& options, const std::string& function) {
   std::vector<bool> meant;
   for (const profile::Function& row : profile.functions()) meant.push_back(is_meant(profile.text(row.name), function));
   Costs costs;
@@ -88,7 +89,7 @@ Result<std::vector<std::string>> read_lines(const std::string& path) {
 }
 
 // The lines between the first and the last one with samples, and some around them; long silent stretches are cut.
-Result<std::string> annotate_source(const Profile& profile, const Costs& costs) {
+Result<std::string> annotate_source(const ProfileSnapshot& profile, const Costs& costs) {
   std::map<profile::StringId, std::map<uint32_t, Cost>> files;
   for (const auto& [place, cost] : costs.lines) files[place.first][place.second] = cost;
   std::string out;
@@ -142,7 +143,7 @@ Result<std::string> disassemble(Bytes code, uint64_t begin, const std::map<uint6
   return out;
 }
 
-Result<std::string> annotate_instructions(const Profile& profile, const Costs& costs) {
+Result<std::string> annotate_instructions(const ProfileSnapshot& profile, const Costs& costs) {
   if (costs.addresses.empty())
     return make_error(ErrorKind::kNotFound, "this recording has neither source lines nor code addresses of the function");
   const auto files = symbolize::on_disk_images();
@@ -180,7 +181,7 @@ Result<std::string> annotate_instructions(const Profile& profile, const Costs& c
 
 }  // namespace
 
-Result<std::string> annotate_function(const Profile& profile, const profile::CallTreeOptions& options, const std::string& function) {
+Result<std::string> annotate_function(const ProfileSnapshot& profile, const profile::CallTreeOptions& options, const std::string& function) {
   const Costs costs = add_up_costs(profile, options, function);
   if (!costs.found) {
     // The names that come close are the tree's.

@@ -27,16 +27,16 @@ struct ReportOptions {
   bool no_kernel = false, no_inlines = false, include_idle = false, json = false;
 };
 
-profile::CallTreeOptions tree_options(const ReportOptions& options, const profile::Profile& profile) {
+profile::CallTreeOptions tree_options(const ReportOptions& options, const profile::ProfileSnapshot& profile) {
   profile::CallTreeOptions tree;
   tree.expand_inlined = !options.no_inlines;
   tree.kernel_frames = !options.no_kernel;
   tree.include_idle = options.include_idle;
-  tree.sample_kind = profile::main_kind(profile);  // samples and microseconds cannot be added
+  tree.event = profile::main_event(profile);
   return tree;
 }
 
-std::string format_report(const ReportOptions& options, const profile::Profile& profile, const profile::CallTree& tree) {
+std::string format_report(const ReportOptions& options, const profile::ProfileSnapshot& profile, const profile::CallTree& tree) {
   std::string out = format_report_header(profile, options.file);
   if (tree.total() == 0 && !options.filters.empty())
     return out + "\nno samples pass the filter; `cicada report --by process,thread " + options.file + "` lists who has some\n";

@@ -21,7 +21,7 @@ bool is_recording(Bytes bytes) {
 }
 
 // record names its frames before it ends. Unnamed are the frames of one that was killed, and those nobody can name.
-bool wants_names(const profile::Profile& profile) {
+bool wants_names(const profile::ProfileSnapshot& profile) {
   for (size_t i = 0; i < profile.frames().size(); ++i) {
     const profile::FrameKind kind = profile.frames()[i].kind;
     const bool nameable = kind == profile::FrameKind::kNative || kind == profile::FrameKind::kKernel;

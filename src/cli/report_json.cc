@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<std::string_view, 10> kKinds = {"root", "group", "native", "library", "inlined", "jit", "interpreted", "kernel", "marker", "unknown"};
 
-void write_header(const profile::Profile& profile, sink::JsonStream& json) {
+void write_header(const profile::ProfileSnapshot& profile, sink::JsonStream& json) {
   const profile::Header& header = profile.header;
   json.key("header");
   json.begin_object();
@@ -23,17 +23,18 @@ void write_header(const profile::Profile& profile, sink::JsonStream& json) {
   json.begin_array();
   for (const std::string& word : header.command) json.value(word);
   json.end_array();
-  json.member("event", header.event);
-  json.member("period", header.period);
-  json.member("frequency_hz", header.frequency_hz);
+  const profile::Event& event = profile.event(main_event(profile));
+  json.member("event", event.name);
+  json.member("period", event.period);
+  json.member("frequency_hz", event.frequency_hz);
   json.member("start_realtime_ns", header.start_realtime_ns);
   json.member("duration_ns", header.duration_ns);
   json.member("cpus", header.cpu_count);
-  json.member("fired", header.fired);
+  json.member("fired", event.fired);
   json.member("samples", count_samples(profile));
   json.key("outcomes");
   json.begin_object();
-  for (const profile::Count& count : header.counts)
+  for (const profile::Count& count : event.counts)
     if (count.outcome) json.member(count.name, count.value);
   json.end_object();
   const profile::Completeness whole = profile::completeness(profile);
@@ -48,11 +49,11 @@ void write_header(const profile::Profile& profile, sink::JsonStream& json) {
 
 }  // namespace
 
-void write_report_json(const profile::Profile& profile, const profile::CallTree& tree, const std::function<void(std::string_view)>& write) {
+void write_report_json(const profile::ProfileSnapshot& profile, const profile::CallTree& tree, const std::function<void(std::string_view)>& write) {
   sink::JsonStream json(write);
   json.begin_object();
   write_header(profile, json);
-  json.member("unit", profile::main_kind(profile) == profile::SampleKind::kOffCpu ? "microseconds" : "samples");
+  json.member("unit", profile::unit_text(profile.event(main_event(profile)).unit));
   json.member("total", tree.total());
   json.key("functions");
   json.begin_array();

@@ -10,6 +10,6 @@
 
 namespace cicada::cli {
 
-void write_report_json(const profile::Profile& profile, const profile::CallTree& tree, const std::function<void(std::string_view)>& write);
+void write_report_json(const profile::ProfileSnapshot& profile, const profile::CallTree& tree, const std::function<void(std::string_view)>& write);
 
 }  // namespace cicada::cli

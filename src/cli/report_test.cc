@@ -18,6 +18,7 @@ namespace {
 
 using profile::CallTree;
 using profile::Profile;
+using profile::ProfileSnapshot;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
@@ -27,7 +28,7 @@ Profile folded(std::string_view text) {
   return *sink::parse_folded(bytes, "test.folded");
 }
 
-CallTree tree_of(const Profile& profile, std::vector<profile::GroupBy> group_by = {}) {
+CallTree tree_of(const ProfileSnapshot& profile, std::vector<profile::GroupBy> group_by = {}) {
   profile::CallTreeOptions options;
   options.group_by = std::move(group_by);
   return profile::build_call_tree(profile, options);
@@ -156,8 +157,8 @@ TEST(Json, HoldsTheWholeTreeWhateverTheNames) {
 TEST(Header, SaysWhatWasLost) {
   Profile profile;
   profile.header.host = "box";
-  profile.header.fired = 10;
-  profile.header.counts = {{"stored", 7, true}, {"lost: ring buffer full", 3, true}, {"sent", 9, false}};
+  profile.header.events[0].fired = 10;
+  profile.header.events[0].counts = {{"stored", 7, true}, {"lost: ring buffer full", 3, true}, {"sent", 9, false}};
   EXPECT_THAT(format_report_header(profile, "x"), HasSubstr("3 lost: ring buffer full\n"));
 }
 

@@ -35,9 +35,9 @@ void append_line(std::string& out, std::string_view what, std::string_view text)
   if (!text.empty()) out += fmt::format("{:<10} {}\n", what, printable(text));
 }
 
-std::string rate_text(const profile::Header& header) {
-  if (header.frequency_hz != 0) return fmt::format("{} Hz {}", header.frequency_hz, header.event);
-  return header.period == 0 ? "" : fmt::format("every {} {}", grouped_digits(header.period), header.event);
+std::string rate_text(const profile::Event& event) {
+  if (event.frequency_hz != 0) return fmt::format("{} Hz {}", event.frequency_hz, event.name);
+  return event.period == 0 ? "" : fmt::format("every {} {}", grouped_digits(event.period), event.name);
 }
 
 class TreeText {
@@ -127,7 +127,7 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-std::string format_report_header(const profile::Profile& profile, const std::string& file) {
+std::string format_report_header(const profile::ProfileSnapshot& profile, const std::string& file) {
   const profile::Header& header = profile.header;
   std::string command, out;
   for (const std::string& word : header.command) command += (command.empty() ? "" : " ") + word;
@@ -136,13 +136,14 @@ std::string format_report_header(const profile::Profile& profile, const std::str
   append_line(out, "command", command);
   if (header.start_realtime_ns != 0) append_line(out, "start", start_text(header.start_realtime_ns));
   if (header.duration_ns != 0) append_line(out, "duration", fmt::format("{:.3f} s", static_cast<double>(header.duration_ns) / 1e9));
-  append_line(out, "rate", rate_text(header));
+  const profile::Event& event = profile.event(main_event(profile));
+  append_line(out, "rate", rate_text(event));
   append_line(out, "samples", grouped_digits(count_samples(profile)));
   std::string lost;
-  for (const profile::Count& count : header.counts)
+  for (const profile::Count& count : event.counts)
     if (count.outcome && count.value != 0 && !count.name.starts_with("stored"))
       lost += fmt::format("{}{} {}", lost.empty() ? "" : "; ", grouped_digits(count.value), count.name);
-  if (header.fired != 0) append_line(out, "not stored", lost.empty() ? "none" : lost);
+  if (event.fired != 0) append_line(out, "not stored", lost.empty() ? "none" : lost);
   if (const auto whole = profile::completeness(profile); whole.of != 0)
     append_line(out, "complete", fmt::format("{} of {} user stacks", profile::percent_complete(whole), grouped_digits(whole.of)));
   for (const std::string& warning : header.warnings) append_line(out, "warning", warning);

@@ -16,29 +16,26 @@ namespace {
 
 using profile::Count;
 using profile::Profile;
+using profile::ProfileSnapshot;
 using sink::grouped_digits;
 using sink::shortened;
 
-void append_taken(const Profile& profile, std::string& out) {
+void append_taken(const ProfileSnapshot& profile, const profile::Event& event, std::string& out) {
   const profile::Header& header = profile.header;
-  std::string rate = header.frequency_hz != 0 ? fmt::format("{} Hz", header.frequency_hz)
-                                              : fmt::format("every {}", grouped_digits(header.period));
-  out += fmt::format("\n{} samples in {:.1f} s  ({}, {}, {} CPU{})\n", grouped_digits(header.fired),
-                     static_cast<double>(header.duration_ns) / 1e9, header.event, rate, header.cpu_count,
-                     header.cpu_count == 1 ? "" : "s");
+  std::string rate = event.frequency_hz != 0 ? fmt::format("{} Hz", event.frequency_hz) : fmt::format("every {}", grouped_digits(event.period));
+  out += fmt::format("\n{} samples in {:.1f} s  ({}, {}, {} CPU{})\n", grouped_digits(event.fired), static_cast<double>(header.duration_ns) / 1e9,
+                     printable(event.name), rate, header.cpu_count, header.cpu_count == 1 ? "" : "s");
 }
 
-void append_outcomes(const Profile& profile, bool stats, std::string& out) {
-  for (const Count& count : profile.header.counts) {
+void append_outcomes(const profile::Event& event, bool stats, std::string& out) {
+  for (const Count& count : event.counts) {
     if (!count.outcome || (count.value == 0 && !stats)) continue;
-    const double share = profile.header.fired == 0
-                             ? 0
-                             : 100.0 * static_cast<double>(count.value) / static_cast<double>(profile.header.fired);
+    const double share = event.fired == 0 ? 0 : 100.0 * static_cast<double>(count.value) / static_cast<double>(event.fired);
     out += fmt::format("  {:>12}  {:6.2f} %  {}\n", grouped_digits(count.value), share, count.name);
   }
 }
 
-void append_completeness(const Profile& profile, bool stats, std::string& out) {
+void append_completeness(const ProfileSnapshot& profile, bool stats, std::string& out) {
   const profile::Completeness whole = profile::completeness(profile);
   const auto counts = profile::count_end_reasons(profile);
   if (whole.of != 0) {
@@ -57,11 +54,12 @@ struct Hot {
   uint64_t self = 0;
 };
 
-std::vector<Hot> hottest_functions(const Profile& profile, const SummaryOptions& options, uint64_t& total) {
+std::vector<Hot> hottest_functions(const ProfileSnapshot& profile, const SummaryOptions& options, uint64_t& total) {
   std::unordered_map<uint32_t, uint64_t> self_of_frame;  // by FrameId: few frames, many samples
+  const profile::EventId event = profile::main_event(profile);
   for (size_t i = 0; i < profile.sample_count(); i++) {
     const profile::Sample sample = profile.sample(i);
-    if ((sample.flags & profile::kFlagIdle) != 0 && !options.include_idle) continue;
+    if (sample.event != event || (sample.idle && !options.include_idle)) continue;
     total += sample.value;
     if (sample.stack.valid()) self_of_frame[profile.stacks()[sample.stack.value].frame.value] += sample.value;
   }
@@ -79,7 +77,7 @@ std::vector<Hot> hottest_functions(const Profile& profile, const SummaryOptions&
   return hot;
 }
 
-void append_hottest(const Profile& profile, const SummaryOptions& options, std::string& out) {
+void append_hottest(const ProfileSnapshot& profile, const SummaryOptions& options, std::string& out) {
   uint64_t total = 0;
   const std::vector<Hot> hot = hottest_functions(profile, options, total);
   if (hot.empty()) return;
@@ -96,14 +94,16 @@ void append_hottest(const Profile& profile, const SummaryOptions& options, std::
 
 }  // namespace
 
-std::string format_summary(const Profile& profile, const std::vector<std::string>& outputs,
+std::string format_summary(const ProfileSnapshot& profile, const std::vector<std::string>& outputs,
                            const SummaryOptions& options) {
   std::string out;
-  append_taken(profile, out);
-  append_outcomes(profile, options.stats, out);
+  for (const profile::Event& event : profile.header.events) {
+    append_taken(profile, event, out);
+    append_outcomes(event, options.stats, out);
+  }
   append_completeness(profile, options.stats, out);
   if (options.stats) {
-    for (const Count& count : profile.header.counts) {
+    for (const Count& count : profile.header.events[0].counts) {
       if (!count.outcome) out += fmt::format("  {:>12}            {}\n", grouped_digits(count.value), count.name);
     }
   }

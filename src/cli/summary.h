@@ -17,7 +17,7 @@ struct SummaryOptions {
 };
 
 // `outputs`: Sink::description() of each, already written. Pure: the same profile gives the same text.
-std::string format_summary(const profile::Profile& profile, const std::vector<std::string>& outputs,
+std::string format_summary(const profile::ProfileSnapshot& profile, const std::vector<std::string>& outputs,
                            const SummaryOptions& options);
 
 }  // namespace cicada::cli

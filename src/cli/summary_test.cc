@@ -15,12 +15,12 @@ using testing::Not;
 class SummaryTest : public testing::Test {
  protected:
   SummaryTest() {
-    profile_.header.frequency_hz = 99;
+    profile_.header.events[0].frequency_hz = 99;
     profile_.header.duration_ns = 10'000'000'000;
     profile_.header.cpu_count = 2;
   }
   void add_samples(std::string_view function, std::string_view image, size_t count, end_reason reason = END_OUTERMOST,
-                   uint8_t flags = 0) {
+                   bool idle = false) {
     const profile::ImageId image_id =
         profile_.intern_image({profile_.intern(image), {}, profile::ImageKind::kExecutable});
     profile::Frame frame;
@@ -34,9 +34,10 @@ class SummaryTest : public testing::Test {
     profile::Sample sample;
     sample.thread = profile_.intern_thread(profile_.intern_process(1, 1), 1);
     sample.stack = profile_.intern_stack(profile::StackId(), frame_id);
-    sample.flags = static_cast<uint8_t>(flags | reason << 4);
+    sample.idle = idle;
+    sample.end_reason = reason;
     for (size_t i = 0; i < count; i++) profile_.append_sample(sample);
-    profile_.header.fired += count;
+    profile_.header.events[0].fired += count;
   }
   std::string text(const SummaryOptions& options = {}) const {
     return format_summary(profile_, {"flame graph in x.svg"}, options);
@@ -69,7 +70,7 @@ TEST_F(SummaryTest, ShowsTenAtMost) {
 
 TEST_F(SummaryTest, LeavesIdleOutUnlessAsked) {
   add_samples("busy", "/a", 10);
-  add_samples("idling", "/a", 90, END_NONE, profile::kFlagIdle);
+  add_samples("idling", "/a", 90, END_NONE, true);
   EXPECT_THAT(text(), Not(HasSubstr("idling")));
   EXPECT_THAT(text({.include_idle = true}), HasSubstr("idling"));
 }
@@ -109,11 +110,11 @@ TEST_F(SummaryTest, TakesTheHeadersCountsOnlyWithoutSamples) {
 
 TEST_F(SummaryTest, PrintsEachLossByItsReason) {
   add_samples("f", "/a", 7);
-  profile_.header.counts = {{"stored", 7, true},
+  profile_.header.events[0].counts = {{"stored", 7, true},
                             {"lost: ring buffer full (sample record)", 3, true},
                             {"idle", 0, true},
                             {"stack records sent", 2, false}};
-  profile_.header.fired = 10;
+  profile_.header.events[0].fired = 10;
   EXPECT_THAT(text(), HasSubstr("30.00 %  lost: ring buffer full"));
   EXPECT_THAT(text(), Not(HasSubstr("idle")));
   EXPECT_THAT(text(), Not(HasSubstr("stack records sent")));

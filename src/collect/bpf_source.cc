@@ -205,10 +205,15 @@ Result<void> BpfSource::start(profile::Profile& profile) {
   p.threads = std::make_unique<ThreadTable>(profile, *p.describer);
   p.decoder = std::make_unique<RecordDecoder>(profile, *p.stacks, *p.threads, *p.tracker, *p.rescuer, *p.loader);
   p.files = std::make_unique<PinnedImages>(*p.stacks, *p.images);
-  const PerfEvents::Event& event = p.events->events().front();
-  profile.header.event = event.type->name;
-  profile.header.period = event.period;
-  profile.header.frequency_hz = event.frequency_hz;
+  profile.header.events.clear();
+  for (const PerfEvents::Event& event : p.events->events()) {
+    profile.header.events.push_back({.name = std::string(event.type->name),
+                                     .unit = event.type->kind == PerfEventKind::kCounter ? profile::Unit::kCalls : profile::Unit::kSamples,
+                                     .value = event.value == 0 ? 1 : event.value,
+                                     .period = event.period,
+                                     .frequency_hz = event.frequency_hz,
+                                     .sample_ns = event.type->kind == PerfEventKind::kTimer ? event.period : 0});
+  }
   for (const std::string& warning : p.events->warnings()) profile.header.warnings.push_back(warning);
   p.next_cycle_ns = monotonic_ns() + kCycleNs;
   p.prompt.emplace();

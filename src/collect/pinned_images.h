@@ -10,7 +10,7 @@ namespace cicada::collect {
 class PinnedImages final : public symbolize::ImageFiles {
  public:
   PinnedImages(const StackTable& stacks, process::ImageRegistry& registry) : stacks_(stacks), registry_(registry) {}
-  symbolize::ImageFile find(const profile::Profile& profile, profile::ImageId image) override {
+  symbolize::ImageFile find(const profile::ProfileSnapshot& profile, profile::ImageId image) override {
     if (const auto id = stacks_.registry_id(image)) {
       return {[this, id = *id] { return registry_.open(id); }, symbolize::FileRoot(registry_.root(*id))};
     }

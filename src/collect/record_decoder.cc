@@ -11,17 +11,6 @@ namespace {
 
 constexpr size_t kMaxJitProcesses = 1 << 16;
 
-// Whether a user stack that ended so is whole; END_NONE has no user stack to be incomplete.
-constexpr bool is_complete(uint8_t end_reason) {
-  switch (end_reason) {
-#define X(name, complete, text) \
-  case END_##name: return (complete) != 0 || END_##name == END_NONE;
-    CICADA_END_REASONS(X)
-#undef X
-    default: return false;
-  }
-}
-
 template <typename T>
 bool read_head(std::span<const uint8_t> record, T& head) {
   if (record.size() < sizeof(T)) return false;
@@ -195,12 +184,12 @@ void RecordDecoder::store(const sample_record& sample, profile::ThreadId thread,
   out.time_ns = sample.time_ns;
   out.thread = thread;
   out.stack = *stack;
-  out.value = static_cast<uint32_t>(sample.value);
+  out.value = sample.value;
+  out.event = {sample.event};
   out.cpu = sample.cpu;
-  if ((sample.flags & SAMPLE_IN_KERNEL) != 0) out.flags |= profile::kFlagInKernel;
-  if ((sample.flags & SAMPLE_IDLE) != 0) out.flags |= profile::kFlagIdle;
-  if (!is_complete(user.end_reason)) out.flags |= profile::kFlagIncomplete;
-  out.flags = static_cast<uint8_t>(out.flags | (user.end_reason << 4));
+  out.in_kernel = (sample.flags & SAMPLE_IN_KERNEL) != 0;
+  out.idle = (sample.flags & SAMPLE_IDLE) != 0;
+  out.end_reason = user.end_reason < END_REASON_COUNT ? user.end_reason : uint8_t{END_NONE};
   profile_.append_sample(out);
 }
 

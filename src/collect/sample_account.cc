@@ -78,7 +78,8 @@ void fill_account(profile::Header& header, const EventAccount& events, std::span
   const uint64_t period = events.event.period;
   CpuCounters sum;
   uint64_t skipped = 0, throttled = 0, asleep = 0;
-  header.fired = 0;
+  profile::Event& row = header.events[0];
+  row.fired = 0;
   for (const CpuCounters& cpu : kernel) {
     for (size_t i = 0; i < COUNTER_COUNT; ++i) sum.counts[i] += cpu.counts[i];
     const uint64_t seen = outcomes(cpu);
@@ -91,20 +92,20 @@ void fill_account(profile::Header& header, const EventAccount& events, std::span
     throttled += never_raised - throttled_in_sleep;
     skipped += missed - (in_sleep - throttled_in_sleep);
     // From the event alone where its period is fixed, so that the sum of outcomes can be held against it.
-    header.fired += (event != fired.end() && period != 0 ? event->count / period : seen + missed) + never_raised;
+    row.fired += (event != fired.end() && period != 0 ? event->count / period : seen + missed) + never_raised;
   }
-  header.counts.clear();
+  row.counts.clear();
   for (size_t i = 0; i < COUNTER_COUNT; ++i) {
     uint64_t value = sum.counts[i];
     if (i == COUNTER_STORED) value -= std::min(value, decoder.lost_stack);
-    header.counts.push_back({kCounterTexts[i].text, value, kCounterTexts[i].outcome});
+    row.counts.push_back({kCounterTexts[i].text, value, kCounterTexts[i].outcome});
   }
-  header.counts.push_back({"idle, without an interrupt (the CPU slept)", asleep, true});
-  header.counts.push_back({"lost: skipped by the kernel (another BPF program or map call on that CPU)", skipped, true});
-  header.counts.push_back({"lost: throttled by the kernel (too many samples without a timer tick)", throttled, true});
-  header.counts.push_back({"lost: stack record missing", decoder.lost_stack, true});
-  header.counts.push_back({"stacks not finished: queue of deferred unwinding full", decoder.rescue_queue_full, false});
-  header.counts.push_back({"records that could not be decoded", decoder.malformed, false});
+  row.counts.push_back({"idle, without an interrupt (the CPU slept)", asleep, true});
+  row.counts.push_back({"lost: skipped by the kernel (another BPF program or map call on that CPU)", skipped, true});
+  row.counts.push_back({"lost: throttled by the kernel (too many samples without a timer tick)", throttled, true});
+  row.counts.push_back({"lost: stack record missing", decoder.lost_stack, true});
+  row.counts.push_back({"stacks not finished: queue of deferred unwinding full", decoder.rescue_queue_full, false});
+  row.counts.push_back({"records that could not be decoded", decoder.malformed, false});
   header.end_reasons.clear();
   for (size_t i = 0; i < END_REASON_COUNT; ++i) header.end_reasons.push_back({kEndTexts[i], decoder.end_reasons[i], false});
 }

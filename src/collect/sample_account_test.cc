@@ -8,12 +8,12 @@ namespace {
 
 uint64_t outcome_sum(const profile::Header& header) {
   uint64_t sum = 0;
-  for (const profile::Count& count : header.counts) sum += count.outcome ? count.value : 0;
+  for (const profile::Count& count : header.events[0].counts) sum += count.outcome ? count.value : 0;
   return sum;
 }
 
 uint64_t value_of(const profile::Header& header, std::string_view name) {
-  for (const profile::Count& count : header.counts) {
+  for (const profile::Count& count : header.events[0].counts) {
     if (count.name.find(name) != std::string::npos) return count.value;
   }
   ADD_FAILURE() << "no count named " << name;
@@ -33,9 +33,9 @@ TEST(SampleAccount, WhatTheProgramNeverSawIsSkippedByTheKernel) {
   const CpuCount fired[] = {{0, 100'999, 0}, {1, 100'000, 0}};
   const CpuCounters kernel[] = {cpu0, cpu1};
   fill_account(header, {fired, cpu_clock(1000)}, kernel, {});
-  EXPECT_EQ(header.fired, 200U);
+  EXPECT_EQ(header.events[0].fired, 200U);
   EXPECT_EQ(value_of(header, "skipped by the kernel"), 10U);
-  EXPECT_EQ(outcome_sum(header), header.fired);
+  EXPECT_EQ(outcome_sum(header), header.events[0].fired);
 }
 
 TEST(SampleAccount, ASampleWithoutItsStackIsLostNotStored) {
@@ -49,7 +49,7 @@ TEST(SampleAccount, ASampleWithoutItsStackIsLostNotStored) {
   fill_account(header, {fired, cpu_clock(1000)}, kernel, decoder);
   EXPECT_EQ(value_of(header, "stored"), 7U);
   EXPECT_EQ(value_of(header, "stack record missing"), 3U);
-  EXPECT_EQ(outcome_sum(header), header.fired);
+  EXPECT_EQ(outcome_sum(header), header.events[0].fired);
 }
 
 TEST(SampleAccount, TimeThatTheClockCountedAndTheEventDidNotIsThrottled) {
@@ -59,10 +59,10 @@ TEST(SampleAccount, TimeThatTheClockCountedAndTheEventDidNotIsThrottled) {
   const CpuCount fired[] = {{0, 12'000, 17'500}};
   const CpuCounters kernel[] = {cpu};
   fill_account(header, {fired, cpu_clock(1000)}, kernel, {});
-  EXPECT_EQ(header.fired, 17U);
+  EXPECT_EQ(header.events[0].fired, 17U);
   EXPECT_EQ(value_of(header, "skipped by the kernel"), 2U);
   EXPECT_EQ(value_of(header, "throttled by the kernel"), 5U);
-  EXPECT_EQ(outcome_sum(header), header.fired);
+  EXPECT_EQ(outcome_sum(header), header.events[0].fired);
 }
 
 TEST(SampleAccount, WhatIsMissingWhileTheCpuSleptIsNotLost) {
@@ -73,15 +73,15 @@ TEST(SampleAccount, WhatIsMissingWhileTheCpuSleptIsNotLost) {
   const CpuCount fired[] = {{0, 30'000, 36'000, 19'000}};  // 16 not seen, 6 throttled; 19 periods asleep, of which 4 were seen
   const CpuCounters kernel[] = {cpu};
   fill_account(header, {fired, cpu_clock(1000)}, kernel, {});
-  EXPECT_EQ(header.fired, 36U);
+  EXPECT_EQ(header.events[0].fired, 36U);
   EXPECT_EQ(value_of(header, "the CPU slept"), 15U);
   EXPECT_EQ(value_of(header, "throttled by the kernel"), 0U);
   EXPECT_EQ(value_of(header, "skipped by the kernel"), 7U);
-  EXPECT_EQ(outcome_sum(header), header.fired);
+  EXPECT_EQ(outcome_sum(header), header.events[0].fired);
   fill_account(header, {fired, cpu_clock(1000), false}, kernel, {});  // idle samples are stored: how many of them is not known here
   EXPECT_EQ(value_of(header, "the CPU slept"), 0U);
   EXPECT_EQ(value_of(header, "skipped by the kernel"), 16U);
-  EXPECT_EQ(outcome_sum(header), header.fired);
+  EXPECT_EQ(outcome_sum(header), header.events[0].fired);
 }
 
 TEST(SampleAccount, CyclesAndTimeAreNotComparable) {
@@ -91,7 +91,7 @@ TEST(SampleAccount, CyclesAndTimeAreNotComparable) {
   const CpuCount fired[] = {{0, 10'000, 50'000}};
   const CpuCounters kernel[] = {cpu};
   fill_account(header, {fired, cycles(1000)}, kernel, {});
-  EXPECT_EQ(header.fired, 10U);
+  EXPECT_EQ(header.events[0].fired, 10U);
   EXPECT_EQ(value_of(header, "throttled by the kernel"), 0U);
 }
 
@@ -103,7 +103,7 @@ TEST(SampleAccount, EstimatesFromTheMeanPeriodWhereTheKernelAdaptsIt) {
   const CpuCount fired[] = {{0, 30'000, 0}};
   const CpuCounters kernel[] = {cpu};
   fill_account(header, {fired, cycles(0)}, kernel, {});
-  EXPECT_EQ(header.fired, 15U);
+  EXPECT_EQ(header.events[0].fired, 15U);
   EXPECT_EQ(value_of(header, "skipped by the kernel"), 5U);
 }
 

@@ -112,7 +112,7 @@ Result<void> Session::run(const StopRule& rule) {
   const uint64_t begin = monotonic_ns();
   const uint64_t end = rule.duration_ns ? begin + *rule.duration_ns : ~uint64_t{0};
   uint64_t next_update = begin + kUpdateNs;
-  const int drain_ms = sleep_ms(profile_.header.frequency_hz, kDrainSamples, kLongestDrainMs);
+  const int drain_ms = sleep_ms(profile_.header.events[0].frequency_hz, kDrainSamples, kLongestDrainMs);
   for (;;) {
     const uint64_t now = monotonic_ns();
     if (now >= end || any_readable(rule.stop_fds) || (rule.when_targets_exit && targets_gone())) return {};

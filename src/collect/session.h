@@ -40,7 +40,7 @@ struct StopRule {
   std::optional<uint64_t> duration_ns;
   std::vector<int> stop_fds;         // readable: stop
   bool when_targets_exit = false;    // kProcesses, kThreads: all of them are gone
-  std::function<bool(const profile::Profile&)> each_second;  // true: stop
+  std::function<bool(const profile::ProfileSnapshot&)> each_second;  // true: stop
 };
 
 struct SinkOutcome {
@@ -70,7 +70,7 @@ class Session {
   // which is mostly waiting (20-50 ms beside busy programs). Once; then only profile(), metadata() and statistics() have answers.
   std::vector<SinkOutcome> finish();
 
-  const profile::Profile& profile() const { return profile_; }
+  const profile::ProfileSnapshot& profile() const { return profile_; }
   profile::Profile& profile() { return profile_; }
   process::ProcessMetadataCache& metadata();
   std::vector<std::string> statistics() const;

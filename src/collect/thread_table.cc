@@ -57,11 +57,11 @@ profile::ThreadId ThreadTable::find_or_add(const sample_record& sample) {
   const auto [at, added] = thread_index_.try_emplace(key);
   if (added) {
     at->second = profile_.intern_thread(processes_[process].id, sample.tid);
-    profile_.thread(at->second).main = sample.tid == sample.pid;
+    profile_.edit_thread(at->second, [&](auto& row) { row.main = sample.tid == sample.pid; });
     threads_.push_back({at->second, sample.tid, process, sample.time_ns});
     if (sample.pid == 0) {
-      profile_.process(processes_[process].id).name = profile_.intern("idle");
-      profile_.thread(at->second).name = profile_.intern("idle");
+      profile_.edit_process(processes_[process].id, [&](auto& row) { row.name = profile_.intern("idle"); });
+      profile_.edit_thread(at->second, [&](auto& row) { row.name = profile_.intern("idle"); });
     }
   }
   return at->second;
@@ -72,35 +72,36 @@ void ThreadTable::refresh(ProcessEntry& entry, const process::ProcessTable& proc
   if (entry.pid == 0) return;
   const bool tracked = entry.start != SampledStart();
   auto info = processes.find_process(entry.pid, tracked ? std::optional(entry.start) : std::nullopt);
-  if (!info && tracked && !profile_.process(entry.id).name.valid()) info = processes.find_short_lived(entry.pid, entry.start);
+  if (!info && tracked && !profile_.processes()[entry.id.value].name.valid()) info = processes.find_short_lived(entry.pid, entry.start);
   if (!info) {
     if (tracked && entry.seen_ns < known_until_ns) ++entry.strikes;
     return;
   }
   entry.strikes = 0;
-  profile::Process& process = profile_.process(entry.id);
-  process.parent_pid = info->parent_pid;
-  process.name = profile_.intern(info->comm);
-  if (entry.described) return;
-  const auto described = metadata.snapshot({entry.pid, info->start_ns / kNsPerTick});
-  if (!described || !described->cmdline) return;
-  entry.described = true;
-  process.cmdline = profile_.intern(joined(*described->cmdline));
-  if (described->cgroup) process.cgroup = profile_.intern(*described->cgroup);
+  profile_.edit_process(entry.id, [&](profile::Process& process) {
+    process.parent_pid = info->parent_pid;
+    process.name = profile_.intern(info->comm);
+    if (entry.described) return;
+    const auto described = metadata.snapshot({entry.pid, info->start_ns / kNsPerTick});
+    if (!described || !described->cmdline) return;
+    entry.described = true;
+    process.cmdline = profile_.intern(joined(*described->cmdline));
+    if (described->cgroup) process.cgroup = profile_.intern(*described->cgroup);
+  });
 }
 
 void ThreadTable::refresh(const process::ProcessTable& processes, const process::ThreadNames& names,
                           const process::ProcessMetadataCache& metadata, uint64_t known_until_ns) {
   for (const size_t index : living_) refresh(processes_[index], processes, metadata, known_until_ns);
   for (const ThreadEntry& entry : threads_) {
-    if (const auto name = names.find(entry.tid, entry.seen_ns)) {
-      profile_.thread(entry.id).name = profile_.intern(*name);
-    } else if (!profile_.thread(entry.id).name.valid()) {
-      profile_.thread(entry.id).name = profile_.process(processes_[entry.process].id).name;
-    }
+    const profile::ProcessId id = processes_[entry.process].id;
+    profile_.edit_thread(entry.id, [&](profile::Thread& thread) {
+      if (const auto name = names.find(entry.tid, entry.seen_ns)) thread.name = profile_.intern(*name);
+      else if (!thread.name.valid()) thread.name = profile_.processes()[id.value].name;
+    });
     // Kernel threads have no address space, so the process table does not know them; each is a process of one thread.
-    profile::Process& process = profile_.process(processes_[entry.process].id);
-    if (!process.name.valid() && profile_.thread(entry.id).main) process.name = profile_.thread(entry.id).name;
+    const profile::Thread& thread = profile_.threads()[entry.id.value];
+    if (thread.main && !profile_.processes()[id.value].name.valid()) profile_.edit_process(id, [&](profile::Process& row) { row.name = thread.name; });
   }
   const auto gone = [&](size_t index) { return processes_[index].strikes >= kMaxStrikes; };
   std::erase_if(threads_, [&](const ThreadEntry& entry) { return gone(entry.process); });

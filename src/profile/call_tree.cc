@@ -29,7 +29,7 @@ struct Entry {
 
 class Builder {
  public:
-  Builder(const Profile& profile, const CallTreeOptions& options)
+  Builder(const ProfileSnapshot& profile, const CallTreeOptions& options)
       : profile_(profile), options_(options), shown_spans_(profile.frames().size()) {
     tree_.nodes.emplace_back();
   }
@@ -52,23 +52,24 @@ class Builder {
   };
 
   void add_up_samples(std::vector<uint32_t>* leaf_of_sample) {
-    const SampleColumns& samples = profile_.samples();
+    const Samples& samples = profile_.samples();
     const bool grouped = !options_.group_by.empty();
     if (!grouped) {  // entry = stack + 1; the empty stack wraps to 0
       entries_.resize(profile_.stacks().size() + 1);
       for (size_t i = 1; i < entries_.size(); ++i) entries_[i].stack = StackId(i - 1);
       sums_.resize(entries_.size());
     }
-    const bool ask = options_.filter || options_.sample_kind;
-    const uint8_t unwanted_flags = options_.include_idle ? uint8_t{0} : uint8_t{kFlagIdle};
+    const EventId event = shown_event(profile_, options_);
+    const bool ask = options_.filter || profile_.header.events.size() > 1;
     if (leaf_of_sample != nullptr) leaf_of_sample->assign(profile_.sample_count(), kNoNode);
     for (size_t i = 0; i < profile_.sample_count(); ++i) {
-      if ((samples.flags[i] & unwanted_flags) != 0 || (ask && !is_wanted(profile_, options_, i))) continue;
+      if ((!options_.include_idle && is_idle(samples.state[i])) || (ask && !is_wanted(profile_, options_, event, i))) continue;
       const uint32_t entry = grouped ? grouped_entry(i) : samples.stack[i].value + 1;
-      sums_[entry] += options_.count_samples ? 1 : samples.value[i];
+      const uint64_t value = profile_.value(i);
+      sums_[entry] += options_.count_samples ? 1 : value;
       if (leaf_of_sample == nullptr) continue;
       (*leaf_of_sample)[i] = entry;
-      if (samples.value[i] == 0) worthless_.push_back(entry);
+      if (value == 0) worthless_.push_back(entry);
     }
     std::sort(worthless_.begin(), worthless_.end());
   }
@@ -207,7 +208,7 @@ class Builder {
     bool operator==(const GroupKey&) const = default;
   };
 
-  const Profile& profile_;
+  const ProfileSnapshot& profile_;
   const CallTreeOptions& options_;
   CallTree tree_;
   std::vector<Entry> entries_;
@@ -239,7 +240,7 @@ void link_children(CallTree& tree) {
   }
 }
 
-CallTree build_call_tree(const Profile& profile, const CallTreeOptions& options, std::vector<uint32_t>* leaf_of_sample) {
+CallTree build_call_tree(const ProfileSnapshot& profile, const CallTreeOptions& options, std::vector<uint32_t>* leaf_of_sample) {
   return Builder(profile, options).build(leaf_of_sample);
 }
 

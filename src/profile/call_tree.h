@@ -39,9 +39,9 @@ struct CallTreeOptions {
   bool kernel_frames = true;
   std::vector<GroupBy> group_by = {};  // outermost first: process ("name (pid)"), thread ("name (tid)"), …
   bool group_numbers = true;           // false: "name", which two recordings have in common
-  std::function<bool(const Profile&, size_t sample_index)> filter = {};  // empty: all
+  std::function<bool(const ProfileSnapshot&, size_t sample_index)> filter = {};  // empty: all
   bool count_samples = false;  // each sample counts one, whatever its value
-  std::optional<SampleKind> sample_kind = {};  // values of different kinds have different units; empty: all
+  std::optional<EventId> event = {};  // a tree has values of one event; empty: main_event()
 };
 
 struct CallTree {
@@ -54,7 +54,7 @@ struct CallTree {
 
 // With `leaf_of_sample`: the node each sample ended in, kNoNode for samples that are not part of the tree.
 inline constexpr uint32_t kNoNode = 0xffffffff;
-CallTree build_call_tree(const Profile& profile, const CallTreeOptions& options,
+CallTree build_call_tree(const ProfileSnapshot& profile, const CallTreeOptions& options,
                          std::vector<uint32_t>* leaf_of_sample = nullptr);
 // Links the children of every node in the order of their names. For trees whose nodes have parents and names only.
 void link_children(CallTree& tree);
@@ -70,6 +70,6 @@ void walk(const CallTree& tree, Enter enter, Leave leave) {
 }
 
 // The text of one location of a frame as build_call_tree shows it; `which` counts from the innermost.
-std::string frame_name(const Profile& profile, FrameId frame, size_t which);
+std::string frame_name(const ProfileSnapshot& profile, FrameId frame, size_t which);
 
 }  // namespace cicada::profile

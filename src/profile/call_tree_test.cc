@@ -17,9 +17,9 @@ class CallTreeTest : public ::testing::Test {
     profile.set_locations(frame, location);
     return frame;
   }
-  void sample(std::vector<FrameId> frames, uint32_t value = 1, uint16_t cpu = 0, uint8_t flags = 0) {
+  void sample(std::vector<FrameId> frames, uint64_t value = 1, uint16_t cpu = 0, bool idle = false) {
     profile.append_sample({.time_ns = profile.sample_count(), .thread = thread, .stack = profile.intern_stack({}, frames),
-                           .value = value, .cpu = cpu, .flags = flags});
+                           .value = value, .cpu = cpu, .idle = idle});
   }
   // "a;b" -> self/total, in the order of the tree
   static void append(const CallTree& tree, uint32_t at, const std::string& prefix, std::vector<std::string>& out) {
@@ -77,15 +77,15 @@ TEST_F(CallTreeTest, NamesWhatHasNoName) {
 TEST_F(CallTreeTest, LeavesIdleAndKernelOutWhenTold) {
   const FrameId main = named("main"), sys = named("sys_read", FrameKind::kKernel);
   sample({main, sys});
-  sample({sys}, 5, 0, kFlagIdle);
+  sample({sys}, 5, 0, true);
   EXPECT_THAT(lines(), ElementsAre("main 0/1", "main;sys_read 1/1"));
   EXPECT_THAT(lines({.include_idle = true, .kernel_frames = false}), ElementsAre("main 1/1"));
   EXPECT_EQ(build_call_tree(profile, {.include_idle = true, .kernel_frames = false}).total(), 6u);  // the idle one is at the root
 }
 
 TEST_F(CallTreeTest, GroupsAreRoots) {
-  profile.process(process).name = profile.intern("make");
-  profile.thread(thread).name = profile.intern("worker");
+  profile.edit_process(process, [&](auto& row) { row.name = profile.intern("make"); });
+  profile.edit_thread(thread, [&](auto& row) { row.name = profile.intern("worker"); });
   const FrameId main = named("main");
   sample({main}, 1, 0);
   sample({main}, 2, 3);
@@ -100,7 +100,7 @@ TEST_F(CallTreeTest, GroupsAreRoots) {
 TEST_F(CallTreeTest, TellsTheLeafOfEachSample) {
   const FrameId main = named("main"), leaf = named("leaf");
   sample({main, leaf});
-  sample({main}, 1, 0, kFlagIdle);
+  sample({main}, 1, 0, true);
   sample({});
   std::vector<uint32_t> leaf_of_sample;
   const CallTree tree = build_call_tree(profile, {}, &leaf_of_sample);

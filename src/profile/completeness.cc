@@ -3,11 +3,11 @@
 
 namespace cicada::profile {
 
-std::array<uint64_t, END_REASON_COUNT> count_end_reasons(const Profile& profile) {
+std::array<uint64_t, END_REASON_COUNT> count_end_reasons(const ProfileSnapshot& profile) {
   std::array<uint64_t, END_REASON_COUNT> counts = {};
-  for (const uint8_t flags : profile.samples().flags) {
-    const size_t reason = flags >> 4;
-    if (reason < counts.size()) ++counts[reason];
+  for (size_t event = 0; event < profile.header.events.size(); ++event) {
+    const EventSums& totals = profile.totals_of({static_cast<uint8_t>(event)});
+    for (size_t i = 0; i < counts.size(); ++i) counts[i] += totals.end_reasons[i];
   }
   if (profile.sample_count() != 0) return counts;
   for (const Count& count : profile.header.end_reasons)
@@ -16,7 +16,7 @@ std::array<uint64_t, END_REASON_COUNT> count_end_reasons(const Profile& profile)
   return counts;
 }
 
-Completeness completeness(const Profile& profile) {
+Completeness completeness(const ProfileSnapshot& profile) {
   Completeness result;
   const auto counts = count_end_reasons(profile);
   for (size_t i = 0; i < counts.size(); ++i) {

@@ -22,13 +22,13 @@ inline constexpr std::array<EndReasonText, END_REASON_COUNT> kEndReasons = {{
 
 // In samples, by end_reason. From the samples themselves, so that a part of a recording tells of that part; a profile without
 // samples has its header's counts.
-std::array<uint64_t, END_REASON_COUNT> count_end_reasons(const Profile& profile);
+std::array<uint64_t, END_REASON_COUNT> count_end_reasons(const ProfileSnapshot& profile);
 
 // Of the samples with a user address space outside an exec, those whose user stack is whole. 0 of 0 is nothing to complain about.
 struct Completeness {
   uint64_t complete = 0, of = 0;
 };
-Completeness completeness(const Profile& profile);
+Completeness completeness(const ProfileSnapshot& profile);
 
 // "99.97 %", rounded down: 9,999 of 10,000 is 99.99 %, never 100. "100 %" if all.
 std::string percent_complete(const Completeness& completeness);

@@ -24,7 +24,7 @@ std::string_view file_name(std::string_view path) {
   return slash + 1 < path.size() ? path.substr(slash + 1) : path;
 }
 
-ImageId image_of(const Profile& profile, FrameId frame, size_t which) {
+ImageId image_of(const ProfileSnapshot& profile, FrameId frame, size_t which) {
   const auto locations = profile.locations(frame);
   if (which < locations.size()) {
     const ImageId image = profile.functions()[locations[which].function.value].image;
@@ -35,7 +35,7 @@ ImageId image_of(const Profile& profile, FrameId frame, size_t which) {
 
 // Frames without a name and without an image all read alike: an address of unknown code distinguishes nothing for a reader,
 // it only splits one box of a flame graph into hundreds.
-std::string frame_name(const Profile& profile, FrameId frame, size_t which) {
+std::string frame_name(const ProfileSnapshot& profile, FrameId frame, size_t which) {
   const auto locations = profile.locations(frame);
   if (which < locations.size()) {
     const std::string_view name = profile.text(profile.functions()[locations[which].function.value].name);
@@ -54,7 +54,7 @@ std::string frame_name(const Profile& profile, FrameId frame, size_t which) {
   }
 }
 
-NodeKind node_kind(const Profile& profile, FrameId frame, size_t which) {
+NodeKind node_kind(const ProfileSnapshot& profile, FrameId frame, size_t which) {
   const Frame& f = profile.frames()[frame.value];
   const auto locations = profile.locations(frame);
   const Location* location = which < locations.size() ? &locations[which] : nullptr;
@@ -73,19 +73,19 @@ NodeKind node_kind(const Profile& profile, FrameId frame, size_t which) {
   return kind == ImageKind::kLibrary || kind == ImageKind::kVdso ? NodeKind::kLibrary : NodeKind::kNative;
 }
 
-std::string process_text(const Profile& profile, ProcessId id) {
+std::string process_text(const ProfileSnapshot& profile, ProcessId id) {
   const Process& process = profile.processes()[id.value];
   return with_number(profile.text(process.name), process.pid);
 }
 
-std::string thread_text(const Profile& profile, ThreadId id) {
+std::string thread_text(const ProfileSnapshot& profile, ThreadId id) {
   const Thread& thread = profile.threads()[id.value];
   std::string_view name = profile.text(thread.name);
   if (name.empty() && thread.process.valid()) name = profile.text(profile.processes()[thread.process.value].name);
   return with_number(name, thread.tid, thread.main ? ", main" : "");
 }
 
-std::string group_text(const Profile& profile, GroupBy by, const Sample& sample) {
+std::string group_text(const ProfileSnapshot& profile, GroupBy by, const Sample& sample) {
   const ProcessId process = profile.threads()[sample.thread.value].process;
   switch (by) {
     case GroupBy::kProcess: return process_text(profile, process);

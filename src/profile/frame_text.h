@@ -11,15 +11,15 @@ namespace cicada::profile {
 std::string_view file_name(std::string_view path);
 
 // How one location of a frame is drawn; `which` counts from the innermost, 0 for a frame without locations.
-NodeKind node_kind(const Profile& profile, FrameId frame, size_t which);
+NodeKind node_kind(const ProfileSnapshot& profile, FrameId frame, size_t which);
 
 // The image a location belongs to: its function's, else the frame's. May be kNone.
-ImageId image_of(const Profile& profile, FrameId frame, size_t which);
+ImageId image_of(const ProfileSnapshot& profile, FrameId frame, size_t which);
 
-std::string process_text(const Profile& profile, ProcessId id);  // "make (4711)"
-std::string thread_text(const Profile& profile, ThreadId id);    // "worker (4712)", "make (4711, main)"
+std::string process_text(const ProfileSnapshot& profile, ProcessId id);  // "make (4711)"
+std::string thread_text(const ProfileSnapshot& profile, ThreadId id);    // "worker (4712)", "make (4711, main)"
 // The root frame that `by` puts above a sample. Image: the one the sample was taken in (its innermost frame with an image).
-std::string group_text(const Profile& profile, GroupBy by, const Sample& sample);
+std::string group_text(const ProfileSnapshot& profile, GroupBy by, const Sample& sample);
 
 // The text with every byte sequence that is not UTF-8 replaced by U+FFFD (the maximal-subpart rule of Unicode 3.9). Returns
 // `text` itself, without a copy, when nothing is to be replaced; else a view of `storage`.

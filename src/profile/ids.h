@@ -12,6 +12,7 @@ using FrameId = TaggedId<struct FrameTag>;
 using StackId = TaggedId<struct StackTag>;      // kNone: the empty stack
 using ProcessId = TaggedId<struct ProcessTag>;
 using ThreadId = TaggedId<struct ThreadTag>;
+using LabelSetId = TaggedId<struct LabelSetTag>;  // kNone: no labels
 using SampleIndex = uint32_t;
 
 }  // namespace cicada::profile

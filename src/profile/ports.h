@@ -27,10 +27,10 @@ class Sink {
  public:
   virtual ~Sink() = default;
   // At least once a second while recording. Tables of `profile` have only grown since the last call.
-  virtual Result<void> update(const Profile&) { return {}; }
+  virtual Result<void> update(const ProfileSnapshot&) { return {}; }
   // Once, after names are resolved. No partial file is left under the final name if this fails.
   // Threads: any, beside the finish of other sinks; the profile does not change meanwhile.
-  virtual Result<void> finish(const Profile& profile) = 0;
+  virtual Result<void> finish(const ProfileSnapshot& profile) = 0;
   virtual std::string description() const = 0;  // for the summary: "flame graph in cicada.svg", "recording in cicada.cicada"
 };
 

@@ -2,13 +2,14 @@
 #include "profile/profile.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace cicada::profile {
 namespace {
 
 // The id of `content` in `table`, appended if it is new.
 template <typename Id, typename T, typename Equal>
-Id intern_in(std::vector<T>& table, ContentIndex& index, uint64_t hash, Equal equal, const T& content) {
+Id intern_in(Log<T>& table, ContentIndex& index, uint64_t hash, Equal equal, const T& content) {
   return Id(index.find_or_append(
       hash, [&](uint32_t id) { return equal(table[id]); },
       [&] {
@@ -24,9 +25,14 @@ uint64_t hash_frame(const Frame& frame) {
   return mix_hash(mix_hash(frame.address, where), what);
 }
 
+uint64_t next_lineage() {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
 }  // namespace
 
-StringId Profile::intern(std::string_view text) { return strings_.intern(text); }
+Profile::Profile() { lineage_ = next_lineage(); }
 
 ImageId Profile::intern_image(const Image& image) {
   const uint64_t hash = mix_hash(uint64_t{image.path.value} << 32 | image.build_id.value, static_cast<uint64_t>(image.kind));
@@ -40,10 +46,7 @@ FunctionId Profile::intern_function(const Function& function) {
 }
 
 FrameId Profile::intern_frame(const Frame& frame) {
-  const auto id = intern_in<FrameId>(frames_, frame_index_, hash_frame(frame),
-                                     [&](const Frame& stored) { return stored == frame; }, frame);
-  if (location_spans_.size() < frames_.size()) location_spans_.resize(frames_.size());
-  return id;
+  return intern_in<FrameId>(frames_, frame_index_, hash_frame(frame), [&](const Frame& stored) { return stored == frame; }, frame);
 }
 
 StackId Profile::intern_stack(StackId parent, FrameId frame) {
@@ -75,62 +78,87 @@ ThreadId Profile::intern_thread(ProcessId process, Tid tid) {
   return intern_in<ThreadId>(threads_, thread_index_, mix_hash(process.value, static_cast<uint32_t>(tid)), same, thread);
 }
 
+LabelSetId Profile::intern_labels(std::span<const Label> labels) {
+  std::vector<Label> sorted(labels.begin(), labels.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Label& a, const Label& b) { return a.key < b.key; });
+  std::vector<Label> set;
+  for (const Label& label : sorted) {
+    if (!set.empty() && set.back().key == label.key) set.back() = label;
+    else set.push_back(label);
+  }
+  if (set.empty()) return {};
+  set.resize(std::min(set.size(), kMaxLabels));
+  uint64_t hash = set.size();
+  for (const Label& label : set) hash = mix_hash(hash, uint64_t{label.key.value} << 32 | label.value.value);
+  return LabelSetId(label_index_.find_or_append(
+      hash,
+      [&](uint32_t id) {
+        const auto stored = this->labels(LabelSetId(id));
+        return std::equal(stored.begin(), stored.end(), set.begin(), set.end());
+      },
+      [&] {
+        const auto begin = static_cast<uint32_t>(labels_.append_together(set));
+        label_sets_.push_back({begin, static_cast<uint32_t>(set.size())});
+        return static_cast<uint32_t>(label_sets_.size() - 1);
+      }));
+}
+
 void Profile::append_sample(const Sample& sample) {
   CHECK(sample_count() < 0xffffffff);
-  samples_.time_ns.push_back(sample.time_ns);
-  samples_.thread.push_back(sample.thread);
-  samples_.stack.push_back(sample.stack);
-  samples_.value.push_back(sample.value);
-  samples_.cpu.push_back(sample.cpu);
-  samples_.kind.push_back(sample.kind);
-  samples_.flags.push_back(sample.flags);
+  samples_.append(sample, usual_value(sample.event), header.events);
+  const size_t event = sample.event.value;
+  if (event >= totals_.size()) {
+    totals_.resize(event + 1);
+    sums_.resize(event + 1);
+  }
+  ++totals_[event].samples;
+  if (sample.end_reason < END_REASON_COUNT) ++totals_[event].end_reasons[sample.end_reason];
+  if (sample.idle) return;
+  totals_[event].value += sample.value;
+  const size_t row = sample.stack.valid() ? size_t{sample.stack.value} + 1 : 0;
+  Log<StackSum>& sums = sums_[event];
+  while (sums.size() <= row) sums.push_back({});
+  StackSum& sum = sums.edit(row);
+  ++sum.samples;
+  sum.value += sample.value;
 }
 
-void Profile::reserve_samples(size_t count) {
-  samples_.time_ns.reserve(count);
-  samples_.thread.reserve(count);
-  samples_.stack.reserve(count);
-  samples_.value.reserve(count);
-  samples_.cpu.reserve(count);
-  samples_.kind.reserve(count);
-  samples_.flags.reserve(count);
+size_t Profile::drop_samples(size_t at_most) {
+  const size_t count = std::min(at_most, sample_count()) >> Samples::kShift << Samples::kShift;
+  for (size_t i = 0; i < count; ++i) {
+    const Sample gone = sample(i);
+    EventSums& totals = totals_[gone.event.value];
+    --totals.samples;
+    if (gone.end_reason < END_REASON_COUNT) --totals.end_reasons[gone.end_reason];
+    if (gone.idle) continue;
+    totals.value -= gone.value;
+    StackSum& sum = sums_[gone.event.value].edit(gone.stack.valid() ? size_t{gone.stack.value} + 1 : 0);
+    --sum.samples;
+    sum.value -= gone.value;
+  }
+  return samples_.drop_front(count);
 }
 
-void Profile::append_samples(const SampleColumns& block) {
-  const size_t count = block.time_ns.size();
-  CHECK(count < 0xffffffff - sample_count());
-  const auto append = [count](auto& column, const auto& more) {
-    CHECK(more.size() == count);
-    column.insert(column.end(), more.begin(), more.end());
-  };
-  append(samples_.time_ns, block.time_ns);
-  append(samples_.thread, block.thread);
-  append(samples_.stack, block.stack);
-  append(samples_.value, block.value);
-  append(samples_.cpu, block.cpu);
-  append(samples_.kind, block.kind);
-  append(samples_.flags, block.flags);
+void Profile::set_process(ProcessId id, const Process& process) {
+  if (processes_[id.value] == process) return;
+  processes_.edit(id.value) = process;
+  described_processes_.push_back(id);
 }
 
-Sample Profile::sample(size_t index) const {
-  return {samples_.time_ns[index], samples_.thread[index], samples_.stack[index], samples_.value[index],
-          samples_.cpu[index],     samples_.kind[index],   samples_.flags[index]};
+void Profile::set_thread(ThreadId id, const Thread& thread) {
+  if (threads_[id.value] == thread) return;
+  threads_.edit(id.value) = thread;
+  described_threads_.push_back(id);
 }
 
 void Profile::set_locations(FrameId frame, std::span<const Location> locations) {
-  LocationSpan& span = location_spans_[frame.value];
-  if (locations.size() > span.count) {  // the earlier ones stay behind unused: frames are renamed once, if at all
-    span.begin = static_cast<uint32_t>(locations_.size());
-    locations_.insert(locations_.end(), locations.begin(), locations.end());
-  } else {
-    std::copy(locations.begin(), locations.end(), locations_.begin() + span.begin);
-  }
-  span.count = static_cast<uint32_t>(locations.size());
-}
-
-std::span<const Location> Profile::locations(FrameId frame) const {
-  const LocationSpan& span = location_spans_[frame.value];
-  return std::span(locations_).subspan(span.begin, span.count);
+  const std::span<const Location> kept = locations.first(std::min(locations.size(), kMaxLocations));
+  const auto known = this->locations(frame);
+  if (std::equal(known.begin(), known.end(), kept.begin(), kept.end())) return;
+  while (location_spans_.size() <= frame.value) location_spans_.push_back({});
+  const auto begin = static_cast<uint32_t>(locations_.append_together(kept));
+  location_spans_.edit(frame.value) = {begin, static_cast<uint32_t>(kept.size())};
+  renamed_frames_.push_back(frame);
 }
 
 }  // namespace cicada::profile

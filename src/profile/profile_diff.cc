@@ -18,7 +18,7 @@ struct Counted {
 
 class Differ {
  public:
-  Differ(const Profile& a, const Profile& b, const DiffOptions& options) : a_(a), b_(b), options_(options) {
+  Differ(const ProfileSnapshot& a, const ProfileSnapshot& b, const DiffOptions& options) : a_(a), b_(b), options_(options) {
     diff_.tree.nodes.emplace_back();
     diff_.self.emplace_back();
     count_self_.emplace_back();
@@ -42,7 +42,7 @@ class Differ {
   }
 
  private:
-  void add(const Profile& profile, uint64_t DiffValue::*side) {
+  void add(const ProfileSnapshot& profile, uint64_t DiffValue::*side) {
     CallTreeOptions options = options_.tree;
     options.count_samples = false;
     const CallTree values = build_call_tree(profile, options);
@@ -168,8 +168,8 @@ class Differ {
                      [](const FunctionDelta& x, const FunctionDelta& y) { return std::abs(x.self_change) > std::abs(y.self_change); });
   }
 
-  const Profile& a_;
-  const Profile& b_;
+  const ProfileSnapshot& a_;
+  const ProfileSnapshot& b_;
   const DiffOptions& options_;
   ProfileDiff diff_;
   std::vector<DiffValue> count_self_, count_total_;
@@ -188,6 +188,6 @@ double proportion_p_value(uint64_t a, uint64_t all_a, uint64_t b, uint64_t all_b
   return distance <= 0 ? 1 : std::erfc(distance / deviation / std::sqrt(2.0));
 }
 
-ProfileDiff diff(const Profile& a, const Profile& b, const DiffOptions& options) { return Differ(a, b, options).run(); }
+ProfileDiff diff(const ProfileSnapshot& a, const ProfileSnapshot& b, const DiffOptions& options) { return Differ(a, b, options).run(); }
 
 }  // namespace cicada::profile

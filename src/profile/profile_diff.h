@@ -46,7 +46,7 @@ struct ProfileDiff {
   double change(const DiffValue& value) const { return static_cast<double>(value.b) * scale_b - static_cast<double>(value.a) * scale_a; }
 };
 
-ProfileDiff diff(const Profile& a, const Profile& b, const DiffOptions& options);
+ProfileDiff diff(const ProfileSnapshot& a, const ProfileSnapshot& b, const DiffOptions& options);
 
 // Two-sided probability that `a` of `all_a` and `b` of `all_b` are draws from one proportion.
 double proportion_p_value(uint64_t a, uint64_t all_a, uint64_t b, uint64_t all_b);

@@ -14,7 +14,7 @@ namespace {
 // Copies rows on first use, so that an extract holds only what its samples refer to.
 class Copier {
  public:
-  Copier(Profile& into, const Profile& from)
+  Copier(Profile& into, const ProfileSnapshot& from)
       : into_(into), from_(from), images_(from.images().size()), functions_(from.functions().size()), frames_(from.frames().size()),
         stacks_(from.stacks().size()), processes_(from.processes().size()), threads_(from.threads().size()) {
     for (const Frame& frame : into.frames()) address_space_base_ = std::max(address_space_base_, frame.address_space);
@@ -24,10 +24,21 @@ class Copier {
     if (threads_[id.value].valid()) return threads_[id.value];
     const Thread& row = from_.threads()[id.value];
     const ThreadId copy = into_.intern_thread(process(row.process), row.tid);
-    Thread& out = into_.thread(copy);
-    if (row.name.valid()) out.name = text(row.name);
-    out.main = row.main;
+    into_.edit_thread(copy, [&](Thread& out) {
+      if (row.name.valid()) out.name = text(row.name);
+      out.main = row.main;
+    });
     return threads_[id.value] = copy;
+  }
+
+  LabelSetId labels(LabelSetId id) {
+    if (!id.valid()) return id;
+    if (label_sets_.size() <= id.value) label_sets_.resize(id.value + 1);
+    LabelSetId& copy = label_sets_[id.value];
+    if (copy.valid()) return copy;
+    std::vector<Label> set;
+    for (const Label& label : from_.labels(id)) set.push_back({text(label.key), text(label.value)});
+    return copy = into_.intern_labels(set);
   }
 
   StackId stack(StackId id) {
@@ -90,16 +101,17 @@ class Copier {
     if (processes_[id.value].valid()) return processes_[id.value];
     const Process& row = from_.processes()[id.value];
     const ProcessId copy = into_.intern_process(row.pid, row.start_ns);
-    Process& out = into_.process(copy);
-    if (row.name.valid()) out.name = text(row.name);
-    if (row.cmdline.valid()) out.cmdline = text(row.cmdline);
-    if (row.cgroup.valid()) out.cgroup = text(row.cgroup);
-    out.parent_pid = row.parent_pid;
+    into_.edit_process(copy, [&](Process& out) {
+      if (row.name.valid()) out.name = text(row.name);
+      if (row.cmdline.valid()) out.cmdline = text(row.cmdline);
+      if (row.cgroup.valid()) out.cgroup = text(row.cgroup);
+      out.parent_pid = row.parent_pid;
+    });
     return processes_[id.value] = copy;
   }
 
   Profile& into_;
-  const Profile& from_;
+  const ProfileSnapshot& from_;
   uint32_t address_space_base_ = 0, address_space_extra_ = 0;
   std::vector<ImageId> images_;
   std::vector<FunctionId> functions_;
@@ -107,6 +119,7 @@ class Copier {
   std::vector<StackId> stacks_;
   std::vector<ProcessId> processes_;
   std::vector<ThreadId> threads_;
+  std::vector<LabelSetId> label_sets_;
   std::vector<StackId> path_;
 };
 
@@ -118,11 +131,36 @@ void add_counts(std::vector<Count>& into, const std::vector<Count>& from) {
   }
 }
 
+constexpr size_t kMaxEvents = 250;
+
+// What each of `from`'s events is in `into`. Values of unequal ones cannot be added up: they stay events of their own.
+std::vector<EventId> merge_events(Header& into, const Header& from) {
+  std::vector<EventId> ids;
+  for (const Event& event : from.events) {
+    const auto same = std::find_if(into.events.begin(), into.events.end(), [&](const Event& e) { return e.is_comparable(event); });
+    if (same != into.events.end()) {
+      ids.push_back({static_cast<uint8_t>(same - into.events.begin())});
+      same->fired += event.fired;
+      add_counts(same->counts, event.counts);
+      continue;
+    }
+    const auto namesake = std::find_if(into.events.begin(), into.events.end(), [&](const Event& e) { return e.name == event.name; });
+    if (namesake != into.events.end()) {
+      into.warnings.push_back(fmt::format("merged recordings of different sampling periods ({} and {} of {}): they are shown one at a time",
+                                          namesake->period, event.period, event.name));
+    }
+    if (into.events.size() > kMaxEvents) {
+      into.warnings.push_back(fmt::format("more than {} events: samples of {} are left out", kMaxEvents, event.name));
+      ids.push_back({0xff});
+      continue;
+    }
+    ids.push_back({static_cast<uint8_t>(into.events.size())});
+    into.events.push_back(event);
+  }
+  return ids;
+}
+
 void merge_headers(Header& into, const Header& from) {
-  if (into.event != from.event)
-    into.warnings.push_back(fmt::format("merged recordings of different events: {} and {}", into.event, from.event));
-  else if (into.period != from.period)
-    into.warnings.push_back(fmt::format("merged recordings of different sampling periods ({} and {}): their samples do not weigh the same", into.period, from.period));
   const uint64_t end = std::max(into.start_realtime_ns + into.duration_ns, from.start_realtime_ns + from.duration_ns);
   if (from.start_realtime_ns < into.start_realtime_ns) {
     const uint64_t earlier = into.start_realtime_ns - from.start_realtime_ns;
@@ -130,11 +168,9 @@ void merge_headers(Header& into, const Header& from) {
     into.start_realtime_ns -= earlier;
   }
   into.duration_ns = end - into.start_realtime_ns;
-  into.fired += from.fired;
   into.cpu_count = std::max(into.cpu_count, from.cpu_count);
   if (!from.host.empty() && into.host.find(from.host) == std::string::npos) into.host += (into.host.empty() ? "" : ", ") + from.host;
   if (into.boot_id != from.boot_id) into.boot_id.clear();
-  add_counts(into.counts, from.counts);
   add_counts(into.end_reasons, from.end_reasons);
   for (const std::string& warning : from.warnings)
     if (std::find(into.warnings.begin(), into.warnings.end(), warning) == into.warnings.end()) into.warnings.push_back(warning);
@@ -164,7 +200,7 @@ bool names(const std::vector<std::string>& wanted, std::string_view name, int64_
   return wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&](const std::string& w) { return w == name || w == fmt::format("{}", number); });
 }
 
-std::vector<bool> stacks_with(const Profile& profile, const regex_t& regex) {
+std::vector<bool> stacks_with(const ProfileSnapshot& profile, const regex_t& regex) {
   std::vector<bool> frame_matches(profile.frames().size()), matches(profile.stacks().size());
   for (size_t i = 0; i < frame_matches.size(); ++i) {
     const FrameId frame(i);
@@ -180,24 +216,32 @@ std::vector<bool> stacks_with(const Profile& profile, const regex_t& regex) {
 
 }  // namespace
 
-void merge(Profile& into, const Profile& from) {
-  const bool first = into.sample_count() == 0 && into.header.start_realtime_ns == 0 && into.header.fired == 0;
-  if (first) into.header = from.header;
+void merge(Profile& into, const ProfileSnapshot& from) {
+  const bool first = into.sample_count() == 0 && into.header.start_realtime_ns == 0;
+  std::vector<EventId> events;
+  if (first) {
+    into.header = from.header;
+    for (size_t i = 0; i < from.header.events.size(); ++i) events.push_back({static_cast<uint8_t>(i)});
+  } else {
+    events = merge_events(into.header, from.header);
+  }
   // t_into = t_from + shift: both clocks are known at the start of both recordings.
   const uint64_t shift = (from.header.start_realtime_ns - from.header.start_monotonic_ns) - (into.header.start_realtime_ns - into.header.start_monotonic_ns);
   if (!first) merge_headers(into.header, from.header);
   Copier copier(into, from);
-  into.reserve_samples(into.sample_count() + from.sample_count());
   for (size_t i = 0; i < from.sample_count(); ++i) {
     Sample sample = from.sample(i);
     sample.thread = copier.thread(sample.thread);
     sample.stack = copier.stack(sample.stack);
+    sample.labels = copier.labels(sample.labels);
+    sample.event = events[sample.event.value];
+    if (sample.event.value == 0xff) continue;
     sample.time_ns += shift;
     into.append_sample(sample);
   }
 }
 
-Result<SampleFilter> make_sample_filter(const Profile& profile, const FilterOptions& options) {
+Result<SampleFilter> make_sample_filter(const ProfileSnapshot& profile, const FilterOptions& options) {
   if (options.from_ns && options.to_ns && *options.from_ns >= *options.to_ns)
     return make_error(ErrorKind::kInvalid, "time range {}–{} ns is empty", *options.from_ns, *options.to_ns);
   std::vector<bool> threads(profile.threads().size());
@@ -213,8 +257,8 @@ Result<SampleFilter> make_sample_filter(const Profile& profile, const FilterOpti
   }
   const bool any_stack = options.function.empty();
   const uint64_t start = profile.header.start_monotonic_ns;
-  return SampleFilter([=](const Profile& p, size_t i) {
-    const SampleColumns& samples = p.samples();
+  return SampleFilter([=](const ProfileSnapshot& p, size_t i) {
+    const Samples& samples = p.samples();
     const uint64_t at = samples.time_ns[i] < start ? 0 : samples.time_ns[i] - start;
     if ((options.from_ns && at < *options.from_ns) || (options.to_ns && at >= *options.to_ns)) return false;
     if (samples.thread[i].value >= threads.size() || !threads[samples.thread[i].value]) return false;
@@ -222,7 +266,7 @@ Result<SampleFilter> make_sample_filter(const Profile& profile, const FilterOpti
   });
 }
 
-Profile extract(const Profile& profile, const SampleFilter& wanted) {
+Profile extract(const ProfileSnapshot& profile, const SampleFilter& wanted) {
   Profile part;
   part.header = profile.header;
   part.header.end_reasons.clear();  // of the whole; the samples of the part have their own
@@ -232,6 +276,7 @@ Profile extract(const Profile& profile, const SampleFilter& wanted) {
     Sample sample = profile.sample(i);
     sample.thread = copier.thread(sample.thread);
     sample.stack = copier.stack(sample.stack);
+    sample.labels = copier.labels(sample.labels);
     part.append_sample(sample);
   }
   if (part.sample_count() != profile.sample_count())

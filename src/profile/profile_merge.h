@@ -12,7 +12,7 @@ namespace cicada::profile {
 
 // Appends everything that `from` recorded. Times are moved to the clock of `into` (by wall clock time); counts add up; address
 // spaces of JIT code are kept apart. What cannot be compared (another event, another period) becomes a header warning.
-void merge(Profile& into, const Profile& from);
+void merge(Profile& into, const ProfileSnapshot& from);
 
 // Which samples are wanted. Empty members ask for everything; several members must all hold.
 struct FilterOptions {
@@ -23,13 +23,13 @@ struct FilterOptions {
   std::string function;                // POSIX extended regular expression; a stack matches if one of its frames does
 };
 
-using SampleFilter = std::function<bool(const Profile&, size_t sample_index)>;
+using SampleFilter = std::function<bool(const ProfileSnapshot&, size_t sample_index)>;
 
 // For CallTreeOptions::filter. Answers for `profile` as it is now: samples and stacks that come later are not wanted.
 // Fails (kInvalid): the regular expression is malformed, a time range is empty.
-Result<SampleFilter> make_sample_filter(const Profile& profile, const FilterOptions& options);
+Result<SampleFilter> make_sample_filter(const ProfileSnapshot& profile, const FilterOptions& options);
 
 // A profile of the wanted samples and of what they refer to. The header stays, with a warning that says it is a part.
-Profile extract(const Profile& profile, const SampleFilter& wanted);
+Profile extract(const ProfileSnapshot& profile, const SampleFilter& wanted);
 
 }  // namespace cicada::profile

@@ -29,8 +29,8 @@ TEST(Merge, WithItselfDoublesEveryNode) {
   ASSERT_TRUE(two.validate()) << two.validate().error().message();
   EXPECT_EQ(two.sample_count(), 2 * one.sample_count());
   EXPECT_EQ(two.threads().size(), one.threads().size());
-  EXPECT_EQ(two.header.fired, 2 * one.header.fired);
-  EXPECT_EQ(two.header.counts[0].value, 2 * one.header.counts[0].value);
+  EXPECT_EQ(two.header.events[0].fired, 2 * one.header.events[0].fired);
+  EXPECT_EQ(two.header.events[0].counts[0].value, 2 * one.header.events[0].counts[0].value);
   const CallTree before = build_call_tree(one, {}), after = build_call_tree(two, {});
   ASSERT_EQ(after.nodes.size(), before.nodes.size());
   EXPECT_EQ(after.total(), 2 * before.total());
@@ -55,7 +55,7 @@ TEST(Merge, MovesTimesToOneClock) {
 TEST(Merge, KeepsJitCodeOfTwoRecordingsApart) {
   const auto make = [](const char* name) {
     Profile p;
-    p.header.fired = 1;
+    p.header.start_realtime_ns = 1;
     const FrameId frame = p.intern_frame({FrameKind::kJit, {}, 1, 0x1000, {}});
     const Location location[] = {{.function = p.intern_function({p.intern(name), {}, {}})}};
     p.set_locations(frame, location);
@@ -69,7 +69,7 @@ TEST(Merge, KeepsJitCodeOfTwoRecordingsApart) {
 
 TEST(Merge, WarnsAboutWhatCannotBeCompared) {
   Profile a = make_synthetic_profile({}), b = make_synthetic_profile({.seed = 2});
-  b.header.period = 7;
+  b.header.events[0].period = 7;
   merge(a, b);
   ASSERT_FALSE(a.header.warnings.empty());
   EXPECT_NE(a.header.warnings[0].find("different sampling periods"), std::string::npos);

@@ -69,12 +69,6 @@ TEST(Profile, LaterLocationsReplaceEarlierOnes) {
   EXPECT_TRUE(profile.validate());
 }
 
-TEST(Profile, ASampleTakes24Bytes) {
-  const SampleColumns c;
-  EXPECT_LE(sizeof(c.time_ns[0]) + sizeof(c.thread[0]) + sizeof(c.stack[0]) + sizeof(c.value[0]) + sizeof(c.cpu[0]) +
-                sizeof(c.kind[0]) + sizeof(c.flags[0]), 24u);
-}
-
 TEST(Validate, FindsAnIndexOutOfRange) {
   Profile profile;
   profile.append_sample({.time_ns = 1, .thread = ThreadId(3), .stack = {}});

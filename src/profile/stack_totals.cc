@@ -5,10 +5,14 @@
 
 namespace cicada::profile {
 
-bool is_wanted(const Profile& profile, const CallTreeOptions& options, size_t sample_index) {
-  const SampleColumns& samples = profile.samples();
-  if (!options.include_idle && (samples.flags[sample_index] & kFlagIdle) != 0) return false;
-  if (options.sample_kind && samples.kind[sample_index] != *options.sample_kind) return false;
+EventId shown_event(const ProfileSnapshot& profile, const CallTreeOptions& options) {
+  return options.event ? *options.event : main_event(profile);
+}
+
+bool is_wanted(const ProfileSnapshot& profile, const CallTreeOptions& options, EventId event, size_t sample_index) {
+  const Samples& samples = profile.samples();
+  if (samples.event[sample_index] != event) return false;
+  if (!options.include_idle && is_idle(samples.state[sample_index])) return false;
   return !options.filter || options.filter(profile, sample_index);
 }
 
@@ -20,13 +24,14 @@ struct Buckets {
 };
 
 template <typename KeyOf>
-Buckets sort_by_key(const Profile& profile, const CallTreeOptions& options, size_t keys, KeyOf key_of) {
+Buckets sort_by_key(const ProfileSnapshot& profile, const CallTreeOptions& options, size_t keys, KeyOf key_of) {
   Buckets buckets{std::vector<uint32_t>(keys + 1, 0), {}};
   const size_t count = profile.sample_count();
-  const bool all = profile.sample_count() != 0 && options.include_idle && !options.sample_kind && !options.filter;
+  const EventId event = shown_event(profile, options);
+  const bool all = options.include_idle && profile.header.events.size() == 1 && !options.filter;
   std::vector<bool> wanted(all ? 0 : count);
   for (size_t i = 0; i < count; ++i) {
-    if (!all && !(wanted[i] = is_wanted(profile, options, i))) continue;
+    if (!all && !(wanted[i] = is_wanted(profile, options, event, i))) continue;
     ++buckets.begin[key_of(i) + 1];
   }
   for (size_t k = 0; k < keys; ++k) buckets.begin[k + 1] += buckets.begin[k];
@@ -41,12 +46,12 @@ Buckets sort_by_key(const Profile& profile, const CallTreeOptions& options, size
 
 // Samples are sorted by thread first, and each thread is added up in a column indexed by stack: a thread has few stacks, so its part
 // of the column stays in the cache. 10 million samples of 800 threads: 0.4 s where one hash table over (thread, stack) took 2.4 s.
-std::vector<StackTotal> add_up_stacks(const Profile& profile, const CallTreeOptions& options) {
-  const SampleColumns& samples = profile.samples();
+std::vector<StackTotal> add_up_stacks(const ProfileSnapshot& profile, const CallTreeOptions& options) {
+  const Samples& samples = profile.samples();
   const bool per_cpu = std::find(options.group_by.begin(), options.group_by.end(), GroupBy::kCpu) != options.group_by.end();
   constexpr uint32_t kNoRow = 0xffffffff;
   std::vector<StackTotal> totals;
-  // By stack, 0 for the empty one: the latest row of this thread; rows of one stack (of other CPUs and kinds) are chained.
+  // By stack, 0 for the empty one: the latest row of this thread; rows of one stack (of other CPUs) are chained.
   std::vector<uint32_t> row_of_stack(profile.stacks().size() + 1, kNoRow), chain;
   const Buckets threads = sort_by_key(profile, options, profile.threads().size(), [&](size_t i) { return samples.thread[i].value; });
   for (size_t thread = 0; thread + 1 < threads.begin.size(); ++thread) {
@@ -58,44 +63,39 @@ std::vector<StackTotal> add_up_stacks(const Profile& profile, const CallTreeOpti
       uint32_t& newest = row_of_stack[stack.valid() ? size_t{stack.value} + 1 : 0];
       uint32_t row = newest;
       if (row != kNoRow && row < first) row = kNoRow;  // of an earlier thread
-      while (row != kNoRow && (totals[row].cpu != cpu || totals[row].kind != samples.kind[i])) row = chain[row];
+      while (row != kNoRow && totals[row].cpu != cpu) row = chain[row];
       if (row == kNoRow) {
         row = static_cast<uint32_t>(totals.size());
         chain.push_back(newest != kNoRow && newest >= first ? newest : kNoRow);
         newest = row;
-        totals.push_back({.thread = samples.thread[i], .stack = stack, .cpu = cpu, .kind = samples.kind[i]});
+        totals.push_back({.thread = samples.thread[i], .stack = stack, .cpu = cpu});
       }
       ++totals[row].samples;
-      totals[row].value += samples.value[i];
+      totals[row].value += profile.value(i);
     }
   }
   return totals;
 }
 
-ValueUnit value_unit(const Header& header, SampleKind kind) {
-  if (kind == SampleKind::kOffCpu) return {"offcpu", "nanoseconds", 1000};
-  const bool clock = header.event == "cpu-clock" || header.event == "task-clock";
-  if (kind == SampleKind::kCpu && clock && header.period != 0) return {"cpu", "nanoseconds", header.period};
-  return {header.event.empty() ? std::string_view("events") : std::string_view(header.event), "count", kind == SampleKind::kCpu && header.period != 0 ? header.period : 1};
+uint64_t count_samples(const ProfileSnapshot& profile, EventId event) {
+  if (profile.event(event).unit != Unit::kSamples) return profile.totals_of(event).samples;
+  uint64_t count = profile.totals_of(event).value;
+  const Samples& samples = profile.samples();
+  for (size_t i = 0; i < samples.size(); ++i)  // sums leave idle samples out
+    if (samples.event[i] == event && is_idle(samples.state[i])) count += profile.value(i);
+  return count;
 }
 
-uint64_t count_samples(const Profile& profile) {
-  const SampleColumns& samples = profile.samples();
+uint64_t count_samples(const ProfileSnapshot& profile) {
   uint64_t count = 0;
-  for (size_t i = 0; i < samples.kind.size(); ++i) count += samples.kind[i] == SampleKind::kOffCpu ? 1 : samples.value[i];
+  for (size_t i = 0; i < profile.header.events.size(); ++i) count += count_samples(profile, {static_cast<uint8_t>(i)});
   return count;
 }
 
 // No two samples of a CPU are within a nanosecond.
-bool has_times(const Profile& profile) {
-  const std::vector<uint64_t>& times = profile.samples().time_ns;
+bool has_times(const ProfileSnapshot& profile) {
+  const auto& times = profile.samples().time_ns;
   return std::any_of(times.begin(), times.end(), [&](uint64_t time_ns) { return time_ns >= times.size(); });
-}
-
-SampleKind main_kind(const Profile& profile) {
-  size_t counts[3] = {};
-  for (const SampleKind kind : profile.samples().kind) ++counts[static_cast<size_t>(kind)];
-  return static_cast<SampleKind>(std::max_element(counts, counts + 3) - counts);
 }
 
 }  // namespace cicada::profile

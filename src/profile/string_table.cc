@@ -5,26 +5,27 @@
 
 namespace cicada::profile {
 
-StringId StringTable::intern(std::string_view text) {
+StringId StringTable::intern_in(StringLog& log, ContentIndex& index, std::string_view text) {
   if (text.empty()) return {};
-  const uint32_t id = index_.find_or_append(
-      hash_text(text), [&](uint32_t stored) { return texts_[stored] == text; },
-      [&] {
-        texts_.push_back(store(text));
-        return static_cast<uint32_t>(texts_.size() - 1);
-      });
-  return StringId(id);
+  return StringId(index.find_or_append(
+      hash_text(text), [&](uint32_t stored) { return log.text(StringId(stored)) == text; }, [&] { return log.append(text).value; }));
+}
+
+StringId StringLog::append(std::string_view text) {
+  CHECK(texts_.size() < StringId::kNone);
+  texts_.push_back(store(text));
+  return StringId(texts_.size() - 1);
 }
 
 // A text larger than a quarter block gets a block of its own, so that little of a block is ever wasted.
-std::string_view StringTable::store(std::string_view text) {
+std::string_view StringLog::store(std::string_view text) {
   if (text.size() > kBlockBytes / 4) {
-    blocks_.push_back(std::make_unique<char[]>(text.size()));
+    blocks_.push_back(std::make_shared_for_overwrite<char[]>(text.size()));
     std::memcpy(blocks_.back().get(), text.data(), text.size());
     return {blocks_.back().get(), text.size()};
   }
   if (text.size() > free_bytes_) {
-    blocks_.push_back(std::make_unique<char[]>(kBlockBytes));
+    blocks_.push_back(std::make_shared_for_overwrite<char[]>(kBlockBytes));
     free_ = blocks_.back().get();
     free_bytes_ = kBlockBytes;
   }

@@ -1,29 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strings stored once, in one arena. Views stay valid for the table's life, moves included. The empty string is kNone.
+// Strings stored once, in blocks that copies share. Views stay valid as long as one copy lives. The empty string is kNone.
 #pragma once
 #include <memory>
 #include <string_view>
-#include <vector>
 
 #include "profile/content_index.h"
 #include "profile/ids.h"
+#include "profile/log.h"
 
 namespace cicada::profile {
 
-class StringTable {
+// The texts, without the index that finds them. Threads: as Log.
+class StringLog {
  public:
-  StringId intern(std::string_view text);
   std::string_view text(StringId id) const { return id.valid() ? texts_[id.value] : std::string_view(); }
   size_t size() const { return texts_.size(); }
+  StringId append(std::string_view text);  // not empty
 
  private:
   static constexpr size_t kBlockBytes = 64 << 10;
   std::string_view store(std::string_view text);
 
-  std::vector<std::unique_ptr<char[]>> blocks_;
-  char* free_ = nullptr;  // in the last shared block
+  Log<std::shared_ptr<char[]>, 6> blocks_;
+  Log<std::string_view, 12> texts_;
+  char* free_ = nullptr;  // the writer's, in the last shared block
   size_t free_bytes_ = 0;
-  std::vector<std::string_view> texts_;
+};
+
+// With the index: one writer, who reads as well.
+class StringTable {
+ public:
+  StringId intern(std::string_view text) { return intern_in(log_, index_, text); }
+  static StringId intern_in(StringLog& log, ContentIndex& index, std::string_view text);
+  std::string_view text(StringId id) const { return log_.text(id); }
+  size_t size() const { return log_.size(); }
+
+ private:
+  StringLog log_;
   ContentIndex index_;
 };
 

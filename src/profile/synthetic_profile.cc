@@ -45,13 +45,10 @@ class Maker {
     header.architecture = "x86_64";
     header.cicada_version = "0";
     header.command = {"cicada", "record"};
-    header.period = 10101010;
-    header.frequency_hz = 99;
+    header.events[0] = {.period = 10101010, .frequency_hz = 99, .sample_ns = 10101010, .fired = options_.samples, .counts = {{"stored", options_.samples, true}}};
     header.start_realtime_ns = 1700000000000000000;
     header.start_monotonic_ns = 1000000000;
     header.cpu_count = options_.cpus;
-    header.fired = options_.samples;
-    header.counts = {{"stored", options_.samples, true}};
     header.end_reasons = {{"outermost frame", options_.samples, false}};
   }
 
@@ -94,25 +91,24 @@ class Maker {
     for (unsigned p = 0; p < options_.processes; ++p) {
       const auto pid = static_cast<Pid>(1000 + p * 100);
       const ProcessId process = profile_.intern_process(pid, 5000000 + p);
-      profile_.process(process).name = profile_.intern(name("process", p));
-      profile_.process(process).cmdline = profile_.intern("/bin/x --flag");
-      profile_.process(process).cgroup = profile_.intern(fmt::format("/system.slice/{}.service", p % 2));
+      profile_.edit_process(process, [&](auto& row) { row.name = profile_.intern(name("process", p)); });
+      profile_.edit_process(process, [&](auto& row) { row.cmdline = profile_.intern("/bin/x --flag"); });
+      profile_.edit_process(process, [&](auto& row) { row.cgroup = profile_.intern(fmt::format("/system.slice/{}.service", p % 2)); });
       for (unsigned t = 0; t < options_.threads; ++t) {
         threads_.push_back(profile_.intern_thread(process, static_cast<Tid>(pid + static_cast<Pid>(t))));
-        profile_.thread(threads_.back()).name = profile_.intern(name("thread", p + t));
+        profile_.edit_thread(threads_.back(), [&](auto& row) { row.name = profile_.intern(name("thread", p + t)); });
       }
     }
   }
 
   void make_samples() {
-    profile_.reserve_samples(options_.samples);
     std::normal_distribution<double> jitter(0, 3000);
     std::exponential_distribution<double> rarity(8.0);
     ThreadId thread = threads_[0];
     uint64_t time = profile_.header.start_monotonic_ns;
     for (size_t i = 0; i < options_.samples; ++i) {
       const auto cpu = static_cast<uint16_t>(i % options_.cpus);
-      if (cpu == 0) time += profile_.header.period;
+      if (cpu == 0) time += profile_.header.events[0].period;
       if (below(10) == 0) thread = threads_[below(threads_.size())];
       const double at = std::min(rarity(random_), 0.999999);
       Sample sample;
@@ -120,10 +116,11 @@ class Maker {
       sample.thread = thread;
       sample.stack = below(50) == 0 ? StackId() : pick_stack(thread, at);
       sample.cpu = cpu;
-      sample.flags = below(20) == 0 ? 0x13 & ~kFlagIdle : 0x10;
+      sample.in_kernel = below(20) == 0;
+      sample.end_reason = END_OUTERMOST;
       profile_.append_sample(sample);
     }
-    profile_.header.duration_ns = time - profile_.header.start_monotonic_ns + profile_.header.period;
+    profile_.header.duration_ns = time - profile_.header.start_monotonic_ns + profile_.header.events[0].period;
   }
 
   // A process runs its own program: an equal part of all stacks. `at`: 0 (hot) … 1 (rare).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every profile promises, checked in one pass over its tables. Readers of foreign files end with it.
-#include "profile/profile.h"
+#include "profile/snapshot.h"
 
 namespace cicada::profile {
 namespace {
@@ -21,7 +21,7 @@ Error broken(fmt::format_string<Args...> format, Args&&... args) {
 
 }  // namespace
 
-Result<void> Profile::validate() const {
+Result<void> ProfileSnapshot::validate() const {
   const size_t strings = strings_.size();
   for (size_t i = 0; i < images_.size(); ++i) {
     if (!none_or_in_table(images_[i].path, strings) || !none_or_in_table(images_[i].build_id, strings))
@@ -34,15 +34,13 @@ Result<void> Profile::validate() const {
       return broken("function {}: string out of range", i);
     if (!none_or_in_table(function.image, images_.size())) return broken("function {}: no image {}", i, function.image.value);
   }
-  if (location_spans_.size() != frames_.size()) return broken("{} frames, {} location lists", frames_.size(), location_spans_.size());
+  if (location_spans_.size() > frames_.size()) return broken("{} frames, {} location lists", frames_.size(), location_spans_.size());
   for (size_t i = 0; i < frames_.size(); ++i) {
     const Frame& frame = frames_[i];
     if (frame.kind > FrameKind::kLabel) return broken("frame {}: kind {}", i, static_cast<int>(frame.kind));
     if (!none_or_in_table(frame.image, images_.size())) return broken("frame {}: no image {}", i, frame.image.value);
     if (!none_or_in_table(frame.label, strings)) return broken("frame {}: no string {}", i, frame.label.value);
-    const LocationSpan& span = location_spans_[i];
-    if (uint64_t{span.begin} + span.count > locations_.size()) return broken("frame {}: locations out of range", i);
-    for (const Location& location : std::span(locations_).subspan(span.begin, span.count)) {
+    for (const Location& location : locations(FrameId(i))) {
       if (!in_table(location.function, functions_.size())) return broken("frame {}: no function {}", i, location.function.value);
       if (!none_or_in_table(location.file, strings)) return broken("frame {}: no string {}", i, location.file.value);
     }
@@ -63,14 +61,20 @@ Result<void> Profile::validate() const {
     if (!in_table(threads_[i].process, processes_.size())) return broken("thread {}: no process {}", i, threads_[i].process.value);
     if (!none_or_in_table(threads_[i].name, strings)) return broken("thread {}: no string {}", i, threads_[i].name.value);
   }
-  const size_t count = samples_.time_ns.size();
-  if (samples_.thread.size() != count || samples_.stack.size() != count || samples_.value.size() != count ||
-      samples_.cpu.size() != count || samples_.kind.size() != count || samples_.flags.size() != count)
-    return broken("sample columns of different length");
+  for (size_t i = 0; i < label_sets_.size(); ++i) {
+    const LocationSpan& span = label_sets_[i];
+    if (uint64_t{span.begin} + span.count > labels_.size()) return broken("label set {}: labels out of range", i);
+    for (const Label& label : labels(LabelSetId(i)))
+      if (!in_table(label.key, strings) || !none_or_in_table(label.value, strings)) return broken("label set {}: string out of range", i);
+  }
+  if (header.events.empty() || header.events.size() > 256) return broken("{} events", header.events.size());
+  const size_t count = samples_.size();
   for (size_t i = 0; i < count; ++i) {
     if (!in_table(samples_.thread[i], threads_.size())) return broken("sample {}: no thread {}", i, samples_.thread[i].value);
     if (!none_or_in_table(samples_.stack[i], stacks_.size())) return broken("sample {}: no stack {}", i, samples_.stack[i].value);
-    if (samples_.kind[i] > SampleKind::kEvent) return broken("sample {}: kind {}", i, static_cast<int>(samples_.kind[i]));
+    if (!none_or_in_table(samples_.labels[i], label_sets_.size())) return broken("sample {}: no label set {}", i, samples_.labels[i].value);
+    if (samples_.event[i].value >= header.events.size()) return broken("sample {}: no event {}", i, samples_.event[i].value);
+    if (end_reason_of(samples_.state[i]) >= END_REASON_COUNT) return broken("sample {}: end reason {}", i, end_reason_of(samples_.state[i]));
   }
   return {};
 }

@@ -14,7 +14,7 @@ class FileSink : public profile::Sink {
  public:
   FileSink(std::string path, const SinkOptions& options, std::string_view what) : options_(options), path_(std::move(path)), what_(what) {}
 
-  Result<void> finish(const profile::Profile& profile) final {
+  Result<void> finish(const profile::ProfileSnapshot& profile) final {
     OutputFile file = TRY(OutputFile::create(path_, options_.owner));
     write(profile, file);
     return file.commit();
@@ -26,9 +26,9 @@ class FileSink : public profile::Sink {
 
  protected:
   // Errors of `file` stick to it.
-  virtual void write(const profile::Profile& profile, OutputFile& file) = 0;
+  virtual void write(const profile::ProfileSnapshot& profile, OutputFile& file) = 0;
 
-  std::string title(const profile::Profile& profile) const {
+  std::string title(const profile::ProfileSnapshot& profile) const {
     if (!options_.title.empty()) return options_.title;
     const std::vector<std::string>& command = profile.header.command;
     const auto options_end = std::find(command.begin(), command.end(), "--");  // what was profiled follows

@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using profile::GroupBy;
 using profile::Profile;
+using profile::ProfileSnapshot;
 
 struct Case {
   std::string name;
@@ -43,13 +44,14 @@ class FormatTest : public ::testing::TestWithParam<Case> {
     if (GetParam().off_cpu) {
       Profile changed = std::move(profile);
       profile = Profile();
+      profile.header.events = {{.name = "off-cpu", .unit = profile::Unit::kNanoseconds}};
       const auto thread = profile.intern_thread(profile.intern_process(1, 1), 1);
       const auto stack = profile.intern_stack({}, profile.intern_frame({profile::FrameKind::kKernel, {}, 0, 0x10, {}}));
-      for (uint32_t i = 0; i < 100; ++i) profile.append_sample({.time_ns = i ^ 1, .thread = thread, .stack = stack, .value = i + 1, .kind = profile::SampleKind::kOffCpu});
+      for (uint32_t i = 0; i < 100; ++i) profile.append_sample({.time_ns = i ^ 1, .thread = thread, .stack = stack, .value = (i + 1) * uint64_t{1000}});
     }
     options.tree.group_by = GetParam().group_by;
-    for (const uint32_t value : profile.samples().value) stored += value;
-    unit = profile::value_unit(profile.header, profile::main_kind(profile));
+    stored = total(profile);
+    unit = profile::value_unit(profile.event(profile::main_event(profile)));
   }
   void TearDown() override { fs::remove_all(directory); }
 
@@ -63,8 +65,10 @@ class FormatTest : public ::testing::TestWithParam<Case> {
     return {std::istreambuf_iterator<char>(in), {}};
   }
   static Bytes bytes_of(const std::string& text) { return {reinterpret_cast<const uint8_t*>(text.data()), text.size()}; }
-  static uint64_t total(const Profile& p) {
-    return std::accumulate(p.samples().value.begin(), p.samples().value.end(), uint64_t{0});
+  static uint64_t total(const ProfileSnapshot& p) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < p.sample_count(); ++i) sum += p.value(i);
+    return sum;
   }
 
   fs::path directory;
@@ -185,7 +189,7 @@ TEST_P(FormatTest, FirefoxTablesAreConsistent) {
       }
   }
   EXPECT_EQ(samples, profile.sample_count());
-  EXPECT_NEAR(weight, GetParam().off_cpu ? static_cast<double>(stored) / 1000 : static_cast<double>(stored), 1e-6);
+  EXPECT_NEAR(weight, GetParam().off_cpu ? static_cast<double>(stored) / 1e6 : static_cast<double>(stored), 1e-6);
 }
 
 TEST_P(FormatTest, TextHasEverySample) {

@@ -18,6 +18,7 @@ using profile::FrameId;
 using profile::FrameKind;
 using profile::NameSource;
 using profile::Profile;
+using profile::ProfileSnapshot;
 
 constexpr size_t kChunkAddresses = 1024;
 
@@ -113,7 +114,7 @@ struct NamingBatch::Job {
   }
 };
 
-NamingBatch::NamingBatch(const Profile& profile, ImageFiles& files, const std::function<bool(FrameId)>& wants) {
+NamingBatch::NamingBatch(const ProfileSnapshot& profile, ImageFiles& files, const std::function<bool(FrameId)>& wants) {
   std::vector<std::unique_ptr<Job>> by_image(profile.images().size());
   for (size_t i = 0; i < profile.frames().size(); ++i) {
     const profile::Frame& frame = profile.frames()[i];

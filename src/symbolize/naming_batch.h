@@ -21,7 +21,7 @@ namespace cicada::symbolize {
 class NamingBatch {
  public:
   // Frames of images that have no names and that `wants` says yes to.
-  NamingBatch(const profile::Profile& profile, ImageFiles& files, const std::function<bool(profile::FrameId)>& wants);
+  NamingBatch(const profile::ProfileSnapshot& profile, ImageFiles& files, const std::function<bool(profile::FrameId)>& wants);
   NamingBatch(NamingBatch&&) noexcept;
   ~NamingBatch();
 

@@ -30,6 +30,7 @@ using profile::FrameId;
 using profile::FrameKind;
 using profile::ImageId;
 using profile::Profile;
+using profile::ProfileSnapshot;
 
 constexpr size_t kFewestAhead = 64;
 constexpr size_t kNewShareAhead = 4;
@@ -134,17 +135,17 @@ struct Symbolizer::Parts {
   WorkQueue queue{{.thread_name = "cicada-names", .nice = kNiceAhead}};
 
   // Frames of images that no batch has had.
-  size_t count_new(const Profile& profile) {
+  size_t count_new(const ProfileSnapshot& profile) {
     for (; frames_seen < profile.frames().size(); ++frames_seen) image_frames += profile.frames()[frames_seen].kind == FrameKind::kNative;
     return image_frames - std::min(image_frames, taken_count);
   }
 
-  NamingBatch make_batch(const Profile& profile) {
+  NamingBatch make_batch(const ProfileSnapshot& profile) {
     taken.resize(profile.frames().size());
     return NamingBatch(profile, files, [&](FrameId frame) { return !taken[frame.value] && !failed.contains(profile.frames()[frame.value].image); });
   }
 
-  void forget_failures(const Profile& profile) {
+  void forget_failures(const ProfileSnapshot& profile) {
     for (size_t i = 0; i < taken.size() && !failed.empty(); ++i) {
       if (!taken[i] || !failed.contains(profile.frames()[i].image)) continue;
       taken[i] = false;
@@ -201,7 +202,7 @@ Symbolizer::~Symbolizer() = default;
 
 bool Symbolizer::is_busy() const { return !parts_->queue.is_idle(); }
 
-void Symbolizer::look_up_ahead(const Profile& profile) {
+void Symbolizer::look_up_ahead(const ProfileSnapshot& profile) {
   Parts& p = *parts_;
   if (p.options.debuginfod || is_busy()) return;
   p.collect();
@@ -235,7 +236,6 @@ SymbolizeStats Symbolizer::name_frames(Profile& profile, const std::vector<JitSy
   stats.looked_up_ahead = std::exchange(p.ahead, 0);
   stats.named += name_kernel_frames(profile, p.options);
   stats.named += name_jit_frames(profile, jit);
-  if (p.options.kernel_context) annotate_kernel_context(profile);
   for (const profile::Frame& frame : profile.frames()) {
     if (frame.kind != FrameKind::kLabel) ++stats.frames;
   }

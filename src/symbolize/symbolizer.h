@@ -46,7 +46,7 @@ class ImageFiles {
  public:
   virtual ~ImageFiles() = default;
   // Waits for no file. Threads: the profile's.
-  virtual ImageFile find(const profile::Profile& profile, profile::ImageId image) = 0;
+  virtual ImageFile find(const profile::ProfileSnapshot& profile, profile::ImageId image) = 0;
 };
 
 // A symbol of JIT-compiled code, as perf maps and jitdumps give them. Copied when the process exits or the recording ends.
@@ -85,7 +85,7 @@ class Symbolizer {
 
   // Never waits for a file: copies addresses, for the thread. Does nothing while that is busy, while there is little to look up, and
   // with debuginfod, which is for afterwards.
-  void look_up_ahead(const profile::Profile& profile);
+  void look_up_ahead(const profile::ProfileSnapshot& profile);
   // A batch is being looked up.
   bool is_busy() const;
   // See symbolize(). Frames of images that could not be opened are tried again by each call.

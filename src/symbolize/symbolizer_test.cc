@@ -25,6 +25,7 @@ using profile::Image;
 using profile::ImageKind;
 using profile::NameSource;
 using profile::Profile;
+using profile::ProfileSnapshot;
 
 Frame native(profile::ImageId image, uint64_t address) {
   Frame frame;
@@ -34,7 +35,7 @@ Frame native(profile::ImageId image, uint64_t address) {
   return frame;
 }
 
-std::string name_of(const Profile& profile, profile::FrameId frame) {
+std::string name_of(const ProfileSnapshot& profile, profile::FrameId frame) {
   const auto locations = profile.locations(frame);
   return locations.empty() ? "" : std::string(profile.text(profile.functions()[locations.back().function.value].name));
 }
@@ -181,7 +182,7 @@ class AheadOfTheEnd : public testing::Test {
   class Images : public ImageFiles {
    public:
     explicit Images(std::string path) : path_(std::move(path)) {}
-    ImageFile find(const Profile&, profile::ImageId) override {
+    ImageFile find(const ProfileSnapshot&, profile::ImageId) override {
       return {[this]() -> Result<UniqueFd> {
                 ++opened;
                 if (gone) return make_error(ErrorKind::kGone, "{}: written over", path_);
@@ -210,17 +211,17 @@ class AheadOfTheEnd : public testing::Test {
     const auto id = profile.intern_image(image);
     for (int i = begin; i < end; ++i) profile.intern_frame(native(id, first + 16 * static_cast<uint64_t>((i * 7) % kFunctions) + 1));
   }
-  static std::vector<std::string> names(const Profile& profile) {
+  static std::vector<std::string> names(const ProfileSnapshot& profile) {
     std::vector<std::string> names;
     for (size_t i = 0; i < profile.frames().size(); ++i) names.push_back(name_of(profile, profile::FrameId(i)));
     return names;
   }
-  static std::vector<std::string> function_table(const Profile& profile) {
+  static std::vector<std::string> function_table(const ProfileSnapshot& profile) {
     std::vector<std::string> table;
     for (const profile::Function& function : profile.functions()) table.emplace_back(profile.text(function.name));
     return table;
   }
-  static void look_up(Symbolizer& symbolizer, const Profile& profile) {
+  static void look_up(Symbolizer& symbolizer, const ProfileSnapshot& profile) {
     symbolizer.look_up_ahead(profile);
     while (symbolizer.is_busy()) std::this_thread::yield();
   }

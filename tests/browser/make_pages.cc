@@ -49,11 +49,11 @@ struct Recording {
   }
   ThreadId thread(Pid pid, std::string_view process, Tid tid, std::string_view name, std::string_view cmdline) {
     const ProcessId id = profile.intern_process(pid, static_cast<uint64_t>(pid));
-    profile.process(id).name = profile.intern(process);
-    profile.process(id).cmdline = profile.intern(cmdline);
+    profile.edit_process(id, [&](auto& row) { row.name = profile.intern(process); });
+    profile.edit_process(id, [&](auto& row) { row.cmdline = profile.intern(cmdline); });
     const ThreadId made = profile.intern_thread(id, tid);
-    profile.thread(made).name = profile.intern(name);
-    profile.thread(made).main = pid == tid;
+    profile.edit_thread(made, [&](auto& row) { row.name = profile.intern(name); });
+    profile.edit_thread(made, [&](auto& row) { row.main = pid == tid; });
     return made;
   }
   void sample(ThreadId thread, std::span<const FrameId> frames, uint64_t time_ns) {
@@ -62,7 +62,7 @@ struct Recording {
     made.thread = thread;
     made.stack = profile.intern_stack(StackId(), frames);
     made.cpu = static_cast<uint16_t>(random() % 2);
-    made.flags = 1 << 4;  // ended at an undefined return address
+    made.end_reason = END_OUTERMOST;  // ended at an undefined return address
     profile.append_sample(made);
   }
 };
@@ -72,7 +72,7 @@ Recording demo() {
   Header& header = r.profile.header;
   header.host = "lovage";
   header.command = {"cicada", "record", "-a", "-d", "10"};
-  header.frequency_hz = 997;
+  header.events[0].frequency_hz = 997;
   header.duration_ns = 10'000'000'000;
   header.start_monotonic_ns = 1'000'000'000;
   const ImageId app = r.image("/usr/bin/orderbook", ImageKind::kExecutable), libc = r.image("/usr/lib/x86_64-linux-gnu/libc.so.6", ImageKind::kLibrary),
@@ -122,8 +122,8 @@ Recording demo() {
       r.sample(main, leaf, 1'000'000'000 + (r.random() % 3000) * 1'000'000ULL);
     }
   }
-  header.fired = r.profile.sample_count() + 3;
-  header.counts = {{"stored", r.profile.sample_count(), true}, {"lost: ring full", 3, true}};
+  header.events[0].fired = r.profile.sample_count() + 3;
+  header.events[0].counts = {{"stored", r.profile.sample_count(), true}, {"lost: ring full", 3, true}};
   return r;
 }
 
@@ -142,7 +142,7 @@ Recording hostile() {
   return r;
 }
 
-void make(const Profile& profile, const std::string& path, std::string title) {
+void make(const ProfileSnapshot& profile, const std::string& path, std::string title) {
   sink::SinkOptions options;
   options.title = std::move(title);
   auto sink = sink::make_sink(path, options);

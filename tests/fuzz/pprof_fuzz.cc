@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!profile) return 0;
   CHECK(profile->validate());
   uint64_t sum = 0;
-  for (const uint32_t value : profile->samples().value) sum += value;
+  for (size_t i = 0; i < profile->sample_count(); ++i) sum += profile->value(i);
   CHECK(profile::build_call_tree(*profile, {}).total() == sum);
   return 0;
 }

@@ -19,14 +19,14 @@ profile::Profile make() {
   p.header.architecture = "x86_64";
   p.header.cicada_version = "0";
   p.header.command = {"cicada", "record", "--", "golden"};
-  p.header.period = 10000000;
-  p.header.frequency_hz = 100;
+  p.header.events[0].period = p.header.events[0].sample_ns = 10000000;
+  p.header.events[0].frequency_hz = 100;
   p.header.start_realtime_ns = 1700000000000000000;
   p.header.start_monotonic_ns = 1000000000;
   p.header.duration_ns = 1000000000;
   p.header.cpu_count = 2;
-  p.header.fired = 100;
-  p.header.counts = {{"stored", 100, true}};
+  p.header.events[0].fired = 100;
+  p.header.events[0].counts = {{"stored", 100, true}};
   const auto kernel = p.intern_image({p.intern("[kernel]"), {}, profile::ImageKind::kKernel});
   const auto image = p.intern_image({p.intern("/usr/bin/golden"), p.intern("0123456789abcdef0123456789abcdef01234567"), profile::ImageKind::kExecutable});
   const auto file = p.intern("/src/golden.cc");
@@ -50,13 +50,13 @@ profile::Profile make() {
   const profile::FrameId wait[] = {main_frame, frame(0x1230, {"wait"}), frame(0xffffffff81000040, {"sys_read"}, true)};
   const auto working = p.intern_stack({}, work), waiting = p.intern_stack({}, wait);
   const auto process = p.intern_process(4711, 99);
-  p.process(process).name = p.intern("golden");
+  p.edit_process(process, [&](auto& row) { row.name = p.intern("golden"); });
   const auto leader = p.intern_thread(process, 4711), worker = p.intern_thread(process, 4712);
-  p.thread(leader).name = p.intern("golden");
-  p.thread(worker).name = p.intern("worker; <b>&\"");
+  p.edit_thread(leader, [&](auto& row) { row.name = p.intern("golden"); });
+  p.edit_thread(worker, [&](auto& row) { row.name = p.intern("worker; <b>&\""); });
   for (uint32_t i = 0; i < 100; ++i) {
     p.append_sample({.time_ns = 1000000000 + uint64_t{i} * 10000000, .thread = i % 10 == 9 ? worker : leader,
-                     .stack = i % 10 < 7 ? working : waiting, .cpu = static_cast<uint16_t>(i % 2), .flags = 0x10});
+                     .stack = i % 10 < 7 ? working : waiting, .cpu = static_cast<uint16_t>(i % 2), .end_reason = END_OUTERMOST});
   }
   return p;
 }
@@ -66,7 +66,7 @@ int report(const Error& error) {
   return 1;
 }
 
-int write(const profile::Profile& p, const char* path) {
+int write(const profile::ProfileSnapshot& p, const char* path) {
   const auto out = sink::make_sink(path, {});
   if (!out) return report(out.error());
   const auto done = (*out)->finish(p);

@@ -12,7 +12,7 @@ class D3JsonSink : public FileSink {
   using FileSink::FileSink;
 
  private:
-  void write(const profile::Profile& profile, OutputFile& file) override {
+  void write(const profile::ProfileSnapshot& profile, OutputFile& file) override {
     const profile::CallTree tree = profile::build_call_tree(profile, options_.tree);
     JsonStream json([&](std::string_view bytes) { file.write(bytes); });
     profile::walk(

@@ -20,6 +20,7 @@ namespace {
 using profile::CallNode;
 using profile::CallTree;
 using profile::Profile;
+using profile::ProfileSnapshot;
 using profile::StringId;
 
 constexpr size_t kMaxNameBytes = 4096;  // one 100 kB C++ name must not fill the file; nobody reads further
@@ -82,8 +83,8 @@ class Packer {
   }
 
   // Sorted by time, in microseconds since the first.
-  void pack_samples(const Profile& profile, std::span<const uint32_t> leaf) {
-    const profile::SampleColumns& samples = profile.samples();
+  void pack_samples(const ProfileSnapshot& profile, std::span<const uint32_t> leaf) {
+    const profile::Samples& samples = profile.samples();
     std::vector<uint32_t> order;
     order.reserve(leaf.size());
     for (uint32_t i = 0; i < leaf.size(); ++i)
@@ -101,7 +102,7 @@ class Packer {
       before = time;
       append_number(columns_, samples.thread[i].value);
       append_number(columns_, leaf[i]);
-      append_number(columns_, samples.value[i]);
+      append_number(columns_, profile.value(i));
       append_number(columns_, samples.cpu[i]);
     }
     for (const profile::Process& process : profile.processes())
@@ -185,7 +186,7 @@ class HtmlSink : public FileSink {
   using FileSink::FileSink;
 
  private:
-  void write(const Profile& profile, OutputFile& file) override {
+  void write(const ProfileSnapshot& profile, OutputFile& file) override {
     std::vector<uint32_t> leaf;
     const CallTree tree = profile::build_call_tree(profile, options_.tree, &leaf);
     std::string out;
@@ -196,7 +197,7 @@ class HtmlSink : public FileSink {
 
 }  // namespace
 
-void append_report_html(const Profile& profile, const CallTree& tree, std::span<const uint32_t> leaf_of_sample,
+void append_report_html(const ProfileSnapshot& profile, const CallTree& tree, std::span<const uint32_t> leaf_of_sample,
                         const Caption& caption, std::string& out) {
   Packer packer(tree);
   packer.pack_nodes();

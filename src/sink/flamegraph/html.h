@@ -10,7 +10,7 @@
 namespace cicada::sink {
 
 // `leaf_of_sample` as build_call_tree gives it for this tree.
-void append_report_html(const profile::Profile& profile, const profile::CallTree& tree,
+void append_report_html(const profile::ProfileSnapshot& profile, const profile::CallTree& tree,
                         std::span<const uint32_t> leaf_of_sample, const Caption& caption, std::string& out);
 // A comparison has no samples: the tree's values are those after, `baseline` those before.
 void append_diff_report_html(const profile::CallTree& tree, const Baseline& baseline, const Caption& caption, std::string& out);

@@ -247,7 +247,7 @@ class SvgSink : public FileSink {
   using FileSink::FileSink;
 
  private:
-  void write(const profile::Profile& profile, OutputFile& file) override {
+  void write(const profile::ProfileSnapshot& profile, OutputFile& file) override {
     const CallTree tree = profile::build_call_tree(profile, options_.tree);
     std::string out;
     append_flame_graph_svg(tree, make_caption(profile, title(profile)), nullptr, out);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sink/flamegraph/svg_caption.h"
 
-#include <algorithm>
-
 #include "profile/completeness.h"
 #include "profile/stack_totals.h"
 
@@ -13,29 +11,29 @@ std::string grouped_digits(uint64_t value) {
   return digits;
 }
 
-Caption make_caption(const profile::Profile& profile, std::string title) {
+Caption make_caption(const profile::ProfileSnapshot& profile, std::string title, std::optional<profile::EventId> event) {
   const profile::Header& header = profile.header;
   Caption caption;
   caption.title = std::move(title);
-  const auto& kinds = profile.samples().kind;
-  if (!kinds.empty() && std::ranges::all_of(kinds, [](auto kind) { return kind == profile::SampleKind::kOffCpu; }))
-    caption.unit = "µs";
+  const profile::EventId id = event.value_or(profile::main_event(profile));
+  const profile::Event& shown = profile.event(id);
+  caption.unit = profile::unit_text(shown.unit);
   const auto add = [&](const std::string& part) {
     if (!part.empty()) caption.subtitle += (caption.subtitle.empty() ? "" : " · ") + part;
   };
-  const uint64_t samples = count_samples(profile);
+  const uint64_t samples = count_samples(profile, id);
   add(grouped_digits(samples) + (samples == 1 ? " sample" : " samples"));
   if (header.duration_ns != 0) add(fmt::format("{:.1f} s", static_cast<double>(header.duration_ns) / 1e9));
-  if (header.frequency_hz != 0) add(fmt::format("{} Hz {}", header.frequency_hz, header.event));
+  add(shown.frequency_hz != 0 ? fmt::format("{} Hz {}", shown.frequency_hz, shown.name) : header.events.size() > 1 ? shown.name : "");
   add(header.host);
   if (const auto whole = profile::completeness(profile); whole.of != 0)
     caption.notes.push_back(whole.complete == whole.of ? "all user stacks complete" : profile::percent_complete(whole) + " of user stacks complete");
   std::string lost;
-  for (const profile::Count& count : header.counts)
+  for (const profile::Count& count : shown.counts)
     if (count.outcome && count.value != 0 && !count.name.starts_with("stored"))
       lost += fmt::format("{}{} {}", lost.empty() ? "" : ", ", grouped_digits(count.value), count.name);
   if (!lost.empty()) caption.notes.push_back(lost);
-  else if (header.fired != 0) caption.notes.push_back("none lost");
+  else if (shown.fired != 0) caption.notes.push_back("none lost");
   if (header.warnings.size() == 1) caption.notes.push_back(header.warnings.front());
   if (header.warnings.size() > 1) caption.notes.push_back(fmt::format("{} warnings", header.warnings.size()));
   return caption;

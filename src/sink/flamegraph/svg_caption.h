@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words around a picture of a profile: what was recorded, how much of it is there, what was lost.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,11 @@ struct Caption {
   std::string title;
   std::string subtitle;            // "12,345 samples · 10.0 s · 99 Hz cpu-clock · host"
   std::vector<std::string> notes;  // completeness, losses, warnings
-  std::string unit = "samples";    // or "µs": what values count
+  std::string unit = "samples";    // or "ns", "bytes", "calls": what values count
 };
 
-Caption make_caption(const profile::Profile& profile, std::string title);
+// Of one event: a picture has one unit.
+Caption make_caption(const profile::ProfileSnapshot& profile, std::string title, std::optional<profile::EventId> event = {});
 std::string grouped_digits(uint64_t value);  // "1,234,567"
 
 }  // namespace cicada::sink

@@ -5,7 +5,6 @@
 #include "sink/pprof/pprof_fields.h"
 #include "sink/pprof/pprof_tables.h"
 #include "sink/profile_reader.h"
-#include "sink/value_splitter.h"
 
 namespace cicada::sink {
 namespace {
@@ -20,7 +19,7 @@ constexpr uint64_t kMaxExpansion = 64;
 
 class PprofReader {
  public:
-  explicit PprofReader(Bytes bytes) : message_(reinterpret_cast<const char*>(bytes.data()), bytes.size()), tables_(message_, profile_), splitter_(profile_) {}
+  explicit PprofReader(Bytes bytes) : message_(reinterpret_cast<const char*>(bytes.data()), bytes.size()), tables_(message_, profile_) {}
 
   Result<Profile> read() {
     TRY(tables_.read());
@@ -50,11 +49,10 @@ class PprofReader {
     const std::string_view type = TRY(tables_.text(values.types[best].type)), unit = TRY(tables_.text(values.types[best].unit));
     const std::string_view period = TRY(tables_.text(values.period_type.type)), period_unit = TRY(tables_.text(values.period_type.unit));
     if (counts && period == "cpu" && period_unit == "nanoseconds" && values.period > 0) {
-      profile_.header.event = "cpu-clock";
-      profile_.header.period = static_cast<uint64_t>(values.period);
-      if (values.period > 0) profile_.header.frequency_hz = 1000000000 / static_cast<uint64_t>(values.period);
+      const auto period_ns = static_cast<uint64_t>(values.period);
+      profile_.header.events[0] = {.period = period_ns, .frequency_hz = 1'000'000'000 / period_ns, .sample_ns = period_ns};
     } else {
-      profile_.header.event = unit.empty() || unit == "count" ? std::string(type) : fmt::format("{} ({})", type, unit);
+      profile_.header.events[0].name = unit.empty() || unit == "count" ? std::string(type) : fmt::format("{} ({})", type, unit);
     }
     return {};
   }
@@ -111,7 +109,11 @@ class PprofReader {
     for (size_t i = path_.size(); i-- > 0;) sample.stack = profile_.intern_stack(sample.stack, path_[i]);  // leaf first in the file
     sample.time_ns = profile_.sample_count();
     if (value == 0) return {};  // of another type only
-    return splitter_.append(sample, static_cast<uint64_t>(value));
+    sample.value = static_cast<uint64_t>(value);
+    if (sample.value > kMaxTotal - total_) return make_error(ErrorKind::kLimit, "values add up to more than cicada can hold ({})", value);
+    total_ += sample.value;
+    profile_.append_sample(sample);
+    return {};
   }
 
   Result<void> push_location(uint64_t id) {
@@ -140,15 +142,16 @@ class PprofReader {
   ThreadId thread_of(const Labels& labels) {
     const ProcessId process = profile_.intern_process(static_cast<Pid>(labels.pid), 0);
     const ThreadId thread = profile_.intern_thread(process, static_cast<Tid>(labels.tid));
-    if (!labels.process.empty()) profile_.process(process).name = profile_.intern(labels.process);
-    if (!labels.thread.empty()) profile_.thread(thread).name = profile_.intern(labels.thread);
+    if (!labels.process.empty()) profile_.edit_process(process, [&](auto& row) { row.name = profile_.intern(labels.process); });
+    if (!labels.thread.empty()) profile_.edit_thread(thread, [&](auto& row) { row.name = profile_.intern(labels.thread); });
     return thread;
   }
 
   data_view message_;
   Profile profile_;
   PprofTables tables_;
-  ValueSplitter splitter_;
+  static constexpr uint64_t kMaxTotal = uint64_t{1} << 62;
+  uint64_t total_ = 0;
   size_t chosen_ = 0;
   std::vector<FrameId> path_;
 };

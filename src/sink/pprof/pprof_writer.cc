@@ -15,18 +15,19 @@ namespace cicada::sink {
 namespace {
 
 using profile::Profile;
+using profile::ProfileSnapshot;
 using protozero::pbf_builder;
 
 constexpr size_t kFlushBytes = 256 << 10;
 
 class Writer {
  public:
-  Writer(const Profile& profile, const profile::CallTreeOptions& options, OutputFile& file)
+  Writer(const ProfileSnapshot& profile, const profile::CallTreeOptions& options, OutputFile& file)
       : profile_(profile), options_(options), gzip_(file), location_of_frame_(profile.frames().size(), 0),
         last_address_(profile.images().size() + 2, 0), executable_value_(profile.images().size(), 0), labels_(profile.threads().size()) {}
 
   void write() {
-    if (!options_.sample_kind) options_.sample_kind = main_kind(profile_);
+    options_.event = shown_event(profile_, options_);
     write_header();
     for (const profile::StackTotal& total : add_up_stacks(profile_, options_)) write_sample(total);
     write_mappings();
@@ -58,12 +59,12 @@ class Writer {
 
   void write_header() {
     const profile::Header& header = profile_.header;
-    unit_ = value_unit(header, *options_.sample_kind);
+    unit_ = value_unit(profile_.event(*options_.event));
     write_type(pprof::Profile::kSampleType, "samples", "count");
     write_type(pprof::Profile::kSampleType, unit_.type, unit_.unit);
     message_.add_int64(pprof::Profile::kDefaultSampleType, static_cast<int64_t>(string(unit_.type)));
     write_type(pprof::Profile::kPeriodType, unit_.type, unit_.unit);
-    message_.add_int64(pprof::Profile::kPeriod, static_cast<int64_t>(header.period));
+    message_.add_int64(pprof::Profile::kPeriod, static_cast<int64_t>(profile_.event(*options_.event).period));
     message_.add_int64(pprof::Profile::kTimeNanos, static_cast<int64_t>(header.start_realtime_ns));
     message_.add_int64(pprof::Profile::kDurationNanos, static_cast<int64_t>(header.duration_ns));
     for (const std::string& warning : header.warnings) message_.add_int64(pprof::Profile::kComment, static_cast<int64_t>(string(warning)));
@@ -224,7 +225,7 @@ class Writer {
   };
   static constexpr uint64_t kHidden = ~uint64_t{0};
 
-  const Profile& profile_;
+  const ProfileSnapshot& profile_;
   profile::CallTreeOptions options_;
   GzipWriter gzip_;
   profile::ValueUnit unit_;
@@ -245,7 +246,7 @@ class PprofSink : public FileSink {
   using FileSink::FileSink;
 
  private:
-  void write(const Profile& profile, OutputFile& file) override { Writer(profile, options_.tree, file).write(); }
+  void write(const ProfileSnapshot& profile, OutputFile& file) override { Writer(profile, options_.tree, file).write(); }
 };
 
 }  // namespace

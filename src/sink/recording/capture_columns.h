@@ -11,11 +11,9 @@
 
 namespace cicada::sink {
 
-void resize_columns(profile::SampleColumns& columns, size_t count);
-// The median distance of two samples of one CPU in rows [begin, end).
-uint64_t median_tick(const profile::SampleColumns& columns, size_t begin, size_t end);
-void append_columns(ByteWriter& out, const profile::SampleColumns& columns, size_t begin, size_t end);
-// `count` rows into `block`, with our ids.
-Result<void> parse_columns(ByteCursor& in, size_t count, const CaptureIds& ids, profile::SampleColumns& block);
+// Rows [begin, end).
+void append_columns(ByteWriter& out, const profile::ProfileSnapshot& profile, size_t begin, size_t end);
+// `count` rows, appended with our ids.
+Result<void> parse_columns(ByteCursor& in, size_t count, const CaptureIds& ids, profile::Profile& profile);
 
 }  // namespace cicada::sink

@@ -10,7 +10,6 @@
 #include "sink/recording/capture_header.h"
 #include "sink/recording/capture_ids.h"
 #include "sink/recording/capture_table_reader.h"
-#include "sink/recording/packed_section_reader.h"
 
 namespace cicada::sink {
 namespace {
@@ -28,8 +27,8 @@ class Reader {
     if (head.failed() || !std::equal(magic.begin(), magic.end(), kCaptureMagic.begin(), [](uint8_t a, char b) { return a == static_cast<uint8_t>(b); }))
       return make_error(ErrorKind::kInvalid, "{}: not a cicada recording", name_);
     if (version > kCaptureVersion)
-      return make_error(ErrorKind::kUnsupported, "{}: recording format {}, this cicada reads up to {}; use a newer cicada", name_, version, kCaptureVersion);
-    if (version == 0) return make_error(ErrorKind::kCorrupt, "{}: recording format 0 does not exist", name_);
+      return make_error(ErrorKind::kUnsupported, "{}: recording format {}, this cicada reads {}; use a newer cicada", name_, version, kCaptureVersion);
+    if (version < kCaptureVersion) return make_error(ErrorKind::kUnsupported, "{}: recording format {} of an unreleased cicada, this one reads {}", name_, version, kCaptureVersion);
     ChunkReader chunks(file_, head.position(), budget_);
     std::string problem;
     while (!chunks.at_end() && !ended_) {
@@ -83,7 +82,7 @@ class Reader {
   }
 
   Result<void> read_section(uint64_t kind, ByteCursor& in) {
-    if (kind > static_cast<uint64_t>(Section::kPackedStrings)) return {};  // of a later minor version
+    if (kind > static_cast<uint64_t>(Section::kEnd)) return {};  // of a later minor version
     switch (static_cast<Section>(kind)) {
       case Section::kHeader: return take_header(in);
       case Section::kStrings: return tables_.read_strings(in);
@@ -95,11 +94,6 @@ class Reader {
       case Section::kThreads: return tables_.read_threads(in);
       case Section::kSamples: return read_samples(in);
       case Section::kLocations: return tables_.read_locations(in);
-      case Section::kMoved: return read_moved(in);
-      case Section::kPackedStrings: return packed_.read_strings(in);
-      case Section::kPackedCalls: return packed_.read_calls(in);
-      case Section::kPackedNames: return packed_.read_names(in);
-      case Section::kPackedSamples: return packed_.read_samples(in);
       case Section::kEnd:
         ended_ = true;
         declared_samples_ = in.uleb128();
@@ -111,25 +105,11 @@ class Reader {
   Result<void> read_samples(ByteCursor& in) {
     const size_t count = TRY(read_count(in, 7, "samples"));
     if (count + profile().sample_count() >= 0xffffffff) return corrupt("samples");
-    TRY(parse_columns(in, count, ids_, block_));
-    profile().append_samples(block_);
-    return {};
+    return parse_columns(in, count, ids_, profile());
   }
 
   Result<void> take_header(ByteCursor& in) {
     profile().header = TRY(parse_header(in));
-    return {};
-  }
-
-  Result<void> read_moved(ByteCursor& in) {
-    uint64_t sample = 0;
-    while (!in.at_end()) {
-      bool bad = false;
-      sample += in.uleb128();
-      const StackId stack = optional_id(ids_.stacks, in.uleb128(), bad);
-      if (bad || in.failed() || sample >= profile().sample_count()) return corrupt("moved samples");
-      profile().set_stack(static_cast<size_t>(sample), stack);
-    }
     return {};
   }
 
@@ -141,8 +121,6 @@ class Reader {
   ExpansionBudget budget_{file_.size()};
   CaptureIds ids_;
   TableReader tables_{capture_.profile, ids_};
-  PackedSectionReader packed_{capture_.profile, ids_, file_.size(), budget_};
-  SampleColumns block_;  // of one section, kept for its memory
 };
 
 }  // namespace

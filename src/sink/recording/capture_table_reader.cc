@@ -92,11 +92,12 @@ Result<void> TableReader::read_processes(ByteCursor& in) {
     const auto parent = static_cast<Pid>(in.uleb128());
     if (bad || in.failed() || index > ids_.processes.size()) return corrupt("processes");
     if (index == ids_.processes.size()) ids_.processes.push_back(profile_.intern_process(pid, start_ns));
-    Process& row = profile_.process(ids_.processes[index]);
-    row.name = name;
-    row.cmdline = cmdline;
-    row.cgroup = cgroup;
-    row.parent_pid = parent;
+    profile_.edit_process(ids_.processes[index], [&](Process& row) {
+      row.name = name;
+      row.cmdline = cmdline;
+      row.cgroup = cgroup;
+      row.parent_pid = parent;
+    });
   }
   return {};
 }
@@ -110,8 +111,10 @@ Result<void> TableReader::read_threads(ByteCursor& in) {
     const StringId name = ids_.string(name_and_main >> 1, bad);
     if (bad || in.failed() || index > ids_.threads.size() || process >= ids_.processes.size()) return corrupt("threads");
     if (index == ids_.threads.size()) ids_.threads.push_back(profile_.intern_thread(ids_.processes[process], tid));
-    profile_.thread(ids_.threads[index]).name = name;
-    profile_.thread(ids_.threads[index]).main = (name_and_main & 1) != 0;
+    profile_.edit_thread(ids_.threads[index], [&](Thread& row) {
+      row.name = name;
+      row.main = (name_and_main & 1) != 0;
+    });
   }
   return {};
 }

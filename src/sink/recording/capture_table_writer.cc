@@ -13,7 +13,12 @@ constexpr size_t kStep = 1 << 18;  // rows of a table in a section
 // A single text larger than a chunk may be is cut; a symbol name of 16 MB says nothing that its first 16 MB do not.
 std::string_view cut(std::string_view text) { return text.substr(0, 16 << 20); }
 
-void append_frames(ByteWriter& out, std::span<const profile::Frame> rows) {
+template <typename T>
+std::vector<T> rows_of(const profile::Log<T>& log, size_t begin, size_t end) {
+  return {log.begin() + static_cast<ptrdiff_t>(begin), log.begin() + static_cast<ptrdiff_t>(end)};
+}
+
+void append_frames(ByteWriter& out, const std::vector<profile::Frame>& rows) {
   for (const auto& row : rows) out.u8(static_cast<uint8_t>(row.kind));
   for (const auto& row : rows) out.uleb128(plus_one(row.image));
   for (const auto& row : rows) out.uleb128(row.address_space);
@@ -28,25 +33,26 @@ void append_frames(ByteWriter& out, std::span<const profile::Frame> rows) {
 }  // namespace
 
 using profile::Profile;
+using profile::ProfileSnapshot;
 
-Result<void> TableWriter::append_growth(const Profile& profile) {
+Result<void> TableWriter::append_growth(const ProfileSnapshot& profile) {
   TRY(append_strings(profile));
   TRY(append_images(profile));
   TRY(chunks_.append_table(Section::kFunctions, progress_.functions, profile.functions().size(), kStep, [&](ByteWriter& out, size_t begin, size_t end) {
-    const auto rows = profile.functions().subspan(begin, end - begin);
+    const auto rows = rows_of(profile.functions(), begin, end);
     for (const auto& row : rows) out.uleb128(plus_one(row.name));
     for (const auto& row : rows) out.uleb128(plus_one(row.linkage_name));
     for (const auto& row : rows) out.uleb128(plus_one(row.image));
   }));
   TRY(chunks_.append_table(Section::kFrames, progress_.frames, profile.frames().size(), kStep,
-                           [&](ByteWriter& out, size_t begin, size_t end) { append_frames(out, profile.frames().subspan(begin, end - begin)); }));
+                           [&](ByteWriter& out, size_t begin, size_t end) { append_frames(out, rows_of(profile.frames(), begin, end)); }));
   TRY(chunks_.append_table(Section::kStacks, progress_.stacks, profile.stacks().size(), kStep, [&](ByteWriter& out, size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       const profile::Stack& stack = profile.stacks()[i];
       out.uleb128(stack.parent.valid() ? i - stack.parent.value : 0);
     }
     int64_t last = 0;
-    for (const profile::Stack& stack : profile.stacks().subspan(begin, end - begin)) {
+    for (const profile::Stack& stack : rows_of(profile.stacks(), begin, end)) {
       out.zigzag(int64_t{stack.frame.value} - last);
       last = stack.frame.value;
     }
@@ -55,9 +61,9 @@ Result<void> TableWriter::append_growth(const Profile& profile) {
   return append_threads(profile);
 }
 
-Result<void> TableWriter::append_images(const Profile& profile) {
+Result<void> TableWriter::append_images(const ProfileSnapshot& profile) {
   return chunks_.append_table(Section::kImages, progress_.images, profile.images().size(), kStep, [&](ByteWriter& out, size_t begin, size_t end) {
-    for (const profile::Image& image : profile.images().subspan(begin, end - begin)) {
+    for (const profile::Image& image : rows_of(profile.images(), begin, end)) {
       out.uleb128(plus_one(image.path));
       out.uleb128(plus_one(image.build_id));
       out.u8(static_cast<uint8_t>(image.kind));
@@ -65,7 +71,7 @@ Result<void> TableWriter::append_images(const Profile& profile) {
   });
 }
 
-Result<void> TableWriter::append_strings(const Profile& profile) {
+Result<void> TableWriter::append_strings(const ProfileSnapshot& profile) {
   while (progress_.strings < profile.strings().size()) {
     size_t end = progress_.strings, bytes = 0;
     for (; end < profile.strings().size() && bytes < kSoftChunkBytes; ++end) bytes += 4 + profile.text(profile::StringId(end)).size();
@@ -80,7 +86,7 @@ Result<void> TableWriter::append_strings(const Profile& profile) {
 }
 
 // Names change while a process lives (exec, prctl): a changed row is written again.
-Result<void> TableWriter::append_processes(const Profile& profile) {
+Result<void> TableWriter::append_processes(const ProfileSnapshot& profile) {
   return chunks_.append_section(Section::kProcesses, [&](ByteWriter& out) {
     for (size_t i = 0; i < profile.processes().size(); ++i) {
       const profile::Process& row = profile.processes()[i];
@@ -97,7 +103,7 @@ Result<void> TableWriter::append_processes(const Profile& profile) {
   });
 }
 
-Result<void> TableWriter::append_threads(const Profile& profile) {
+Result<void> TableWriter::append_threads(const ProfileSnapshot& profile) {
   return chunks_.append_section(Section::kThreads, [&](ByteWriter& out) {
     for (size_t i = 0; i < profile.threads().size(); ++i) {
       const profile::Thread& row = profile.threads()[i];
@@ -114,7 +120,7 @@ Result<void> TableWriter::append_threads(const Profile& profile) {
 }
 
 // While recording, only generated code has names; they are written when they are new.
-Result<void> TableWriter::append_locations(const Profile& profile, bool only_new) {
+Result<void> TableWriter::append_locations(const ProfileSnapshot& profile, bool only_new) {
   progress_.located.resize(profile.frames().size());
   for (size_t begin = 0; begin < profile.frames().size(); begin += kStep / 4) {
     const size_t end = std::min(profile.frames().size(), begin + kStep / 4);

@@ -21,14 +21,14 @@ class TableWriter {
   // Borrows both.
   TableWriter(ChunkWriter& chunks, CaptureProgress& progress) : chunks_(chunks), progress_(progress) {}
 
-  Result<void> append_growth(const profile::Profile& profile);
-  Result<void> append_strings(const profile::Profile& profile);
-  Result<void> append_images(const profile::Profile& profile);
-  Result<void> append_locations(const profile::Profile& profile, bool only_new);
+  Result<void> append_growth(const profile::ProfileSnapshot& profile);
+  Result<void> append_strings(const profile::ProfileSnapshot& profile);
+  Result<void> append_images(const profile::ProfileSnapshot& profile);
+  Result<void> append_locations(const profile::ProfileSnapshot& profile, bool only_new);
 
  private:
-  Result<void> append_processes(const profile::Profile& profile);
-  Result<void> append_threads(const profile::Profile& profile);
+  Result<void> append_processes(const profile::ProfileSnapshot& profile);
+  Result<void> append_threads(const profile::ProfileSnapshot& profile);
 
   ChunkWriter& chunks_;
   CaptureProgress& progress_;

@@ -32,7 +32,7 @@ class FoldedSink : public FileSink {
   using FileSink::FileSink;
 
  private:
-  void write(const profile::Profile& profile, OutputFile& file) override {
+  void write(const profile::ProfileSnapshot& profile, OutputFile& file) override {
     const profile::CallTree tree = profile::build_call_tree(profile, options_.tree);
     std::vector<std::string> escaped(tree.strings.size());  // each name once, not once a node
     for (size_t i = 0; i < escaped.size(); ++i) escaped[i] = escape_folded(tree.text(profile::StringId(i)));

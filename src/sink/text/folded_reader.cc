@@ -3,7 +3,6 @@
 
 #include "sink/text/folded.h"
 #include "sink/profile_reader.h"
-#include "sink/value_splitter.h"
 
 namespace cicada::sink {
 namespace {
@@ -13,10 +12,10 @@ using namespace profile;
 class FoldedReader {
  public:
   FoldedReader(Bytes bytes, const std::string& name)
-      : text_(reinterpret_cast<const char*>(bytes.data()), bytes.size()), name_(name), splitter_(profile_) {}
+      : text_(reinterpret_cast<const char*>(bytes.data()), bytes.size()), name_(name) {}
 
   Result<Profile> read() {
-    profile_.header.event = "samples";
+    profile_.header.events[0].name = "samples";
     thread_ = profile_.intern_thread(profile_.intern_process(0, 0), 0);
     for (uint64_t number = 1; !text_.empty(); ++number) {
       const size_t end = text_.find('\n');
@@ -50,7 +49,11 @@ class FoldedReader {
         frames.remove_prefix(semicolon + 1);
       }
     }
-    return splitter_.append(sample, value);
+    sample.value = value;
+    if (value > kMaxTotal - total_) return make_error(ErrorKind::kLimit, "values add up to more than cicada can hold ({})", value);
+    total_ += value;
+    profile_.append_sample(sample);
+    return {};
   }
 
   // A name is all there is: it takes the place of the address.
@@ -64,11 +67,13 @@ class FoldedReader {
     return id;
   }
 
+  static constexpr uint64_t kMaxTotal = uint64_t{1} << 62;
+
   std::string_view text_;
+  uint64_t total_ = 0;
   const std::string& name_;
   Profile profile_;
-  ValueSplitter splitter_;
-  ThreadId thread_;
+    ThreadId thread_;
 };
 
 }  // namespace

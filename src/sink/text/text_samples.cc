@@ -17,9 +17,8 @@ namespace cicada::sink {
 namespace {
 
 // Why a user stack is not whole, behind the colon where perf script has nothing; empty if it is.
-std::string incomplete(uint8_t flags) {
-  const size_t reason = flags >> 4;
-  if ((flags & profile::kFlagIncomplete) == 0 || reason >= profile::kEndReasons.size()) return {};
+std::string incomplete(uint8_t reason) {
+  if (reason == END_NONE || reason >= profile::kEndReasons.size() || profile::kEndReasons[reason].complete) return {};
   return fmt::format(" (incomplete: {})", profile::kEndReasons[reason].text);
 }
 
@@ -36,6 +35,7 @@ std::string_view place_without_image(profile::FrameKind kind) {
 }
 
 using profile::Profile;
+using profile::ProfileSnapshot;
 
 // One line stays one line.
 std::string printable(std::string_view text) {
@@ -52,21 +52,20 @@ class TextSamplesSink : public FileSink {
   using FileSink::FileSink;
 
  private:
-  void write(const Profile& profile, OutputFile& file) override {
+  void write(const ProfileSnapshot& profile, OutputFile& file) override {
     lines_.assign(profile.frames().size(), {});
-    const profile::ValueUnit units[] = {profile::value_unit(profile.header, profile::SampleKind::kCpu),
-                                        profile::value_unit(profile.header, profile::SampleKind::kOffCpu),
-                                        profile::value_unit(profile.header, profile::SampleKind::kEvent)};
+    std::vector<uint64_t> factors;
+    for (const profile::Event& event : profile.header.events) factors.push_back(profile::value_unit(event).factor);
     for (const profile::SampleIndex i : in_time_order(profile)) {
       if (file.failed()) break;
-      if (!is_wanted(profile, options_.tree, i)) continue;
       const profile::Sample sample = profile.sample(i);
+      // A line says its event: all of them are shown, unless one is asked for.
+      if (!is_wanted(profile, options_.tree, options_.tree.event.value_or(sample.event), i)) continue;
       const profile::Thread& thread = profile.threads()[sample.thread.value];
       const profile::Process& process = profile.processes()[thread.process.value];
-      const profile::ValueUnit& unit = units[static_cast<size_t>(sample.kind)];
       file.write(fmt::format("{} {}/{} [{:03}] {}.{:09}: {} {}:{}\n", printable(profile.text(thread.name.valid() ? thread.name : process.name)),
                              process.pid, thread.tid, sample.cpu, sample.time_ns / 1000000000, sample.time_ns % 1000000000,
-                             sample.value * unit.factor, sample.kind == profile::SampleKind::kCpu ? std::string_view(profile.header.event) : unit.type, incomplete(sample.flags)));
+                             sample.value * factors[sample.event.value], printable(profile.event(sample.event).name), incomplete(sample.end_reason)));
       for (profile::StackId stack = sample.stack; stack.valid(); stack = profile.stacks()[stack.value].parent)
         file.write(lines(profile, profile.stacks()[stack.value].frame));
       for (size_t g = options_.tree.group_by.size(); g-- > 0;)
@@ -76,8 +75,8 @@ class TextSamplesSink : public FileSink {
   }
 
   // The kernel hands samples out by CPU, so those of two CPUs may arrive in turns of a few microseconds: scripts subtract times.
-  static std::vector<profile::SampleIndex> in_time_order(const Profile& profile) {
-    const std::vector<uint64_t>& time_ns = profile.samples().time_ns;
+  static std::vector<profile::SampleIndex> in_time_order(const ProfileSnapshot& profile) {
+    const auto& time_ns = profile.samples().time_ns;
     std::vector<profile::SampleIndex> order(time_ns.size());
     std::iota(order.begin(), order.end(), profile::SampleIndex{0});
     const auto earlier = [&](profile::SampleIndex a, profile::SampleIndex b) { return time_ns[a] < time_ns[b]; };
@@ -86,7 +85,7 @@ class TextSamplesSink : public FileSink {
   }
 
   // The lines of a frame, made once.
-  const std::string& lines(const Profile& profile, profile::FrameId id) {
+  const std::string& lines(const ProfileSnapshot& profile, profile::FrameId id) {
     std::string& text = lines_[id.value];
     if (!text.empty()) return text;
     const profile::Frame& frame = profile.frames()[id.value];

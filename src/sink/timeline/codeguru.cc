@@ -19,19 +19,19 @@ class CodeguruSink : public FileSink {
  private:
   using Counts = std::array<uint64_t, kStateCount>;
 
-  void write(const profile::Profile& profile, OutputFile& file) override {
+  void write(const profile::ProfileSnapshot& profile, OutputFile& file) override {
     profile::CallTreeOptions options = options_.tree;
     options.include_idle = true;
     std::vector<uint32_t> leaf_of_sample;
     const profile::CallTree tree = profile::build_call_tree(profile, options, &leaf_of_sample);
     std::vector<Counts> counts(tree.nodes.size());
-    const profile::SampleColumns& samples = profile.samples();
+    const profile::Samples& samples = profile.samples();
     for (size_t i = 0; i < leaf_of_sample.size(); ++i) {
       if (leaf_of_sample[i] == profile::kNoNode) continue;
-      const State state = (samples.flags[i] & profile::kFlagIdle) != 0            ? kIdle
-                          : samples.kind[i] == profile::SampleKind::kOffCpu ? kWaiting
-                                                                            : kRunnable;
-      counts[leaf_of_sample[i]][state] += samples.value[i];
+      const State state = profile::is_idle(samples.state[i])                              ? kIdle
+                          : profile.event(samples.event[i]).unit == profile::Unit::kNanoseconds ? kWaiting
+                                                                                                : kRunnable;
+      counts[leaf_of_sample[i]][state] += profile.value(i);
     }
     JsonStream json([&](std::string_view bytes) { file.write(bytes); });
     json.begin_object();
@@ -62,7 +62,7 @@ class CodeguruSink : public FileSink {
     json.end_object();
   }
 
-  static void write_metadata(const profile::Profile& profile, JsonStream& json) {
+  static void write_metadata(const profile::ProfileSnapshot& profile, JsonStream& json) {
     const profile::Header& header = profile.header;
     json.member("start", header.start_realtime_ns / 1000000);
     json.member("end", (header.start_realtime_ns + header.duration_ns) / 1000000);
@@ -81,10 +81,8 @@ class CodeguruSink : public FileSink {
     json.member("numTimesSampled", count_samples(profile));
     json.key("sampleWeights");  // nanoseconds (or events) that one count stands for
     json.begin_object();
-    const uint64_t cpu = profile::value_unit(header, profile::SampleKind::kCpu).factor;
-    json.member("RUNNABLE", cpu);
-    json.member("WAITING", profile::value_unit(header, profile::SampleKind::kOffCpu).factor);
-    json.member("IDLE", cpu);
+    const uint64_t weight = profile::value_unit(profile.event(main_event(profile))).factor;
+    for (const char* state : kStateNames) json.member(state, weight);
     json.end_object();
     json.end_object();
   }

@@ -20,6 +20,7 @@ namespace {
 using profile::CallNode;
 using profile::CallTree;
 using profile::Profile;
+using profile::ProfileSnapshot;
 
 constexpr int kFormatVersion = 55;
 
@@ -28,25 +29,24 @@ class FirefoxSink : public FileSink {
   using FileSink::FileSink;
 
  private:
-  void write(const Profile& profile, OutputFile& file) override {
+  void write(const ProfileSnapshot& profile, OutputFile& file) override {
     profile::CallTreeOptions options = options_.tree;
-    if (!options.sample_kind) options.sample_kind = profile::main_kind(profile);
+    options.event = shown_event(profile, options);
     std::vector<uint32_t> leaf_of_sample;
     const CallTree tree = profile::build_call_tree(profile, options, &leaf_of_sample);
     GzipWriter gzip(file);
     {
       JsonStream json([&](std::string_view bytes) { gzip.write(bytes); });
       json.begin_object();
-      const char* const cpu_unit = cpu_delta_unit(value_unit(profile.header, *options.sample_kind));
-      write_meta(profile, cpu_unit, json);
+      const char* const cpu_unit = cpu_delta_unit(value_unit(profile.event(*options.event)));
+      write_meta(profile, profile.event(*options.event), cpu_unit, json);
       const auto lib_of_image = write_libs(profile, tree, json);
       json.key("threads");
       json.begin_array();
       const std::vector<std::string> pids = unique_pids(profile);
-      const bool off_cpu = options.sample_kind == profile::SampleKind::kOffCpu;
       for (const ThreadSamples& thread : group_by_thread(profile, leaf_of_sample)) {
         const profile::ProcessId process = profile.threads()[thread.thread.value].process;
-        write_thread(profile, tree, leaf_of_sample, lib_of_image, pids[process.value], off_cpu, cpu_unit != nullptr, thread, json);
+        write_thread(profile, tree, leaf_of_sample, lib_of_image, pids[process.value], profile.event(*options.event), cpu_unit != nullptr, thread, json);
       }
       json.end_array();
       json.end_object();
@@ -61,13 +61,13 @@ class FirefoxSink : public FileSink {
     return unit.type == "cycles" ? "variable CPU cycles" : nullptr;
   }
 
-  void write_meta(const Profile& profile, const char* cpu_unit, JsonStream& json) const {
+  void write_meta(const ProfileSnapshot& profile, const profile::Event& event, const char* cpu_unit, JsonStream& json) const {
     const profile::Header& header = profile.header;
     json.key("meta");
     json.begin_object();
     json.member("version", 30);  // of the unprocessed format; required, not used
     json.member("preprocessedProfileVersion", kFormatVersion);
-    json.member("interval", header.frequency_hz == 0 ? 1.0 : 1000.0 / static_cast<double>(header.frequency_hz));
+    json.member("interval", event.frequency_hz == 0 ? 1.0 : 1000.0 / static_cast<double>(event.frequency_hz));
     json.member("startTime", static_cast<double>(header.start_realtime_ns) / 1e6);
     json.member("processType", 0);
     json.member("product", title(profile));
@@ -107,7 +107,7 @@ class FirefoxSink : public FileSink {
   }
 
   // Keyed by the path's id in `tree`.
-  static std::unordered_map<uint32_t, uint32_t> write_libs(const Profile& profile, const CallTree& tree, JsonStream& json) {
+  static std::unordered_map<uint32_t, uint32_t> write_libs(const ProfileSnapshot& profile, const CallTree& tree, JsonStream& json) {
     std::unordered_map<std::string_view, std::string_view, SeededHash> build_ids;
     for (const profile::Image& image : profile.images()) build_ids.emplace(profile.text(image.path), profile.text(image.build_id));
     std::unordered_map<uint32_t, uint32_t> lib_of_image;
@@ -131,7 +131,7 @@ class FirefoxSink : public FileSink {
   }
 
   // The viewer takes equal pids for one process; two processes that had one pid are told apart as "7" and "7.2".
-  static std::vector<std::string> unique_pids(const Profile& profile) {
+  static std::vector<std::string> unique_pids(const ProfileSnapshot& profile) {
     std::unordered_map<Pid, unsigned> seen;
     std::vector<std::string> pids;
     for (const profile::Process& process : profile.processes()) {
@@ -141,13 +141,14 @@ class FirefoxSink : public FileSink {
     return pids;
   }
 
-  static void write_thread(const Profile& profile, const CallTree& tree, const std::vector<uint32_t>& leaf_of_sample,
-                           const std::unordered_map<uint32_t, uint32_t>& lib_of_image, const std::string& pid, bool off_cpu,
+  static void write_thread(const ProfileSnapshot& profile, const CallTree& tree, const std::vector<uint32_t>& leaf_of_sample,
+                           const std::unordered_map<uint32_t, uint32_t>& lib_of_image, const std::string& pid, const profile::Event& event,
                            bool cpu_deltas, const ThreadSamples& samples, JsonStream& json) {
     const profile::Thread& thread = profile.threads()[samples.thread.value];
     const profile::Process& process = profile.processes()[thread.process.value];
     const uint64_t start = profile.header.start_monotonic_ns;
     const auto milliseconds = [&](uint64_t time_ns) { return static_cast<double>(static_cast<int64_t>(time_ns - start)) / 1e6; };
+    const bool timed = event.unit == profile::Unit::kNanoseconds;
     FirefoxTables tables(tree);
     json.begin_object();
     json.member("processType", "default");
@@ -181,18 +182,18 @@ class FirefoxSink : public FileSink {
     json.key("weight");
     json.begin_array();
     for (const profile::SampleIndex i : samples.samples) {
-      const uint32_t value = profile.samples().value[i];
-      off_cpu ? json.value(value / 1000.0) : json.value(value);
+      const uint64_t value = profile.value(i);
+      timed ? json.value(static_cast<double>(value) / 1e6) : json.value(value);
     }
     json.end_array();
     if (cpu_deltas) {
-      const uint64_t factor = value_unit(profile.header, profile::SampleKind::kCpu).factor;
+      const uint64_t factor = value_unit(event).factor;
       json.key("threadCPUDelta");
       json.begin_array();
-      for (const profile::SampleIndex i : samples.samples) json.value(profile.samples().value[i] * factor);
+      for (const profile::SampleIndex i : samples.samples) json.value(profile.value(i) * factor);
       json.end_array();
     }
-    json.member("weightType", off_cpu ? "tracing-ms" : "samples");
+    json.member("weightType", timed ? "tracing-ms" : event.unit == profile::Unit::kBytes ? "bytes" : "samples");
     json.member("length", static_cast<uint64_t>(samples.samples.size()));
     json.end_object();
     json.key("markers");

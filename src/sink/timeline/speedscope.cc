@@ -16,10 +16,10 @@ class SpeedscopeSink : public FileSink {
   using FileSink::FileSink;
 
  private:
-  void write(const profile::Profile& profile, OutputFile& file) override {
+  void write(const profile::ProfileSnapshot& profile, OutputFile& file) override {
     profile::CallTreeOptions options = options_.tree;
-    if (!options.sample_kind) options.sample_kind = profile::main_kind(profile);
-    const profile::ValueUnit unit = profile::value_unit(profile.header, *options.sample_kind);
+    options.event = shown_event(profile, options);
+    const profile::ValueUnit unit = profile::value_unit(profile.event(*options.event));
     std::vector<uint32_t> leaf_of_sample;
     const profile::CallTree tree = profile::build_call_tree(profile, options, &leaf_of_sample);
 
@@ -74,7 +74,7 @@ class SpeedscopeSink : public FileSink {
     return frame_of_node;
   }
 
-  static void write_thread(const profile::Profile& profile, const profile::CallTree& tree, const std::vector<uint32_t>& leaf_of_sample,
+  static void write_thread(const profile::ProfileSnapshot& profile, const profile::CallTree& tree, const std::vector<uint32_t>& leaf_of_sample,
                            const std::vector<uint32_t>& frame_of_node, const profile::ValueUnit& unit, const ThreadSamples& thread, JsonStream& json) {
     std::vector<uint32_t> leaves;
     std::vector<uint64_t> weights;
@@ -83,7 +83,7 @@ class SpeedscopeSink : public FileSink {
         leaves.push_back(leaf_of_sample[i]);
         weights.push_back(0);
       }
-      weights.back() += profile.samples().value[i] * unit.factor;
+      weights.back() += profile.value(i) * unit.factor;
     }
     const profile::ProcessId process = profile.threads()[thread.thread.value].process;
     const std::string name = profile::process_text(profile, process) + " / " + profile::thread_text(profile, thread.thread);

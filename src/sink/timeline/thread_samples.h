@@ -14,9 +14,9 @@ struct ThreadSamples {
 };
 
 // Threads that have samples with a leaf (see build_call_tree), in the order of the profile's table.
-inline std::vector<ThreadSamples> group_by_thread(const profile::Profile& profile, const std::vector<uint32_t>& leaf_of_sample) {
+inline std::vector<ThreadSamples> group_by_thread(const profile::ProfileSnapshot& profile, const std::vector<uint32_t>& leaf_of_sample) {
   std::vector<ThreadSamples> threads(profile.threads().size());
-  const profile::SampleColumns& columns = profile.samples();
+  const profile::Samples& columns = profile.samples();
   for (size_t i = 0; i < leaf_of_sample.size(); ++i)
     if (leaf_of_sample[i] != profile::kNoNode) threads[columns.thread[i].value].samples.push_back(static_cast<uint32_t>(i));
   for (size_t t = 0; t < threads.size(); ++t) {

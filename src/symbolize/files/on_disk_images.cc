@@ -12,7 +12,7 @@ class OnDiskImages : public ImageFiles {
  public:
   explicit OnDiskImages(std::vector<std::string> debug_dirs) : debug_dirs_(std::move(debug_dirs)) {}
 
-  ImageFile find(const profile::Profile& profile, profile::ImageId id) override {
+  ImageFile find(const profile::ProfileSnapshot& profile, profile::ImageId id) override {
     const profile::Image& image = profile.images()[id.value];
     return {[this, path = std::string(profile.text(image.path)), build_id = std::string(profile.text(image.build_id))] { return open(path, build_id); }, {}};
   }

@@ -16,7 +16,7 @@ constexpr uint64_t kLeastPercent = 5;  // of a process' samples
 constexpr size_t kMaxLines = 4;
 
 // Per stack: whether it or any of its callers is generated code without a name. Parents come before their children.
-std::vector<bool> find_nameless(const profile::Profile& profile) {
+std::vector<bool> find_nameless(const profile::ProfileSnapshot& profile) {
   std::vector<bool> nameless;
   nameless.reserve(profile.stacks().size());
   for (const profile::Stack& stack : profile.stacks()) {
@@ -28,7 +28,7 @@ std::vector<bool> find_nameless(const profile::Profile& profile) {
 
 }  // namespace
 
-std::vector<std::string> jit_advice(const profile::Profile& profile) {
+std::vector<std::string> jit_advice(const profile::ProfileSnapshot& profile) {
   const bool any = std::any_of(profile.frames().begin(), profile.frames().end(),
                                [](const profile::Frame& frame) { return frame.kind == profile::FrameKind::kJit; });
   if (!any) return {};
@@ -37,7 +37,7 @@ std::vector<std::string> jit_advice(const profile::Profile& profile) {
     uint64_t all = 0, nameless = 0;
   };
   std::vector<Counts> counts(profile.processes().size());
-  const profile::SampleColumns& samples = profile.samples();
+  const profile::Samples& samples = profile.samples();
   for (size_t i = 0; i < samples.stack.size(); ++i) {
     Counts& of_process = counts[profile.threads()[samples.thread[i].value].process.value];
     ++of_process.all;

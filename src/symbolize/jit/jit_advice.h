@@ -10,6 +10,6 @@ namespace cicada::symbolize {
 
 // For each program that has a way to write a perf map and spent 5 % of its samples or more in generated code without
 // names: one line, "node (process 77): generated code has no names; restart it as `node --perf-basic-prof …`". Call after symbolize().
-std::vector<std::string> jit_advice(const profile::Profile& profile);
+std::vector<std::string> jit_advice(const profile::ProfileSnapshot& profile);
 
 }  // namespace cicada::symbolize

@@ -135,46 +135,4 @@ std::optional<std::string> find_kernel_context(std::span<const std::string_view>
   return std::nullopt;
 }
 
-size_t annotate_kernel_context(Profile& profile) {
-  // One answer per stack: the stack to use instead.
-  std::unordered_map<StackId, StackId> annotated;
-  std::vector<FrameId> kernel;  // innermost first
-  std::vector<std::string_view> names;
-  size_t labelled = 0;
-  const auto find = [&](StackId stack) -> StackId {
-    kernel.clear();
-    names.clear();
-    StackId at = stack;
-    for (; at.valid(); at = profile.stacks()[at.value].parent) {
-      const FrameId frame = profile.stacks()[at.value].frame;
-      if (profile.frames()[frame.value].kind != FrameKind::kKernel) break;
-      kernel.push_back(frame);
-    }
-    if (kernel.empty()) return stack;
-    if (at.valid() && profile.frames()[profile.stacks()[at.value].frame.value].kind == FrameKind::kLabel) return stack;  // has one
-    for (auto frame = kernel.rbegin(); frame != kernel.rend(); ++frame) {
-      const auto locations = profile.locations(*frame);
-      names.push_back(locations.empty() ? std::string_view() : profile.text(profile.functions()[locations.back().function.value].name));
-    }
-    const auto context = find_kernel_context(names);
-    if (!context) return stack;
-    profile::Frame label;
-    label.kind = FrameKind::kLabel;
-    label.label = profile.intern(*context);
-    StackId to = profile.intern_stack(at, profile.intern_frame(label));
-    std::reverse(kernel.begin(), kernel.end());
-    return profile.intern_stack(to, kernel);
-  };
-  for (size_t i = 0; i < profile.sample_count(); ++i) {
-    const StackId stack = profile.samples().stack[i];
-    if (!stack.valid()) continue;
-    auto [at, added] = annotated.try_emplace(stack, stack);
-    if (added) at->second = find(stack);
-    if (at->second == stack) continue;
-    profile.set_stack(i, at->second);
-    ++labelled;
-  }
-  return labelled;
-}
-
 }  // namespace cicada::symbolize

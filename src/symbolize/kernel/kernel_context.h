@@ -19,8 +19,4 @@ namespace cicada::symbolize {
 // `kernel_frames`: names, outermost first. "[softirq: net_rx]", "[irq: timer]", "[idle]"; nothing in ordinary process context.
 std::optional<std::string> find_kernel_context(std::span<const std::string_view> kernel_frames);
 
-// Gives every sample taken in such a context a label frame around its kernel frames (between user and kernel). Kernel frames
-// must be named. May be called again. Returns the number of samples that got one.
-size_t annotate_kernel_context(profile::Profile& profile);
-
 }  // namespace cicada::symbolize

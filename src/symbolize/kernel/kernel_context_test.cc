@@ -71,38 +71,5 @@ TEST(KernelContext, NeverReportsTheSamplingInterruptAsWork) {
   EXPECT_EQ(context("asm_common_interrupt common_interrupt handle_edge_irq asm_exc_nmi exc_nmi nmi_handle perf_event_nmi_handler"), "[irq: device]");
 }
 
-TEST(KernelContext, PutsALabelBetweenUserAndKernelFramesOnce) {
-  profile::Profile profile;
-  std::vector<profile::FrameId> frames;
-  const auto add = [&](profile::FrameKind kind, uint64_t address, const char* name) {
-    profile::Frame frame;
-    frame.kind = kind;
-    frame.address = address;
-    const auto id = profile.intern_frame(frame);
-    const profile::Location location{profile.intern_function({profile.intern(name), {}, {}}), {}, 0, false, profile::NameSource::kKernel};
-    profile.set_locations(id, std::span(&location, 1));
-    return id;
-  };
-  using profile::FrameKind;
-  const std::vector<profile::FrameId> softirq{add(FrameKind::kNative, 0x10, "main"), add(FrameKind::kKernel, 1, "do_syscall_64"),
-                                              add(FrameKind::kKernel, 2, "handle_softirqs"), add(FrameKind::kKernel, 3, "net_rx_action")};
-  // a user function with a kernel name means nothing
-  const std::vector<profile::FrameId> user{add(FrameKind::kNative, 0x20, "handle_softirqs"), add(FrameKind::kKernel, 1, "do_syscall_64")};
-  profile::Sample sample;
-  sample.thread = profile.intern_thread(profile.intern_process(1, 1), 1);
-  sample.stack = profile.intern_stack({}, softirq);
-  profile.append_sample(sample);
-  profile.append_sample(sample);
-  sample.stack = profile.intern_stack({}, user);
-  profile.append_sample(sample);
-  EXPECT_EQ(annotate_kernel_context(profile), 2U);
-  EXPECT_EQ(annotate_kernel_context(profile), 0U);
-  std::vector<std::string> text;
-  for (auto at = profile.samples().stack[0]; at.valid(); at = profile.stacks()[at.value].parent) text.push_back(profile::frame_name(profile, profile.stacks()[at.value].frame, 0));
-  EXPECT_EQ(text, (std::vector<std::string>{"net_rx_action", "handle_softirqs", "do_syscall_64", "[softirq: net_rx]", "main"}));
-  EXPECT_EQ(profile.stacks()[profile.samples().stack[2].value].depth, 2U);
-  EXPECT_TRUE(profile.validate());
-}
-
 }  // namespace
 }  // namespace cicada::symbolize
