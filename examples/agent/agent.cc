@@ -7,8 +7,8 @@
 //    share  JOB_ID                function
 //   61.3 %  nightly-4711          deflate_slow
 //
-// It shows how the engine is embedded: collect::Session and nothing else. What it keeps between two tables is a count per (tag, leaf
-// frame): samples are taken out of the profile once a second, so memory grows with the code that runs, not with time.
+// It shows how the engine is embedded: a source, engine::Session and its snapshots. What it keeps between two tables is a count per (tag,
+// leaf frame); samples are kept for some seconds by the engine, so memory grows with the code that runs, not with time.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -19,7 +19,8 @@
 #include <map>
 
 #include "base/diagnostics.h"
-#include "collect/session.h"
+#include "bpf_source/bpf_source.h"
+#include "engine/session.h"
 
 namespace {
 
@@ -30,19 +31,19 @@ constexpr size_t kRows = 20;
 
 class TagTable {
  public:
-  TagTable(collect::Session& session, std::string variable) : session_(session), variable_(std::move(variable)) {}
+  TagTable(engine::Session& session, std::string variable) : session_(session), variable_(std::move(variable)) {}
 
-  // Once a second: whoever exited is remembered for one more.
-  void take_samples() {
-    const profile::ProfileSnapshot& profile = session_.profile();
-    for (size_t i = 0; i < profile.sample_count(); ++i) {
+  // Counts what is new. Once a second: whoever exited is remembered for one more.
+  void take_samples(const profile::ProfileSnapshot& profile) {
+    const uint64_t dropped = profile.samples().dropped();
+    for (size_t i = static_cast<size_t>(std::max(counted_, dropped) - dropped); i < profile.sample_count(); ++i) {
       const profile::Sample sample = profile.sample(i);
       if (!sample.stack.valid() || sample.idle) continue;
       const profile::FrameId leaf = profile.stacks()[sample.stack.value].frame;
-      counts_[{tag_of(profile.threads()[sample.thread.value].process), leaf.value}] += sample.value;
+      counts_[{tag_of(profile, profile.threads()[sample.thread.value].process), leaf.value}] += sample.value;
       total_ += sample.value;
     }
-    session_.profile().drop_samples(~size_t{0});
+    counted_ = profile.sizes().samples;
   }
 
   void print() {
@@ -63,9 +64,9 @@ class TagTable {
   }
 
  private:
-  const std::string& tag_of(profile::ProcessId id) {
+  const std::string& tag_of(const profile::ProfileSnapshot& profile, profile::ProcessId id) {
     const auto [at, added] = tags_.try_emplace(id.value, "-");
-    const profile::Process& process = session_.profile().processes()[id.value];
+    const profile::Process& process = profile.processes()[id.value];
     if (at->second == "-") at->second = session_.metadata().environ_var({process.pid, process.start_ns / kNsPerTick}, variable_).value_or("-");
     return at->second;
   }
@@ -75,33 +76,35 @@ class TagTable {
     return locations.empty() ? "[unknown]" : std::string(profile.text(profile.functions()[locations[0].function.value].name));
   }
 
-  collect::Session& session_;
+  engine::Session& session_;
   std::string variable_;
   std::map<uint32_t, std::string> tags_;  // by process of the profile
   std::map<std::pair<std::string, uint32_t>, uint64_t> counts_;
-  uint64_t total_ = 0;
+  uint64_t total_ = 0, counted_ = 0;
 };
 
 Result<void> run(const std::string& variable, uint64_t interval_ns, int tables, int stop_fd) {
-  collect::SessionConfig config;
-  config.sampling.read_environments = true;
+  bpf_source::SamplingConfig sampling;
+  sampling.read_environments = true;
+  engine::SessionConfig config;
+  config.retention.keep_ns = 5'000'000'000;
   config.names = {.inlines = false, .lines = false, .demangle = symbolize::Demangle::kShort};
-  const auto session = TRY(collect::Session::open(config));
-  TRY(session->start());
-  TagTable table(*session, variable);
+  engine::Session session(TRY(bpf_source::BpfSource::open(sampling)), config);
+  TRY(session.start());
+  TagTable table(session, variable);
   bool stopped = false;
-  collect::StopRule rule;
+  engine::StopRule rule;
   rule.duration_ns = interval_ns;
   rule.stop_fds = {stop_fd};
-  rule.each_second = [&](const profile::ProfileSnapshot&) { return table.take_samples(), false; };
+  rule.each_second = [&](const profile::ProfileSnapshot& profile) { return table.take_samples(profile), false; };
   for (int i = 0; !stopped && (tables == 0 || i < tables); ++i) {
-    TRY(session->run(rule));
-    table.take_samples();
+    TRY(session.run(rule));
+    table.take_samples(session.profile());
     table.print();
     signalfd_siginfo signal{};
     stopped = ::read(stop_fd, &signal, sizeof signal) > 0;
   }
-  return session->stop();
+  return session.stop();
 }
 
 }  // namespace

@@ -19,7 +19,8 @@
   X(BAD_FRAME_POINTER, 0, "frame pointer leads nowhere")                                               \
   X(DEFERRED, 1, "finished in user space")                                                              \
   X(DEFERRED_FAILED, 0, "could not be finished in user space")                                          \
-  X(STALE_MAPPING, 0, "other code was mapped there meanwhile")
+  X(STALE_MAPPING, 0, "other code was mapped there meanwhile")                                         \
+  X(MAPPING_LATE, 0, "mappings were known too late")
 
 enum end_reason {
 #define X(name, complete, text) END_##name,

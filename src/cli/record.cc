@@ -8,13 +8,14 @@
 #include <thread>
 
 #include "base/catching.h"
+#include "bpf_source/bpf_source.h"
 #include "cli/exit_code.h"
 #include "cli/invoking_user.h"
 #include "cli/launched_command.h"
 #include "cli/stop_signals.h"
 #include "cli/summary.h"
 #include "cli/terminal.h"
-#include "collect/session.h"
+#include "engine/session.h"
 #include "sink/sink_registry.h"
 #include "symbolize/files/debuginfod_client.h"
 #include "symbolize/jit/jit_advice.h"
@@ -40,14 +41,13 @@ symbolize::SymbolizeOptions symbolize_options(const RecordOptions& options) {
   return out;
 }
 
-collect::SessionConfig session_config(const RecordOptions& options, const std::optional<LaunchedCommand>& command) {
-  collect::SessionConfig config;
-  collect::SamplingConfig& sampling = config.sampling;
+bpf_source::SamplingConfig sampling_config(const RecordOptions& options, const std::optional<LaunchedCommand>& command) {
+  bpf_source::SamplingConfig sampling;
   if (!options.target.tids.empty()) {
-    sampling.targets = collect::TargetKind::kThreads;
+    sampling.targets = bpf_source::TargetKind::kThreads;
     sampling.tids = options.target.tids;
   } else if (!options.target.whole_machine) {
-    sampling.targets = collect::TargetKind::kProcesses;
+    sampling.targets = bpf_source::TargetKind::kProcesses;
     sampling.pids = command ? std::vector<Pid>{command->pid()} : options.target.pids;
     sampling.from_exec = command.has_value();
   }
@@ -58,13 +58,11 @@ collect::SessionConfig session_config(const RecordOptions& options, const std::o
   sampling.include_idle = options.include_idle;
   sampling.max_map_memory_bytes = options.max_map_memory_bytes;
   switch (options.unwind) {
-    case UnwindMode::kAuto: sampling.unwind = collect::UnwindMode::kAuto; break;
-    case UnwindMode::kFramePointer: sampling.unwind = collect::UnwindMode::kFramePointer; break;
-    case UnwindMode::kTable: sampling.unwind = collect::UnwindMode::kTable; break;
+    case UnwindMode::kAuto: sampling.unwind = bpf_source::UnwindMode::kAuto; break;
+    case UnwindMode::kFramePointer: sampling.unwind = bpf_source::UnwindMode::kFramePointer; break;
+    case UnwindMode::kTable: sampling.unwind = bpf_source::UnwindMode::kTable; break;
   }
-  config.command_line = options.command_line;
-  config.names = symbolize_options(options);
-  return config;
+  return sampling;
 }
 
 std::string title_of(const RecordOptions& options) {
@@ -76,7 +74,7 @@ std::string title_of(const RecordOptions& options) {
   return title;
 }
 
-Result<void> add_sinks(collect::Session& session, const RecordOptions& options, const InvokingUser& user) {
+Result<void> add_sinks(engine::Session& session, const RecordOptions& options, const InvokingUser& user) {
   sink::SinkOptions sink_options;
   sink_options.tree.expand_inlined = options.inlines.value_or(true);
   sink_options.tree.include_idle = options.include_idle;
@@ -113,7 +111,7 @@ int end_command(LaunchedCommand& command, std::optional<int> signal) {
   return kExitSuccess;
 }
 
-void print_summary(collect::Session& session, const RecordOptions& options, std::vector<std::string> written) {
+void print_summary(engine::Session& session, const RecordOptions& options, std::vector<std::string> written) {
   for (std::string& advice : symbolize::jit_advice(session.profile())) session.profile().header.warnings.push_back(std::move(advice));
   if (options.outputs.size() == 1 && written.size() == 1 && options.outputs[0].ends_with(".cicada"))
     written[0] += fmt::format("   (cicada report {0}; cicada convert {0} x.html)", options.outputs[0]);
@@ -166,9 +164,12 @@ int run_record(const RecordOptions& options) {
     command.emplace(std::move(*held));
   }
 
-  auto opened = collect::Session::open(session_config(options, command));
-  if (!opened) return fail(opened.error());
-  collect::Session& session = **opened;
+  auto source = bpf_source::BpfSource::open(sampling_config(options, command));
+  if (!source) return fail(source.error());
+  engine::SessionConfig config;
+  config.command_line = options.command_line;
+  config.names = symbolize_options(options);
+  engine::Session session(std::move(*source), std::move(config));
   if (const Result<void> added = add_sinks(session, options, user); !added) return fail(added.error());
   if (const Result<void> started = session.start(); !started) return fail(started.error());
 
@@ -181,7 +182,7 @@ int run_record(const RecordOptions& options) {
     print_progress(options.duration_ns ? "recording …" : "recording … Ctrl-C ends it and writes the result");
   }
 
-  collect::StopRule rule;
+  engine::StopRule rule;
   rule.duration_ns = options.duration_ns;
   rule.stop_fds = {signals->fd()};
   if (command) rule.stop_fds.push_back(command->exit_fd());
@@ -199,7 +200,7 @@ int run_record(const RecordOptions& options) {
 
   end_progress();
   std::vector<std::string> written;
-  for (const collect::SinkOutcome& outcome : session.finish()) {
+  for (const engine::SinkOutcome& outcome : session.finish()) {
     if (outcome.error) {
       failures.push_back(outcome.error->message());
     } else {

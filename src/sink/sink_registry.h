@@ -9,7 +9,7 @@
 #include <string>
 
 #include "profile/call_tree.h"
-#include "profile/ports.h"
+#include "profile/sink.h"
 #include "sink/output_file.h"
 
 namespace cicada::sink {

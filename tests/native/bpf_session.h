@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel side alone: loads the BPF object, publishes one process' mappings and tables by hand, samples, and keeps what arrives.
-// For tests/native and bench/kernel_cost; the product's loop is in src/collect.
+// For tests/native and bench/kernel_cost; the product's loop is in src/bpf_source.
 //
 // Owns programs, maps and events. Threads: one.
 #pragma once

@@ -54,8 +54,7 @@ class ImageRegistry final : public ImageSource {
   ImageBinding resolve(const MappedFile& mapped) override;
   ImageBinding re_resolve(uint32_t image, Range<RuntimeAddr> range, FileOffset offset) override;
   std::vector<uint32_t> take_ready() override;
-  // Readable when take_ready() has something: an eventfd.
-  int ready_fd() const;
+  int ready_fd() const override;
 
   // The vDSO, copied once from our own memory (every 64-bit process of a boot has the same). 0: there is none.
   uint32_t vdso_image();

@@ -44,6 +44,8 @@ class ImageSource {
   virtual ImageBinding re_resolve(uint32_t image, Range<RuntimeAddr> range, FileOffset offset) = 0;
   // Images that stopped being pending since the last call. Threads: the tracker's.
   virtual std::vector<uint32_t> take_ready() = 0;
+  // Readable when take_ready() has something: an eventfd; −1: nobody needs to be woken.
+  virtual int ready_fd() const { return -1; }
 };
 
 }  // namespace cicada::process

@@ -25,7 +25,23 @@ struct MappingEventCounts {
   uint64_t malformed = 0;
 };
 
-class MappingEvents {
+// Port, so that tests can tell a story.
+class MappingEventSource {
+ public:
+  using Wants = std::function<bool(const MappingEvent& event)>;  // sees kind, time, pid, tid, parent_*: no name yet
+  using Consumer = std::function<void(const MappingEvent& event)>;
+  virtual ~MappingEventSource() = default;
+  // Readable when there is something; −1: nobody needs to be woken.
+  virtual int poll_fd() const = 0;
+  // Opens events on CPUs that came online since. Fails with the first CPU's error.
+  virtual Result<void> follow_cpus() = 0;
+  // Hands over everything not later than `until_ns`, ordered by time. Returns how many records were lost since the last call: anything may
+  // be missing, so rescan.
+  virtual uint64_t drain(uint64_t until_ns, const Wants& wants, const Consumer& consumer) = 0;
+  virtual const MappingEventCounts& counts() const = 0;
+};
+
+class MappingEvents final : public MappingEventSource {
  public:
   struct Options {
     uint32_t ring_pages = 64;        // per CPU, a power of two: 256 KiB hold about 2,000 mappings
@@ -35,19 +51,12 @@ class MappingEvents {
   static Result<MappingEvents> open(const Options& options);
   MappingEvents(MappingEvents&&) noexcept;
   MappingEvents& operator=(MappingEvents&&) noexcept;
-  ~MappingEvents();
+  ~MappingEvents() override;
 
-  // Readable when a ring has something: an epoll descriptor over all rings, for the tracker's poll set.
-  int poll_fd() const { return epoll_.get(); }
-  // Opens events on CPUs that came online since. Fails with the first CPU's error.
-  Result<void> follow_cpus();
-
-  using Wants = std::function<bool(const MappingEvent& event)>;  // sees kind, time, pid, tid, parent_*: no name yet
-  using Consumer = std::function<void(const MappingEvent& event)>;
-  // Hands over everything not later than `until_ns`, ordered by time across CPUs. Returns how many records were lost since the
-  // last call: anything may be missing, so rescan.
-  uint64_t drain(uint64_t until_ns, const Wants& wants, const Consumer& consumer);
-  const MappingEventCounts& counts() const { return counts_; }
+  int poll_fd() const override { return epoll_.get(); }  // an epoll descriptor over all rings
+  Result<void> follow_cpus() override;
+  uint64_t drain(uint64_t until_ns, const Wants& wants, const Consumer& consumer) override;
+  const MappingEventCounts& counts() const override { return counts_; }
 
  private:
   class Ring;

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bpf_source/bpf_object.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <random>
+
+#include "abi/settings.h"
+#include "base/diagnostics.h"
+#include "cicada.skel.h"
+#include "base/monotonic_clock.h"
+
+namespace cicada::bpf_source {
+namespace {
+
+constexpr uint64_t kRecordsPerLook = 64;    // between two looks at the clock
+constexpr uint64_t kSliceNs = 20'000'000;  // of one consume()
+
+// libbpf's complaints of the last load, kept for the error message; the verifier's verdict is in the last lines.
+std::mutex g_log_mutex;
+std::string g_log;
+
+int keep_log(libbpf_print_level level, const char* format, va_list arguments) {
+  if (level != LIBBPF_WARN) return 0;
+  char line[1024];
+  const int length = std::vsnprintf(line, sizeof line, format, arguments);
+  if (length > 0) {
+    const std::lock_guard lock(g_log_mutex);
+    if (g_log.size() < (64 << 10)) g_log += line;
+  }
+  return length;
+}
+
+std::string last_log_lines() {
+  const std::lock_guard lock(g_log_mutex);
+  constexpr size_t kKeep = 600;
+  return g_log.size() > kKeep ? "…" + g_log.substr(g_log.size() - kKeep) : g_log;
+}
+
+Error load_error(int error) {
+  if (error == EPERM || error == EACCES) {
+    return make_error(ErrorKind::kPermission,
+                      "load the BPF programs: not permitted (run as root, or give cicada CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; `cicada doctor` "
+                      "tells more)");
+  }
+  utsname host{};
+  ::uname(&host);
+  if (::access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
+    return make_error(ErrorKind::kUnsupported, "kernel {} has no BTF (/sys/kernel/btf/vmlinux): cicada needs one built with CONFIG_DEBUG_INFO_BTF=y (Debian's are)",
+                      host.release);
+  }
+  int major = 0, minor = 0;
+  if (std::sscanf(host.release, "%d.%d", &major, &minor) == 2 && (major < 6 || (major == 6 && minor < 1))) {
+    return make_error(ErrorKind::kUnsupported, "kernel {} is too old: cicada's programs need Linux 6.1 or newer (on Debian 11: upgrade, or install a newer kernel)", host.release);
+  }
+  return errno_error(error, fmt::format("load the BPF programs into kernel {}", host.release)).within(last_log_lines());
+}
+
+template <typename T>
+struct MappedArray {
+  std::span<T> values;
+  MappedArray() = default;
+  MappedArray(MappedArray&& other) noexcept : values(std::exchange(other.values, {})) {}
+  MappedArray& operator=(MappedArray&& other) noexcept {
+    std::swap(values, other.values);
+    return *this;
+  }
+  ~MappedArray() {
+    if (!values.empty()) ::munmap(const_cast<std::remove_const_t<T>*>(values.data()), bytes());
+  }
+  size_t bytes() const { return (values.size_bytes() + 4095) & ~size_t{4095}; }
+};
+
+template <typename T>
+Result<MappedArray<T>> map_array(const bpf_map* map) {
+  const size_t count = bpf_map__max_entries(map);
+  const size_t bytes = (count * sizeof(T) + 4095) & ~size_t{4095};
+  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+  if (at == MAP_FAILED) return errno_error(errno, fmt::format("mmap BPF array {}", bpf_map__name(map)));
+  MappedArray<T> array;
+  array.values = {static_cast<T*>(at), count};
+  return array;
+}
+
+}  // namespace
+
+struct BpfObject::Impl {
+  cicada_bpf* skeleton = nullptr;
+  MappedArray<unwind_place> places;
+  MappedArray<uint64_t> usage;
+  MappedArray<address_space_state> spaces;
+  MappedArray<kernel_symbol_batch> symbols;
+  ring_buffer* ring = nullptr;
+  const Consumer* consumer = nullptr;
+  uint64_t records = 0, slice_ends_ns = 0;
+  uint64_t urgent_consumed = 0;  // urgent_done before the last look at the ring
+  std::mutex update_mutex;
+
+  ~Impl() {
+    if (ring != nullptr) ::ring_buffer__free(ring);
+    if (skeleton != nullptr) cicada_bpf::destroy(skeleton);
+  }
+};
+
+BpfObject::BpfObject(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+BpfObject::~BpfObject() = default;
+
+Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& options) {
+  {
+    const std::lock_guard lock(g_log_mutex);
+    g_log.clear();
+  }
+  ::libbpf_set_print(keep_log);
+  auto impl = std::make_unique<Impl>();
+  impl->skeleton = cicada_bpf::open();
+  if (impl->skeleton == nullptr) return load_error(errno);
+  cicada_bpf& skeleton = *impl->skeleton;
+  auto& settings = *skeleton.rodata;
+  settings.filter_mode = options.targets == TargetKind::kMachine     ? FILTER_ALL
+                         : options.targets == TargetKind::kProcesses ? FILTER_TARGETS
+                                                                     : FILTER_TIDS;
+  settings.unwind_mode = options.unwind == UnwindMode::kAuto           ? UNWIND_AUTO
+                         : options.unwind == UnwindMode::kFramePointer ? UNWIND_FRAME_POINTER
+                                                                       : UNWIND_TABLE;
+  settings.include_idle = options.include_idle ? 1 : 0;
+  settings.kernel_stacks = options.kernel_frames ? 1 : 0;
+  std::random_device entropy;
+  settings.hash_seed = uint64_t{entropy()} << 32 | entropy();
+  settings.deferred_kib_ns = options.deferred_kib_per_second == 0 ? 0 : 1'000'000'000 / options.deferred_kib_per_second;
+  settings.wakeup_bytes = options.ring_bytes / 8;
+  ::bpf_map__set_max_entries(skeleton.maps.events, options.ring_bytes);
+  ::bpf_map__set_max_entries(skeleton.maps.exec_mappings, options.max_mapping_blocks);
+  ::bpf_map__set_max_entries(skeleton.maps.frame_caches, static_cast<uint32_t>(std::max(1, ::libbpf_num_possible_cpus())));
+  ::bpf_map__set_max_entries(skeleton.maps.request_copies, static_cast<uint32_t>(std::max(1, ::libbpf_num_possible_cpus())));
+  if (const int error = cicada_bpf::load(impl->skeleton); error != 0) return load_error(-error);
+
+  impl->places = TRY(map_array<unwind_place>(skeleton.maps.unwind_places));
+  impl->usage = TRY(map_array<uint64_t>(skeleton.maps.usage));
+  impl->spaces = TRY(map_array<address_space_state>(skeleton.maps.address_spaces));
+  impl->symbols = TRY(map_array<kernel_symbol_batch>(skeleton.maps.kernel_symbols));
+  Impl* raw = impl.get();
+  impl->ring = ::ring_buffer__new(
+      bpf_map__fd(skeleton.maps.events),
+      [](void* context, void* data, size_t size) {
+        Impl& self = *static_cast<Impl*>(context);
+        (*self.consumer)({static_cast<const uint8_t*>(data), size});
+        // A producer that is faster than we are must not keep us here for ever; a negative value ends libbpf's loop.
+        return ++self.records % kRecordsPerLook == 0 && monotonic_ns() > self.slice_ends_ns ? -EAGAIN : 0;
+      },
+      raw, nullptr);
+  if (impl->ring == nullptr) return errno_error(errno, "map the ring buffer");
+  return std::unique_ptr<BpfObject>(new BpfObject(std::move(impl)));
+}
+
+Result<void> BpfObject::attach_lifecycle() {
+  auto& programs = impl_->skeleton->progs;
+  auto& links = impl_->skeleton->links;
+  const std::pair<bpf_program*, bpf_link**> all[] = {
+      {programs.on_fork, &links.on_fork}, {programs.on_exec, &links.on_exec}, {programs.on_exit, &links.on_exit}, {programs.on_free, &links.on_free}};
+  for (const auto& [program, link] : all) {
+    *link = ::bpf_program__attach(program);
+    if (*link == nullptr) return errno_error(errno, fmt::format("attach BPF program {}", bpf_program__name(program)));
+  }
+  return {};
+}
+
+int BpfObject::sampling_program_fd() const { return bpf_program__fd(impl_->skeleton->progs.on_perf_event); }
+int BpfObject::processes_fd() const { return bpf_map__fd(impl_->skeleton->maps.processes); }
+int BpfObject::mappings_fd() const { return bpf_map__fd(impl_->skeleton->maps.exec_mappings); }
+int BpfObject::slabs_fd() const { return bpf_map__fd(impl_->skeleton->maps.unwind_slabs); }
+std::span<unwind_place> BpfObject::places() const { return impl_->places.values; }
+std::span<const uint64_t> BpfObject::image_usage() const { return impl_->usage.values; }
+std::span<address_space_state> BpfObject::address_spaces() const { return impl_->spaces.values; }
+volatile uint32_t* BpfObject::eviction_epoch() const { return &impl_->skeleton->bss->eviction_epoch; }
+
+Result<void> BpfObject::add_target_thread(Tid tid) {
+  const uint32_t one = 1;
+  if (::bpf_map_update_elem(bpf_map__fd(impl_->skeleton->maps.target_tids), &tid, &one, BPF_ANY) == 0) return {};
+  return errno_error(errno, fmt::format("make thread {} known to the kernel side", tid));
+}
+
+Result<void> BpfObject::sample_from_exec(Pid pid) {
+  process_value value{};
+  const auto key = static_cast<uint32_t>(pid);
+  bool done = ::bpf_map_lookup_elem(processes_fd(), &key, &value) == 0;
+  value.flags |= PROCESS_BEFORE_EXEC;
+  done = done && ::bpf_map_update_elem(processes_fd(), &key, &value, BPF_EXIST) == 0;
+  if (!done) return errno_error(errno, fmt::format("leave out process {} until its exec", pid));
+  return {};
+}
+
+uint32_t BpfObject::allocate_address_space() {
+  return std::atomic_ref(impl_->skeleton->data->next_address_space).fetch_add(1, std::memory_order_relaxed);
+}
+
+bool BpfObject::update_process(process_update update) {
+  const std::lock_guard lock(impl_->update_mutex);
+  // A syscall program's context is copied back to where it came from; with a ctx_out the kernel refuses the call.
+  LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &update, .ctx_size_in = sizeof update);
+  const int failed = ::bpf_prog_test_run_opts(bpf_program__fd(impl_->skeleton->progs.update_process), &options);
+  if (failed != 0) diagnostics().warn("process table", "processes that fork and then map stay with their parent's mappings: {}", errno_error(errno, "run update_process").message());
+  return failed == 0 && update.done != 0;
+}
+
+bool BpfObject::consume(const Consumer& consumer, int timeout_ms, std::span<const int> wake_fds) {
+  impl_->consumer = &consumer;
+  const uint64_t waits_until_ns = monotonic_ns() + static_cast<uint64_t>(timeout_ms) * 1'000'000;
+  impl_->slice_ends_ns = waits_until_ns + kSliceNs;
+  // No wakeup per sample: the ring wakes us only when it fills, so what is there is taken after the wait as well.
+  if (timeout_ms > 0) {
+    const std::atomic_ref waits(impl_->skeleton->bss->reader_waits_until_ns);
+    std::vector<pollfd> polled = {{::ring_buffer__epoll_fd(impl_->ring), POLLIN, 0}};
+    for (const int fd : wake_fds) polled.push_back({fd, POLLIN, 0});
+    waits.store(waits_until_ns);
+    // Who looked before that store woke nobody.
+    const bool something_came = std::atomic_ref(impl_->skeleton->bss->urgent_begun).load() != impl_->urgent_consumed;
+    ::poll(polled.data(), polled.size(), something_came ? 0 : timeout_ms);
+    waits.store(0);
+  }
+  impl_->urgent_consumed = std::atomic_ref(impl_->skeleton->bss->urgent_done).load();
+  return ::ring_buffer__consume(impl_->ring) != -EAGAIN;
+}
+
+std::vector<CpuCounters> BpfObject::counters(uint32_t event) const {
+  const int cpus = ::libbpf_num_possible_cpus();
+  if (cpus <= 0) return {};
+  constexpr size_t kStride = (sizeof(event_counters) + 7) / 8;
+  std::vector<uint64_t> raw(kStride * static_cast<size_t>(cpus));
+  if (::bpf_map_lookup_elem(bpf_map__fd(impl_->skeleton->maps.counters), &event, raw.data()) != 0) return {};
+  std::vector<CpuCounters> out(static_cast<size_t>(cpus));
+  for (size_t cpu = 0; cpu < out.size(); ++cpu) {
+    event_counters values{};
+    std::memcpy(&values, raw.data() + cpu * kStride, sizeof values);
+    out[cpu].cpu = static_cast<int>(cpu);
+    std::copy(std::begin(values.counter), std::end(values.counter), out[cpu].counts.begin());
+    out[cpu].value_sum = values.value_sum;
+  }
+  return out;
+}
+
+std::vector<std::string> BpfObject::resolve(std::span<const uint64_t> kernel_addresses) {
+  const std::lock_guard lock(impl_->update_mutex);
+  std::vector<std::string> names;
+  names.reserve(kernel_addresses.size());
+  kernel_symbol_batch& batch = impl_->symbols.values[0];
+  for (size_t done = 0; done < kernel_addresses.size(); done += KERNEL_SYMBOL_BATCH) {
+    const size_t count = std::min<size_t>(KERNEL_SYMBOL_BATCH, kernel_addresses.size() - done);
+    std::copy_n(kernel_addresses.begin() + static_cast<ptrdiff_t>(done), count, batch.addresses);
+    batch.count = count;
+    LIBBPF_OPTS(bpf_test_run_opts, options);
+    const int failed = ::bpf_prog_test_run_opts(bpf_program__fd(impl_->skeleton->progs.resolve_kernel_symbols), &options);
+    for (size_t i = 0; i < count; ++i) {
+      names.emplace_back(failed != 0 ? "" : std::string(batch.text[i], ::strnlen(batch.text[i], KERNEL_SYMBOL_BYTES)));
+    }
+  }
+  return names;
+}
+
+}  // namespace cicada::bpf_source

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loaded BPF object: its settings, programs, maps and counters. Nothing outside this file pair sees the skeleton.
+//
+// Owns programs and maps; destruction detaches and frees everything. Threads: load on one, the accessors on any; consume() on the
+// drain thread only.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "abi/counters.h"
+#include "abi/mapping.h"
+#include "abi/process_update.h"
+#include "abi/unwind_table.h"
+#include "base/process_key.h"
+#include "base/result.h"
+
+namespace cicada::bpf_source {
+
+enum class TargetKind : uint8_t { kMachine, kProcesses, kThreads };
+enum class UnwindMode : uint8_t { kAuto, kFramePointer, kTable };
+
+struct BpfObjectOptions {
+  TargetKind targets = TargetKind::kMachine;
+  bool kernel_frames = true;
+  bool include_idle = false;
+  UnwindMode unwind = UnwindMode::kAuto;
+  uint32_t ring_bytes = 8 << 20;            // a power of two
+  uint32_t max_mapping_blocks = 256 << 10;  // of the LPM trie, allocated as used
+  uint32_t deferred_kib_per_second = 64 << 10;  // of stack copies, and CPU; each counts as 16 KiB more than it has
+};
+
+// One CPU's counters of one event, as the programs keep them.
+struct CpuCounters {
+  int cpu = 0;
+  std::array<uint64_t, COUNTER_COUNT> counts{};
+  uint64_t value_sum = 0;  // of the samples that reached the program
+};
+
+class BpfObject {
+ public:
+  // Fails: kPermission (which capability), kUnsupported (kernel too old, no BTF), or the verifier's last words.
+  static Result<std::unique_ptr<BpfObject>> load(const BpfObjectOptions& options);
+  ~BpfObject();
+  BpfObject(const BpfObject&) = delete;
+  BpfObject& operator=(const BpfObject&) = delete;
+
+  // Lifecycle programs: from now on forks, execs and exits are followed.
+  Result<void> attach_lifecycle();
+
+  int sampling_program_fd() const;
+  int processes_fd() const;
+  int mappings_fd() const;
+  int slabs_fd() const;
+  std::span<unwind_place> places() const;
+  std::span<const uint64_t> image_usage() const;  // last-sampled time, ns, by image id modulo its size
+  std::span<address_space_state> address_spaces() const;  // by id modulo its size
+  volatile uint32_t* eviction_epoch() const;
+
+  Result<void> add_target_thread(Tid tid);
+  // Of a process that is known to the kernel side and does not run: its samples are not wanted before its next exec.
+  Result<void> sample_from_exec(Pid pid);
+  uint32_t allocate_address_space();
+  // Compare and swap of a process' address space, inside the kernel. False: it was another one, or the process is unknown.
+  bool update_process(process_update update);
+
+  // Waits up to `timeout_ms` or until one of `wake_fds` is readable, then hands over the records in the ring. Records are valid during
+  // the call. False: there is more, but the time slice is over and somebody else should have a look.
+  using Consumer = std::function<void(std::span<const uint8_t> record)>;
+  bool consume(const Consumer& consumer, int timeout_ms, std::span<const int> wake_fds);
+  // Of one event; what belongs to none is in those of event 0.
+  std::vector<CpuCounters> counters(uint32_t event) const;
+
+  // "name+0x12/0x34 [module]" of each address, by the kernel itself; empty where the kernel cannot say.
+  std::vector<std::string> resolve(std::span<const uint64_t> kernel_addresses);
+
+ private:
+  struct Impl;
+  explicit BpfObject(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cicada::bpf_source

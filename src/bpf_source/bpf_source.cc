@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bpf_source/bpf_source.h"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+
+#include "base/diagnostics.h"
+#include "base/latency_histogram.h"
+#include "base/monotonic_clock.h"
+#include "bpf_source/bpf_kernel_names.h"
+#include "bpf_source/bpf_mappings.h"
+#include "bpf_source/sample_accounting.h"
+#include "bpf_source/table_loader.h"
+#include "ingest/batching.h"
+#include "ingest/record_pipeline.h"
+#include "ingest/scoped_short_slice.h"
+#include "process/procfs/proc_fs.h"
+
+namespace cicada::bpf_source {
+namespace {
+
+constexpr unsigned kMaxTableWorkers = 4;
+constexpr uint64_t kCycleNs = 1'000'000'000;
+// perf's rings wake nobody until they are a quarter full: a wakeup for each record (ten for a dynamic program) costs who maps more than
+// the record. After an exec, fork or exit the tracker looks at them each millisecond: that is when programs map.
+constexpr uint32_t kWakeupBytes = 64 << 10;
+// A first look at the targets' mappings before sampling starts; what is not done by then is done while sampling.
+constexpr int kFirstScanMs = 500;
+constexpr int kLastSyncMs = 1000;
+constexpr long kStormDrainNs = 8'000'000;
+constexpr int kSoonMs = 2, kFollowUpPolls = 2;
+
+// The process a thread belongs to.
+Result<Pid> owner_of(Tid tid) {
+  const std::string status = TRY(process::read_proc_file(fmt::format("/proc/{}/status", tid), 4096));
+  const size_t at = status.find("\nTgid:");
+  if (at == std::string::npos) return make_error(ErrorKind::kGone, "thread {}: no such thread", tid);
+  return static_cast<Pid>(std::strtol(status.c_str() + at + 6, nullptr, 10));
+}
+
+std::string quantiles(const LatencyHistogram& latency) {
+  if (latency.count() == 0) return "";
+  const auto us = [&](double quantile) { return static_cast<double>(latency.quantile_ns(quantile)) * 1e-3; };
+  return fmt::format(" (median {:.0f} us, 90 % {:.0f} us, 99 % {:.0f} us)", us(0.5), us(0.9), us(0.99));
+}
+
+// Pids in the kernel's records are those of the initial namespace; elsewhere they would be read as other processes.
+Result<void> check_visibility() {
+  const process::ProcVisibility seen = process::proc_visibility();
+  if (!seen.mounted) return make_error(ErrorKind::kUnsupported, "/proc: not mounted; mount -t proc proc /proc");
+  if (!seen.initial_pid_namespace) {
+    return make_error(ErrorKind::kUnsupported,
+                      "this is a pid namespace of its own (a container); run cicada on the host, or in a container with --pid=host");
+  }
+  if (seen.hidepid != 0 && !seen.others_visible) {
+    diagnostics().warn("/proc", "mounted with hidepid={}: programs that run already stay unnamed; CAP_SYS_PTRACE or mount -o remount,hidepid=0 /proc helps",
+                       seen.hidepid);
+  }
+  return {};
+}
+
+unsigned table_workers() { return std::min(kMaxTableWorkers, std::max(1U, std::thread::hardware_concurrency())); }
+
+// Publishes like BpfMappings and asks for the tables of what is published: targets will be sampled, so their tables are compiled
+// before they are missed. For the whole machine tables are compiled when a sample first needs them.
+class PrefetchingPublisher final : public process::MappingPublisher {
+ public:
+  PrefetchingPublisher(BpfObject& kernel, TableLoader& loader, bool eager) : inner_(kernel), loader_(loader), eager_(eager) {}
+  std::optional<process_value> find_process(Pid pid) override { return inner_.find_process(pid); }
+  Result<process_value> adopt_process(Pid pid, uint64_t start_ticks) override { return inner_.adopt_process(pid, start_ticks); }
+  uint32_t allocate_address_space() override { return inner_.allocate_address_space(); }
+  bool replace_address_space(Pid pid, uint32_t from, uint32_t to) override { return inner_.replace_address_space(pid, from, to); }
+  process::PublishOutcome publish(uint32_t address_space, std::span<const process::BlockOperation> operations) override {
+    if (eager_) {
+      for (const auto& op : operations) {
+        if (op.change != process::BlockChange::kDelete && op.value.image != 0) loader_.request(op.value.image);
+      }
+    }
+    return inner_.publish(address_space, operations);
+  }
+  uint64_t trie_entries() const { return inner_.trie_entries(); }
+
+ private:
+  BpfMappings inner_;
+  TableLoader& loader_;
+  bool eager_;
+};
+
+}  // namespace
+
+// Order matters: what is below borrows what is above, and threads end before what they use.
+struct BpfSource::Parts {
+  SamplingConfig config;
+  std::unique_ptr<BpfObject> kernel;
+  std::unique_ptr<process::ImageRegistry> images;
+  std::unique_ptr<ingest::ImageUnwinders> unwinders;
+  std::unique_ptr<TableStore> store;
+  std::unique_ptr<TableLoader> loader;
+  std::unique_ptr<PrefetchingPublisher> mappings;
+  ingest::JitRecorder jit_recorder;  // the tracker tells it of exits
+  std::shared_ptr<process::ProcessMetadataCache> metadata;
+  std::unique_ptr<ingest::MetadataReader> metadata_reader;  // the tracker tells it of execs
+  std::unique_ptr<ingest::Tracker> tracker;
+  std::optional<PerfEvents> events;
+  std::unique_ptr<ingest::RecordPipeline> pipeline;
+  std::vector<UniqueFd> target_fds;  // pidfds
+  uint64_t opened_ns = monotonic_ns(), sampling_ns = 0;
+  uint64_t next_cycle_ns = 0;
+  ingest::Pace pace{kStormDrainNs};
+  int follow_up_polls = 0;
+  std::optional<ingest::ScopedShortSlice> prompt;  // the loop, from start to stop
+  LatencyHistogram drain_gaps;  // from one look at the ring to the next
+  uint64_t last_drain_ns = 0;
+
+  // Until the targets' mappings are published and their tables loaded: two looks that find nothing new, kFirstScanMs at most.
+  void wait_for_tables() const {
+    const uint64_t deadline = monotonic_ns() + uint64_t{kFirstScanMs} * 1'000'000;
+    uint64_t before = ~uint64_t{0};
+    while (monotonic_ns() < deadline) {
+      tracker->sync(kFirstScanMs);
+      const uint64_t requested = loader->requested();
+      if (loader->idle() && requested == before) return;
+      before = loader->idle() ? requested : ~uint64_t{0};
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+  // One look at the ring. False: there is more.
+  bool look(int timeout_ms, std::span<const int> wake_fds = {}) {
+    const uint64_t looked_ns = monotonic_ns();
+    if (last_drain_ns != 0) drain_gaps.add(looked_ns - last_drain_ns);
+    last_drain_ns = looked_ns;
+    const bool emptied = kernel->consume([this](std::span<const uint8_t> record) { pipeline->take(record, monotonic_ns()); }, timeout_ms, wake_fds);
+    pipeline->end_batch(looked_ns, emptied);
+    return emptied;
+  }
+};
+
+BpfSource::BpfSource(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+BpfSource::~BpfSource() = default;
+
+Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config, ingest::LifecycleCallbacks callbacks) {
+  auto parts = std::make_unique<Parts>();
+  parts->config = config;
+  for (const Pid pid : config.pids) {
+    const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+    if (fd < 0) return make_error(ErrorKind::kGone, "process {}: {}", pid, errno == ESRCH ? "no such process" : "cannot be watched");
+    parts->target_fds.emplace_back(fd);
+  }
+  TRY(check_visibility());
+  BpfObjectOptions options;
+  options.targets = config.targets;
+  options.kernel_frames = config.kernel_frames;
+  options.include_idle = config.include_idle;
+  options.unwind = config.unwind;
+  parts->kernel = TRY(BpfObject::load(options));
+  BpfObject& kernel = *parts->kernel;
+  parts->events = TRY(PerfEvents::open(config.events, kernel.sampling_program_fd()));
+  parts->images = std::make_unique<process::ImageRegistry>(process::ImageRegistry::Options{});
+  parts->store = std::make_unique<TableStore>(
+      TableStore::Maps{kernel.slabs_fd(), kernel.places(), kernel.image_usage(), kernel.eviction_epoch()}, config.max_map_memory_bytes);
+  parts->unwinders = std::make_unique<ingest::ImageUnwinders>(*parts->images);
+  parts->loader = std::make_unique<TableLoader>(*parts->store, *parts->unwinders, table_workers());
+  const bool machine = config.targets == TargetKind::kMachine;
+  parts->mappings = std::make_unique<PrefetchingPublisher>(kernel, *parts->loader, !machine && config.unwind != UnwindMode::kFramePointer);
+  callbacks.on_exit = [recorder = &parts->jit_recorder, on_exit = std::move(callbacks.on_exit)](const process::ProcessInfo& process) {
+    recorder->note_exit(process.pid);
+    if (on_exit) on_exit(process);
+  };
+  parts->metadata = std::make_shared<process::ProcessMetadataCache>();
+  parts->metadata_reader = std::make_unique<ingest::MetadataReader>(parts->metadata, config.read_environments);
+  if (config.read_environments) {
+    callbacks.on_exec = [reader = parts->metadata_reader.get(), on_exec = std::move(callbacks.on_exec)](const process::ProcessInfo& process) {
+      reader->request({process.pid, process::to_ticks(process.start_ns)});
+      if (on_exec) on_exec(process);
+    };
+  }
+  // Subscribed first, attached second, scanned third: nothing falls between.
+  auto mapping_events = std::make_unique<process::MappingEvents>(TRY(process::MappingEvents::open({.ring_pages = 64, .wakeup_bytes = kWakeupBytes})));
+  parts->tracker = TRY(ingest::Tracker::open(std::move(mapping_events), *parts->mappings, *parts->images, {machine, config.events.period == 0 ? config.events.frequency_hz : 0, std::move(callbacks), parts->metadata}));
+  TRY(kernel.attach_lifecycle());
+  if (machine) {
+    for (const Pid pid : TRY(process::list_processes())) {
+      if (const Result<void> adopted = parts->tracker->adopt(pid); !adopted && adopted.error().kind() != ErrorKind::kGone) {
+        diagnostics().warn(fmt::format("process {}", pid), "{}", adopted.error().message());
+      }
+    }
+  }
+  for (const Pid pid : config.pids) {
+    TRY(parts->tracker->adopt(pid));
+    if (config.from_exec) TRY(kernel.sample_from_exec(pid));
+  }
+  for (const Tid tid : config.tids) {
+    TRY(kernel.add_target_thread(tid));
+    const Pid owner = TRY(owner_of(tid));
+    TRY(parts->tracker->adopt(owner));
+  }
+  parts->tracker->start();
+  if (!machine) parts->wait_for_tables();
+  return std::unique_ptr<BpfSource>(new BpfSource(std::move(parts)));
+}
+
+Result<void> BpfSource::start(profile::Profile& profile) {
+  Parts& p = *parts_;
+  p.pipeline = std::make_unique<ingest::RecordPipeline>(
+      profile, ingest::RecordPipeline::Parts{*p.tracker, *p.images, *p.unwinders, *p.loader, p.jit_recorder, *p.metadata_reader, *p.metadata});
+  profile.header.events.clear();
+  for (const PerfEvents::Event& event : p.events->events()) {
+    profile.header.events.push_back({.name = std::string(event.type->name),
+                                     .unit = event.type->kind == PerfEventKind::kCounter ? profile::Unit::kCalls : profile::Unit::kSamples,
+                                     .value = event.value == 0 ? 1 : event.value,
+                                     .period = event.period,
+                                     .frequency_hz = event.frequency_hz,
+                                     .sample_ns = event.type->kind == PerfEventKind::kTimer ? event.period : 0});
+  }
+  for (const std::string& warning : p.events->warnings()) profile.header.warnings.push_back(warning);
+  p.next_cycle_ns = monotonic_ns() + kCycleNs;
+  p.prompt.emplace();
+  TRY(p.events->enable());
+  p.sampling_ns = monotonic_ns();
+  return {};
+}
+
+Result<bool> BpfSource::drain(profile::Profile&, int timeout_ms, std::span<const int> wake_fds) {
+  Parts& p = *parts_;
+  // The kernel side wakes us for one exec a millisecond; those right after it are found by looking again soon.
+  const uint64_t before = p.pipeline->lifecycle_records();
+  if (p.pace.storm()) timeout_ms = 0;  // it has paused already
+  p.look(p.follow_up_polls > 0 ? std::min(timeout_ms, kSoonMs) : timeout_ms, wake_fds);
+  const uint64_t came = p.pipeline->lifecycle_records() - before;
+  p.follow_up_polls = came != 0 ? kFollowUpPolls : std::max(0, p.follow_up_polls - 1);
+  p.pace.turn(came);
+  const uint64_t now = monotonic_ns();
+  if (now >= p.next_cycle_ns) {
+    p.next_cycle_ns = now + kCycleNs;
+    p.pipeline->end_cycle();
+    p.events->follow_hotplug();
+  }
+  return true;
+}
+
+Result<void> BpfSource::stop(profile::Profile& profile) {
+  Parts& p = *parts_;
+  p.events->disable();
+  p.prompt.reset();
+  std::vector<std::vector<CpuCount>> fired;
+  for (size_t i = 0; i < p.events->events().size(); ++i) fired.push_back(p.events->counts(i));
+  while (!p.look(0)) {
+  }
+  p.tracker->sync(kLastSyncMs);
+  p.pipeline->finish();
+  for (size_t i = 0; i < fired.size(); ++i) {
+    fill_account(profile.header.events[i], {fired[i], p.events->events()[i], !p.config.include_idle}, p.kernel->counters(static_cast<uint32_t>(i)),
+                 p.pipeline->assembler().counts(static_cast<uint8_t>(i)));
+  }
+  const auto note = [&](const char* text, uint64_t value) { profile.header.events[0].counts.push_back({text, value, false}); };
+  note("stacks not finished: queue of deferred unwinding full", p.pipeline->assembler().requests_refused());
+  note("records that could not be decoded", p.pipeline->malformed());
+  p.tracker->stop();
+  return {};
+}
+
+bool BpfSource::targets_gone() const {
+  const Parts& p = *parts_;
+  if (p.config.targets == TargetKind::kThreads) {
+    return std::none_of(p.config.tids.begin(), p.config.tids.end(), [](Tid tid) { return ::access(fmt::format("/proc/{}", tid).c_str(), F_OK) == 0; });
+  }
+  if (p.config.targets != TargetKind::kProcesses) return false;
+  return std::all_of(p.target_fds.begin(), p.target_fds.end(), [](const UniqueFd& fd) {
+    pollfd polled{fd.get(), POLLIN, 0};
+    return ::poll(&polled, 1, 0) > 0;
+  });
+}
+
+std::shared_ptr<process::ProcessMetadataCache> BpfSource::metadata() { return parts_->metadata; }
+symbolize::ImageFiles& BpfSource::image_files() { return parts_->pipeline->files(); }
+std::unique_ptr<symbolize::KernelNames> BpfSource::kernel_names() { return std::make_unique<BpfKernelNames>(*parts_->kernel); }
+const std::vector<symbolize::JitSymbol>& BpfSource::jit_symbols() const { return parts_->pipeline->jit_symbols(); }
+void BpfSource::update_jit_symbols() { parts_->pipeline->update_jit_symbols(); }
+
+std::vector<std::string> BpfSource::statistics() const {
+  const Parts& p = *parts_;
+  const TableStoreStats tables = p.store->stats();
+  const process::ProcessTableCounts processes = p.tracker->table().counts();
+  const process::ImageRegistryCounts images = p.images->counts();
+  const process::MappingEventCounts events = p.tracker->event_counts();
+  const auto since_open = [&](uint64_t time_ns) { return static_cast<double>(time_ns - std::min(time_ns, p.opened_ns)) * 1e-6; };
+  return {
+      fmt::format("unwind tables: {} loaded, {} KiB in {} slabs of {} KiB (limit {} KiB), {} evicted, {} refused", tables.tables,
+                  tables.table_bytes >> 10, tables.slabs, tables.slab_bytes >> 10, p.config.max_map_memory_bytes >> 10, tables.evictions,
+                  tables.refused),
+      fmt::format("table builds: {} of {} images in {:.1f} ms", p.loader->compiled(), p.loader->requested(),
+                  static_cast<double>(p.loader->working().count()) / 1000),
+      fmt::format("processes: {} now, {} address spaces, {} mappings in {} blocks; {} forks, {} execs, {} exits ({} came and went unsampled), {} copies on write",
+                  processes.processes, processes.address_spaces, processes.mappings, processes.blocks, processes.forks,
+                  processes.execs, processes.exits, processes.short_lived, processes.copies_on_write),
+      fmt::format("mapping table: {} entries of {}, {} address spaces evicted, {} publish failures", p.mappings->trie_entries(),
+                  BpfObjectOptions{}.max_mapping_blocks, processes.evicted_spaces, processes.publish_failures),
+      fmt::format("scans of /proc/PID/maps: {}, {} discarded; orphan events: {}", processes.scans, processes.scans_discarded,
+                  processes.orphan_events),
+      fmt::format("mapping events: {} delivered, {} unwanted, {} lost, {} late", events.delivered, events.unwanted, events.lost, events.late),
+      fmt::format("mappings visible to the walk: {} after exec{}, {} after mmap{}", p.tracker->table().exec_latency().count(),
+                  quantiles(p.tracker->table().exec_latency()), p.tracker->table().map_latency().count(),
+                  quantiles(p.tracker->table().map_latency())),
+      fmt::format("replaced code: {} mappings where others had been, {} not kept; {} stacks ended there, {} samples stored without their user stack, because mappings came late",
+                  processes.replaced_mappings, processes.stale_dropped, p.pipeline->assembler().stale(), p.pipeline->assembler().late()),
+      fmt::format("back-fill: sampling after {:.0f} ms, all that was there known in {:.0f} ms", since_open(p.sampling_ns),
+                  since_open(p.tracker->settled_ns())),
+      fmt::format("ring drained {} times, longest gap {:.1f} ms; {} processes not described", p.drain_gaps.count(),
+                  static_cast<double>(p.drain_gaps.longest_ns()) * 1e-6, p.metadata_reader->refused()),
+      fmt::format("images: {} known, {} opened, {} failed, {} not ELF, {} replaced, {} stuck", images.images, images.opened,
+                  images.open_failed, images.not_elf, images.replaced, images.stuck),
+  };
+}
+
+}  // namespace cicada::bpf_source

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events as people ask for them:
+//
+//   -e cpu-clock                              at the recording's rate (-F, -c)
+//   -e page-faults/period=1/                  each of them
+//   -e cycles/freq=199/,context-switches      several, each at its own rate
+//
+// Threads: any.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "bpf_source/perf_event_types.h"
+
+namespace cicada::bpf_source {
+
+struct EventSpec {
+  const PerfEventType* type = nullptr;
+  std::optional<uint64_t> period;        // a sample every so many event units (ns of a timer), more than 0
+  std::optional<uint64_t> frequency_hz;  // or so many samples a second and CPU, more than 0; never both
+};
+
+// One or more, a comma between them; at least one. Fails (kInvalid): with the column where it goes wrong, from 1, and what may have been meant.
+Result<std::vector<EventSpec>> parse_event_specs(std::string_view text);
+
+}  // namespace cicada::bpf_source

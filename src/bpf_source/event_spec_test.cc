@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bpf_source/event_spec.h"
+
+#include <gtest/gtest.h>
+
+namespace cicada::bpf_source {
+namespace {
+
+std::string error_of(std::string_view text) {
+  const auto specs = parse_event_specs(text);
+  EXPECT_FALSE(specs) << text;
+  if (specs) return {};
+  EXPECT_EQ(specs.error().kind(), ErrorKind::kInvalid);
+  return specs.error().message();
+}
+
+TEST(EventSpecs, AreNamesWithTheirOwnRates) {
+  const auto specs = parse_event_specs("cpu-clock,faults/period=1/,cycles/freq=199/");
+  ASSERT_TRUE(specs) << specs.error().message();
+  ASSERT_EQ(specs->size(), 3u);
+  EXPECT_EQ((*specs)[0].type->name, "cpu-clock");
+  EXPECT_FALSE((*specs)[0].period || (*specs)[0].frequency_hz);
+  EXPECT_EQ((*specs)[1].type->name, "page-faults");
+  EXPECT_EQ((*specs)[1].period, 1u);
+  EXPECT_EQ((*specs)[2].type->name, "cycles");
+  EXPECT_EQ((*specs)[2].frequency_hz, 199u);
+}
+
+TEST(EventSpecs, ErrorsPointAtTheColumn) {
+  EXPECT_EQ(error_of("page-faults/perod=1/"), "page-faults/perod=1/: column 13: no term \"perod\"; there are period=N and freq=HZ");
+  EXPECT_EQ(error_of("cs,page-faults/period=1k/"), "cs,page-faults/period=1k/: column 23: not a number: \"1k\"");
+  EXPECT_EQ(error_of("cs/period=0/"), "cs/period=0/: column 11: period: must be more than 0");
+  EXPECT_EQ(error_of("cs/period=18446744073709551616/"), "cs/period=18446744073709551616/: column 11: not a number: \"18446744073709551616\"");
+  EXPECT_EQ(error_of("cs/period=1"), "cs/period=1: column 12: expected \"/\" at the end of the terms");
+  EXPECT_EQ(error_of("cs/period=1,freq=2/"), "cs/period=1,freq=2/: column 13: a second rate: an event has one period or frequency");
+  EXPECT_EQ(error_of("cs/period/"), "cs/period/: column 10: expected \"=N\" after period");
+  EXPECT_EQ(error_of("cs//"), "cs//: column 4: no term \"\"; there are period=N and freq=HZ");
+  EXPECT_EQ(error_of("cs/period=1/x"), "cs/period=1/x: column 13: expected a comma or the end, found \"x\"");
+  EXPECT_EQ(error_of("cs,"), "cs,: column 4: expected the name of an event");
+  EXPECT_EQ(error_of(""), ": column 1: expected the name of an event");
+  EXPECT_EQ(error_of("cs,faults,context-switches"), "cs,faults,context-switches: column 11: context-switches a second time");
+}
+
+TEST(EventSpecs, SuggestNearNames) {
+  EXPECT_EQ(error_of("page-fault"), "page-fault: column 1: no event \"page-fault\"; did you mean page-faults?");
+  EXPECT_NE(error_of("clock").find("cpu-clock, task-clock"), std::string::npos);
+  EXPECT_NE(error_of("cache-miss").find("cache-misses"), std::string::npos);
+  EXPECT_EQ(error_of("wakeups-of-everything"), "wakeups-of-everything: column 1: no event \"wakeups-of-everything\"; `cicada record --help` lists them");
+}
+
+TEST(PerfEventTypes, HaveOneNameEach) {
+  for (const PerfEventType& type : perf_event_types()) {
+    EXPECT_EQ(find_perf_event_type(type.name), &type);
+    EXPECT_EQ(type.alias.empty() ? &type : find_perf_event_type(type.alias), &type) << type.alias;
+  }
+}
+
+}  // namespace
+}  // namespace cicada::bpf_source

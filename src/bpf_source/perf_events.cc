@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why never `inherit`: one event a CPU sees every task, new ones included, without the kernel copying an event at each fork;
+// who is wanted is decided in the kernel program.
+#include "bpf_source/perf_events.h"
+
+#include <bpf/bpf.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <string>
+
+#include "abi/event_cookie.h"
+#include "base/cpu_list.h"
+
+namespace cicada::bpf_source {
+namespace {
+
+constexpr uint64_t kNsPerSecond = 1'000'000'000;
+// perf_swevent_start_hrtimer() raises shorter periods to this (kernel/events/core.c).
+constexpr uint64_t kMinTimerPeriodNs = 10'000;
+
+perf_event_attr attributes(const PerfEvents::Event& event) {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = event.type->type;
+  attr.config = event.type->config;
+  attr.disabled = 1;
+  attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
+  if (event.period != 0) {
+    attr.sample_period = event.period;
+  } else {
+    attr.freq = 1;
+    attr.sample_freq = event.frequency_hz;
+  }
+  return attr;
+}
+
+UniqueFd open_event(const PerfEvents::Event& event, int cpu) {
+  perf_event_attr attr = attributes(event);
+  return UniqueFd(static_cast<int>(::syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+}
+
+std::string first_line(const char* path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+uint64_t number_in(const char* path, uint64_t otherwise) {
+  const std::string line = first_line(path);
+  uint64_t value = otherwise;
+  std::from_chars(line.data(), line.data() + line.size(), value);
+  return value;
+}
+
+uint64_t idle_of(const IdleTimes& times, int cpu) {
+  const auto found = times.find(cpu);
+  return found == times.end() ? 0 : found->second;
+}
+
+// At what rate an event is sampled: its own, or the recording's; bounded by what the kernel does.
+PerfEvents::Event plan(const EventSpec& spec, const PerfEventOptions& options, uint64_t max_hz, std::string& warning) {
+  PerfEvents::Event event{spec.type};
+  event.period = spec.period.value_or(spec.frequency_hz ? 0 : options.period);
+  if (event.period == 0) {
+    event.frequency_hz = spec.frequency_hz.value_or(options.frequency_hz);
+    if (event.frequency_hz > max_hz) {
+      warning = fmt::format("{} Hz is above this kernel's limit: sampling {} at {} Hz (kernel.perf_event_max_sample_rate)", event.frequency_hz, spec.type->name, max_hz);
+      event.frequency_hz = max_hz;
+    }
+  }
+  if (spec.type->kind == PerfEventKind::kTimer) {
+    // The period is made explicit, so that count ÷ period is exact; the kernel would compute the same from a frequency.
+    if (event.period == 0) event.period = kNsPerSecond / event.frequency_hz;
+    if (event.period < kMinTimerPeriodNs) {
+      warning = fmt::format("a period of {} ns is below what {} can do: sampling every {} ns", event.period, spec.type->name, kMinTimerPeriodNs);
+      event.period = kMinTimerPeriodNs;
+    }
+  }
+  event.value = spec.type->kind == PerfEventKind::kCounter ? event.period : 1;
+  return event;
+}
+
+Error open_error(int error, int cpu, std::string_view name) {
+  const std::string what = fmt::format("open event {} on CPU {}", name, cpu);
+  if (error == EACCES || error == EPERM) {
+    return make_error(ErrorKind::kPermission,
+                      "{}: not permitted (run as root, or give cicada CAP_BPF and CAP_PERFMON; `cicada doctor` tells more)", what);
+  }
+  if (error == ENODEV) return make_error(ErrorKind::kInvalid, "{}: the CPU is offline", what);
+  if (error == ENOENT || error == EOPNOTSUPP || error == EINVAL) {
+    return make_error(ErrorKind::kUnsupported, "{}: this machine has no such counter (virtual ones often have none); clocks, faults, switches and migrations work everywhere",
+                      what);
+  }
+  return errno_error(error, what);
+}
+
+}  // namespace
+
+Result<PerfEvents> PerfEvents::open(const PerfEventOptions& options, int program_fd) {
+  PerfEvents all;
+  all.program_fd_ = program_fd;
+  all.all_cpus_ = options.cpus.empty();
+  const std::vector<int> online = TRY(online_cpus());
+  const std::vector<int>& cpus = all.all_cpus_ ? online : options.cpus;
+  for (const int cpu : cpus) {
+    if (!std::binary_search(online.begin(), online.end(), cpu)) {
+      return make_error(ErrorKind::kInvalid, "CPU {} is not online (online: {})", cpu, first_line("/sys/devices/system/cpu/online"));
+    }
+  }
+  if (options.frequency_hz == 0 && options.period == 0) return make_error(ErrorKind::kInvalid, "a rate of 0 Hz: nothing would be sampled");
+  const uint64_t max_hz = number_in("/proc/sys/kernel/perf_event_max_sample_rate", 100'000);
+  const auto add = [&](const EventSpec& spec) {
+    std::string warning;
+    all.events_.push_back(plan(spec, options, max_hz, warning));
+    if (!warning.empty()) all.warnings_.push_back(std::move(warning));
+  };
+  for (const EventSpec& spec : options.events) add(spec);
+  if (options.events.empty()) {
+    add({find_perf_event_type("cycles"), {}, {}});
+    if (!open_event(all.events_.front(), cpus.front())) {
+      all.events_.clear();
+      all.warnings_.clear();
+      add({find_perf_event_type("cpu-clock"), {}, {}});
+    }
+  }
+  for (const int cpu : cpus) all.cpus_.push_back(TRY(all.open_on(cpu)));
+  return all;
+}
+
+Result<PerfEvents::OnCpu> PerfEvents::open_on(int cpu) const {
+  OnCpu opened{cpu, {}, {}};
+  for (size_t i = 0; i < events_.size(); ++i) {
+    const std::string_view name = events_[i].type->name;
+    UniqueFd fd = open_event(events_[i], cpu);
+    if (!fd) return open_error(errno, cpu, name);
+    LIBBPF_OPTS(bpf_link_create_opts, link_options,
+                .perf_event = {.bpf_cookie = event_cookie(static_cast<uint32_t>(i), events_[i].type->kind == PerfEventKind::kCounter ? 0 : 1)});
+    UniqueFd link(::bpf_link_create(program_fd_, fd.get(), BPF_PERF_EVENT, &link_options));
+    if (!link) return errno_error(errno, fmt::format("attach the sampling program to {} on CPU {}", name, cpu));
+    opened.fds.push_back(std::move(fd));
+    opened.links.push_back(std::move(link));
+  }
+  return opened;
+}
+
+Result<void> PerfEvents::enable(OnCpu& cpu, const IdleTimes& idle) const {
+  cpu.idle_ns_before = idle_of(idle, cpu.cpu);
+  for (size_t i = 0; i < events_.size(); ++i) {
+    if (::ioctl(cpu.fds[i].get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
+      return errno_error(errno, fmt::format("enable {} on CPU {}", events_[i].type->name, cpu.cpu));
+  }
+  return {};
+}
+
+Result<void> PerfEvents::enable() {
+  const IdleTimes idle = read_idle_times();
+  for (OnCpu& cpu : cpus_) TRY(enable(cpu, idle));
+  enabled_ = true;
+  return {};
+}
+
+void PerfEvents::disable() {
+  for (const OnCpu& cpu : cpus_) {
+    for (const UniqueFd& fd : cpu.fds) ::ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+  }
+  enabled_ = false;
+}
+
+int PerfEvents::follow_hotplug() {
+  if (!all_cpus_ || !enabled_) return 0;
+  const Result<std::vector<int>> online = online_cpus();
+  if (!online) return 0;
+  int added = 0;
+  for (const int cpu : *online) {
+    if (std::any_of(cpus_.begin(), cpus_.end(), [&](const OnCpu& known) { return known.cpu == cpu; })) continue;
+    Result<OnCpu> opened = open_on(cpu);
+    if (!opened || !enable(*opened, read_idle_times())) continue;
+    cpus_.push_back(std::move(*opened));
+    ++added;
+  }
+  return added;
+}
+
+std::vector<CpuCount> PerfEvents::counts(size_t event) const {
+  std::vector<CpuCount> counts;
+  const IdleTimes idle = read_idle_times();
+  for (const OnCpu& cpu : cpus_) {
+    struct {
+      uint64_t count, enabled_ns;
+    } value{};
+    if (::read(cpu.fds[event].get(), &value, sizeof value) != sizeof value) continue;
+    const uint64_t idle_ns = idle_of(idle, cpu.cpu);
+    counts.push_back({cpu.cpu, value.count, value.enabled_ns, idle_ns - std::min(idle_ns, cpu.idle_ns_before)});
+  }
+  return counts;
+}
+
+}  // namespace cicada::bpf_source

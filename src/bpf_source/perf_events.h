@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The perf events of a recording, on every CPU: timers, hardware and software counters, each at its own rate. Counts, outside of BPF, how often
+// each fired: the kernel skips a sampling program silently while another BPF program or a map system call runs on that CPU, and a counter inside
+// BPF cannot know.
+//
+// Owns the descriptors; closing them detaches the program. Threads: one at a time.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "bpf_source/event_spec.h"
+#include "bpf_source/idle_times.h"
+
+namespace cicada::bpf_source {
+
+struct PerfEventOptions {
+  std::vector<EventSpec> events;  // empty: cycles where the machine has them, else cpu-clock
+  // Of events that say none: the period, unless 0, else the frequency.
+  uint64_t frequency_hz = 99;
+  uint64_t period = 0;
+  std::vector<int> cpus;  // empty: all online, and those that come online
+};
+
+// One CPU's own account of one event.
+struct CpuCount {
+  int cpu = 0;
+  uint64_t count = 0;       // event units since enable()
+  uint64_t enabled_ns = 0;  // since enable(). A timer: what `count` would be, had the kernel never throttled the event
+  uint64_t idle_ns = 0;     // that the CPU slept, by the kernel's own account, since enable(); to 10 ms
+};
+
+class PerfEvents {
+ public:
+  struct Event {
+    const PerfEventType* type = nullptr;
+    uint64_t period = 0;        // event units a sample; 0: the kernel adapts it to the frequency
+    uint64_t frequency_hz = 0;  // as granted; 0: a period was asked for
+    uint64_t value = 0;         // of each sample; 0: each says its own
+  };
+
+  // Opens disabled events and attaches `program_fd` to each, with its index as the event id.
+  // Fails: kPermission, kInvalid (no such CPU), kUnsupported (no such counter here).
+  static Result<PerfEvents> open(const PerfEventOptions& options, int program_fd);
+
+  std::span<const Event> events() const { return events_; }
+  // Of rates that were lowered, and to what.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+  Result<void> enable();
+  void disable();
+  // CPUs that came online since get their events. Cheap; called once a second. Returns how many were added.
+  int follow_hotplug();
+  std::vector<CpuCount> counts(size_t event) const;
+
+ private:
+  struct OnCpu {
+    int cpu;
+    std::vector<UniqueFd> fds, links;  // by event
+    uint64_t idle_ns_before = 0;
+  };
+  Result<OnCpu> open_on(int cpu) const;
+  Result<void> enable(OnCpu& cpu, const IdleTimes& idle) const;
+
+  std::vector<Event> events_;
+  std::vector<std::string> warnings_;
+  int program_fd_ = -1;
+  bool all_cpus_ = false, enabled_ = false;
+  std::vector<OnCpu> cpus_;
+};
+
+}  // namespace cicada::bpf_source

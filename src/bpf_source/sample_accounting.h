@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sample accounting: fired = stored + idle + asleep + not a target + lost(reason), to the sample. Made once, at the end.
+#pragma once
+#include <span>
+
+#include "bpf_source/perf_events.h"
+#include "bpf_source/bpf_object.h"
+#include "ingest/sample_assembler.h"
+#include "profile/profile.h"
+
+namespace cicada::bpf_source {
+
+// `fired` comes from the events' own counts and times, so it includes interrupts for which the kernel skipped the program, and those
+// that it never raised because it throttled the event.
+struct EventAccount {
+  std::span<const CpuCount> cpus;
+  PerfEvents::Event event;
+  bool idle_is_counted = true;  // idle samples are COUNTER_IDLE, not stored
+};
+void fill_account(profile::Event& event, const EventAccount& account, std::span<const CpuCounters> kernel, const ingest::AssemblyCounts& assembled);
+
+}  // namespace cicada::bpf_source

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bpf_source/sample_accounting.h"
+
+#include <gtest/gtest.h>
+
+namespace cicada::bpf_source {
+namespace {
+
+uint64_t outcome_sum(const profile::Event& event) {
+  uint64_t sum = 0;
+  for (const profile::Count& count : event.counts) sum += count.outcome ? count.value : 0;
+  return sum;
+}
+
+uint64_t value_of(const profile::Event& event, std::string_view name) {
+  for (const profile::Count& count : event.counts) {
+    if (count.name.find(name) != std::string::npos) return count.value;
+  }
+  ADD_FAILURE() << "no count named " << name;
+  return 0;
+}
+
+PerfEvents::Event cpu_clock(uint64_t period) { return {find_perf_event_type("cpu-clock"), period, 0, 1}; }
+PerfEvents::Event cycles(uint64_t period) { return {find_perf_event_type("cycles"), period, period == 0 ? 99U : 0U, 1}; }
+
+TEST(SampleAccount, WhatTheProgramNeverSawIsSkippedByTheKernel) {
+  profile::Event event;
+  CpuCounters cpu0, cpu1;
+  cpu1.cpu = 1;
+  cpu0.counts[COUNTER_STORED] = 60;
+  cpu0.counts[COUNTER_IDLE] = 30;
+  cpu1.counts[COUNTER_FILTERED] = 100;
+  const CpuCount fired[] = {{0, 100'999, 0}, {1, 100'000, 0}};
+  const CpuCounters kernel[] = {cpu0, cpu1};
+  fill_account(event, {fired, cpu_clock(1000)}, kernel, {});
+  EXPECT_EQ(event.fired, 200U);
+  EXPECT_EQ(value_of(event, "skipped by the kernel"), 10U);
+  EXPECT_EQ(outcome_sum(event), event.fired);
+}
+
+TEST(SampleAccount, ASampleWithoutItsStackIsLostNotStored) {
+  profile::Event event;
+  CpuCounters cpu;
+  cpu.counts[COUNTER_STORED] = 10;
+  const CpuCount fired[] = {{0, 10'000, 0}};
+  const CpuCounters kernel[] = {cpu};
+  ingest::AssemblyCounts decoder;
+  decoder.lost_stack = 3;
+  fill_account(event, {fired, cpu_clock(1000)}, kernel, decoder);
+  EXPECT_EQ(value_of(event, "stored"), 7U);
+  EXPECT_EQ(value_of(event, "stack record missing"), 3U);
+  EXPECT_EQ(outcome_sum(event), event.fired);
+}
+
+TEST(SampleAccount, TimeThatTheClockCountedAndTheEventDidNotIsThrottled) {
+  profile::Event event;
+  CpuCounters cpu;
+  cpu.counts[COUNTER_STORED] = 10;
+  const CpuCount fired[] = {{0, 12'000, 17'500}};
+  const CpuCounters kernel[] = {cpu};
+  fill_account(event, {fired, cpu_clock(1000)}, kernel, {});
+  EXPECT_EQ(event.fired, 17U);
+  EXPECT_EQ(value_of(event, "skipped by the kernel"), 2U);
+  EXPECT_EQ(value_of(event, "throttled by the kernel"), 5U);
+  EXPECT_EQ(outcome_sum(event), event.fired);
+}
+
+TEST(SampleAccount, WhatIsMissingWhileTheCpuSleptIsNotLost) {
+  profile::Event event;
+  CpuCounters cpu;
+  cpu.counts[COUNTER_STORED] = 10;
+  cpu.counts[COUNTER_IDLE] = 4;
+  const CpuCount fired[] = {{0, 30'000, 36'000, 19'000}};  // 16 not seen, 6 throttled; 19 periods asleep, of which 4 were seen
+  const CpuCounters kernel[] = {cpu};
+  fill_account(event, {fired, cpu_clock(1000)}, kernel, {});
+  EXPECT_EQ(event.fired, 36U);
+  EXPECT_EQ(value_of(event, "the CPU slept"), 15U);
+  EXPECT_EQ(value_of(event, "throttled by the kernel"), 0U);
+  EXPECT_EQ(value_of(event, "skipped by the kernel"), 7U);
+  EXPECT_EQ(outcome_sum(event), event.fired);
+  fill_account(event, {fired, cpu_clock(1000), false}, kernel, {});  // idle samples are stored: how many of them is not known here
+  EXPECT_EQ(value_of(event, "the CPU slept"), 0U);
+  EXPECT_EQ(value_of(event, "skipped by the kernel"), 16U);
+  EXPECT_EQ(outcome_sum(event), event.fired);
+}
+
+TEST(SampleAccount, CyclesAndTimeAreNotComparable) {
+  profile::Event event;
+  CpuCounters cpu;
+  cpu.counts[COUNTER_STORED] = 10;
+  const CpuCount fired[] = {{0, 10'000, 50'000}};
+  const CpuCounters kernel[] = {cpu};
+  fill_account(event, {fired, cycles(1000)}, kernel, {});
+  EXPECT_EQ(event.fired, 10U);
+  EXPECT_EQ(value_of(event, "throttled by the kernel"), 0U);
+}
+
+TEST(SampleAccount, EstimatesFromTheMeanPeriodWhereTheKernelAdaptsIt) {
+  profile::Event event;
+  CpuCounters cpu;
+  cpu.counts[COUNTER_STORED] = 10;
+  cpu.value_sum = 20'000;
+  const CpuCount fired[] = {{0, 30'000, 0}};
+  const CpuCounters kernel[] = {cpu};
+  fill_account(event, {fired, cycles(0)}, kernel, {});
+  EXPECT_EQ(event.fired, 15U);
+  EXPECT_EQ(value_of(event, "skipped by the kernel"), 5U);
+}
+
+}  // namespace
+}  // namespace cicada::bpf_source

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to sample, how often, and how. Plain data; validated by whoever opens a source with it.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "base/process_key.h"
+#include "bpf_source/perf_events.h"
+#include "bpf_source/bpf_object.h"
+
+namespace cicada::bpf_source {
+
+struct SamplingConfig {
+  TargetKind targets = TargetKind::kMachine;
+  std::vector<Pid> pids;  // kProcesses: these and what they fork from now on
+  bool from_exec = false;  // kProcesses: from their next exec on; a child that waits to be released is cicada's code until then
+  std::vector<Tid> tids;  // kThreads
+  PerfEventOptions events;
+  bool kernel_frames = true;
+  bool include_idle = false;  // idle samples are stored; otherwise only counted
+  UnwindMode unwind = UnwindMode::kAuto;
+  uint64_t max_map_memory_bytes = uint64_t{64} << 20;
+  bool read_environments = false;  // at exec and first sample: Session::metadata().environ_var() then answers for the dead, too
+};
+
+}  // namespace cicada::bpf_source

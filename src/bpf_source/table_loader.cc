@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bpf_source/table_loader.h"
+
+#include <algorithm>
+
+#include "base/diagnostics.h"
+
+namespace cicada::bpf_source {
+
+TableLoader::TableLoader(TableStore& store, ingest::ImageUnwinders& images, unsigned workers)
+    : store_(store), images_(images), queue_({.thread_name = "cicada-tables", .workers = std::max(1U, workers)}) {
+  queue_.submit({.run = [this](WorkQueue::Attempt&) { store_.prepare(); }});
+}
+
+void TableLoader::request(uint32_t image) {
+  const std::lock_guard lock(mutex_);
+  if (requested_.insert(image).second) enqueue(image);
+}
+
+void TableLoader::request_again(uint32_t image) {
+  if (store_.is_loaded(image)) return;
+  const std::lock_guard lock(mutex_);
+  if (refused_.contains(image)) return;
+  requested_.insert(image);
+  enqueue(image);
+}
+
+void TableLoader::enqueue(uint32_t image) {
+  if (!queued_.insert(image).second) return;
+  const auto job = queue_.submit({.run = [this, image](WorkQueue::Attempt&) { load(image); },
+                                  .give_up = [this, image](const Error&) { note_over(image, false); }});
+  if (job == 0) queued_.erase(image);
+}
+
+bool TableLoader::idle() const {
+  const std::lock_guard lock(mutex_);
+  return queued_.empty();
+}
+
+uint64_t TableLoader::requested() const {
+  const std::lock_guard lock(mutex_);
+  return requested_.size();
+}
+
+uint64_t TableLoader::compiled() const {
+  const std::lock_guard lock(mutex_);
+  return compiled_;
+}
+
+std::chrono::microseconds TableLoader::working() const {
+  return std::chrono::duration_cast<std::chrono::microseconds>(queue_.counts().busy);
+}
+
+void TableLoader::load(uint32_t image) {
+  bool never_fits = false;
+  if (const auto unwinder = images_.get(image)) {
+    const unwind::RowTable& table = (*unwinder)->rows();
+    if (table.empty()) {
+      store_.load_without_cfi(image);
+    } else if (const Result<void> loaded = store_.load(image, table); !loaded) {
+      diagnostics().warn((*unwinder)->name(), "no unwind table: {}", loaded.error().message());
+      never_fits = loaded.error().kind() == ErrorKind::kLimit;
+    }
+  } else {
+    diagnostics().info(fmt::format("image {}", image), "no unwind table: {}", unwinder.error().message());
+  }
+  note_over(image, never_fits);
+}
+
+void TableLoader::note_over(uint32_t image, bool never_fits) {
+  const std::lock_guard lock(mutex_);
+  queued_.erase(image);
+  if (never_fits) refused_.insert(image);
+  ++compiled_;
+}
+
+}  // namespace cicada::bpf_source

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiles unwind tables on worker threads, never on the thread that drains the ring, and puts them into the TableStore.
+//
+//   request(image) ──▶ queue ──▶ worker: ImageUnwinders::get ──▶ TableStore::load
+//
+// Threads: any.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <unordered_set>
+
+#include "base/work_queue.h"
+#include "bpf_source/table_store.h"
+#include "ingest/image_unwinders.h"
+#include "ingest/table_requests.h"
+
+namespace cicada::bpf_source {
+
+class TableLoader final : public ingest::TableRequests {
+ public:
+  TableLoader(TableStore& store, ingest::ImageUnwinders& images, unsigned workers);
+
+  // Once per image: further calls are free. An evicted table comes back with request_again, one that can never fit the cap is not tried twice:
+  // its stacks are finished in user space.
+  void request(uint32_t image);
+  void request_again(uint32_t image) override;
+  bool idle() const;
+  uint64_t requested() const;  // images, ever
+  uint64_t compiled() const;   // tables put into the kernel or found to be none; those that came back count again
+  std::chrono::microseconds working() const;  // time during which there was something to do, preparing the store included
+
+ private:
+  void enqueue(uint32_t image);  // under mutex_
+  void load(uint32_t image);
+  void note_over(uint32_t image, bool never_fits);
+
+  TableStore& store_;
+  ingest::ImageUnwinders& images_;
+  mutable std::mutex mutex_;
+  std::unordered_set<uint32_t> requested_, queued_, refused_;
+  uint64_t compiled_ = 0;
+  WorkQueue queue_;
+};
+
+}  // namespace cicada::bpf_source

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/session.h"
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <thread>
+
+#include "base/catching.h"
+#include "base/cpu_list.h"
+#include "base/diagnostics.h"
+#include "base/monotonic_clock.h"
+#include "base/parallel.h"
+#include "ingest/batching.h"
+
+#ifndef CICADA_VERSION
+#define CICADA_VERSION "unknown"
+#endif
+
+namespace cicada::engine {
+namespace {
+
+constexpr int kDrainSamples = 10, kLongestDrainMs = 50;  // between two looks at the ring; from 1,000 Hz on a gap of 20 ms is the budget
+constexpr uint64_t kUpdateNs = 1'000'000'000;
+// Names of generated code are given every so many updates: their processes may end, and this one may be killed.
+constexpr unsigned kNameEvery = 4;
+// More are left to the end: to sort these takes 20 ms of the thread that empties the ring.
+constexpr size_t kMaxNamedMeanwhile = 100'000;
+// Samples and stacks: of a larger profile no more than two outputs are made at a time, each of which may have a call tree of its own.
+constexpr size_t kMaxWrittenTogether = 1 << 19;
+
+constexpr int kNiceOfResults = -5;
+
+// The calling thread, and those it starts, go before usual ones until this ends: three quarters of a CPU that another one wants, instead of half.
+class ScopedNiceBoost {
+ public:
+  explicit ScopedNiceBoost(bool wanted) : before_(::getpriority(PRIO_PROCESS, 0)), changed_(wanted && ::setpriority(PRIO_PROCESS, 0, before_ + kNiceOfResults) == 0) {}
+  ~ScopedNiceBoost() {
+    if (changed_) ::setpriority(PRIO_PROCESS, 0, before_);
+  }
+  ScopedNiceBoost(const ScopedNiceBoost&) = delete;
+  ScopedNiceBoost& operator=(const ScopedNiceBoost&) = delete;
+
+ private:
+  int before_;
+  bool changed_;
+};
+
+uint64_t realtime_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+uint64_t fastest_hz(const profile::Header& header) {
+  uint64_t hz = 0;
+  for (const profile::Event& event : header.events) hz = std::max(hz, event.frequency_hz);
+  return hz;
+}
+
+bool any_readable(const std::vector<int>& fds) {
+  std::vector<pollfd> polled;
+  for (const int fd : fds) polled.push_back({fd, POLLIN, 0});
+  return ::poll(polled.data(), polled.size(), 0) > 0;
+}
+
+void describe_host(profile::Header& header) {
+  utsname host{};
+  ::uname(&host);
+  header.host = host.nodename;
+  header.kernel = fmt::format("{} {}", host.sysname, host.release);
+  header.architecture = host.machine;
+  header.cicada_version = CICADA_VERSION;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), header.boot_id);
+  if (const auto cpus = online_cpus()) header.cpu_count = static_cast<uint32_t>(cpus->size());
+}
+
+}  // namespace
+
+Session::Session(std::unique_ptr<ingest::SampleSource> source, SessionConfig config) : config_(std::move(config)), source_(std::move(source)) {
+  metadata_ = source_->metadata();
+  describe_host(profile_.header);
+  profile_.header.command = config_.command_line;
+}
+
+Session::~Session() = default;
+
+Result<void> Session::start() {
+  profile_.header.start_realtime_ns = realtime_ns();
+  profile_.header.start_monotonic_ns = monotonic_ns();
+  TRY(source_->start(profile_));
+  kernel_names_ = source_->kernel_names();
+  symbolize::SymbolizeOptions names = config_.names;
+  names.kernel_names = kernel_names_.get();
+  symbolizer_ = std::make_unique<symbolize::Symbolizer>(source_->image_files(), names);
+  running_ = true;
+  snapshots_.publish(profile_);
+  return {};
+}
+
+Result<void> Session::run(const StopRule& rule) {
+  const uint64_t begin = monotonic_ns();
+  const uint64_t end = rule.duration_ns ? begin + *rule.duration_ns : ~uint64_t{0};
+  uint64_t next_update = begin + kUpdateNs;
+  const int drain_ms = ingest::sleep_ms(fastest_hz(profile_.header), kDrainSamples, kLongestDrainMs);
+  for (;;) {
+    const uint64_t now = monotonic_ns();
+    if (now >= end || any_readable(rule.stop_fds) || (rule.when_targets_exit && source_->targets_gone())) return {};
+    const uint64_t left_ms = std::min<uint64_t>((end - now) / 1'000'000 + 1, static_cast<uint64_t>(drain_ms));
+    if (!TRY(source_->drain(profile_, static_cast<int>(left_ms), rule.stop_fds))) return {};
+    profile_.header.duration_ns = monotonic_ns() - profile_.header.start_monotonic_ns;
+    snapshots_.publish_if_wanted(profile_);
+    if (now >= next_update) {
+      next_update = now + kUpdateNs;
+      update();
+      if (rule.each_second && rule.each_second(profile_)) return {};
+    }
+  }
+}
+
+// Once a second.
+void Session::update() {
+  if (++updates_ % kNameEvery == 0) name_jit_code();
+  if (config_.look_up_ahead) symbolizer_->look_up_ahead(profile_);
+  update_sinks();
+  apply_retention(profile_, config_.retention, monotonic_ns());
+}
+
+Result<void> Session::stop() {
+  if (!running_) return {};
+  running_ = false;
+  profile_.header.duration_ns = monotonic_ns() - profile_.header.start_monotonic_ns;
+  const Result<void> stopped = source_->stop(profile_);
+  snapshots_.publish(profile_);
+  return stopped;
+}
+
+symbolize::SymbolizeStats Session::symbolize() {
+  if (symbolizer_ == nullptr) return {};  // never started
+  return symbolizer_->name_frames(profile_, source_->jit_symbols());
+}
+
+std::vector<SinkOutcome> Session::finish() {
+  std::vector<SinkOutcome> outcomes;
+  if (source_ == nullptr) return outcomes;
+  if (const Result<void> stopped = stop(); !stopped) profile_.header.warnings.push_back(stopped.error().message());
+  const bool large = profile_.sample_count() + profile_.stacks().size() > kMaxWrittenTogether;
+  // Somebody waits, for what is a tenth of a second of work, and it is not sampled any more. A large profile takes its turn.
+  const ScopedNiceBoost boost(!large);
+  const Result<void> named = catching("naming frames", [&]() -> Result<void> { return names_ = symbolize(), Result<void>(); });
+  if (!named) profile_.header.warnings.push_back(named.error().message());
+  last_statistics_ = source_->statistics();
+  snapshots_.publish(profile_);
+  const std::jthread closing([this] { close_source(); });
+  for (const auto& sink : sinks_) outcomes.push_back({sink->description(), std::nullopt});
+  for_each_parallel(sinks_.size(), large ? 2 : 4, [&](size_t i) {
+    const auto finished = catching(outcomes[i].description, [&] { return sinks_[i]->finish(profile_); });
+    if (!finished) outcomes[i].error = finished.error();
+  });
+  return outcomes;
+}
+
+void Session::close_source() {
+  symbolizer_.reset();
+  kernel_names_.reset();
+  source_.reset();
+}
+
+process::ProcessMetadataCache& Session::metadata() { return *metadata_; }
+std::vector<std::string> Session::statistics() const {
+  std::vector<std::string> lines = source_ == nullptr ? last_statistics_ : source_->statistics();
+  lines.push_back(fmt::format("names: {} of {} frames in {} images ({} without symbols), {:.3f} s and {:.3f} s of CPU; {} were looked up meanwhile",
+                              names_.named, names_.frames, names_.images, names_.images_without_symbols, names_.seconds, names_.cpu_seconds,
+                              names_.looked_up_ahead));
+  return lines;
+}
+
+// New code for old names, or new names for old code: either makes a difference.
+void Session::name_jit_code() {
+  source_->update_jit_symbols();
+  if (source_->jit_symbols().size() <= kMaxNamedMeanwhile) symbolize::name_jit_frames(profile_, source_->jit_symbols());
+}
+
+void Session::update_sinks() {
+  for (const auto& sink : sinks_) {
+    if (const auto updated = catching("writing", [&] { return sink->update(profile_); }); !updated) {
+      diagnostics().warn(sink->description(), "{}", updated.error().message());
+    }
+  }
+}
+
+}  // namespace cicada::engine

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// One recording, from a source to written outputs: the engine's front door. The command line uses nothing else, and neither needs an agent
+// (examples/agent).
+//
+//   Session session(TRY(BpfSource::open(sampling)), config);
+//   session.add_sink(TRY(sink::make_sink("flame.svg", {})));
+//   TRY(session.start());
+//   TRY(session.run({.duration_ns = 10'000'000'000, .stop_fds = {signal_fd}}));
+//   for (const SinkOutcome& outcome : session.finish()) …
+//
+// There is one collection loop (run); modes are sources, sinks and stop rules.
+// Threads: one; it is the drain thread. snapshot() is for any; a sink's finish runs on any.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/retention.h"
+#include "engine/snapshots.h"
+#include "ingest/sample_source.h"
+#include "profile/sink.h"
+
+namespace cicada::engine {
+
+struct SessionConfig {
+  std::vector<std::string> command_line;  // for the profile's header
+  symbolize::SymbolizeOptions names;
+  bool look_up_ahead = true;              // names, in the background, while run() collects: less is left for finish()
+  Retention retention;
+};
+
+// The recording ends with the first of these.
+struct StopRule {
+  std::optional<uint64_t> duration_ns = {};
+  std::vector<int> stop_fds = {};    // readable: stop
+  bool when_targets_exit = false;    // all that the source watches is gone
+  std::function<bool(const profile::ProfileSnapshot&)> each_second = {};  // true: stop
+};
+
+struct SinkOutcome {
+  std::string description;
+  std::optional<Error> error;
+};
+
+class Session {
+ public:
+  // Nothing is sampled yet.
+  Session(std::unique_ptr<ingest::SampleSource> source, SessionConfig config);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  void add_sink(std::unique_ptr<profile::Sink> sink) { sinks_.push_back(std::move(sink)); }
+  // From the return on every interrupt is sampled.
+  Result<void> start();
+  // Collects until `rule` says stop. May be called again (a collection cycle each, as in an agent).
+  Result<void> run(const StopRule& rule);
+  // Stops sampling, keeps everything. Idempotent; finish() calls it.
+  Result<void> stop();
+  // Names every frame; free for those that have names. Between calls of run().
+  symbolize::SymbolizeStats symbolize();
+  // stop, symbolize, every sink's finish, several at a time, the first added begun first; ahead of usual threads (nice -5) unless the profile
+  // is large. A sink that fails does not keep the others from
+  // writing. Outcomes are in the order in which the sinks were added. The end of the session: meanwhile what is in the kernel is taken down,
+  // which is mostly waiting (20-50 ms beside busy programs). Once; then only profile(), metadata() and statistics() have answers.
+  std::vector<SinkOutcome> finish();
+
+  // The profile as it was a moment ago. Threads: any.
+  std::shared_ptr<const profile::ProfileSnapshot> snapshot() const { return snapshots_.latest(); }
+  // The profile itself, between calls of run().
+  const profile::ProfileSnapshot& profile() const { return profile_; }
+  profile::Profile& profile() { return profile_; }
+  process::ProcessMetadataCache& metadata();
+  std::vector<std::string> statistics() const;
+
+ private:
+  void name_jit_code();
+  void close_source();
+  void update_sinks();
+  void update();
+
+  SessionConfig config_;
+  profile::Profile profile_;
+  Snapshots snapshots_;
+  unsigned updates_ = 0;
+  std::unique_ptr<ingest::SampleSource> source_;                 // until finish()
+  std::shared_ptr<process::ProcessMetadataCache> metadata_;
+  std::vector<std::string> last_statistics_;                     // of source_
+  std::unique_ptr<symbolize::KernelNames> kernel_names_;
+  std::unique_ptr<symbolize::Symbolizer> symbolizer_;  // of source_'s files
+  std::vector<std::unique_ptr<profile::Sink>> sinks_;
+  bool running_ = false;
+  symbolize::SymbolizeStats names_;  // of finish()
+};
+
+}  // namespace cicada::engine

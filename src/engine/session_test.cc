@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop with a source from a script: no kernel, no privileges.
+#include "engine/session.h"
+
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/monotonic_clock.h"
+
+namespace cicada::engine {
+namespace {
+
+class NoFiles final : public symbolize::ImageFiles {
+ public:
+  symbolize::ImageFile find(const profile::ProfileSnapshot&, profile::ImageId) override {
+    return {[]() -> Result<UniqueFd> { return make_error(ErrorKind::kNotFound, "no files here"); }, {}};
+  }
+};
+
+// Each drain() gives `per_drain` samples of each event.
+class ScriptedSource final : public ingest::SampleSource {
+ public:
+  struct Script {
+    size_t per_drain = 10;
+    size_t drains = ~size_t{0};        // then it has ended by itself
+    size_t gone_after = ~size_t{0};    // drains after which the targets are gone
+    std::optional<Error> stop_error = {};
+    std::vector<profile::Event> events{1};
+  };
+  explicit ScriptedSource(Script script) : script_(std::move(script)) {}
+
+  Result<void> start(profile::Profile& profile) override {
+    profile.header.events = script_.events;
+    thread_ = profile.intern_thread(profile.intern_process(1, 1), 1);
+    return {};
+  }
+  Result<bool> drain(profile::Profile& profile, int timeout_ms, std::span<const int>) override {
+    ::usleep(static_cast<useconds_t>(std::min(timeout_ms, 1) * 1000));
+    for (size_t i = 0; i < script_.per_drain; ++i) {
+      for (size_t e = 0; e < script_.events.size(); ++e) {
+        const auto frame = profile.intern_frame({profile::FrameKind::kJit, {}, 1, 0x1000 + profile.sample_count() % 64, {}});
+        profile.append_sample({.time_ns = monotonic_ns(), .thread = thread_, .stack = profile.intern_stack({}, frame), .event = {static_cast<uint8_t>(e)}});
+      }
+    }
+    return ++drains_ < script_.drains;
+  }
+  Result<void> stop(profile::Profile& profile) override {
+    profile.header.events[0].fired = profile.sample_count();
+    if (script_.stop_error) return *script_.stop_error;
+    return {};
+  }
+  bool targets_gone() const override { return drains_ >= script_.gone_after; }
+  symbolize::ImageFiles& image_files() override { return files_; }
+  const std::vector<symbolize::JitSymbol>& jit_symbols() const override { return jit_; }
+  std::shared_ptr<process::ProcessMetadataCache> metadata() override { return metadata_; }
+
+ private:
+  Script script_;
+  size_t drains_ = 0;
+  profile::ThreadId thread_;
+  NoFiles files_;
+  std::vector<symbolize::JitSymbol> jit_{{.address_space = 1, .code = {RuntimeAddr(0x1000), RuntimeAddr(0x1040)}, .name = "jitted", .file = {}}};
+  std::shared_ptr<process::ProcessMetadataCache> metadata_ = std::make_shared<process::ProcessMetadataCache>();
+};
+
+struct Seen {
+  size_t updates = 0, finishes = 0, samples = 0;
+  std::string name;
+};
+
+class SpySink final : public profile::Sink {
+ public:
+  SpySink(Seen& seen, bool fails) : seen_(seen), fails_(fails) {}
+  Result<void> update(const profile::ProfileSnapshot& profile) override {
+    ++seen_.updates;
+    seen_.samples = profile.sample_count();
+    return {};
+  }
+  Result<void> finish(const profile::ProfileSnapshot& profile) override {
+    ++seen_.finishes;
+    seen_.samples = profile.sample_count();
+    for (size_t i = 0; i < profile.frames().size(); ++i) {
+      const auto locations = profile.locations(profile::FrameId(i));
+      if (!locations.empty()) seen_.name = profile.text(profile.functions()[locations[0].function.value].name);
+    }
+    if (fails_) return make_error(ErrorKind::kIo, "disk full");
+    return {};
+  }
+  std::string description() const override { return fails_ ? "failing" : "spy"; }
+
+ private:
+  Seen& seen_;
+  bool fails_;
+};
+
+std::unique_ptr<ScriptedSource> source(ScriptedSource::Script script = {}) { return std::make_unique<ScriptedSource>(std::move(script)); }
+
+TEST(Session, EndsWhenItsSourceEnds) {
+  Session session(source({.drains = 5}), {});
+  ASSERT_TRUE(session.start());
+  ASSERT_TRUE(session.run({}));
+  EXPECT_EQ(session.profile().sample_count(), 50u);
+}
+
+TEST(Session, EndsWithItsTimeItsDescriptorItsTargetsOrWhoLooks) {
+  Session session(source({.gone_after = 3}), {});
+  ASSERT_TRUE(session.start());
+  const uint64_t begin = monotonic_ns();
+  ASSERT_TRUE(session.run({.duration_ns = 50'000'000}));
+  EXPECT_GE(monotonic_ns() - begin, 50'000'000u);
+  ASSERT_TRUE(session.run({.when_targets_exit = true}));
+  const UniqueFd stop(::eventfd(1, EFD_CLOEXEC));
+  ASSERT_TRUE(session.run({.stop_fds = {stop.get()}}));
+  ASSERT_TRUE(session.run({.each_second = [](const profile::ProfileSnapshot&) { return true; }}));
+  EXPECT_GT(session.profile().header.duration_ns, 1'000'000'000u);
+}
+
+TEST(Session, EverySinkFinishesWithNamesThoughAnotherFails) {
+  Session session(source({.drains = 3}), {});
+  Seen failing, good;
+  session.add_sink(std::make_unique<SpySink>(failing, true));
+  session.add_sink(std::make_unique<SpySink>(good, false));
+  ASSERT_TRUE(session.start());
+  ASSERT_TRUE(session.run({}));
+  const auto outcomes = session.finish();
+  ASSERT_EQ(outcomes.size(), 2u);
+  EXPECT_EQ(outcomes[0].description, "failing");
+  ASSERT_TRUE(outcomes[0].error);
+  EXPECT_EQ(outcomes[0].error->message(), "disk full");
+  EXPECT_FALSE(outcomes[1].error);
+  EXPECT_EQ(good.finishes, 1u);
+  EXPECT_EQ(good.samples, 30u);
+  EXPECT_EQ(good.name, "jitted");
+  EXPECT_TRUE(session.finish().empty());
+}
+
+TEST(Session, AFailureAtTheEndLosesNothing) {
+  Session session(source({.drains = 2, .stop_error = make_error(ErrorKind::kIo, "ring gone")}), {});
+  Seen seen;
+  session.add_sink(std::make_unique<SpySink>(seen, false));
+  ASSERT_TRUE(session.start());
+  ASSERT_TRUE(session.run({}));
+  session.finish();
+  EXPECT_EQ(seen.samples, 20u);
+  ASSERT_EQ(session.profile().header.warnings.size(), 1u);
+  EXPECT_EQ(session.profile().header.warnings[0], "ring gone");
+}
+
+TEST(Session, SnapshotsGrowWhileItRunsAndEachStaysWhatItWas) {
+  Session session(source({.events = {{.name = "clock"}, {.name = "faults", .unit = profile::Unit::kCalls}}}), {});
+  ASSERT_TRUE(session.start());
+  std::atomic<bool> ended{false};
+  size_t grown = 0;
+  std::jthread viewer([&] {
+    std::shared_ptr<const profile::ProfileSnapshot> before = session.snapshot();
+    size_t count_before = before->sample_count();
+    while (!ended) {
+      const auto now = session.snapshot();
+      EXPECT_EQ(before->sample_count(), count_before);
+      EXPECT_EQ(now->totals_of({0}).samples + now->totals_of({1}).samples, now->sample_count());
+      if (now->sample_count() > count_before) ++grown;
+      before = now;
+      count_before = now->sample_count();
+    }
+  });
+  ASSERT_TRUE(session.run({.duration_ns = 300'000'000}));
+  ended = true;
+  viewer.join();
+  EXPECT_GT(grown, 5u);
+  ASSERT_TRUE(session.stop());
+  EXPECT_EQ(session.snapshot()->sample_count(), session.profile().sample_count());
+}
+
+TEST(Session, KeepsWhatRetentionSays) {
+  SessionConfig config;
+  config.retention.keep_samples = 10'000;
+  Session session(source({.per_drain = 20'000}), config);
+  ASSERT_TRUE(session.start());
+  ASSERT_TRUE(session.run({.each_second = [](const profile::ProfileSnapshot&) { return true; }}));
+  EXPECT_LT(session.profile().sample_count(), 10'000u + 4096);
+  EXPECT_GE(session.profile().sample_count(), 10'000u);
+  EXPECT_EQ(session.profile().sizes().samples, session.profile().samples().dropped() + session.profile().sample_count());
+}
+
+}  // namespace
+}  // namespace cicada::engine

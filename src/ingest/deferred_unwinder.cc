@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ingest/deferred_unwinder.h"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <thread>
+#include <unordered_map>
+
+#include "base/monotonic_clock.h"
+#include "unwind/walk/deferred_walk.h"
+
+namespace cicada::ingest {
+namespace {
+
+constexpr uint64_t in_ns(std::chrono::milliseconds time) { return static_cast<uint64_t>(std::chrono::nanoseconds(time).count()); }
+
+}  // namespace
+
+// The sample's address space as it was mapped. What is not mapped yet may be a moment later: asks again until kMaxWait
+// after the sample, so a backlog of old jobs is not waited for.
+class DeferredUnwinder::View final : public unwind::AddressSpaceView {
+ public:
+  View(const MappingHistory& mappings, ImageUnwinders& images) : mappings_(mappings), images_(images) {}
+
+  void begin(const unwind_request& start) {
+    pid_ = static_cast<pid_t>(start.pid);
+    address_space_ = start.address_space;
+    patience_ends_ns_ = start.time_ns + in_ns(kMaxWait);
+    held_.clear();
+  }
+
+  std::optional<Mapping> find_mapping(RuntimeAddr address) override {
+    for (;;) {
+      if (const auto found = mappings_.find_mapping(address_space_, address)) {
+        return Mapping{{RuntimeAddr(found->begin), RuntimeAddr(found->end)}, found->bias, found->image, found->flags};
+      }
+      if (monotonic_ns() >= patience_ends_ns_) return std::nullopt;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+
+  const unwind::ImageUnwinder* find_image(uint32_t image) override {
+    const auto [at, added] = held_.try_emplace(image);
+    if (added) {
+      if (auto unwinder = images_.get(image)) at->second = std::move(*unwinder);
+    }
+    return at->second.get();
+  }
+
+  // Another process may have the pid by now; its bytes hardly read as a trampoline, too.
+  bool read_code(RuntimeAddr address, std::span<uint8_t> bytes) override {
+    iovec local{bytes.data(), bytes.size()};
+    iovec remote{reinterpret_cast<void*>(address.value), bytes.size()};  // NOLINT(performance-no-int-to-ptr): in that process
+    return ::process_vm_readv(pid_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes.size());
+  }
+
+ private:
+  const MappingHistory& mappings_;
+  ImageUnwinders& images_;
+  pid_t pid_ = 0;
+  uint32_t address_space_ = 0;
+  uint64_t patience_ends_ns_ = 0;
+  std::unordered_map<uint32_t, std::shared_ptr<const unwind::ImageUnwinder>> held_;  // during one walk
+};
+
+DeferredUnwinder::DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables)
+    : mappings_(mappings),
+      tables_(tables),
+      view_(std::make_unique<View>(mappings, images)),
+      queue_({.thread_name = "cicada-unwind", .max_bytes = kMaxQueuedBytes}) {}
+
+DeferredUnwinder::~DeferredUnwinder() = default;
+
+bool DeferredUnwinder::submit(UnwindJob job) {
+  const size_t bytes = job.record.size();
+  return queue_.submit({.bytes = bytes, .run = [this, job = std::move(job), now = monotonic_ns()](WorkQueue::Attempt& attempt) {
+                          run(job, now, attempt.stop_token());
+                        }}) != 0;
+}
+
+std::vector<FinishedWalk> DeferredUnwinder::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(results_, {});
+}
+
+void DeferredUnwinder::finish() {
+  queue_.wait_idle();
+  queue_.stop();
+}
+
+void DeferredUnwinder::run(const UnwindJob& job, uint64_t submitted_ns, const std::stop_token& stop) {
+  mappings_.retain_exited_since(submitted_ns);
+  wait_for_mappings(submitted_ns, stop);
+  FinishedWalk result = finish_walk(job);
+  if (queue_.waiting() == 0) mappings_.retain_exited_since(0);  // else compiling libLLVM for one job may outlast the process of the next
+  const std::lock_guard lock(mutex_);
+  results_.push_back(std::move(result));
+}
+
+void DeferredUnwinder::wait_for_mappings(uint64_t submitted_ns, const std::stop_token& stop) {
+  if (mappings_.watermark_ns() > submitted_ns) return;
+  mappings_.request_poll();
+  const uint64_t patience_ends_ns = submitted_ns + in_ns(kMaxWait);
+  auto pause = std::chrono::milliseconds(1);  // a turn is near; in a storm it is not
+  while (mappings_.watermark_ns() <= submitted_ns && monotonic_ns() < patience_ends_ns && !stop.stop_requested()) {
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, std::chrono::milliseconds(8));
+  }
+}
+
+FinishedWalk DeferredUnwinder::finish_walk(const UnwindJob& job) {
+  FinishedWalk result;
+  result.sample = job.sample;
+  const unwind_request& start = job.start();
+  view_->begin(start);
+  unwind::StackCopy copy;
+  std::copy(std::begin(start.gpr), std::end(start.gpr), copy.gpr);
+  copy.ip = start.ip;
+  copy.exact_ip = copy.all_registers = start.all_registers != 0;
+  copy.is_32_bit = (job.sample.flags & SAMPLE_32_BIT) != 0;
+  copy.new_task = copy.all_registers && (job.sample.flags & SAMPLE_NEW_TASK) != 0;
+  copy.new_stack = copy.all_registers && (job.sample.flags & SAMPLE_NEW_STACK) != 0;
+  copy.pages = start.pages;
+  copy.stack = Bytes(job.record).subspan(sizeof(unwind_request), start.stack_bytes);
+  unwind::RescuedStack rescued = unwind::finish_walk(copy, *view_);
+  result.frames = std::move(rescued.frames);
+  result.end_reason = static_cast<uint8_t>(rescued.end);
+  if (const auto mapping = mappings_.find_mapping(start.address_space, RuntimeAddr(start.ip)); mapping && mapping->image != 0) {
+    if (start.end_reason == END_NO_TABLE) tables_.request_again(mapping->image);
+  }
+  return result;
+}
+
+}  // namespace cicada::ingest

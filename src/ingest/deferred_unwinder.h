@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finishes walks that the kernel could not: same step, full CFI, on a copy of the stack.
+//
+//   drain thread ──submit──▶ queue ──▶ its thread ──▶ results ──take──▶ drain thread
+//
+// A job waits until all mapping events up to its submission have been applied (kMaxWait at most), because what was missing is
+// usually a mapping that is on its way: its exec or fork record came out of the ring just before. The queue is bounded in bytes: what does not fit is refused, and counted by the caller.
+// Threads: submit, take, finish: the drain thread's.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <vector>
+
+#include "abi/end_reason.h"
+#include "abi/records.h"
+#include "base/work_queue.h"
+#include "ingest/image_unwinders.h"
+#include "ingest/mapping_history.h"
+#include "ingest/table_requests.h"
+
+namespace cicada::ingest {
+
+struct UnwindJob {
+  sample_record sample;
+  std::vector<uint8_t> record;  // unwind_request, its copy of the stack included
+  const unwind_request& start() const { return *reinterpret_cast<const unwind_request*>(record.data()); }
+};
+
+struct FinishedWalk {
+  sample_record sample;
+  std::vector<uint64_t> frames;  // abi/frame.h, leaf first; continues what the kernel found
+  uint8_t end_reason = END_DEFERRED_FAILED;
+};
+
+class DeferredUnwinder {
+ public:
+  // Of queued copies: 256 whole ones, or a second of 997 Hz on two CPUs with the usual 8 KiB.
+  static constexpr size_t kMaxQueuedBytes = 16 << 20;
+  static constexpr auto kMaxWait = std::chrono::milliseconds(250);
+
+  DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables);
+  ~DeferredUnwinder();
+
+  // False: refused.
+  bool submit(UnwindJob job);
+  std::vector<FinishedWalk> take();
+  // Works off what is queued and ends the thread; take() then has the rest.
+  void finish();
+
+ private:
+  class View;
+  void run(const UnwindJob& job, uint64_t submitted_ns, const std::stop_token& stop);
+  void wait_for_mappings(uint64_t submitted_ns, const std::stop_token& stop);
+  FinishedWalk finish_walk(const UnwindJob& job);
+
+  MappingHistory& mappings_;
+  TableRequests& tables_;
+  std::unique_ptr<View> view_;
+  std::mutex mutex_;
+  std::vector<FinishedWalk> results_;
+  WorkQueue queue_;
+};
+
+}  // namespace cicada::ingest

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled images, shared by the table loader (which writes them into the kernel) and the rescuer (which walks with them): a cold image
+// is usually wanted by both at the same moment and compiled once.
+//
+// Bounded: beyond kMaxRows (8 bytes each) those leave that were not used for kKeep, beyond kMaxRowsInUse the least recently used. One limit for
+// both compiled libLLVM and libclang-cpp (1.7 million rows together) anew for each stack that clang's cold start left to the rescuer.
+// Who holds an image keeps it. Threads: any.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "process/images/image_registry.h"
+#include "unwind/walk/image_unwinder.h"
+
+namespace cicada::ingest {
+
+class ImageUnwinders {
+ public:
+  static constexpr size_t kMaxRows = 1'500'000, kMaxRowsInUse = 2'500'000;
+  static constexpr auto kKeep = std::chrono::seconds(2);
+
+  explicit ImageUnwinders(process::ImageRegistry& images) : images_(images) {}
+
+  // Compiles at first use; whoever else asks meanwhile waits for it. Fails: the file cannot be read any more.
+  Result<std::shared_ptr<const unwind::ImageUnwinder>> get(uint32_t image);
+
+ private:
+  struct Entry {
+    std::once_flag once;
+    std::optional<Result<std::shared_ptr<const unwind::ImageUnwinder>>> result;
+    size_t rows = 0;  // 0: not compiled yet, or nothing worth evicting
+    std::chrono::steady_clock::time_point last_used;
+  };
+  std::shared_ptr<Entry> find_or_add(uint32_t image);
+  void make_room();
+
+  process::ImageRegistry& images_;
+  std::mutex mutex_;
+  size_t rows_ = 0;
+  std::unordered_map<uint32_t, std::shared_ptr<Entry>> entries_;
+};
+
+}  // namespace cicada::ingest

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ingest/jit_recorder.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/diagnostics.h"
+
+namespace cicada::ingest {
+namespace {
+
+// /proc with processes that began at tick 500.
+class FakeProc {
+ public:
+  FakeProc() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "cicada-jit-XXXXXX").string();
+    CHECK(::mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+    diagnostics().set_handler([this](Severity, const std::string& line) { lines.push_back(line); });
+  }
+  ~FakeProc() {
+    diagnostics().set_handler({});
+    std::filesystem::remove_all(path_);
+  }
+  FakeProc(const FakeProc&) = delete;
+  FakeProc& operator=(const FakeProc&) = delete;
+  const std::string& path() const { return path_; }
+  std::string path(Pid pid, const std::string& name) const { return fmt::format("{}/{}/{}", path_, pid, name); }
+  void add(Pid pid) const {
+    write(pid, "status", fmt::format("Uid:\t{0}\t{0}\t{0}\t{0}\nNSpid:\t{1}\n", ::geteuid(), pid));
+    write(pid, "stat", fmt::format("{} (java) S 1 1 1 0 -1 4194560 1 0 0 0 1 0 0 0 20 0 1 0 500 1 1\n", pid));
+    std::filesystem::create_directories(path(pid, "root/tmp"));
+  }
+  // What is left of a process that ended: nothing by its pid. Its root folder is a folder like any other.
+  void end(Pid pid) const {
+    std::filesystem::rename(path(pid, "root"), path_ + "/root-of-" + std::to_string(pid));
+    std::filesystem::remove_all(fmt::format("{}/{}", path_, pid));
+  }
+  void write(Pid pid, const std::string& name, const std::string& text) const { write(path(pid, name), text); }
+  static void write(const std::string& file, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(file).parent_path());
+    std::ofstream(file) << text;
+  }
+  std::vector<std::string> lines;
+
+ private:
+  std::string path_;
+};
+
+void wait_until_held(const FakeProc& proc, Pid pid) {
+  const std::string wanted = std::filesystem::canonical(proc.path(pid, "root")).string();
+  for (int tries = 0; tries < 2000; ++tries, std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
+    for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code error;
+      if (std::filesystem::read_symlink(fd.path(), error) == wanted) return;
+    }
+  }
+  FAIL() << "nobody holds " << wanted;
+}
+
+TEST(JitRecorder, ReadsAMapThatTheProcessWroteWhenItEnded) {
+  const FakeProc proc;
+  proc.add(41);
+  JitRecorder recorder(proc.path());
+  recorder.note_sampled({{41, 500, 7}});
+  wait_until_held(proc, 41);
+  proc.end(41);
+  FakeProc::write(proc.path() + "/root-of-41/tmp/perf-41.map", "1000 20 Lorg/App;::run\n");
+  recorder.note_exit(41);
+  const auto symbols = recorder.finish();
+  ASSERT_EQ(symbols.size(), 1U);
+  EXPECT_EQ(symbols[0].name, "org.App.run");
+  EXPECT_EQ(symbols[0].address_space, 7U);
+  EXPECT_TRUE(proc.lines.empty());
+}
+
+TEST(JitRecorder, ReadsWhatWasWrittenAfterTheMapWasOpened) {
+  const FakeProc proc;
+  proc.add(41);
+  proc.write(41, "root/tmp/perf-41.map", "1000 20 first\n");
+  JitRecorder recorder(proc.path());
+  recorder.note_sampled({{41, 500, 7}});
+  std::ofstream(proc.path(41, "root/tmp/perf-41.map"), std::ios::app) << "2000 20 second\n3000 20 unfinish";
+  const auto symbols = recorder.finish();
+  ASSERT_EQ(symbols.size(), 2U);
+  EXPECT_EQ(symbols[1].name, "second");
+}
+
+TEST(JitRecorder, LeavesTheMapOfAProcessWithAReusedPidAlone) {
+  const FakeProc proc;
+  proc.add(41);
+  proc.write(41, "root/tmp/perf-41.map", "1000 20 somebody_elses\n");
+  JitRecorder recorder(proc.path());
+  recorder.note_sampled({{41, 499, 7}});  // what was sampled began a tick earlier
+  EXPECT_TRUE(recorder.finish().empty());
+}
+
+TEST(JitRecorder, SaysOncePerFileThatItCannotBeUsed) {
+  const FakeProc proc;
+  proc.add(41);
+  std::filesystem::create_directories(proc.path(41, "root/tmp/perf-41.map"));
+  JitRecorder recorder(proc.path());
+  for (int i = 0; i < 3; ++i) recorder.note_sampled({{41, 500, 7}});
+  EXPECT_TRUE(recorder.finish().empty());
+  EXPECT_EQ(proc.lines.size(), 1U);
+}
+
+}  // namespace
+}  // namespace cicada::ingest

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads what profiles show of a process beside its code (command line, cgroup, environment) into the metadata cache while the process
+// lives, on a thread of its own: these files wait for the target's memory lock, and neither the drain thread nor the tracker may.
+//
+//   drain thread: first sample ──┐
+//   tracker: exec (environments) ┴▶ queue ──▶ worker ──▶ ProcessMetadataCache ──▶ snapshot(), environ_var()
+//
+// Bounded: what does not fit the queue is not described, and counted. A target whose memory lock is not given back for kTargetTimeout costs
+// the worker, which another replaces.
+// Threads: any. Shares the cache with its workers.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "base/work_queue.h"
+#include "process/metadata/metadata_cache.h"
+
+namespace cicada::ingest {
+
+class MetadataReader {
+ public:
+  static constexpr size_t kMaxQueued = 4096;
+  static constexpr auto kTargetTimeout = std::chrono::milliseconds(2000);
+  static constexpr auto kSyncTimeout = std::chrono::milliseconds(200);
+
+  MetadataReader(std::shared_ptr<process::ProcessMetadataCache> cache, bool environments);
+
+  // Never waits.
+  void request(ProcessKey key);
+  // Waits until what was requested has been read, kSyncTimeout at most.
+  void sync() { queue_.wait_idle(kSyncTimeout); }
+  uint64_t refused() const { return queue_.counts().refused; }
+
+ private:
+  std::shared_ptr<process::ProcessMetadataCache> cache_;
+  const bool environments_;
+  WorkQueue queue_;
+};
+
+}  // namespace cicada::ingest

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples that wait until the tracker has applied all that had happened when they arrived. Only then is it known whether the code that the walk
+// named was still there (process/tracking/stale_mappings.h). In the order of arrival; usually two looks at the ring long, 72 bytes each.
+// Threads: the drain thread's.
+#pragma once
+#include <cstdint>
+#include <deque>
+
+#include "abi/records.h"
+#include "profile/profile.h"
+
+namespace cicada::ingest {
+
+struct PendingSample {
+  sample_record sample;
+  profile::ThreadId thread;
+  uint64_t arrived_ns = 0;  // CLOCK_MONOTONIC; after the lifecycle records that came before it were passed on
+};
+
+class PendingSamples {
+ public:
+  // A stuck tracker neither stalls the profile nor fills the memory: 9 MB; half a second of 997 Hz on 256 CPUs.
+  static constexpr size_t kMax = 1 << 17;
+  static constexpr uint64_t kMaxWaitNs = 2'000'000'000;
+
+  void push(const PendingSample& held) { samples_.push_back(held); }
+  // The oldest, if it need not wait: all up to its arrival has been applied, or it is overdue. Null: none.
+  const PendingSample* ready(uint64_t horizon_ns, uint64_t now_ns) const {
+    if (samples_.empty()) return nullptr;
+    const PendingSample& oldest = samples_.front();
+    return horizon_ns > oldest.arrived_ns || overdue(oldest, now_ns) ? &oldest : nullptr;
+  }
+  bool overdue(const PendingSample& held, uint64_t now_ns) const { return samples_.size() > kMax || now_ns > held.arrived_ns + kMaxWaitNs; }
+  void pop() { samples_.pop_front(); }
+  size_t size() const { return samples_.size(); }
+
+ private:
+  std::deque<PendingSample> samples_;
+};
+
+}  // namespace cicada::ingest

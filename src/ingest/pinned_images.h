@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// ImageFiles of a live session: descriptors the registry has kept since the image was first mapped, so that exit, upgrade or deletion
+// of the file loses no names. Threads: the drain thread's; the files it finds: any.
+#pragma once
+#include "ingest/stack_table.h"
+#include "symbolize/symbolizer.h"
+
+namespace cicada::ingest {
+
+class PinnedImages final : public symbolize::ImageFiles {
+ public:
+  PinnedImages(const StackTable& stacks, process::ImageRegistry& registry) : stacks_(stacks), registry_(registry) {}
+  symbolize::ImageFile find(const profile::ProfileSnapshot& profile, profile::ImageId image) override {
+    if (const auto id = stacks_.registry_id(image)) {
+      return {[this, id = *id] { return registry_.open(id); }, symbolize::FileRoot(registry_.root(*id))};
+    }
+    const std::string path(profile.text(profile.images()[image.value].path));
+    return {[path]() -> Result<UniqueFd> { return make_error(ErrorKind::kNotFound, "{}: not an image of this recording", path); }, {}};
+  }
+
+ private:
+  const StackTable& stacks_;
+  process::ImageRegistry& registry_;
+};
+
+}  // namespace cicada::ingest

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records in, rows of a profile out: what sources of records have in common, without anything of the kernel in it. The one place where
+// records are routed:
+//
+//                  ┌─ stack ──────────▶ StackTable
+//   take(record) ──┼─ sample ─────────▶ SampleAssembler ──▶ Profile      (JIT code in it ▶ JitRecorder, a missing table ▶ TableRequests)
+//                  ├─ unwind request ─▶ SampleAssembler ──▶ DeferredUnwinder
+//                  └─ lifecycle ──────▶ Tracker
+//
+// end_batch(), when the ring was looked at: passes on what was sampled, stores what is ready. end_cycle(), once a second: names of
+// processes and threads.
+// Threads: the drain thread's.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+#include "ingest/deferred_unwinder.h"
+#include "ingest/image_unwinders.h"
+#include "ingest/jit_recorder.h"
+#include "ingest/metadata_reader.h"
+#include "ingest/pinned_images.h"
+#include "ingest/sample_assembler.h"
+#include "ingest/stack_table.h"
+#include "ingest/table_requests.h"
+#include "ingest/thread_table.h"
+#include "ingest/tracker.h"
+
+namespace cicada::ingest {
+
+class RecordPipeline {
+ public:
+  // Borrowed.
+  struct Parts {
+    Tracker& tracker;
+    process::ImageRegistry& images;
+    ImageUnwinders& unwinders;
+    TableRequests& tables;
+    JitRecorder& jit;
+    MetadataReader& metadata_reader;
+    process::ProcessMetadataCache& metadata;
+  };
+  RecordPipeline(profile::Profile& profile, const Parts& parts);
+
+  void take(std::span<const uint8_t> record, uint64_t now_ns);
+  // `looked_ns`: when the look at the ring began. `emptied`: nothing was left in it.
+  void end_batch(uint64_t looked_ns, bool emptied);
+  void end_cycle();
+  // After the last record, with the tracker still running: finishes walks, stores everything, reads what JIT code there is.
+  void finish();
+
+  uint64_t lifecycle_records() const { return lifecycle_; }
+  uint64_t malformed() const { return malformed_; }
+  const SampleAssembler& assembler() const { return assembler_; }
+  symbolize::ImageFiles& files() { return files_; }
+  // Symbols of JIT code: those known so far; after finish() all.
+  const std::vector<symbolize::JitSymbol>& jit_symbols() const { return jit_symbols_; }
+  void update_jit_symbols();
+
+ private:
+  void route(const sample_record& sample, uint64_t now_ns);
+  void note_jit_code(const sample_record& sample);
+  void refresh_threads();
+
+  Parts parts_;
+  StackTable stacks_;
+  ThreadTable threads_;
+  DeferredUnwinder deferred_;
+  SampleAssembler assembler_;
+  PinnedImages files_;
+  uint64_t lifecycle_ = 0, malformed_ = 0;
+  std::unordered_set<Pid> sampled_processes_;    // since the last batch
+  std::unordered_set<uint32_t> sampled_spaces_;  // of this cycle
+  std::set<JitProcess> jit_processes_;           // ever; at most kMaxJitProcesses
+  std::vector<JitProcess> new_jit_processes_;
+  std::vector<symbolize::JitSymbol> jit_symbols_;
+};
+
+}  // namespace cicada::ingest

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ingest/sample_assembler.h"
+
+#include <utility>
+
+#include "ingest/stale_stacks.h"
+
+namespace cicada::ingest {
+
+void SampleAssembler::add(const sample_record& sample, uint64_t arrived_ns) {
+  ++counts_[sample.event].samples;
+  if ((sample.flags & SAMPLE_DEFERRED) == 0) {
+    pending_.push({sample, threads_.find_or_add(sample), arrived_ns});
+    return;
+  }
+  const auto [at, added] = requesting_.try_emplace(sample.cpu, Requesting{sample, arrived_ns});
+  if (added) return;
+  const Requesting before = std::exchange(at->second, {sample, arrived_ns});  // its request was lost
+  pending_.push({before.sample, threads_.find_or_add(before.sample), before.arrived_ns});
+}
+
+bool SampleAssembler::add(const UnwindRequest& request) {
+  const auto at = requesting_.find(request.head->cpu);
+  if (at == requesting_.end() || at->second.sample.time_ns != request.head->time_ns) return false;
+  const Requesting requesting = at->second;
+  requesting_.erase(at);
+  if (submit_({requesting.sample, {request.bytes.begin(), request.bytes.end()}})) return true;
+  ++requests_refused_;
+  pending_.push({requesting.sample, threads_.find_or_add(requesting.sample), requesting.arrived_ns});
+  return true;
+}
+
+void SampleAssembler::add(const FinishedWalk& walk) {
+  const sample_record& sample = walk.sample;
+  UserStack user{stacks_.continue_user_stack(sample.user_stack, walk.frames, sample.address_space), walk.end_reason};
+  cut_stale(sample, user, true, false);
+  store(sample, threads_.find_or_add(sample), user);
+}
+
+void SampleAssembler::flush_ready(uint64_t now_ns) {
+  const uint64_t watermark = mappings_.watermark_ns();
+  while (const PendingSample* oldest = pending_.ready(watermark, now_ns)) {
+    const bool overdue = pending_.overdue(*oldest, now_ns);
+    if (!store(*oldest, !overdue, overdue && !is_known(oldest->sample))) return;
+    pending_.pop();
+  }
+}
+
+void SampleAssembler::flush() {
+  for (const auto& [cpu, requesting] : requesting_) {
+    pending_.push({requesting.sample, threads_.find_or_add(requesting.sample), requesting.arrived_ns});
+  }
+  requesting_.clear();
+  while (const PendingSample* oldest = pending_.ready(0, ~uint64_t{0})) {
+    store(*oldest, false, !is_known(oldest->sample));
+    pending_.pop();
+  }
+}
+
+bool SampleAssembler::store(const PendingSample& pending, bool may_wait, bool is_late) {
+  const sample_record& sample = pending.sample;
+  UserStack user{stacks_.find_user(sample.user_stack), sample.end_reason};
+  if (is_late && sample.user_stack != 0) {
+    user = {profile::StackId(), END_MAPPING_LATE};
+    ++late_;
+  } else if (!cut_stale(sample, user, false, may_wait)) {
+    return false;
+  }
+  store(sample, pending.thread, user);
+  return true;
+}
+
+bool SampleAssembler::cut_stale(const sample_record& sample, UserStack& user, bool later, bool may_wait) {
+  if (!user.id || sample.time_ns >= mappings_.stale_until_ns()) return true;
+  const auto stale = mappings_.find_stale(sample.address_space, sample.pid, sample.time_ns, later);
+  const auto corrected = correct_replaced(stacks_, profile_, *user.id, stale, sample.address_space, sample.time_ns);
+  if (!corrected) return true;
+  if (corrected->pending && may_wait) return false;
+  user = {corrected->user, END_STALE_MAPPING};
+  ++stale_;
+  return true;
+}
+
+void SampleAssembler::store(const sample_record& sample, profile::ThreadId thread, const UserStack& user) {
+  const auto stack = user.id ? stacks_.find_above(*user.id, sample.kernel_stack) : std::nullopt;
+  if (!stack) {
+    ++counts_[sample.event].lost_stack;
+    return;
+  }
+  profile_.append_sample({.time_ns = sample.time_ns,
+                          .thread = thread,
+                          .stack = *stack,
+                          .value = sample.value,
+                          .cpu = sample.cpu,
+                          .event = {sample.event},
+                          .end_reason = user.end_reason < END_REASON_COUNT ? user.end_reason : uint8_t{END_NONE},
+                          .in_kernel = (sample.flags & SAMPLE_IN_KERNEL) != 0,
+                          .idle = (sample.flags & SAMPLE_IDLE) != 0});
+}
+
+}  // namespace cicada::ingest

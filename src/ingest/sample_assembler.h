@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sample records -> samples of the profile, each stored once and never changed.
+//
+//   record ──▶ pending ──(watermark)──▶ stale frames cut off ──▶ profile
+//     │                                       ▲
+//     └──▶ unwind request ──▶ DeferredUnwinder┘
+//
+// A sample waits until every mapping event up to its arrival has been applied: only then is it known whether the code that the walk named
+// was still there. It waits for PendingSamples::kMaxWaitNs at most; then its user stack is dropped, because it may name what had gone
+// (END_MAPPING_LATE).
+// Threads: the drain thread's.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "abi/end_reason.h"
+#include "ingest/deferred_unwinder.h"
+#include "ingest/mapping_history.h"
+#include "ingest/pending_samples.h"
+#include "ingest/record_decoder.h"
+#include "ingest/stack_table.h"
+#include "ingest/thread_table.h"
+
+namespace cicada::ingest {
+
+// Of one event.
+struct AssemblyCounts {
+  uint64_t samples = 0;     // records received
+  uint64_t lost_stack = 0;  // their stack record never came
+};
+
+class SampleAssembler {
+ public:
+  static constexpr size_t kMaxEvents = 256;
+  // False: refused, the sample is stored as the kernel left it.
+  using Submit = std::function<bool(UnwindJob)>;
+  SampleAssembler(profile::Profile& profile, StackTable& stacks, ThreadTable& threads, const MappingHistory& mappings, Submit submit)
+      : profile_(profile), stacks_(stacks), threads_(threads), mappings_(mappings), submit_(std::move(submit)) {}
+
+  // `arrived_ns`: after the lifecycle records that came before it were passed on.
+  void add(const sample_record& sample, uint64_t arrived_ns);
+  // Of the sample of the same CPU and time, which came just before. False: there is none.
+  bool add(const UnwindRequest& request);
+  void add(const FinishedWalk& walk);
+  // Stores what need not wait any more.
+  void flush_ready(uint64_t now_ns);
+  // After the last record: whatever is left.
+  void flush();
+
+  const AssemblyCounts& counts(uint8_t event) const { return counts_[event]; }
+  uint64_t requests_refused() const { return requests_refused_; }
+  uint64_t stale() const { return stale_; }        // stacks that were cut where other code had been mapped meanwhile
+  uint64_t late() const { return late_; }          // stored without their user stack, because mappings came too late
+  size_t pending() const { return pending_.size(); }
+
+ private:
+  struct UserStack {
+    std::optional<profile::StackId> id;  // nothing: its record has not come
+    uint8_t end_reason;
+  };
+  // False: what was mapped there is still being opened, and `may_wait`.
+  bool store(const PendingSample& pending, bool may_wait, bool is_late);
+  void store(const sample_record& sample, profile::ThreadId thread, const UserStack& user);
+  // Cuts off what was found by code that had been replaced; `later`: by the mappings of a later moment than the sample's. False: as above.
+  bool cut_stale(const sample_record& sample, UserStack& user, bool later, bool may_wait);
+  bool is_known(const sample_record& sample) const { return mappings_.watermark_ns() > sample.time_ns; }
+
+  profile::Profile& profile_;
+  StackTable& stacks_;
+  ThreadTable& threads_;
+  const MappingHistory& mappings_;
+  Submit submit_;
+  PendingSamples pending_;
+  struct Requesting {
+    sample_record sample;
+    uint64_t arrived_ns;
+  };
+  std::unordered_map<uint16_t, Requesting> requesting_;  // by CPU: a sample whose unwind request comes next
+  std::array<AssemblyCounts, kMaxEvents> counts_{};
+  uint64_t requests_refused_ = 0, stale_ = 0, late_ = 0;
+};
+
+}  // namespace cicada::ingest

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ingest/sample_assembler.h"
+
+#include <gtest/gtest.h>
+
+#include "abi/frame.h"
+#include "ingest/metadata_reader.h"
+#include "process/metadata/metadata_cache.h"
+
+namespace cicada::ingest {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+
+class ScriptedMappings final : public MappingHistory {
+ public:
+  uint64_t watermark = 0;
+  std::vector<process::StaleMapping> stale;
+  uint64_t watermark_ns() const override { return watermark; }
+  void request_poll() override {}
+  void retain_exited_since(uint64_t) override {}
+  std::optional<mapping_value> find_mapping(uint32_t, RuntimeAddr) const override { return std::nullopt; }
+  std::vector<process::StaleMapping> find_stale(uint32_t, Pid, uint64_t time_ns, bool) const override {
+    std::vector<process::StaleMapping> found;
+    for (const auto& one : stale)
+      if (one.since_ns <= time_ns && time_ns < one.published_ns) found.push_back(one);
+    return found;
+  }
+  uint64_t stale_until_ns() const override { return stale.empty() ? 0 : ~uint64_t{0}; }
+};
+
+class SampleAssemblerTest : public testing::Test {
+ protected:
+  SampleAssemblerTest() {
+    profile.header.events = {{.name = "clock"}, {.name = "faults", .unit = profile::Unit::kCalls}};
+    stack_record user{};
+    user.side = STACK_USER;
+    user.hash = 1;
+    user.address_space = 5;
+    const uint64_t frames[] = {frame_in_image(1, 0x10), frame_in_image(1, 0x20)};
+    stacks.add(user, frames);
+  }
+  sample_record sample(uint64_t time_ns, uint8_t flags = 0, uint16_t cpu = 0) const {
+    sample_record s{};
+    s.kind = RECORD_SAMPLE;
+    s.pid = s.tid = 7;
+    s.time_ns = time_ns;
+    s.user_stack = 1;
+    s.value = 1;
+    s.address_space = 5;
+    s.cpu = cpu;
+    s.end_reason = END_OUTERMOST;
+    s.flags = flags;
+    return s;
+  }
+  struct Request {
+    unwind_request head{};
+    UnwindRequest view() const { return {&head, {reinterpret_cast<const uint8_t*>(&head), sizeof head}}; }
+  };
+  static Request request(uint64_t time_ns, uint16_t cpu = 0) {
+    Request r;
+    r.head.kind = RECORD_UNWIND_REQUEST;
+    r.head.time_ns = time_ns;
+    r.head.cpu = cpu;
+    return r;
+  }
+
+  profile::Profile profile;
+  process::ImageRegistry images{{}};
+  std::shared_ptr<process::ProcessMetadataCache> metadata = std::make_shared<process::ProcessMetadataCache>();
+  MetadataReader reader{metadata, false};
+  StackTable stacks{profile, images};
+  ThreadTable threads{profile, reader};
+  ScriptedMappings mappings;
+  std::vector<UnwindJob> submitted;
+  bool accepts = true;
+  SampleAssembler assembler{profile, stacks, threads, mappings, [this](UnwindJob job) {
+                              if (accepts) submitted.push_back(std::move(job));
+                              return accepts;
+                            }};
+};
+
+TEST_F(SampleAssemblerTest, ASampleIsStoredOnceWhatHappenedBeforeItsArrivalIsApplied) {
+  assembler.add(sample(10 * kMs), 12 * kMs);
+  mappings.watermark = 12 * kMs;
+  assembler.flush_ready(13 * kMs);
+  EXPECT_EQ(profile.sample_count(), 0u);
+  mappings.watermark = 12 * kMs + 1;
+  assembler.flush_ready(13 * kMs);
+  ASSERT_EQ(profile.sample_count(), 1u);
+  EXPECT_EQ(profile.sample(0).time_ns, 10 * kMs);
+  EXPECT_EQ(profile.sample(0).end_reason, END_OUTERMOST);
+  assembler.flush_ready(14 * kMs);
+  assembler.flush();
+  EXPECT_EQ(profile.sample_count(), 1u);
+}
+
+TEST_F(SampleAssemblerTest, KeepsEventAndValue) {
+  sample_record s = sample(1);
+  s.event = 1;
+  s.value = uint64_t{1} << 50;
+  assembler.add(s, 1);
+  mappings.watermark = 10;
+  assembler.flush_ready(10);
+  ASSERT_EQ(profile.sample_count(), 1u);
+  EXPECT_EQ(profile.sample(0).event.value, 1);
+  EXPECT_EQ(profile.sample(0).value, uint64_t{1} << 50);
+  EXPECT_EQ(assembler.counts(1).samples, 1u);
+  EXPECT_EQ(assembler.counts(0).samples, 0u);
+}
+
+TEST_F(SampleAssemblerTest, AnOverdueOneIsNeverNamedFromOlderMappings) {
+  assembler.add(sample(10 * kMs), 12 * kMs);
+  mappings.watermark = 9 * kMs;
+  assembler.flush_ready(12 * kMs + PendingSamples::kMaxWaitNs);
+  EXPECT_EQ(profile.sample_count(), 0u);
+  assembler.flush_ready(12 * kMs + PendingSamples::kMaxWaitNs + 1);
+  ASSERT_EQ(profile.sample_count(), 1u);
+  EXPECT_EQ(profile.sample(0).end_reason, END_MAPPING_LATE);
+  EXPECT_FALSE(profile.sample(0).stack.valid());
+  EXPECT_EQ(assembler.late(), 1u);
+}
+
+TEST_F(SampleAssemblerTest, AtTheEndWhatIsKnownKeepsItsStack) {
+  assembler.add(sample(10 * kMs), 20 * kMs);
+  assembler.add(sample(18 * kMs), 20 * kMs);
+  mappings.watermark = 15 * kMs;
+  assembler.flush();
+  ASSERT_EQ(profile.sample_count(), 2u);
+  EXPECT_EQ(profile.sample(0).end_reason, END_OUTERMOST);
+  EXPECT_EQ(profile.sample(1).end_reason, END_MAPPING_LATE);
+}
+
+TEST_F(SampleAssemblerTest, AWalkThatUserSpaceFinishesIsStoredWithWhatItFound) {
+  assembler.add(sample(10, SAMPLE_DEFERRED), 10);
+  EXPECT_TRUE(assembler.add(request(10).view()));
+  ASSERT_EQ(submitted.size(), 1u);
+  assembler.flush_ready(1000 * kMs);
+  EXPECT_EQ(profile.sample_count(), 0u);
+  assembler.add(FinishedWalk{submitted[0].sample, {frame_in_image(1, 0x20), frame_in_image(1, 0x30)}, END_DEFERRED});
+  ASSERT_EQ(profile.sample_count(), 1u);
+  EXPECT_EQ(profile.sample(0).end_reason, END_DEFERRED);
+  EXPECT_EQ(profile.stacks()[profile.sample(0).stack.value].depth, 3u);
+}
+
+TEST_F(SampleAssemblerTest, ARequestThatIsRefusedLostOrStrayCostsNoSample) {
+  mappings.watermark = 1000 * kMs;
+  accepts = false;
+  assembler.add(sample(10, SAMPLE_DEFERRED), 10);
+  EXPECT_TRUE(assembler.add(request(10).view()));
+  EXPECT_EQ(assembler.requests_refused(), 1u);
+  accepts = true;
+  assembler.add(sample(20, SAMPLE_DEFERRED), 20);
+  EXPECT_FALSE(assembler.add(request(20, 3).view()));  // another CPU's
+  EXPECT_FALSE(assembler.add(request(21).view()));     // another time's
+  assembler.add(sample(30, SAMPLE_DEFERRED), 30);      // the request of 20 was lost
+  assembler.flush();                                   // and that of 30
+  EXPECT_EQ(profile.sample_count(), 3u);
+  EXPECT_TRUE(submitted.empty());
+}
+
+TEST_F(SampleAssemblerTest, FramesOfCodeThatHadBeenReplacedAreCutOff) {
+  process::StaleMapping stale;
+  stale.range = {RuntimeAddr(0x1000), RuntimeAddr(0x2000)};
+  stale.was = {process::BindingState::kImage, 1, 0x1000 - 0x10};
+  stale.now = {process::BindingState::kImage, 2, 0x1000};
+  stale.since_ns = 5;
+  stale.published_ns = 100;
+  mappings.stale = {stale};
+  mappings.watermark = 1000;
+  assembler.add(sample(50), 60);
+  assembler.add(sample(200), 210);
+  assembler.flush_ready(1000);
+  ASSERT_EQ(profile.sample_count(), 2u);
+  EXPECT_EQ(profile.sample(0).end_reason, END_STALE_MAPPING);
+  EXPECT_EQ(profile.stacks()[profile.sample(0).stack.value].depth, 1u);
+  EXPECT_EQ(profile.sample(1).end_reason, END_OUTERMOST);
+  EXPECT_EQ(assembler.stale(), 1u);
+}
+
+TEST_F(SampleAssemblerTest, AStackThatNeverCameIsALoss) {
+  mappings.watermark = 1000;
+  sample_record s = sample(1);
+  s.user_stack = 99;
+  assembler.add(s, 1);
+  assembler.flush_ready(1000);
+  EXPECT_EQ(profile.sample_count(), 0u);
+  EXPECT_EQ(assembler.counts(0).lost_stack, 1u);
+}
+
+}  // namespace
+}  // namespace cicada::ingest

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Port: where samples come from, and what belongs to them beside the samples. The engine knows nothing else of a source.
+// Implementations: the BPF sampler (bpf_source/), a recording played again (replay/), scripts of tests.
+//
+// Threads: all calls from the loop's thread, but image_files() and kernel_names(), whose results are used by any.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "process/metadata/metadata_cache.h"
+#include "profile/profile.h"
+#include "symbolize/kernel/kernel_names.h"
+#include "symbolize/symbolizer.h"
+
+namespace cicada::ingest {
+
+class SampleSource {
+ public:
+  virtual ~SampleSource() = default;
+  // Says in the header which events there are. From the return on, what happens is sampled.
+  virtual Result<void> start(profile::Profile& profile) = 0;
+  // Moves what arrived into `profile`; waits for more, up to `timeout_ms` or until one of `wake_fds` is readable. False: the source has
+  // ended by itself.
+  virtual Result<bool> drain(profile::Profile& profile, int timeout_ms, std::span<const int> wake_fds) = 0;
+  // Stops sampling, drains what is under way, fills the header's accounting. After an error everything collected stays valid.
+  virtual Result<void> stop(profile::Profile& profile) = 0;
+  // All that was to be watched is gone.
+  virtual bool targets_gone() const { return false; }
+
+  // --- beside samples; valid from start() on, after stop(), too
+  virtual symbolize::ImageFiles& image_files() = 0;
+  // Names of kernel addresses from who knows them best. Null: whatever the machine says.
+  virtual std::unique_ptr<symbolize::KernelNames> kernel_names() { return nullptr; }
+  // Symbols of JIT code, as known at the last update; after stop() all of them.
+  virtual const std::vector<symbolize::JitSymbol>& jit_symbols() const = 0;
+  virtual void update_jit_symbols() {}
+  virtual std::shared_ptr<process::ProcessMetadataCache> metadata() = 0;
+  // What each part did, for --stats: "name: value" lines.
+  virtual std::vector<std::string> statistics() const { return {}; }
+};
+
+}  // namespace cicada::ingest

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ingest/stack_table.h"
+
+#include "abi/frame.h"
+
+namespace cicada::ingest {
+
+using profile::Frame;
+using profile::FrameId;
+using profile::FrameKind;
+using profile::StackId;
+
+void StackTable::add(const stack_record& record, std::span<const uint64_t> frames) {
+  scratch_.clear();
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) scratch_.push_back(intern(*frame, record.address_space));
+  if (record.side == STACK_KERNEL) {
+    kernel_[record.hash] = scratch_;
+    return;
+  }
+  UserStack& user = user_[record.hash];
+  user.stack = profile_.intern_stack(StackId(), scratch_);
+  if (!frames.empty() && frame_kind_of(frames.back()) == FRAME_IMAGE) user.outermost_image = frame_image_of(frames.back());
+}
+
+std::optional<StackId> StackTable::find(uint64_t user_hash, uint64_t kernel_hash) {
+  const auto user = find_user(user_hash);
+  return user ? find_above(*user, kernel_hash) : std::nullopt;
+}
+
+std::optional<StackId> StackTable::find_user(uint64_t user_hash) const {
+  if (user_hash == 0) return StackId();
+  const auto found = user_.find(user_hash);
+  if (found == user_.end()) return std::nullopt;
+  return found->second.stack;
+}
+
+std::optional<StackId> StackTable::find_above(StackId user, uint64_t kernel_hash) {
+  if (kernel_hash == 0) return user;
+  const auto [at, added] = combined_.try_emplace(Pair{user, kernel_hash});
+  if (added) {
+    const auto kernel = kernel_.find(kernel_hash);
+    if (kernel == kernel_.end()) {
+      combined_.erase(at);
+      return std::nullopt;
+    }
+    at->second = profile_.intern_stack(user, kernel->second);
+  }
+  return at->second;
+}
+
+StackId StackTable::continue_user_stack(uint64_t user_hash, std::span<const uint64_t> rest, uint32_t address_space) {
+  scratch_.clear();
+  for (auto frame = rest.rbegin(); frame != rest.rend(); ++frame) scratch_.push_back(intern(*frame, address_space));
+  const size_t outer = scratch_.size();
+  if (const auto found = user_.find(user_hash); user_hash != 0 && found != user_.end()) {
+    std::vector<FrameId> inner;  // leaf first
+    for (StackId at = found->second.stack; at.valid(); at = profile_.stacks()[at.value].parent) {
+      inner.push_back(profile_.stacks()[at.value].frame);
+    }
+    if (outer != 0 && !inner.empty()) inner.pop_back();
+    scratch_.insert(scratch_.begin() + static_cast<ptrdiff_t>(outer), inner.rbegin(), inner.rend());
+  }
+  return profile_.intern_stack(StackId(), scratch_);
+}
+
+uint32_t StackTable::outermost_image(uint64_t user_hash) const {
+  const auto found = user_.find(user_hash);
+  return found == user_.end() ? 0 : found->second.outermost_image;
+}
+
+std::optional<profile::ImageId> StackTable::find_image(uint32_t image) const {
+  const auto found = image_ids_.find(image);
+  if (found == image_ids_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<uint32_t> StackTable::registry_id(profile::ImageId image) const {
+  const auto found = registry_ids_.find(image.value);
+  if (found == registry_ids_.end()) return std::nullopt;
+  return found->second;
+}
+
+FrameId StackTable::intern(uint64_t frame, uint32_t address_space) {
+  Frame out;
+  switch (frame_kind_of(frame)) {
+    case FRAME_IMAGE:
+      out.kind = FrameKind::kNative;
+      out.image = intern_image(frame_image_of(frame));
+      out.address = frame_link_address_of(frame);
+      break;
+    case FRAME_KERNEL:
+      out.kind = FrameKind::kKernel;
+      out.address = frame_address_of(frame);
+      break;
+    case FRAME_JIT:
+      out.kind = FrameKind::kJit;
+      jit_spaces_.insert(address_space);
+      out.address_space = address_space;
+      out.address = frame_address_of(frame);
+      break;
+    default:
+      out.kind = FrameKind::kUnknown;
+      out.address_space = address_space;
+      out.address = frame_address_of(frame);
+      break;
+  }
+  return profile_.intern_frame(out);
+}
+
+profile::ImageId StackTable::intern_image(uint32_t image) {
+  const auto [at, added] = image_ids_.try_emplace(image);
+  if (added) {
+    profile::Image out;
+    if (const auto info = images_.find(image)) {
+      out.path = profile_.intern(info->path);
+      out.build_id = profile_.intern(info->build_id);
+      out.kind = info->kind;
+    }
+    // Equal path and build-id is one image of the profile, also when the registry has two ids (same file, two mounts).
+    at->second = profile_.intern_image(out);
+    registry_ids_.try_emplace(at->second.value, image);
+  }
+  return at->second;
+}
+
+}  // namespace cicada::ingest

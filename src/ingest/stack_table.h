@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stack records -> stacks of the profile. The kernel sends a stack once, under a hash; samples name the hash.
+//
+//   user hash ──▶ StackId (outermost … leaf) ─┐
+//   kernel hash ─▶ frames, outermost first ───┴▶ one StackId, kernel frames above user frames
+//
+// Threads: the drain thread's.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "abi/records.h"
+#include "process/images/image_registry.h"
+#include "profile/profile.h"
+
+namespace cicada::ingest {
+
+class StackTable {
+ public:
+  StackTable(profile::Profile& profile, const process::ImageRegistry& images) : profile_(profile), images_(images) {}
+
+  void add(const stack_record& record, std::span<const uint64_t> frames);
+  // Both hashes may be 0 (no such side). Nothing: a record that the sample names never arrived.
+  std::optional<profile::StackId> find(uint64_t user_hash, uint64_t kernel_hash);
+  // The same with the user side given: a stack that was finished in user space.
+  std::optional<profile::StackId> find_above(profile::StackId user, uint64_t kernel_hash);
+  // The frames the kernel found before it gave up, but for the last, which `rest` (leaf first, abi/frame.h) begins with again.
+  profile::StackId continue_user_stack(uint64_t user_hash, std::span<const uint64_t> rest, uint32_t address_space);
+  // The image of the outermost frame of a user stack: 0 if it has none.
+  uint32_t outermost_image(uint64_t user_hash) const;
+  // Whether frames of generated code were seen in it.
+  bool has_generated_code(uint32_t address_space) const { return !jit_spaces_.empty() && jit_spaces_.contains(address_space); }
+  // The user side alone.
+  std::optional<profile::StackId> find_user(uint64_t user_hash) const;
+  // A frame of a user stack (abi/frame.h).
+  profile::FrameId intern(uint64_t frame, uint32_t address_space);
+  // What a registry image is in the profile, if any stack has it.
+  std::optional<profile::ImageId> find_image(uint32_t image) const;
+  // The registry's id of a profile image, for the symbolizer.
+  std::optional<uint32_t> registry_id(profile::ImageId image) const;
+
+ private:
+  struct UserStack {
+    profile::StackId stack;
+    uint32_t outermost_image = 0;
+  };
+  profile::ImageId intern_image(uint32_t image);
+
+  profile::Profile& profile_;
+  const process::ImageRegistry& images_;
+  std::unordered_map<uint64_t, UserStack> user_;
+  std::unordered_map<uint64_t, std::vector<profile::FrameId>> kernel_;
+  struct Pair {
+    profile::StackId user;
+    uint64_t kernel;
+    bool operator==(const Pair&) const = default;
+  };
+  struct PairHash {
+    size_t operator()(const Pair& p) const { return p.kernel ^ (uint64_t{p.user.value} * 0x9e3779b97f4a7c15ULL); }
+  };
+  std::unordered_map<Pair, profile::StackId, PairHash> combined_;
+  std::unordered_map<uint32_t, profile::ImageId> image_ids_;
+  std::unordered_map<uint32_t, uint32_t> registry_ids_;  // profile image -> registry image
+  std::unordered_set<uint32_t> jit_spaces_;
+  std::vector<profile::FrameId> scratch_;
+};
+
+}  // namespace cicada::ingest

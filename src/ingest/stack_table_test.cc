@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ingest/stack_table.h"
+
+#include <gtest/gtest.h>
+
+#include "abi/frame.h"
+
+namespace cicada::ingest {
+namespace {
+
+class StackTableTest : public ::testing::Test {
+ protected:
+  void add(uint64_t hash, uint8_t side, std::vector<uint64_t> frames, uint32_t address_space = 0) {
+    stack_record head{};
+    head.kind = RECORD_STACK;
+    head.side = side;
+    head.hash = hash;
+    head.frame_count = static_cast<uint16_t>(frames.size());
+    head.address_space = address_space;
+    table.add(head, frames);
+  }
+  std::vector<uint64_t> addresses(profile::StackId id) const {  // leaf first
+    std::vector<uint64_t> out;
+    for (; id.valid(); id = profile.stacks()[id.value].parent) {
+      out.push_back(profile.frames()[profile.stacks()[id.value].frame.value].address);
+    }
+    return out;
+  }
+  profile::Profile profile;
+  process::ImageRegistry images{{}};
+  StackTable table{profile, images};
+};
+
+TEST_F(StackTableTest, PutsKernelFramesAboveUserFrames) {
+  add(1, STACK_USER, {frame_in_image(1, 0x10), frame_in_image(1, 0x20)});
+  add(2, STACK_KERNEL, {frame_at(FRAME_KERNEL, 0xffffffff81000001), frame_at(FRAME_KERNEL, 0xffffffff81000002)});
+  const auto stack = table.find(1, 2);
+  ASSERT_TRUE(stack);
+  EXPECT_EQ(addresses(*stack), (std::vector<uint64_t>{0xffffffff81000001, 0xffffffff81000002, 0x10, 0x20}));
+  EXPECT_EQ(table.find(1, 2), stack);
+}
+
+TEST_F(StackTableTest, SaysWhenARecordNeverArrived) {
+  EXPECT_FALSE(table.find(7, 0));
+  EXPECT_FALSE(table.find(0, 7));
+  EXPECT_TRUE(table.find(0, 0));
+}
+
+TEST_F(StackTableTest, TheRescuedPartReplacesTheFrameWhereTheKernelStopped) {
+  add(1, STACK_USER, {frame_in_image(1, 0x10), frame_at(FRAME_UNKNOWN, 0x7000)}, 5);
+  const auto stack = table.continue_user_stack(1, std::vector<uint64_t>{frame_in_image(2, 0x30), frame_in_image(2, 0x40)}, 5);
+  EXPECT_EQ(addresses(stack), (std::vector<uint64_t>{0x10, 0x30, 0x40}));
+}
+
+TEST_F(StackTableTest, KeepsTheAddressSpaceOfFramesWithoutAnImage) {
+  add(1, STACK_USER, {frame_at(FRAME_JIT, 0x7000)}, 5);
+  add(2, STACK_USER, {frame_at(FRAME_JIT, 0x7000)}, 6);
+  EXPECT_NE(*table.find(1, 0), *table.find(2, 0));
+}
+
+}  // namespace
+}  // namespace cicada::ingest

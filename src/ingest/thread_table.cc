@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ingest/thread_table.h"
+
+#include <time.h>
+
+#include "ingest/metadata_reader.h"
+#include "process/metadata/metadata_cache.h"
+#include "process/tracking/process_table.h"
+#include "process/tracking/thread_names.h"
+
+namespace cicada::ingest {
+namespace {
+
+constexpr size_t kMaxCmdline = 512;
+
+std::string joined(const std::vector<std::string>& arguments) {
+  std::string text;
+  for (const std::string& argument : arguments) {
+    if (!text.empty()) text += ' ';
+    text += argument;
+    if (text.size() > kMaxCmdline) {
+      text.resize(kMaxCmdline);
+      return text + "…";
+    }
+  }
+  return text;
+}
+
+// The low half of a start time, completed: it was in the last 497 days.
+uint64_t full_ticks(uint32_t low) {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  const uint64_t ticks = (static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec)) / kNsPerTick;
+  const uint64_t full = (ticks & ~uint64_t{0xffffffff}) | low;
+  return full <= ticks ? full : full - (uint64_t{1} << 32);
+}
+
+}  // namespace
+
+size_t ThreadTable::process_of(const sample_record& sample) {
+  const uint64_t key = uint64_t{static_cast<uint32_t>(sample.pid)} << 32 | sample.start_ticks_low;
+  const SampledStart start{sample.start_ticks_low, sample.start_in_tick};
+  std::vector<size_t>& known = process_index_[key];
+  for (const size_t index : known) {
+    if (processes_[index].start == start) return index;
+  }
+  known.push_back(processes_.size());
+  living_.push_back(processes_.size());
+  processes_.push_back({profile_.intern_process(sample.pid, start.ns()), sample.pid, start, sample.time_ns});
+  if (start.ticks_low != 0) metadata_reader_.request({sample.pid, full_ticks(start.ticks_low)});
+  return known.back();
+}
+
+profile::ThreadId ThreadTable::find_or_add(const sample_record& sample) {
+  const size_t process = process_of(sample);
+  const uint64_t key = uint64_t{process} << 32 | static_cast<uint32_t>(sample.tid);
+  const auto [at, added] = thread_index_.try_emplace(key);
+  if (added) {
+    at->second = profile_.intern_thread(processes_[process].id, sample.tid);
+    profile_.edit_thread(at->second, [&](auto& row) { row.main = sample.tid == sample.pid; });
+    threads_.push_back({at->second, sample.tid, process, sample.time_ns});
+    if (sample.pid == 0) {
+      profile_.edit_process(processes_[process].id, [&](auto& row) { row.name = profile_.intern("idle"); });
+      profile_.edit_thread(at->second, [&](auto& row) { row.name = profile_.intern("idle"); });
+    }
+  }
+  return at->second;
+}
+
+void ThreadTable::refresh(ProcessEntry& entry, const process::ProcessTable& processes, const process::ProcessMetadataCache& metadata,
+                          uint64_t known_until_ns) {
+  if (entry.pid == 0) return;
+  const bool tracked = entry.start != SampledStart();
+  auto info = processes.find_process(entry.pid, tracked ? std::optional(entry.start) : std::nullopt);
+  if (!info && tracked && !profile_.processes()[entry.id.value].name.valid()) info = processes.find_short_lived(entry.pid, entry.start);
+  if (!info) {
+    if (tracked && entry.seen_ns < known_until_ns) ++entry.strikes;
+    return;
+  }
+  entry.strikes = 0;
+  profile_.edit_process(entry.id, [&](profile::Process& process) {
+    process.parent_pid = info->parent_pid;
+    process.name = profile_.intern(info->comm);
+    if (entry.described) return;
+    const auto described = metadata.snapshot({entry.pid, info->start_ns / kNsPerTick});
+    if (!described || !described->cmdline) return;
+    entry.described = true;
+    process.cmdline = profile_.intern(joined(*described->cmdline));
+    if (described->cgroup) process.cgroup = profile_.intern(*described->cgroup);
+  });
+}
+
+void ThreadTable::refresh(const process::ProcessTable& processes, const process::ThreadNames& names,
+                          const process::ProcessMetadataCache& metadata, uint64_t known_until_ns) {
+  for (const size_t index : living_) refresh(processes_[index], processes, metadata, known_until_ns);
+  for (const ThreadEntry& entry : threads_) {
+    const profile::ProcessId id = processes_[entry.process].id;
+    profile_.edit_thread(entry.id, [&](profile::Thread& thread) {
+      if (const auto name = names.find(entry.tid, entry.seen_ns)) thread.name = profile_.intern(*name);
+      else if (!thread.name.valid()) thread.name = profile_.processes()[id.value].name;
+    });
+    // Kernel threads have no address space, so the process table does not know them; each is a process of one thread.
+    const profile::Thread& thread = profile_.threads()[entry.id.value];
+    if (thread.main && !profile_.processes()[id.value].name.valid()) profile_.edit_process(id, [&](profile::Process& row) { row.name = thread.name; });
+  }
+  const auto gone = [&](size_t index) { return processes_[index].strikes >= kMaxStrikes; };
+  std::erase_if(threads_, [&](const ThreadEntry& entry) { return gone(entry.process); });
+  std::erase_if(living_, gone);
+}
+
+}  // namespace cicada::ingest
