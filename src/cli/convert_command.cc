@@ -16,7 +16,7 @@ namespace cicada::cli {
 namespace {
 
 struct ConvertOptions {
-  std::string input, title;
+  std::string event, input, title;
   std::vector<std::string> outputs, filters, group_by;
   bool no_kernel = false, no_inlines = false, include_idle = false, quiet = false;
 };
@@ -41,7 +41,7 @@ Result<void> convert(const ConvertOptions& options) {
   for (const std::string& path : options.outputs) sinks.push_back(TRY(sink::make_sink(path, sink_options)));
   const profile::FilterOptions filter = TRY(parse_filters(options.filters));
 
-  const profile::Profile profile = TRY(load_profile(options.input, filter));
+  const profile::Profile profile = TRY(load_profile(options.input, filter, options.event));
   for (const std::string& warning : profile.header.warnings)
     if (!options.quiet) print_warning(fmt::format("{}: {}", options.input, warning));
   for (const auto& sink : sinks) {
@@ -60,6 +60,7 @@ Command add_convert_command(CLI::App& app) {
   command->footer(footer());
   command->add_option("IN", options->input, "a recording, folded stacks or pprof")->required();
   command->add_option("OUT", options->outputs, "the extension decides")->required();
+  command->add_option("--event", options->event, "of several events, this one")->type_name("NAME");
   command->add_option("--filter", options->filters, "a part: process=, thread=, time=2s..5s, function=REGEX")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

@@ -21,7 +21,7 @@ namespace cicada::cli {
 namespace {
 
 struct DiffCommandOptions {
-  std::string a, b;
+  std::string event, a, b;
   std::vector<std::string> outputs, filters, conditions, group_by;
   DiffTableOptions table = {};
   bool absolute = false, no_kernel = false, no_inlines = false, include_idle = false, json = false;
@@ -56,8 +56,8 @@ Result<int> compare(const DiffCommandOptions& options) {
   for (const std::string& text : options.conditions) conditions.push_back(TRY(parse_condition(text)));
   for (const std::string& path : options.outputs) TRY(check_output(path));
   const profile::FilterOptions filter = TRY(parse_filters(options.filters));
-  const profile::Profile a = TRY(load_profile(options.a, filter));
-  const profile::Profile b = TRY(load_profile(options.b, filter));
+  const profile::Profile a = TRY(load_profile(options.a, filter, options.event));
+  const profile::Profile b = TRY(load_profile(options.b, filter, options.event));
   for (const auto& [profile, name] : {std::pair(&a, &options.a), std::pair(&b, &options.b)})
     for (const std::string& warning : profile->header.warnings) print_warning(fmt::format("{}: {}", *name, warning));
   const profile::Event &event_a = a.event(profile::main_event(a)), &event_b = b.event(profile::main_event(b));
@@ -112,6 +112,7 @@ Command add_diff_command(CLI::App& app) {
   command->add_option("--fail-if", options->conditions, "exit code 1 if a function grew by more: 'parse>5%', 'self:f>1%', '*>2%'")
       ->type_name("CONDITION")
       ->allow_extra_args(false);
+  command->add_option("--event", options->event, "of several events, this one")->type_name("NAME");
   command->add_option("--filter", options->filters, "a part of both: process=, thread=, time=, function=REGEX")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

@@ -51,6 +51,7 @@ bpf_source::SamplingConfig sampling_config(const RecordOptions& options, const s
     sampling.pids = command ? std::vector<Pid>{command->pid()} : options.target.pids;
     sampling.from_exec = command.has_value();
   }
+  sampling.events.events = options.events;
   sampling.events.frequency_hz = options.frequency_hz;
   sampling.events.period = options.period.value_or(0);
   sampling.events.cpus.assign(options.cpus.begin(), options.cpus.end());

@@ -43,6 +43,10 @@ void add_what(CLI::App& record, RawRecordOptions& raw) {
 }
 
 void add_how(CLI::App& record, RawRecordOptions& raw) {
+  record.add_option("-e,--event", raw.events, "what to sample: cpu-clock, page-faults/period=1/, context-switches, cycles/freq=199/; several at a time")
+      ->type_name("EVENT")
+      ->allow_extra_args(false)
+      ->group("How");
   CLI::Option* frequency = record.add_option("-F,--frequency", raw.frequency, "samples a second on each CPU")
                                ->type_name("HZ")
                                ->capture_default_str()

@@ -97,6 +97,13 @@ Result<void> check_rate(const RawRecordOptions& raw, RecordOptions& options) {
     options.period = TRY(parse_number(raw.period, "-c"));
     if (*options.period == 0) return make_error(ErrorKind::kInvalid, "-c 0: the period must be more than zero");
   }
+  for (const std::string& text : raw.events) {
+    for (const bpf_source::EventSpec& spec : TRY(bpf_source::parse_event_specs(text))) {
+      const auto same = std::find_if(options.events.begin(), options.events.end(), [&](const auto& known) { return known.type == spec.type; });
+      if (same != options.events.end()) return make_error(ErrorKind::kInvalid, "-e {}: {} is asked for twice", text, spec.type->name);
+      options.events.push_back(spec);
+    }
+  }
   if (!raw.duration.empty()) options.duration_ns = TRY(parse_duration_ns(raw.duration, "-d"));
   return {};
 }

@@ -8,6 +8,7 @@
 
 #include "base/process_key.h"
 #include "base/result.h"
+#include "bpf_source/event_spec.h"
 #include "profile/call_tree.h"
 #include "symbolize/symbolizer.h"
 
@@ -35,6 +36,7 @@ struct RecordOptions {
   std::optional<uint64_t> period;       // -c: in event units (ns for cpu-clock); replaces the frequency
   std::optional<uint64_t> duration_ns;  // -d; none: until the command ends or Ctrl-C
   std::vector<uint32_t> cpus;           // --cpu; empty: all
+  std::vector<bpf_source::EventSpec> events;  // -e; empty: cycles where the machine has them, else cpu-clock
 
   // --- what is kept
   bool kernel_frames = true;
@@ -67,6 +69,7 @@ struct RawRecordOptions {
   std::vector<std::string> threads;    // -t
   bool whole_machine = false;
   std::vector<std::string> command;
+  std::vector<std::string> events;     // -e
   std::string frequency = "99", period, duration, max_map_memory = "64M";
   std::vector<std::string> cpus, outputs, group_by;
   std::string unwind = "auto", demangle = "full", clones = "fold";

@@ -21,7 +21,7 @@ namespace cicada::cli {
 namespace {
 
 struct ReportOptions {
-  std::string file, callers, callees, annotate;
+  std::string event, file, callers, callees, annotate;
   std::vector<std::string> by, filters;
   ReportLimits limits = {};
   bool no_kernel = false, no_inlines = false, include_idle = false, json = false;
@@ -49,7 +49,7 @@ std::string format_report(const ReportOptions& options, const profile::ProfileSn
 Result<void> report(const ReportOptions& options) {
   const std::vector<profile::GroupBy> grouping = TRY(parse_grouping(options.by));
   const profile::FilterOptions filter = TRY(parse_filters(options.filters));
-  const profile::Profile profile = TRY(load_profile(options.file, filter));
+  const profile::Profile profile = TRY(load_profile(options.file, filter, options.event));
   profile::CallTreeOptions how = tree_options(options, profile);
   how.group_by = grouping;
   profile::CallTree tree = profile::build_call_tree(profile, how);
@@ -82,6 +82,7 @@ void add_options(CLI::App& command, ReportOptions& options) {
   command.add_option("--by,--group-by", options.by, "root frames and a table: process, thread, cpu, cgroup, image; several with commas")
       ->type_name("LIST")
       ->allow_extra_args(false);
+  command.add_option("--event", options.event, "of several events, this one")->type_name("NAME");
   command.add_option("--filter", options.filters, "a part: process=, thread=, time=2s..5s, function=REGEX; all must hold")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

@@ -87,13 +87,14 @@ Result<std::vector<GroupBy>> parse_grouping(const std::vector<std::string>& word
   return grouping;
 }
 
-Result<profile::Profile> load_profile(const std::string& path, const profile::FilterOptions& filter) {
+Result<profile::Profile> load_profile(const std::string& path, const profile::FilterOptions& filter, const std::string& event) {
   const FileMapping file = TRY(FileMapping::open(path));
   profile::Profile profile = TRY(sink::parse_profile(file.bytes(), path));
   if (is_recording(file.bytes()) && wants_names(profile)) {
     const auto images = symbolize::on_disk_images();
     symbolize::symbolize(profile, *images, {}, {});
   }
+  if (!event.empty()) profile = TRY(profile::extract_event(profile, event));
   const bool everything = filter.processes.empty() && filter.threads.empty() && !filter.from_ns && !filter.to_ns && filter.function.empty();
   if (everything) return profile;
   return profile::extract(profile, TRY(profile::make_sample_filter(profile, filter)));

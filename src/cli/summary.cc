@@ -2,9 +2,8 @@
 #include "cli/summary.h"
 
 #include <algorithm>
-#include <map>
-#include <unordered_map>
 
+#include "cli/report_functions.h"
 #include "cli/report_text.h"
 #include "profile/completeness.h"
 #include "profile/frame_text.h"
@@ -49,46 +48,21 @@ void append_completeness(const ProfileSnapshot& profile, bool stats, std::string
   }
 }
 
-struct Hot {
-  std::string name, image;
-  uint64_t self = 0;
-};
-
-std::vector<Hot> hottest_functions(const ProfileSnapshot& profile, const SummaryOptions& options, uint64_t& total) {
-  std::unordered_map<uint32_t, uint64_t> self_of_frame;  // by FrameId: few frames, many samples
-  const profile::EventId event = profile::main_event(profile);
-  for (size_t i = 0; i < profile.sample_count(); i++) {
-    const profile::Sample sample = profile.sample(i);
-    if (sample.event != event || (sample.idle && !options.include_idle)) continue;
-    total += sample.value;
-    if (sample.stack.valid()) self_of_frame[profile.stacks()[sample.stack.value].frame.value] += sample.value;
-  }
-  std::map<std::pair<std::string, std::string>, uint64_t> self_of_function;
-  for (const auto& [frame_value, self] : self_of_frame) {
-    const profile::FrameId frame{frame_value};
-    const profile::ImageId image = profile::image_of(profile, frame, 0);
-    const std::string_view path = image.valid() ? profile.text(profile.images()[image.value].path) : "";
-    self_of_function[{profile::frame_name(profile, frame, 0), std::string(profile::file_name(path))}] += self;
-  }
-  std::vector<Hot> hot;
-  for (const auto& [key, self] : self_of_function) hot.push_back({key.first, key.second, self});
-  std::stable_sort(hot.begin(), hot.end(), [](const Hot& a, const Hot& b) { return a.self > b.self; });
-  if (hot.size() > options.hottest) hot.resize(options.hottest);
-  return hot;
-}
-
-void append_hottest(const ProfileSnapshot& profile, const SummaryOptions& options, std::string& out) {
-  uint64_t total = 0;
-  const std::vector<Hot> hot = hottest_functions(profile, options, total);
+void append_hottest(const ProfileSnapshot& profile, profile::EventId event, const SummaryOptions& options, std::string& out) {
+  const profile::CallTree tree = profile::build_call_tree(profile, {.expand_inlined = true, .include_idle = options.include_idle, .event = event});
+  std::vector<FunctionCost> hot = add_up_functions(tree);
+  std::erase_if(hot, [](const FunctionCost& cost) { return cost.self == 0; });
   if (hot.empty()) return;
+  hot.resize(std::min(hot.size(), options.hottest));
   constexpr size_t kNumbers = 23, kImage = 24;
   const size_t name_columns = options.columns > kNumbers + kImage + 20 ? options.columns - kNumbers - kImage : 40;
-  out += fmt::format("\n{:>9}{:>12}  {:<{}}{}\n", "self", "samples", "function", name_columns, "image");
-  for (const Hot& function : hot) {
-    out += fmt::format("{:7.1f} %{:>12}  {:<{}}{}\n",
-                       100.0 * static_cast<double>(function.self) / static_cast<double>(total), grouped_digits(function.self),
-                       shortened(printable(function.name), name_columns - 2), name_columns,
-                       shortened(printable(function.image), kImage));
+  const bool several = profile.header.events.size() > 1;
+  if (several) out += fmt::format("\n{}:", printable(profile.event(event).name));
+  out += fmt::format("\n{:>9}{:>12}  {:<{}}{}\n", "self", profile::unit_text(profile.event(event).unit), "function", name_columns, "image");
+  for (const FunctionCost& function : hot) {
+    out += fmt::format("{:7.1f} %{:>12}  {:<{}}{}\n", 100.0 * static_cast<double>(function.self) / static_cast<double>(tree.total()), grouped_digits(function.self),
+                       shortened(printable(tree.text(function.name)), name_columns - 2), name_columns,
+                       shortened(printable(profile::file_name(tree.text(function.image))), kImage));
   }
 }
 
@@ -107,7 +81,7 @@ std::string format_summary(const ProfileSnapshot& profile, const std::vector<std
       if (!count.outcome) out += fmt::format("  {:>12}            {}\n", grouped_digits(count.value), count.name);
     }
   }
-  append_hottest(profile, options, out);
+  for (const profile::EventId event : profile::sampled_events(profile)) append_hottest(profile, event, options, out);
   for (const std::string& warning : profile.header.warnings) out += fmt::format("\nwarning: {}", printable(warning));
   if (!profile.header.warnings.empty()) out += "\n";
   if (profile.sample_count() == 0) {

@@ -284,4 +284,30 @@ Profile extract(const ProfileSnapshot& profile, const SampleFilter& wanted) {
   return part;
 }
 
+Result<Profile> extract_event(const ProfileSnapshot& profile, std::string_view name) {
+  const std::vector<Event>& events = profile.header.events;
+  const auto found = std::find_if(events.begin(), events.end(), [&](const Event& event) { return event.name == name; });
+  if (found == events.end()) {
+    std::string known;
+    for (const Event& event : events) known += (known.empty() ? "" : ", ") + event.name;
+    return make_error(ErrorKind::kNotFound, "event {}: not in this profile; it has {}", name, known);
+  }
+  const EventId wanted{static_cast<uint8_t>(found - events.begin())};
+  Profile part;
+  part.header = profile.header;
+  part.header.events = {*found};
+  part.header.end_reasons.clear();
+  Copier copier(part, profile);
+  for (size_t i = 0; i < profile.sample_count(); ++i) {
+    Sample sample = profile.sample(i);
+    if (sample.event != wanted) continue;
+    sample.event = {};
+    sample.thread = copier.thread(sample.thread);
+    sample.stack = copier.stack(sample.stack);
+    sample.labels = copier.labels(sample.labels);
+    part.append_sample(sample);
+  }
+  return part;
+}
+
 }  // namespace cicada::profile

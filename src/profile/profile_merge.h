@@ -29,6 +29,10 @@ using SampleFilter = std::function<bool(const ProfileSnapshot&, size_t sample_in
 // Fails (kInvalid): the regular expression is malformed, a time range is empty.
 Result<SampleFilter> make_sample_filter(const ProfileSnapshot& profile, const FilterOptions& options);
 
+// A profile of one event alone, whole otherwise.
+// Fails (kNotFound): there is none of this name; the message lists those there are.
+Result<Profile> extract_event(const ProfileSnapshot& profile, std::string_view name);
+
 // A profile of the wanted samples and of what they refer to. The header stays, with a warning that says it is a part.
 Profile extract(const ProfileSnapshot& profile, const SampleFilter& wanted);
 

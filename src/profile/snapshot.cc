@@ -63,4 +63,14 @@ EventId main_event(const ProfileSnapshot& profile) {
   return {};
 }
 
+std::vector<EventId> sampled_events(const ProfileSnapshot& profile) {
+  std::vector<EventId> events;
+  for (size_t i = 0; i < profile.header.events.size(); ++i) {
+    const EventId id{static_cast<uint8_t>(i)};
+    if (profile.totals_of(id).samples != 0) events.push_back(id);
+  }
+  if (events.empty()) events.push_back({});
+  return events;
+}
+
 }  // namespace cicada::profile

@@ -110,5 +110,7 @@ class ProfileSnapshot {
 
 // The event that a picture of one unit shows if nobody asks for another: the first with samples.
 EventId main_event(const ProfileSnapshot& profile);
+// Those with samples, in their order; of none, the first.
+std::vector<EventId> sampled_events(const ProfileSnapshot& profile);
 
 }  // namespace cicada::profile

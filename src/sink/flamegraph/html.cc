@@ -132,8 +132,8 @@ class Packer {
     std::string notes;
     for (const std::string& note : caption.notes) notes += (notes.empty() ? "" : ",") + json_text(note);
     std::string out = fmt::format(
-        "{{\"version\":1,\"title\":{},\"subtitle\":{},\"notes\":[{}],\"unit\":{},\"duration_us\":{},\"comparison\":{},{}\"payload\":\"",
-        json_text(caption.title), json_text(caption.subtitle), notes, json_text(caption.unit), duration_us, baseline != nullptr,
+        "{{\"version\":1,\"title\":{},\"subtitle\":{},\"notes\":[{}],\"unit\":{},\"event\":{},\"duration_us\":{},\"comparison\":{},{}\"payload\":\"",
+        json_text(caption.title), json_text(caption.subtitle), notes, json_text(caption.unit), json_text(caption.event), duration_us, baseline != nullptr,
         baseline == nullptr ? "" : fmt::format("\"wholes\":[{},{}],", baseline->after(tree_), baseline->before()));
     append_base64(gzip_bytes(raw), out);
     return out += "\"}";
@@ -181,16 +181,31 @@ void append_page(const Caption& caption, const std::string& json, std::string& o
   out += kReportEnd;
 }
 
+std::string report_json(const ProfileSnapshot& profile, const CallTree& tree, std::span<const uint32_t> leaf_of_sample, const Caption& caption) {
+  Packer packer(tree);
+  packer.pack_nodes();
+  packer.pack_samples(profile, leaf_of_sample);
+  return packer.json(caption, has_times(profile) ? profile.header.duration_ns / 1000 : 0, nullptr);
+}
+
 class HtmlSink : public FileSink {
  public:
   using FileSink::FileSink;
 
  private:
+  // One event: its data; several: an array of them, among which the page has a switch.
   void write(const ProfileSnapshot& profile, OutputFile& file) override {
-    std::vector<uint32_t> leaf;
-    const CallTree tree = profile::build_call_tree(profile, options_.tree, &leaf);
+    profile::CallTreeOptions options = options_.tree;
+    const std::vector<profile::EventId> events = options.event ? std::vector{*options.event} : sampled_events(profile);
+    std::string all;
+    for (const profile::EventId event : events) {
+      options.event = event;
+      std::vector<uint32_t> leaf;
+      const CallTree tree = profile::build_call_tree(profile, options, &leaf);
+      all += (all.empty() ? "" : ",") + report_json(profile, tree, leaf, make_caption(profile, title(profile), event));
+    }
     std::string out;
-    append_report_html(profile, tree, leaf, make_caption(profile, title(profile)), out);
+    append_page(make_caption(profile, title(profile), events.front()), events.size() == 1 ? all : "[" + all + "]", out);
     file.write(out);
   }
 };
@@ -199,10 +214,7 @@ class HtmlSink : public FileSink {
 
 void append_report_html(const ProfileSnapshot& profile, const CallTree& tree, std::span<const uint32_t> leaf_of_sample,
                         const Caption& caption, std::string& out) {
-  Packer packer(tree);
-  packer.pack_nodes();
-  packer.pack_samples(profile, leaf_of_sample);
-  append_page(caption, packer.json(caption, has_times(profile) ? profile.header.duration_ns / 1000 : 0, nullptr), out);
+  append_page(caption, report_json(profile, tree, leaf_of_sample, caption), out);
 }
 
 void append_diff_report_html(const CallTree& tree, const Baseline& baseline, const Caption& caption, std::string& out) {

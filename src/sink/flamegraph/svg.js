@@ -9,8 +9,8 @@ const {names, images, frames, depth, frame, total, self, before, wholes} = data;
 const count = depth.length, row = 18, margin = 12, top = data.top, letter = 6.65;
 const parent = new Int32Array(count), last = new Int32Array(count);
 const fmt = new Intl.NumberFormat('en-US'), percent = (a, b) => b ? (100 * a / b).toFixed(a / b < .1 ? 2 : 1) + ' %' : '–';
-const value = v => data.unit !== 'µs' ? fmt.format(v) + (v === 1 ? ' sample' : ' samples') :
-  v >= 1e6 ? (v / 1e6).toFixed(2) + ' s' : v >= 1e3 ? (v / 1e3).toFixed(2) + ' ms' : v + ' µs';
+const value = v => data.unit !== 'ns' ? fmt.format(v) + ' ' + (v === 1 ? data.unit.replace(/s$/, '') : data.unit) :
+  v >= 1e9 ? (v / 1e9).toFixed(2) + ' s' : v >= 1e6 ? (v / 1e6).toFixed(2) + ' ms' : (v / 1e3).toFixed(1) + ' µs';
 const name = i => names[frames[4 * frame[i]]], image = i => images[frames[4 * frame[i] + 1]] || '';
 for (let i = 0, open = []; i < count; ++i) {
   open.length = depth[i];

@@ -18,6 +18,7 @@ Caption make_caption(const profile::ProfileSnapshot& profile, std::string title,
   const profile::EventId id = event.value_or(profile::main_event(profile));
   const profile::Event& shown = profile.event(id);
   caption.unit = profile::unit_text(shown.unit);
+  caption.event = shown.name;
   const auto add = [&](const std::string& part) {
     if (!part.empty()) caption.subtitle += (caption.subtitle.empty() ? "" : " · ") + part;
   };

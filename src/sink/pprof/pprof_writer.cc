@@ -27,9 +27,13 @@ class Writer {
         last_address_(profile.images().size() + 2, 0), executable_value_(profile.images().size(), 0), labels_(profile.threads().size()) {}
 
   void write() {
-    options_.event = shown_event(profile_, options_);
-    write_header();
-    for (const profile::StackTotal& total : add_up_stacks(profile_, options_)) write_sample(total);
+    const std::vector<profile::EventId> events = options_.event ? std::vector{*options_.event} : sampled_events(profile_);
+    for (const profile::EventId event : events) units_.push_back(value_unit(profile_.event(event)));
+    write_header(profile_.event(events.front()));
+    for (size_t i = 0; i < events.size(); ++i) {
+      options_.event = events[i];
+      for (const profile::StackTotal& total : add_up_stacks(profile_, options_)) write_sample(total, i);
+    }
     write_mappings();
     for (size_t i = 0; i <= strings_.size(); ++i) {  // index 0 is the empty string
       message_.add_string(pprof::Profile::kStringTable, i == 0 ? "" : std::string(strings_.text(profile::StringId(i - 1))));
@@ -57,20 +61,21 @@ class Writer {
     value_type.add_int64(pprof::ValueType::kUnit, static_cast<int64_t>(string(unit)));
   }
 
-  void write_header() {
+  // Two values a sample: how often the first event was sampled, then one of each event.
+  void write_header(const profile::Event& first) {
     const profile::Header& header = profile_.header;
-    unit_ = value_unit(profile_.event(*options_.event));
     write_type(pprof::Profile::kSampleType, "samples", "count");
-    write_type(pprof::Profile::kSampleType, unit_.type, unit_.unit);
-    message_.add_int64(pprof::Profile::kDefaultSampleType, static_cast<int64_t>(string(unit_.type)));
-    write_type(pprof::Profile::kPeriodType, unit_.type, unit_.unit);
-    message_.add_int64(pprof::Profile::kPeriod, static_cast<int64_t>(profile_.event(*options_.event).period));
+    for (const profile::ValueUnit& unit : units_) write_type(pprof::Profile::kSampleType, unit.type, unit.unit);
+    message_.add_int64(pprof::Profile::kDefaultSampleType, static_cast<int64_t>(string(units_.front().type)));
+    write_type(pprof::Profile::kPeriodType, units_.front().type, units_.front().unit);
+    message_.add_int64(pprof::Profile::kPeriod, static_cast<int64_t>(first.period));
     message_.add_int64(pprof::Profile::kTimeNanos, static_cast<int64_t>(header.start_realtime_ns));
     message_.add_int64(pprof::Profile::kDurationNanos, static_cast<int64_t>(header.duration_ns));
     for (const std::string& warning : header.warnings) message_.add_int64(pprof::Profile::kComment, static_cast<int64_t>(string(warning)));
   }
 
-  void write_sample(const profile::StackTotal& total) {
+  // Of the event with this index.
+  void write_sample(const profile::StackTotal& total, size_t event) {
     ids_.clear();
     profile::ImageId executable;
     for (profile::StackId stack = total.stack; stack.valid(); stack = profile_.stacks()[stack.value].parent) {
@@ -90,8 +95,10 @@ class Writer {
     {
       pbf_builder<pprof::Sample> sample(sample_bytes_);
       sample.add_packed_uint64(pprof::Sample::kLocationId, ids_.begin(), ids_.end());
-      const int64_t values[] = {static_cast<int64_t>(total.samples), static_cast<int64_t>(total.value * unit_.factor)};
-      sample.add_packed_int64(pprof::Sample::kValue, std::begin(values), std::end(values));
+      values_.assign(1 + units_.size(), 0);
+      if (event == 0) values_[0] = static_cast<int64_t>(total.samples);
+      values_[1 + event] = static_cast<int64_t>(total.value * units_[event].factor);
+      sample.add_packed_int64(pprof::Sample::kValue, values_.begin(), values_.end());
     }
     sample_bytes_ += labels(total.thread);
     message_.add_message(pprof::Profile::kSample, sample_bytes_);
@@ -228,7 +235,8 @@ class Writer {
   const ProfileSnapshot& profile_;
   profile::CallTreeOptions options_;
   GzipWriter gzip_;
-  profile::ValueUnit unit_;
+  std::vector<profile::ValueUnit> units_;  // of the events
+  std::vector<int64_t> values_;
   std::string bytes_, utf8_;
   pbf_builder<pprof::Profile> message_{bytes_};
   profile::StringTable strings_;

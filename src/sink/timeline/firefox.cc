@@ -31,28 +31,43 @@ class FirefoxSink : public FileSink {
  private:
   void write(const ProfileSnapshot& profile, OutputFile& file) override {
     profile::CallTreeOptions options = options_.tree;
-    options.event = shown_event(profile, options);
-    std::vector<uint32_t> leaf_of_sample;
-    const CallTree tree = profile::build_call_tree(profile, options, &leaf_of_sample);
+    const std::vector<profile::EventId> events = options.event ? std::vector{*options.event} : sampled_events(profile);
+    std::vector<Part> parts;
+    for (const profile::EventId event : events) {
+      options.event = event;
+      Part& part = parts.emplace_back(Part{profile.event(event), {}, {}, {}});
+      part.tree = profile::build_call_tree(profile, options, &part.leaf_of_sample);
+    }
     GzipWriter gzip(file);
     {
       JsonStream json([&](std::string_view bytes) { gzip.write(bytes); });
       json.begin_object();
-      const char* const cpu_unit = cpu_delta_unit(value_unit(profile.event(*options.event)));
-      write_meta(profile, profile.event(*options.event), cpu_unit, json);
-      const auto lib_of_image = write_libs(profile, tree, json);
+      const char* const cpu_unit = cpu_delta_unit(value_unit(parts.front().event));
+      write_meta(profile, parts.front().event, cpu_unit, json);
+      write_libs(profile, parts, json);
       json.key("threads");
       json.begin_array();
       const std::vector<std::string> pids = unique_pids(profile);
-      for (const ThreadSamples& thread : group_by_thread(profile, leaf_of_sample)) {
-        const profile::ProcessId process = profile.threads()[thread.thread.value].process;
-        write_thread(profile, tree, leaf_of_sample, lib_of_image, pids[process.value], profile.event(*options.event), cpu_unit != nullptr, thread, json);
+      for (const Part& part : parts) {
+        const bool is_cpu = cpu_delta_unit(value_unit(part.event)) == cpu_unit && cpu_unit != nullptr;
+        for (const ThreadSamples& thread : group_by_thread(profile, part.leaf_of_sample)) {
+          const profile::ProcessId process = profile.threads()[thread.thread.value].process;
+          write_thread(profile, part, parts.size() > 1, pids[process.value], is_cpu, thread, json);
+        }
       }
       json.end_array();
       json.end_object();
     }
     gzip.finish();
   }
+
+  // Of one event: threads of its own.
+  struct Part {
+    const profile::Event& event;
+    CallTree tree;
+    std::vector<uint32_t> leaf_of_sample;
+    std::unordered_map<uint32_t, uint32_t> lib_of_image;  // by the path's id in `tree`
+  };
 
   // What the viewer can draw as a share of a CPU; null: something else is counted. Without it a thread that ran for one sample
   // in ten looks busy all the time, because nothing is there to say that it was not.
@@ -106,28 +121,33 @@ class FirefoxSink : public FileSink {
     json.end_object();
   }
 
-  // Keyed by the path's id in `tree`.
-  static std::unordered_map<uint32_t, uint32_t> write_libs(const ProfileSnapshot& profile, const CallTree& tree, JsonStream& json) {
+  static void write_libs(const ProfileSnapshot& profile, std::vector<Part>& parts, JsonStream& json) {
     std::unordered_map<std::string_view, std::string_view, SeededHash> build_ids;
     for (const profile::Image& image : profile.images()) build_ids.emplace(profile.text(image.path), profile.text(image.build_id));
-    std::unordered_map<uint32_t, uint32_t> lib_of_image;
+    std::unordered_map<std::string_view, uint32_t, SeededHash> lib_of_path;
     json.key("libs");
     json.begin_array();
-    for (const CallNode& node : tree.nodes) {
-      if (!node.image.valid() || !lib_of_image.emplace(node.image.value, static_cast<uint32_t>(lib_of_image.size())).second) continue;
-      const std::string_view path = tree.text(node.image);
-      const auto build_id = build_ids.find(path);
-      json.begin_object();
-      json.member("arch", profile.header.architecture);
-      for (const char* key : {"name", "debugName"}) json.member(key, profile::file_name(path));
-      for (const char* key : {"path", "debugPath"}) json.member(key, path);
-      json.member("breakpadId", "");
-      json.key("codeId");
-      build_id == build_ids.end() || build_id->second.empty() ? json.null() : json.value(build_id->second);
-      json.end_object();
+    for (Part& part : parts) {
+      for (const CallNode& node : part.tree.nodes) {
+        if (!node.image.valid() || part.lib_of_image.contains(node.image.value)) continue;
+        const std::string_view path = part.tree.text(node.image);
+        const auto [lib, fresh] = lib_of_path.emplace(path, static_cast<uint32_t>(lib_of_path.size()));
+        part.lib_of_image.emplace(node.image.value, lib->second);
+        if (fresh) write_lib(profile.header.architecture, path, build_ids[path], json);
+      }
     }
     json.end_array();
-    return lib_of_image;
+  }
+
+  static void write_lib(std::string_view architecture, std::string_view path, std::string_view build_id, JsonStream& json) {
+    json.begin_object();
+    json.member("arch", architecture);
+    for (const char* key : {"name", "debugName"}) json.member(key, profile::file_name(path));
+    for (const char* key : {"path", "debugPath"}) json.member(key, path);
+    json.member("breakpadId", "");
+    json.key("codeId");
+    build_id.empty() ? json.null() : json.value(build_id);
+    json.end_object();
   }
 
   // The viewer takes equal pids for one process; two processes that had one pid are told apart as "7" and "7.2".
@@ -141,15 +161,16 @@ class FirefoxSink : public FileSink {
     return pids;
   }
 
-  static void write_thread(const ProfileSnapshot& profile, const CallTree& tree, const std::vector<uint32_t>& leaf_of_sample,
-                           const std::unordered_map<uint32_t, uint32_t>& lib_of_image, const std::string& pid, const profile::Event& event,
-                           bool cpu_deltas, const ThreadSamples& samples, JsonStream& json) {
+  static void write_thread(const ProfileSnapshot& profile, const Part& part, bool several, const std::string& pid, bool cpu_deltas,
+                           const ThreadSamples& samples, JsonStream& json) {
+    const profile::Event& event = part.event;
+    const std::vector<uint32_t>& leaf_of_sample = part.leaf_of_sample;
     const profile::Thread& thread = profile.threads()[samples.thread.value];
     const profile::Process& process = profile.processes()[thread.process.value];
     const uint64_t start = profile.header.start_monotonic_ns;
     const auto milliseconds = [&](uint64_t time_ns) { return static_cast<double>(static_cast<int64_t>(time_ns - start)) / 1e6; };
     const bool timed = event.unit == profile::Unit::kNanoseconds;
-    FirefoxTables tables(tree);
+    FirefoxTables tables(part.tree);
     json.begin_object();
     json.member("processType", "default");
     json.member("processStartupTime", 0);
@@ -161,7 +182,8 @@ class FirefoxSink : public FileSink {
     json.key("pausedRanges");
     json.begin_array();
     json.end_array();
-    json.member("name", profile.text(thread.name.valid() ? thread.name : process.name));
+    const std::string_view shown = profile.text(thread.name.valid() ? thread.name : process.name);
+    json.member("name", several ? fmt::format("{} ({})", shown, event.name) : std::string(shown));
     json.member("isMainThread", thread.main);
     json.member("processName", profile.text(process.name));
     json.member("pid", pid);
@@ -205,7 +227,7 @@ class FirefoxSink : public FileSink {
     }
     json.member("length", 0);
     json.end_object();
-    tables.write(json, lib_of_image);
+    tables.write(json, part.lib_of_image);
     json.end_object();
   }
 };

@@ -18,10 +18,13 @@ class SpeedscopeSink : public FileSink {
  private:
   void write(const profile::ProfileSnapshot& profile, OutputFile& file) override {
     profile::CallTreeOptions options = options_.tree;
-    options.event = shown_event(profile, options);
-    const profile::ValueUnit unit = profile::value_unit(profile.event(*options.event));
-    std::vector<uint32_t> leaf_of_sample;
-    const profile::CallTree tree = profile::build_call_tree(profile, options, &leaf_of_sample);
+    const std::vector<profile::EventId> events = options.event ? std::vector{*options.event} : sampled_events(profile);
+    std::vector<Part> parts;
+    for (const profile::EventId event : events) {
+      options.event = event;
+      Part& part = parts.emplace_back(Part{profile.event(event), {}, {}, {}});
+      part.tree = profile::build_call_tree(profile, options, &part.leaf_of_sample);
+    }
 
     JsonStream json([&](std::string_view bytes) { file.write(bytes); });
     json.begin_object();
@@ -31,25 +34,46 @@ class SpeedscopeSink : public FileSink {
     json.member("activeProfileIndex", 0);
     json.key("shared");
     json.begin_object();
-    const std::vector<uint32_t> frame_of_node = write_frames(tree, json);
+    write_frames(parts, json);
     json.end_object();
     json.key("profiles");
     json.begin_array();
-    const auto threads = group_by_thread(profile, leaf_of_sample);
-    for (const ThreadSamples& thread : threads) write_thread(profile, tree, leaf_of_sample, frame_of_node, unit, thread, json);
-    if (threads.empty()) write_profile("no samples", "none", {}, {}, tree, frame_of_node, json);  // the viewer refuses a file without profiles
+    bool any = false;
+    for (const Part& part : parts) {
+      for (const ThreadSamples& thread : group_by_thread(profile, part.leaf_of_sample)) {
+        write_thread(profile, part, parts.size() > 1, thread, json);
+        any = true;
+      }
+    }
+    if (!any) write_profile("no samples", "none", {}, {}, parts.front(), json);  // the viewer refuses a file without profiles
     json.end_array();
     json.end_object();
   }
 
-  // Frames are nodes that agree in what people see. A stack without frames needs one, too.
-  static std::vector<uint32_t> write_frames(const profile::CallTree& tree, JsonStream& json) {
-    std::vector<uint32_t> frame_of_node(tree.nodes.size());
+  // Of one event.
+  struct Part {
+    const profile::Event& event;
+    profile::CallTree tree;
+    std::vector<uint32_t> leaf_of_sample;
+    std::vector<uint32_t> frame_of_node;
+  };
+
+  // Frames are nodes that agree in what people see. A stack without frames needs one, too. Each event has its own.
+  static void write_frames(std::vector<Part>& parts, JsonStream& json) {
+    json.key("frames");
+    json.begin_array();
+    uint32_t first = 0;
+    for (Part& part : parts) first += write_frames(part, first, json);
+    json.end_array();
+  }
+
+  static uint32_t write_frames(Part& part, uint32_t first, JsonStream& json) {
+    const profile::CallTree& tree = part.tree;
     std::vector<uint32_t> node_of_frame;
     profile::ContentIndex index;
     for (uint32_t at = 0; at < tree.nodes.size(); ++at) {
       const profile::CallNode& node = tree.nodes[at];
-      frame_of_node[at] = index.find_or_append(
+      part.frame_of_node.push_back(first + index.find_or_append(
           mix_hash(uint64_t{node.name.value} << 32 | node.file.value, uint64_t{node.image.value} << 32 | node.line),
           [&](uint32_t frame) {
             const profile::CallNode& other = tree.nodes[node_of_frame[frame]];
@@ -58,10 +82,8 @@ class SpeedscopeSink : public FileSink {
           [&] {
             node_of_frame.push_back(at);
             return static_cast<uint32_t>(node_of_frame.size() - 1);
-          });
+          }));
     }
-    json.key("frames");
-    json.begin_array();
     for (const uint32_t at : node_of_frame) {
       const profile::CallNode& node = tree.nodes[at];
       json.begin_object();
@@ -70,12 +92,12 @@ class SpeedscopeSink : public FileSink {
       if (node.file.valid() && node.line != 0) json.member("line", node.line);
       json.end_object();
     }
-    json.end_array();
-    return frame_of_node;
+    return static_cast<uint32_t>(node_of_frame.size());
   }
 
-  static void write_thread(const profile::ProfileSnapshot& profile, const profile::CallTree& tree, const std::vector<uint32_t>& leaf_of_sample,
-                           const std::vector<uint32_t>& frame_of_node, const profile::ValueUnit& unit, const ThreadSamples& thread, JsonStream& json) {
+  static void write_thread(const profile::ProfileSnapshot& profile, const Part& part, bool several, const ThreadSamples& thread, JsonStream& json) {
+    const profile::ValueUnit unit = profile::value_unit(part.event);
+    const std::vector<uint32_t>& leaf_of_sample = part.leaf_of_sample;
     std::vector<uint32_t> leaves;
     std::vector<uint64_t> weights;
     for (const profile::SampleIndex i : thread.samples) {
@@ -86,12 +108,13 @@ class SpeedscopeSink : public FileSink {
       weights.back() += profile.value(i) * unit.factor;
     }
     const profile::ProcessId process = profile.threads()[thread.thread.value].process;
-    const std::string name = profile::process_text(profile, process) + " / " + profile::thread_text(profile, thread.thread);
-    write_profile(name, unit.unit == "nanoseconds" ? "nanoseconds" : "none", leaves, weights, tree, frame_of_node, json);
+    const std::string name = (several ? part.event.name + ": " : "") + profile::process_text(profile, process) + " / " + profile::thread_text(profile, thread.thread);
+    write_profile(name, unit.unit == "count" ? "none" : unit.unit, leaves, weights, part, json);
   }
 
   static void write_profile(std::string_view name, std::string_view unit, const std::vector<uint32_t>& leaves, const std::vector<uint64_t>& weights,
-                            const profile::CallTree& tree, const std::vector<uint32_t>& frame_of_node, JsonStream& json) {
+                            const Part& part, JsonStream& json) {
+    const profile::CallTree& tree = part.tree;
     uint64_t total = 0;
     json.begin_object();
     json.member("type", "sampled");
@@ -105,7 +128,7 @@ class SpeedscopeSink : public FileSink {
       for (uint32_t at = leaf; at != 0; at = tree.nodes[at].parent) path.push_back(at);
       if (path.empty()) path.push_back(0);
       json.begin_array();
-      for (size_t i = path.size(); i-- > 0;) json.value(frame_of_node[path[i]]);
+      for (size_t i = path.size(); i-- > 0;) json.value(part.frame_of_node[path[i]]);
       json.end_array();
     }
     json.end_array();

@@ -14,11 +14,13 @@ export function duration(microseconds) {
 export function tick(microseconds) {  // no more digits than it takes
   return duration(microseconds).replace(/\.(\d*?)0+ /, (_, digits) => digits ? `.${digits} ` : ' ');
 }
+// Units as the recording has them: samples, ns, bytes, calls.
 export function amount(value, unit) {
-  return unit === 'µs' ? duration(value) : grouped.format(value);
+  return unit === 'ns' ? duration(value / 1000) : grouped.format(value);
 }
 export function amountWithUnit(value, unit) {
-  return unit === 'µs' ? duration(value) : `${grouped.format(value)} ${value === 1 ? 'sample' : 'samples'}`;
+  if (unit === 'ns') return duration(value / 1000);
+  return `${grouped.format(value)} ${value === 1 ? unit.replace(/s$/, '') : unit}`;
 }
 export function element(tag, properties = {}, ...children) {
   const made = document.createElement(tag);

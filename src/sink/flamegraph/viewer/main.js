@@ -2,7 +2,7 @@
 // Wires the source, the selection and the views. Every view is a function of the state, and the state is in the address.
 import { amountWithUnit, byId, element, share, shorten } from './format.js';
 import { kinds } from './palette.js';
-import { embeddedProfile } from './profile_data.js';
+import { embeddedEvents, unpackProfile } from './profile_data.js';
 import { callTree, calleesOf, callersOf, functionTotals, groupedTree, matchedTotal, selectedSelf } from './view_tree.js';
 import { readState, writeState } from './url_state.js';
 import { explainNode, FlameView } from './flame_view.js';
@@ -20,7 +20,7 @@ const keyHelp = [
   ['c', 'copy the stack'], ['d', 'dark or light'], ['?', 'this list'],
   ['wheel, drag', 'scroll, pan; ctrl+wheel zooms at the pointer'], ['drag in the time line', 'select a span; a click clears it']];
 
-function start(profile) {
+function start(profile, events) {
   const {about} = profile, state = readState(), tip = byId('tip');
   const selection = {from: null, to: null, threads: null};
   let matches = null, tree, totals, dirty = {}, picked = null, theme = {};
@@ -246,6 +246,13 @@ function start(profile) {
     byId(id).onclick = () => actions[key]();
   byId('reset').onclick = () => flame.zoomTo(0);
   byId('side').hidden = !profile.before;
+  byId('event').hidden = events.length < 2;
+  events.forEach((one, i) => byId('event').append(element('option', {value: i, selected: one === events[Number(state.e)]}, one.event)));
+  byId('event').onchange = event => {  // other samples, another tree: everything is made anew
+    Object.assign(state, {e: event.target.value, z: '', f: ''});
+    save();
+    location.reload();
+  };
   byId('group').hidden = !profile.samples.time.length;
   byId('group').onchange = event => { groupBy(event.target.value); event.target.blur(); };
   for (const [key, text] of keyHelp) byId('key-list').append(element('dt', {}, key), element('dd', {}, text));
@@ -269,6 +276,10 @@ function start(profile) {
   return {profile, flame, drawNow: () => flame.drawNow()};
 }
 
-embeddedProfile().then(profile => { globalThis.cicada = start(profile); }, error => {
+async function open() {
+  const events = embeddedEvents(), wanted = events[Number(readState().e)] || events[0];
+  globalThis.cicada = start(await unpackProfile(wanted), events);
+}
+open().catch(error => {
   document.body.replaceChildren(element('p', {}, `This report cannot be shown: ${error.message}`));
 });

@@ -76,6 +76,8 @@ export function makeProfile(about, tables, nodes, samples, self, before) {
           timed: !!about.duration_us || last > 0, duration: Math.max(about.duration_us || 0, last, 1)};
 }
 
-export async function embeddedProfile() {
-  return unpackProfile(JSON.parse(document.getElementById('profile').textContent));
+// One object for each event, still packed.
+export function embeddedEvents() {
+  const embedded = JSON.parse(document.getElementById('profile').textContent);
+  return Array.isArray(embedded) ? embedded : [embedded];
 }

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Touches pages that nobody has touched, in one function, and computes in another. Prints how many pages it touched.
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define PAGES 4096
+
+__attribute__((noinline)) static void touch(volatile char *memory) {
+  for (long i = 0; i < PAGES; i++) memory[i * 4096] = 1;
+}
+
+__attribute__((noinline)) static unsigned long compute(long rounds) {
+  volatile unsigned long sum = 0;
+  for (long i = 0; i < rounds; i++) sum += (unsigned long)i * 7;
+  return sum;
+}
+
+int main(int argc, char **argv) {
+  time_t end = time(0) + (argc > 1 ? atoi(argv[1]) : 1);
+  long touched = 0;
+  while (time(0) < end) {
+    char *memory = mmap(0, PAGES * 4096L, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return 1;
+    madvise(memory, PAGES * 4096L, MADV_NOHUGEPAGE);
+    touch(memory);
+    munmap(memory, PAGES * 4096L);
+    touched += PAGES;
+    compute(20000000);
+  }
+  printf("touched %ld\n", touched);
+  return 0;
+}
