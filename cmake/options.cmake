@@ -10,8 +10,10 @@ endif()
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # Paths below the checkout are hashed relative to it: a fresh clone (CI) finds what another clone has compiled.
-  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
+  # Paths below the checkout are hashed relative to it: a fresh clone (CI) finds what another clone has compiled. Of a precompiled header
+  # only what went into it counts (cmake/precompiled.cmake), not its bytes.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
