@@ -71,8 +71,7 @@ void ThreadTable::refresh(ProcessEntry& entry, const process::ProcessTable& proc
                           uint64_t known_until_ns) {
   if (entry.pid == 0) return;
   const bool tracked = entry.start != SampledStart();
-  auto info = processes.find_process(entry.pid, tracked ? std::optional(entry.start) : std::nullopt);
-  if (!info && tracked && !profile_.processes()[entry.id.value].name.valid()) info = processes.find_short_lived(entry.pid, entry.start);
+  const auto info = processes.find_process(entry.pid, tracked ? std::optional(entry.start) : std::nullopt);
   if (!info) {
     if (tracked && entry.seen_ns < known_until_ns) ++entry.strikes;
     return;

@@ -45,9 +45,7 @@ Result<std::unique_ptr<Tracker>> Tracker::open(std::unique_ptr<process::MappingE
   tracker->wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!tracker->wake_) return errno_error(errno, "eventfd");
   tracker->images_ = &images;
-  process::ProcessTable::Options table_options;
-  table_options.whole_machine = whole_machine;
-  tracker->table_ = std::make_unique<process::ProcessTable>(publisher, images, tracker->names_, table_options);
+  tracker->table_ = std::make_unique<process::ProcessTable>(publisher, images, tracker->names_, process::ProcessTable::Options{whole_machine, {}});
   return tracker;
 }
 
@@ -170,7 +168,7 @@ bool Tracker::poll_once() {
   }
   const bool more = unfinished || now < busy_until_ns_;
   if (now >= next_cycle_ns_) end_cycle(now);
-  if (settled_ns_.load(std::memory_order_relaxed) == 0 && table_->counts().pending == 0) {
+  if (settled_ns_.load(std::memory_order_relaxed) == 0 && table_->is_caught_up()) {
     settled_ns_ = monotonic_ns();
     ::malloc_trim(0);  // of what the files under /proc were read into: 30 MB for 500 processes with 200 mappings
   }
@@ -214,7 +212,7 @@ void Tracker::end_cycle(uint64_t now) {
 }
 
 void Tracker::follow_miss(Pid pid) {
-  if (table_->find_process(pid)) return table_->request_rescan(pid);
+  if (table_->request_rescan(pid)) return;
   if (const Result<void> adopted = table_->adopt(pid); !adopted && adopted.error().kind() != ErrorKind::kGone) {
     diagnostics().warn(fmt::format("process {}", pid), "{}", adopted.error().message());
   }

@@ -12,7 +12,7 @@
 
 namespace cicada::process {
 
-// A file mapped executable, and where to get at it. `path` as the process sees it; borrowed.
+// A file mapped executable, and where to get at it. `path` as the process sees it ("[vdso]"); borrowed. Anonymous: generated code.
 struct MappedFile {
   FileIdentity file;
   Pid pid = 0;
@@ -33,6 +33,7 @@ struct ImageBinding {
   BindingState state = BindingState::kUnknown;
   uint32_t image = 0;  // kPending, kImage
   uint64_t bias = 0;   // kImage: link address = runtime address - bias
+  bool operator==(const ImageBinding&) const = default;
 };
 
 class ImageSource {

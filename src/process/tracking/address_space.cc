@@ -2,21 +2,16 @@
 #include "process/tracking/address_space.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "process/tracking/address_blocks.h"
 
 namespace cicada::process {
 namespace {
 
-bool same_binding(const ImageBinding& a, const ImageBinding& b) {
-  return a.state == b.state && a.image == b.image && a.bias == b.bias;
-}
-
 // Whether `right`, which begins where `left` ends, goes on with the same thing.
 bool continues(const Mapping& left, const Mapping& right) {
-  if (left.range.end != right.range.begin || left.flags != right.flags || !same_binding(left.binding, right.binding)) {
-    return false;
-  }
+  if (left.range.end != right.range.begin || left.binding != right.binding) return false;
   switch (left.binding.state) {
     case BindingState::kImage:
     case BindingState::kJit: return true;  // bias says it all
@@ -27,8 +22,7 @@ bool continues(const Mapping& left, const Mapping& right) {
 }
 
 bool same_mapping(const Mapping& a, const Mapping& b) {
-  return a.range == b.range && a.flags == b.flags && same_binding(a.binding, b.binding) &&
-         (a.published() || a.offset == b.offset);
+  return a.range == b.range && a.binding == b.binding && (a.published() || a.offset == b.offset);
 }
 
 mapping_value to_value(const Mapping& mapping) {
@@ -38,11 +32,21 @@ mapping_value to_value(const Mapping& mapping) {
   const bool image = mapping.binding.state == BindingState::kImage;
   value.bias = image ? mapping.binding.bias : 0;
   value.image = image ? mapping.binding.image : 0;
-  value.flags = mapping.flags | (image ? 0u : static_cast<uint32_t>(MAPPING_JIT));
+  value.flags = image ? 0u : static_cast<uint32_t>(MAPPING_JIT);
   return value;
 }
 
 }  // namespace
+
+std::optional<Mapping> resolve_mapping(MappedFile mapped, ImageSource& images) {
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (mapped.path == "[vsyscall]" || mapped.range.begin.value >> 63 != 0) return std::nullopt;
+  if (mapped.path.ends_with(kDeleted)) {
+    mapped.deleted = true;
+    mapped.path.remove_suffix(kDeleted.size());
+  }
+  return Mapping{mapped.range, mapped.offset, images.resolve(mapped)};
+}
 
 void AddressSpace::erase(Range<RuntimeAddr> range) {
   auto at = mappings_.lower_bound(range.begin);
@@ -85,6 +89,7 @@ bool AddressSpace::insert(const Mapping& mapping) {
     if (mapping.range.end <= known.range.end && same_mapping(part, mapping)) return false;
   }
   erase(mapping.range);
+  waits_ |= mapping.binding.state == BindingState::kPending;
   Mapping merged = mapping;
   auto next = mappings_.lower_bound(mapping.range.begin);
   if (next != mappings_.end() && continues(merged, next->second)) {
@@ -102,15 +107,17 @@ bool AddressSpace::insert(const Mapping& mapping) {
   return true;
 }
 
-bool AddressSpace::re_resolve(uint32_t image, ImageSource& images) {
+bool AddressSpace::re_resolve(std::span<const uint32_t> images, ImageSource& source) {
+  if (!std::exchange(waits_, false)) return false;
   std::vector<Mapping> again;
   for (const auto& [begin, mapping] : mappings_) {
-    if (mapping.binding.state != BindingState::kPending || mapping.binding.image != image) continue;
-    again.push_back(mapping);
+    if (mapping.binding.state != BindingState::kPending) continue;
+    if (std::binary_search(images.begin(), images.end(), mapping.binding.image)) again.push_back(mapping);
+    else waits_ = true;
   }
   bool changed = false;
   for (Mapping& mapping : again) {
-    mapping.binding = images.re_resolve(image, mapping.range, mapping.offset);
+    mapping.binding = source.re_resolve(mapping.binding.image, mapping.range, mapping.offset);
     changed |= insert(mapping);
   }
   return changed;

@@ -9,29 +9,34 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/address.h"
-#include "process/tracking/block_difference.h"
 #include "process/images/image_source.h"
+#include "process/tracking/block_difference.h"
 
 namespace cicada::process {
 
+// One of them.
 struct Mapping {
   Range<RuntimeAddr> range;
-  FileOffset offset;      // of range.begin; JIT: 0
+  FileOffset offset;  // of range.begin; JIT: 0
   ImageBinding binding;
-  uint32_t flags = 0;     // enum mapping_flags
   bool published() const { return binding.state == BindingState::kImage || binding.state == BindingState::kJit; }
 };
+
+// Nothing: not worth an entry (the kernel's own [vsyscall]).
+std::optional<Mapping> resolve_mapping(MappedFile mapped, ImageSource& images);
 
 class AddressSpace {
  public:
   // False: nothing changed. An empty range is ignored.
   bool insert(const Mapping& mapping);
-  // Asks again for everything bound to `image`; true if something changed.
-  bool re_resolve(uint32_t image, ImageSource& images);
-  void clear() { mappings_.clear(); }
+  // Binds anew what waited for these images (ascending), which are open now or never will be. True: something changed.
+  bool re_resolve(std::span<const uint32_t> images, ImageSource& source);
+  // Something does: as of the last re_resolve() and insert().
+  bool waits_for_images() const { return waits_; }
 
   size_t size() const { return mappings_.size(); }
   bool empty() const { return mappings_.empty(); }
@@ -48,6 +53,13 @@ class AddressSpace {
  private:
   void erase(Range<RuntimeAddr> range);
   std::map<RuntimeAddr, Mapping> mappings_;  // by range.begin
+  bool waits_ = false;
+};
+
+// Who uses an address space, and under which id it is sampled: another one until the kernel knows of its copy.
+struct SpaceUser {
+  Pid pid = 0;
+  uint32_t sampled_as = 0;
 };
 
 }  // namespace cicada::process

@@ -58,8 +58,8 @@ TEST(AddressSpace, PendingPiecesKeepTheirFileOffset) {
   space.insert(mapping_at(0x12000, 0x13000, kBar));
   EXPECT_FALSE(space.find(RuntimeAddr(0x10000)));
   EXPECT_TRUE(space.blocks().size() == 1);
-  EXPECT_TRUE(space.re_resolve(7, images));
-  EXPECT_FALSE(space.re_resolve(7, images));
+  EXPECT_TRUE(space.re_resolve(std::vector{6u, 7u}, images));
+  EXPECT_FALSE(space.re_resolve(std::vector{6u, 7u}, images));
   EXPECT_EQ(space.find(RuntimeAddr(0x10000))->bias, 0xc000u);
   EXPECT_EQ(space.find(RuntimeAddr(0x17fff))->bias, 0xc000u);
 }

@@ -120,7 +120,7 @@ TEST(BlockDifference, AgreesWithAKernelTrie) {
   for (int round = 0; round < 200; ++round) {
     const uint32_t id = 1 + static_cast<uint32_t>(random() % 3);
     change_at_random(spaces[id], random);
-    if (random() % 20 == 0) spaces[id].clear();
+    if (random() % 20 == 0) spaces[id] = {};
     auto want = spaces[id].blocks();
     for (const BlockOperation& operation : block_difference(published[id], want)) {
       const mapping_key key = to_mapping_key(id, operation.base, operation.prefix_bits);

@@ -77,8 +77,9 @@ class FakeKernel : public MappingPublisher {
 class FakeImages : public ImageSource {
  public:
   bool slow = false;
-  std::vector<uint32_t> ready;
+  std::vector<uint32_t> ready;  // to be told of
   ImageBinding resolve(const MappedFile& mapped) override {
+    if (mapped.file.anonymous()) return {BindingState::kJit, 0, 0};
     const auto id = static_cast<uint32_t>(mapped.file.inode);
     if (slow) return {BindingState::kPending, id, 0};
     return re_resolve(id, mapped.range, mapped.offset);
@@ -92,7 +93,7 @@ class FakeImages : public ImageSource {
 inline constexpr uint64_t kMs = 1'000'000;
 
 // Drives a table with invented events. Time is the test's.
-class Story : public testing::Test {
+class ProcessTableFixture : public testing::Test {
  protected:
   FakeKernel kernel;
   FakeImages images;
@@ -104,8 +105,8 @@ class Story : public testing::Test {
 
   std::unique_ptr<ProcessTable> make() {
     ProcessTable::Options options;
-    options.now_ns = [this] { return now; };
-    options.read_maps = [this](Pid pid) -> Result<MapsFile> {
+    options.scans.now_ns = [this] { return now; };
+    options.scans.read_maps = [this](Pid pid) -> Result<MapsFile> {
       ++maps_reads;
       if (!maps.contains(pid)) return make_error(ErrorKind::kGone, "gone");
       return maps[pid];

@@ -1,155 +1,357 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table's front: takes events and records, and hands them to its parts (process_table_state.h).
-#include <time.h>
+// Wires its parts: each event, record and turn says here what it means to whom.
+#include "process/tracking/process_table.h"
 
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "base/monotonic_clock.h"
 #include "process/procfs/proc_fs.h"
-#include "process/tracking/process_table_state.h"
 
 namespace cicada::process {
 namespace {
 
-constexpr size_t kMaxOrphanEvents = 65536;
-constexpr size_t kMaxShortLived = 16384;  // of a cycle: 0.9 MB
+std::string comm_of(const lifecycle_record& record) { return {record.comm, ::strnlen(record.comm, sizeof record.comm)}; }
 
-uint64_t monotonic_now() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+MapsScanner::Options with_defaults(MapsScanner::Options options) {
+  if (!options.read_maps) options.read_maps = [](Pid pid) { return read_maps(pid, MapsFilter::kExecutable); };
+  if (!options.now_ns) options.now_ns = monotonic_ns;
+  return options;
 }
 
 }  // namespace
 
 ProcessTable::ProcessTable(MappingPublisher& publisher, ImageSource& images, ThreadNames& names, Options options)
-    : state_(std::make_unique<State>(publisher, images, names, std::move(options))) {
-  if (!state_->options.read_maps) state_->options.read_maps = [](Pid pid) { return process::read_maps(pid, MapsFilter::kExecutable); };
-  if (!state_->options.now_ns) state_->options.now_ns = monotonic_now;
+    : publisher_(publisher),
+      images_(images),
+      names_(names),
+      whole_machine_(options.whole_machine),
+      now_ns_(with_defaults(options.scans).now_ns),
+      spaces_([&publisher] { return publisher.allocate_address_space(); }),
+      trie_(publisher, now_ns_),
+      scanner_(with_defaults(options.scans), [this](Pid pid) -> uint32_t {
+        const Process* process = find(pid);
+        const auto kernel = publisher_.find_process(pid);
+        const uint32_t id = spaces_.find(pid);
+        return process != nullptr && !process->exec.is_under_way() && kernel && kernel->address_space == id ? id : 0;
+      }) {}
+
+// --- processes
+
+ProcessTable::Process* ProcessTable::find(Pid pid) {
+  const auto at = processes_.find(pid);
+  return at == processes_.end() ? nullptr : &at->second;
 }
-ProcessTable::~ProcessTable() = default;
+
+ProcessTable::Process& ProcessTable::create(const ProcessInfo& info, uint64_t born_ns, uint64_t mapped_since_ns) {
+  if (Process* known = find(info.pid)) exit(*known);
+  return processes_[info.pid] = {info, ExecMatcher(mapped_since_ns), born_ns, 0};
+}
+
+void ProcessTable::exit(Process& process) {
+  const Pid pid = process.info.pid;
+  process.info.address_space = spaces_.find(pid);
+  spaces_.leave(pid);
+  scanner_.forget(pid);
+  exited_.add(std::move(process.info));
+  processes_.erase(pid);
+}
+
+// Adopted ones know their start in ticks only.
+bool ProcessTable::is_same(Process& process, const lifecycle_record& record) const {
+  uint64_t& start = process.info.start_ns;
+  if (record.start_ns == 0 || start == record.start_ns) return true;
+  if (start % kNsPerTick != 0 || to_ticks(start) != to_ticks(record.start_ns)) return false;
+  start = record.start_ns;
+  return true;
+}
 
 Result<void> ProcessTable::adopt(Pid pid) {
   const ProcStat stat = TRY(read_stat(pid));
-  state_->names.scan(pid);
+  names_.scan(pid);
   if (stat.kernel_thread || (stat.state == 'Z' && thread_with_memory(pid) == pid)) return {};
-  const process_value value = TRY(state_->publisher.adopt_process(pid, stat.start_ticks));
-  const std::unique_lock lock(state_->mutex);
-  const Process* known = state_->find(pid);
-  if (known != nullptr && known->info.address_space == value.address_space) return {};
-  Process& process = state_->create(pid, value.start_ns != 0 ? value.start_ns : stat.start_ticks * 10'000'000);
-  process.info.parent_pid = stat.parent_pid;
-  process.info.comm = stat.comm;
-  process.born_ns = state_->options.now_ns();
+  const process_value value = TRY(publisher_.adopt_process(pid, stat.start_ticks));
+  const std::unique_lock lock(mutex_);
+  if (find(pid) != nullptr && spaces_.find(pid) == value.address_space) return {};
+  const uint64_t start_ns = value.start_ns != 0 ? value.start_ns : stat.start_ticks * kNsPerTick;
+  Process& process = create({pid, stat.parent_pid, start_ns, 0, stat.comm}, now_ns_(), 0);
   if (value.address_space == 0) return {};
-  state_->join(process, value.address_space);
-  state_->want_scan(process);
-  state_->replay_orphans(pid);
+  spaces_.join(pid, value.address_space);
+  scanner_.want(pid);
+  replay_orphans(process);
   return {};
 }
 
+// --- what the two streams tell
+
 bool ProcessTable::wants(const MappingEvent& event) const {
-  if (state_->options.whole_machine) return true;
-  if (state_->processes.contains(event.pid) || state_->expected.contains(event.pid)) return true;
-  return event.kind == MappingEventKind::kThreadFork &&
-         (state_->processes.contains(event.parent_pid) || state_->expected.contains(event.parent_pid));
+  const auto concerns = [this](Pid pid) { return processes_.contains(pid) || orphans_.expects(pid); };
+  return whole_machine_ || concerns(event.pid) || (event.kind == MappingEventKind::kThreadFork && concerns(event.parent_pid));
 }
 
 void ProcessTable::apply(const MappingEvent& event) {
-  State& s = *state_;
-  switch (event.kind) {
-    case MappingEventKind::kThreadFork:
-      s.names.inherit(event.pid, event.tid, event.parent_tid, event.time_ns);
-      // perf tells of a fork before BPF does: a process that was born before this event has ended, and the event is its successor's.
-      if (Process* known = event.pid == event.tid && event.pid != event.parent_pid ? s.find(event.pid) : nullptr;
-          known != nullptr && known->born_ns < event.time_ns) {
-        known->reused_ns = event.time_ns;
-      }
-      // A process seen first here: its fork record comes through the other ring. Until then, want what it maps.
-      if (!s.options.whole_machine && event.pid == event.tid && event.pid != event.parent_pid && s.find(event.pid) == nullptr &&
-          s.expected.size() < kMaxOrphanEvents) {
-        s.expected.emplace(event.pid, event.time_ns);
-      }
-      return;
-    case MappingEventKind::kThreadExit: s.names.end(event.tid); return;
-    case MappingEventKind::kComm:
-    case MappingEventKind::kExec: s.names.set(event.pid, event.tid, event.name); break;
-    case MappingEventKind::kMap: break;
+  if (event.kind == MappingEventKind::kThreadFork) return apply_thread_fork(event);
+  if (event.kind == MappingEventKind::kThreadExit) return names_.end(event.tid);
+  if (event.kind != MappingEventKind::kMap) names_.set(event.pid, event.tid, event.name);
+  const std::unique_lock lock(mutex_);
+  Process* process = find(event.pid);
+  if (process != nullptr && (process->reused_ns == 0 || event.time_ns < process->reused_ns)) return apply(*process, event);
+  if (event.kind != MappingEventKind::kComm) orphans_.keep(event);
+}
+
+void ProcessTable::apply_thread_fork(const MappingEvent& event) {
+  names_.inherit(event.pid, event.tid, event.parent_tid, event.time_ns);
+  if (event.pid != event.tid || event.pid == event.parent_pid) return;
+  // perf tells of a fork before BPF does: a process that was born before this event has ended, and the event is its successor's.
+  if (Process* known = find(event.pid)) {
+    if (known->born_ns < event.time_ns) known->reused_ns = event.time_ns;
+  } else if (!whole_machine_) {
+    orphans_.expect(event.pid, event.time_ns);
   }
-  const std::unique_lock lock(s.mutex);
-  Process* process = s.find(event.pid);
-  if (process != nullptr && (process->reused_ns == 0 || event.time_ns < process->reused_ns)) return s.dispatch(*process, event);
-  if (event.kind == MappingEventKind::kComm) return;
-  if (s.orphan_count >= kMaxOrphanEvents) {
-    ++s.counts.orphan_events;
-    return;
-  }
-  s.orphans[event.pid].emplace_back(event);
-  ++s.orphan_count;
+}
+
+void ProcessTable::apply(Process& process, const MappingEvent& event) {
+  if (event.kind == MappingEventKind::kMap) return map(process, event);
+  if (event.kind == MappingEventKind::kExec && process.exec.begin(event.time_ns)) scanner_.cancel(process.info.pid);
+  if (event.kind == MappingEventKind::kExec || event.tid == event.pid) process.info.comm = event.name;
 }
 
 void ProcessTable::apply(const lifecycle_record& record) {
-  State& s = *state_;
-  const std::unique_lock lock(s.mutex);
-  Process* process = s.find(record.pid);
-  const bool in_ticks = process != nullptr && process->info.start_ns % kNsPerTick == 0;  // an adopted one's
-  const bool same = process != nullptr && (process->info.start_ns == record.start_ns || record.start_ns == 0 ||
-                                           (in_ticks && to_ticks(process->info.start_ns) == to_ticks(record.start_ns)));
-  if (same && record.start_ns != 0) process->info.start_ns = record.start_ns;  // adopted ones know theirs in ticks only
+  const std::unique_lock lock(mutex_);
+  Process* process = find(record.pid);
+  if (process != nullptr && !is_same(*process, record)) process = nullptr;
   switch (record.kind) {
     case RECORD_FORK:
-      s.forked(record);
-      s.replay_orphans(record.pid);
+      ++counts_.forks;
+      if (process == nullptr) forked(record);
       break;
     case RECORD_EXEC:
-      if (same && record.time_ns < process->space_since_ns) break;  // overtaken by a later exec
-      if (!same) {
-        process = &s.create(record.pid, record.start_ns);
-        process->info.parent_pid = record.parent_pid;
-        process->born_ns = record.time_ns;
-        s.replay_orphans(record.pid);
+      if (process == nullptr) {
+        process = &create({record.pid, record.parent_pid, record.start_ns, 0, {}}, record.time_ns, 0);
+        replay_orphans(*process);
       }
-      s.exec_ends(*process, record);
+      execed(*process, record);
       break;
     case RECORD_EXIT:
-      if (!same) break;  // twice, or of an earlier process with this pid
-      if (process->reused_ns == 0) s.expected.erase(record.pid);
-      else if (!s.options.whole_machine) s.expected.emplace(record.pid, process->reused_ns);
-      ++s.counts.exits;
-      s.depart(*process);
+      if (process == nullptr) break;  // twice, or of an earlier process with this pid
+      ++counts_.exits;
+      if (process->reused_ns != 0 && !whole_machine_) orphans_.expect(record.pid, process->reused_ns);
+      exit(*process);
       break;
     default: break;
   }
-  if (process = s.find(record.pid); process != nullptr && record.comm[0] != 0 && process->info.comm.empty()) {
-    process->info.comm = comm_of(record);
-  }
+  if (process = find(record.pid); process != nullptr && process->info.comm.empty()) process->info.comm = comm_of(record);
 }
 
 void ProcessTable::note_short_lived(const lifecycle_record& record) {
-  State& s = *state_;
-  switch (record.kind) {
-    case RECORD_FORK: ++s.counts.forks; break;
-    case RECORD_EXEC: ++s.counts.execs; break;
-    case RECORD_EXIT: {
-      ++s.counts.exits;
-      ++s.counts.short_lived;
-      const std::unique_lock lock(s.mutex);
-      if (s.short_lived.size() < kMaxShortLived) s.short_lived.push_back(record);
-      break;
-    }
-    default: break;
+  counts_.forks += record.kind == RECORD_FORK;
+  counts_.execs += record.kind == RECORD_EXEC;
+  if (record.kind != RECORD_EXIT) return;
+  ++counts_.exits;
+  ++counts_.short_lived;
+  const std::unique_lock lock(mutex_);
+  exited_.add({record.pid, record.parent_pid, record.start_ns, record.address_space, comm_of(record)});
+}
+
+void ProcessTable::forked(const lifecycle_record& record) {
+  const Process* parent = find(record.parent_pid);
+  const std::string comm = parent == nullptr ? "" : parent->info.comm;
+  Process& child = create({record.pid, record.parent_pid, record.start_ns, 0, comm}, record.time_ns, record.time_ns);
+  if (record.address_space != 0) {  // else a kernel thread's child
+    const bool known = spaces_.fork(record.parent_pid, record.pid, record.address_space, (record.flags & PROCESS_COW_PENDING) == 0);
+    if (!known) scanner_.want(record.pid);
+    const uint32_t joined = spaces_.find(record.pid);
+    const uint32_t moves_to = joined == record.address_space ? 0 : joined;
+    if (moves_to != 0) trie_.mark_dirty(moves_to);
+    stale_.fork(record.address_space, record.parent_pid, record.pid, record.time_ns, moves_to);
   }
+  replay_orphans(child);
+}
+
+void ProcessTable::execed(Process& process, const lifecycle_record& record) {
+  const Pid pid = process.info.pid;
+  const auto mappings = process.exec.end(record.time_ns, now_ns_());
+  if (!mappings) return;  // overtaken by a later exec
+  ++counts_.execs;
+  if (process.exec.is_awaited()) awaited_execs_.insert(pid);
+  scanner_.cancel(pid);
+  if (spaces_.find(pid) == record.address_space) {  // adopted, and scanned or about to be, under its new id already
+    scanner_.want(pid);
+  } else {
+    spaces_.join(pid, record.address_space);
+    trie_.note_exec(record.address_space, record.time_ns);
+  }
+  for (const Mapping& mapping : mappings->mappings()) insert(pid, mapping, record.time_ns, true);
+}
+
+void ProcessTable::map(Process& process, const MappingEvent& event) {
+  const Pid pid = event.pid;
+  const ProgramOf program = process.exec.program_at(event.time_ns);
+  if (program == ProgramOf::kEarlier || (program == ProgramOf::kCurrent && spaces_.find(pid) == 0)) return;
+  const auto mapping = resolve_mapping({event.file, pid, event.range, event.offset, event.name, false}, images_);
+  if (!mapping) return;
+  ++counts_.maps;
+  if (program == ProgramOf::kNext) return process.exec.insert(*mapping);
+  if (spaces_.mappings(spaces_.find(pid))->size() >= kMaxMappings) return scanner_.want(pid);
+  scanner_.note_mapping(pid, *mapping, event.time_ns);
+  insert(pid, *mapping, event.time_ns, false);
+}
+
+void ProcessTable::insert(Pid pid, const Mapping& mapping, uint64_t since_ns, bool of_exec) {
+  const AddressSpaces::Insertion done = spaces_.insert(pid, mapping);
+  if (!done.changed) return;
+  if (!done.before.empty()) stale_.note(done.id, spaces_.users(done.id), done.before, mapping, since_ns);
+  trie_.mark_dirty(done.id);
+  trie_.note_mapping(done.id, mapping.range.begin, since_ns, of_exec);
+}
+
+void ProcessTable::replay_orphans(Process& process) {
+  orphans_.adopt(process.info.pid, [&](const MappingEvent& event) { apply(process, event); });
 }
 
 void ProcessTable::report_lost() {
-  for (auto& [pid, process] : state_->processes) {
-    if (process.info.address_space != 0) state_->want_scan(process);
+  for (const auto& [pid, process] : processes_) {
+    if (spaces_.find(pid) != 0) scanner_.want(pid);
   }
 }
 
-void ProcessTable::request_rescan(Pid pid) {
-  Process* process = state_->find(pid);
-  if (process == nullptr || process->info.address_space == 0 || process->scan) return;
-  const Space& space = state_->space_of(*process);
-  if (space.dirty && space.published.empty() && space.mappings.size() != 0) return;  // known, and about to be shown
-  state_->want_scan(*process);
+bool ProcessTable::request_rescan(Pid pid) {
+  if (find(pid) == nullptr) return false;
+  const uint32_t id = spaces_.find(pid);
+  const bool about_to_be_shown = id != 0 && trie_.is_first_due(id) && !spaces_.mappings(id)->empty();
+  if (id != 0 && !about_to_be_shown && !scanner_.is_scanning(pid)) scanner_.want(pid);
+  return true;
+}
+
+// --- a turn: what waits
+
+bool ProcessTable::advance(uint64_t watermark_ns, uint64_t young_ns) {
+  re_resolve_ready();
+  for (MapsScanner::Found& found : scanner_.take_finished(watermark_ns)) apply(std::move(found));
+  const bool execs_wait = give_up_overdue_execs();
+  publish_due(watermark_ns, young_ns);
+  const bool scans_wait = scanner_.start_due();
+  const std::unique_lock lock(mutex_);
+  report();
+  return execs_wait || scans_wait || trie_.waits();
+}
+
+void ProcessTable::re_resolve_ready() {
+  std::vector<uint32_t> ready = images_.take_ready();
+  if (ready.empty()) return;
+  std::sort(ready.begin(), ready.end());
+  const std::unique_lock lock(mutex_);
+  for (const uint32_t id : spaces_.re_resolve(ready, images_)) trie_.mark_dirty(id);
+  stale_.re_resolve(ready, images_);
+  for (auto& [pid, process] : processes_) process.exec.re_resolve(ready, images_);
+}
+
+void ProcessTable::apply(MapsScanner::Found found) {
+  AddressSpace mappings;
+  for (const MapsEntry& entry : found.entries) {
+    if (!entry.executable) continue;
+    const auto mapping = resolve_mapping({entry.file, found.pid, entry.range, entry.offset, entry.path, entry.deleted}, images_);
+    if (mapping) mappings.insert(*mapping);
+  }
+  for (const Mapping& mapping : found.later) mappings.insert(mapping);
+  const std::unique_lock lock(mutex_);
+  find(found.pid)->exec.note_scan(found.begin_ns);
+  if (spaces_.assign(found.pid, std::move(mappings))) trie_.mark_dirty(spaces_.find(found.pid));
+}
+
+bool ProcessTable::give_up_overdue_execs() {
+  const uint64_t now = now_ns_();
+  std::erase_if(awaited_execs_, [&](Pid pid) {
+    const Process* process = find(pid);
+    if (process == nullptr || !process->exec.is_awaited()) return true;
+    if (!process->exec.is_overdue(now)) return false;
+    scanner_.want(pid);
+    return true;
+  });
+  return !awaited_execs_.empty();
+}
+
+void ProcessTable::publish_due(uint64_t watermark_ns, uint64_t young_ns) {
+  for (const uint32_t id : trie_.take_due(watermark_ns, young_ns)) {
+    // Whoever has come and gone between two turns needs no blocks: nothing runs there any more, and a finished walk looks here. At 2,000
+    // programs a second this is most of them.
+    const bool published = !spaces_.in_use(id) || trie_.publish(id, *spaces_.mappings(id));
+    // All entries first, then the ids: the walk never meets an empty space. Who exec'ed or went meanwhile has another id, and a record of
+    // that is on its way.
+    for (const auto& [pid, from] : spaces_.take_moves(id)) static_cast<void>(publisher_.replace_address_space(pid, from, id));
+    if (!published || !stale_.open()) continue;
+    const std::unique_lock lock(mutex_);
+    stale_.mark_published(id, now_ns_());
+  }
+}
+
+bool ProcessTable::is_caught_up() const { return !trie_.waits() && !scanner_.is_behind() && !spaces_.wait_for_images(); }
+
+void ProcessTable::end_cycle() {
+  const uint64_t now = now_ns_();
+  for (const uint32_t id : spaces_.unused()) {
+    if (!trie_.retire(id)) continue;  // again in the next cycle
+    const std::unique_lock lock(mutex_);
+    stale_.forget(id, now);
+    spaces_.erase(id);
+  }
+  orphans_.expire(now);
+  const std::unique_lock lock(mutex_);
+  stale_.expire(now);
+  exited_.end_cycle();
+  spaces_.end_cycle();
+  report();
+}
+
+void ProcessTable::report() {
+  counts_.blocks = trie_.blocks();
+  counts_.publish_failures = trie_.failures();
+  counts_.evicted_spaces = trie_.evicted();
+  counts_.scans = scanner_.scans();
+  counts_.scans_discarded = scanner_.discarded();
+  counts_.orphan_events = orphans_.dropped();
+  reported_ = counts_;
+}
+
+// --- any thread
+
+std::optional<ProcessInfo> ProcessTable::find_process(Pid pid, std::optional<SampledStart> start) const {
+  const std::shared_lock lock(mutex_);
+  const auto at = processes_.find(pid);
+  if (at == processes_.end() || !at->second.info.started(start)) return exited_.find(pid, start);
+  ProcessInfo info = at->second.info;
+  info.address_space = spaces_.find(pid);
+  return info;
+}
+
+std::optional<mapping_value> ProcessTable::find_mapping(uint32_t address_space, RuntimeAddr address) const {
+  const std::shared_lock lock(mutex_);
+  const AddressSpace* mappings = spaces_.mappings(address_space);
+  return mappings == nullptr ? std::nullopt : mappings->find(address);
+}
+
+std::vector<StaleMapping> ProcessTable::find_stale(uint32_t address_space, Pid pid, uint64_t time_ns, bool later) const {
+  const std::shared_lock lock(mutex_);
+  return stale_.find(address_space, pid, time_ns, later);
+}
+
+ProcessTableCounts ProcessTable::counts() const {
+  const std::shared_lock lock(mutex_);
+  ProcessTableCounts counts = reported_;
+  counts.processes = processes_.size();
+  counts.address_spaces = spaces_.size();
+  counts.mappings = spaces_.count_mappings();
+  counts.copies_on_write = spaces_.copies();
+  counts.replaced_mappings = stale_.replaced_images();
+  counts.stale_dropped = stale_.refused();
+  return counts;
+}
+
+uint64_t ProcessTable::replaced_mappings() const {
+  const std::shared_lock lock(mutex_);
+  return stale_.replaced_images();
 }
 
 }  // namespace cicada::process

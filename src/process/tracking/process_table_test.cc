@@ -7,7 +7,7 @@
 namespace cicada::process {
 namespace {
 
-TEST_F(Story, ExecPublishesItsMappingsUnderTheNewId) {
+TEST_F(ProcessTableFixture, ExecPublishesItsMappingsUnderTheNewId) {
   table->apply(exec_event(5, "make"));
   table->apply(map_event(5, 0x400000, 4, 7));
   advance();
@@ -22,7 +22,7 @@ TEST_F(Story, ExecPublishesItsMappingsUnderTheNewId) {
   EXPECT_FALSE(table->find_mapping(kernel.processes[5].address_space, RuntimeAddr(0x500000)));
 }
 
-TEST_F(Story, ExecRecordMayComeFirst) {
+TEST_F(ProcessTableFixture, ExecRecordMayComeFirst) {
   const MappingEvent comm = exec_event(5);
   const MappingEvent map = map_event(5, 0x400000, 4, 7);
   const lifecycle_record exec = kernel_exec(5);
@@ -36,7 +36,7 @@ TEST_F(Story, ExecRecordMayComeFirst) {
   EXPECT_EQ(maps_reads, 0u);
 }
 
-TEST_F(Story, YoungProgramIsKnownToRescuesBeforeTheKernelSeesIt) {
+TEST_F(ProcessTableFixture, YoungProgramIsKnownToRescuesBeforeTheKernelSeesIt) {
   const auto advance_in_storm = [&](uint64_t ms) {
     now += ms * kMs;
     return table->advance(now, 3 * kMs);
@@ -62,7 +62,7 @@ TEST_F(Story, YoungProgramIsKnownToRescuesBeforeTheKernelSeesIt) {
   EXPECT_EQ(kernel.used(), used);
 }
 
-TEST_F(Story, ExecWhoseEventsWereLostIsRescanned) {
+TEST_F(ProcessTableFixture, ExecWhoseEventsWereLostIsRescanned) {
   maps[5].entries = {maps_entry(0x400000, 4, 7)};
   table->apply(kernel_exec(5));
   advance();
@@ -74,7 +74,7 @@ TEST_F(Story, ExecWhoseEventsWereLostIsRescanned) {
   EXPECT_EQ(kernel.image(5, 0x400000), 7u);
 }
 
-TEST_F(Story, TwoExecsInARowKeepTheirSetsApart) {
+TEST_F(ProcessTableFixture, TwoExecsInARowKeepTheirSetsApart) {
   run_program(5, 7);
   const MappingEvent c1 = exec_event(5), m1 = map_event(5, 0x500000, 1, 8);
   const lifecycle_record e1 = kernel_exec(5);
@@ -89,7 +89,7 @@ TEST_F(Story, TwoExecsInARowKeepTheirSetsApart) {
   EXPECT_EQ(kernel.image(5, 0x400000), 0u);
 }
 
-TEST_F(Story, ForkSharesUntilSomebodyMaps) {
+TEST_F(ProcessTableFixture, ForkSharesUntilSomebodyMaps) {
   run_program(5, 7);
   table->apply(kernel_fork(5, 6));
   table->apply(kernel_fork(5, 8));
@@ -111,7 +111,7 @@ TEST_F(Story, ForkSharesUntilSomebodyMaps) {
   EXPECT_EQ(kernel.image(6, 0xa00000), 0u);
 }
 
-TEST_F(Story, MappingWhatIsThereAlreadyCopiesNothing) {
+TEST_F(ProcessTableFixture, MappingWhatIsThereAlreadyCopiesNothing) {
   run_program(5, 7);
   table->apply(kernel_fork(5, 6));
   table->apply(map_event(6, 0x400000, 4, 7));
@@ -119,7 +119,7 @@ TEST_F(Story, MappingWhatIsThereAlreadyCopiesNothing) {
   EXPECT_EQ(table->counts().copies_on_write, 0u);
 }
 
-TEST_F(Story, VforkIsTheSameMemory) {
+TEST_F(ProcessTableFixture, VforkIsTheSameMemory) {
   run_program(5, 7);
   table->apply(kernel_fork(5, 6, true));
   table->apply(map_event(6, 0x900000, 2, 11));
@@ -131,7 +131,7 @@ TEST_F(Story, VforkIsTheSameMemory) {
   EXPECT_EQ(kernel.image(6, 0x400000), 8u);
 }
 
-TEST_F(Story, ForkDuringACopyGetsTheParentsNewId) {
+TEST_F(ProcessTableFixture, ForkDuringACopyGetsTheParentsNewId) {
   run_program(5, 7);
   table->apply(kernel_fork(5, 6));
   const MappingEvent map = map_event(5, 0x900000, 1, 11);
@@ -144,7 +144,7 @@ TEST_F(Story, ForkDuringACopyGetsTheParentsNewId) {
   EXPECT_EQ(kernel.processes[8].address_space, kernel.processes[5].address_space);
 }
 
-TEST_F(Story, MappingsOfAChildNobodyAnnouncedYetAreKept) {
+TEST_F(ProcessTableFixture, MappingsOfAChildNobodyAnnouncedYetAreKept) {
   run_program(5, 7);
   const lifecycle_record fork = kernel_fork(5, 6);
   table->apply(map_event(6, 0x900000, 1, 11));
@@ -155,7 +155,7 @@ TEST_F(Story, MappingsOfAChildNobodyAnnouncedYetAreKept) {
   EXPECT_EQ(kernel.image(5, 0x900000), 0u);
 }
 
-TEST_F(Story, NewerMappingSupersedes) {
+TEST_F(ProcessTableFixture, NewerMappingSupersedes) {
   run_program(5, 7);
   table->apply(map_event(5, 0x900000, 4, 11));
   advance();
@@ -169,7 +169,7 @@ TEST_F(Story, NewerMappingSupersedes) {
   EXPECT_EQ(kernel.image(5, 0x900000), 9999u);  // generated code
 }
 
-TEST_F(Story, ExitedSpaceLeavesOneCycleLater) {
+TEST_F(ProcessTableFixture, ExitedSpaceLeavesOneCycleLater) {
   run_program(5, 7);
   const uint32_t space = kernel.processes[5].address_space;
   table->apply(record(RECORD_EXIT, 5, ++now, space));
@@ -187,7 +187,7 @@ TEST_F(Story, ExitedSpaceLeavesOneCycleLater) {
   EXPECT_EQ(table->counts().blocks, 0u);
 }
 
-TEST_F(Story, SharedSpaceStaysUntilItsLastProcessIsGone) {
+TEST_F(ProcessTableFixture, SharedSpaceStaysUntilItsLastProcessIsGone) {
   run_program(5, 7);
   table->apply(kernel_fork(5, 6));
   table->apply(record(RECORD_EXIT, 5, ++now, 1));
@@ -198,7 +198,7 @@ TEST_F(Story, SharedSpaceStaysUntilItsLastProcessIsGone) {
   EXPECT_EQ(kernel.used(), 0u);
 }
 
-TEST_F(Story, ReusedPidIsAnotherProcess) {
+TEST_F(ProcessTableFixture, ReusedPidIsAnotherProcess) {
   run_program(5, 7);
   lifecycle_record fork = record(RECORD_FORK, 5, ++now, 77, 4, PROCESS_COW_PENDING);
   fork.start_ns = 9'000'000'000;
@@ -212,7 +212,7 @@ TEST_F(Story, ReusedPidIsAnotherProcess) {
 }
 
 // perf's events come at once, BPF's records of fork and exit when the ring is next looked at.
-TEST_F(Story, EventsOfASuccessorAreNotItsPredecessors) {
+TEST_F(ProcessTableFixture, EventsOfASuccessorAreNotItsPredecessors) {
   run_program(2, 6);
   run_program(5, 7);
   const uint64_t born_ns = now;
@@ -237,7 +237,7 @@ TEST_F(Story, EventsOfASuccessorAreNotItsPredecessors) {
   EXPECT_EQ(maps_reads, 0u);
 }
 
-TEST_F(Story, ThreadsInheritTheirNameAndKeepItForACycle) {
+TEST_F(ProcessTableFixture, ThreadsInheritTheirNameAndKeepItForACycle) {
   run_program(5, 7);
   MappingEvent fork;
   fork.kind = MappingEventKind::kThreadFork;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ProcessTable tells of code that was replaced (stale.h).
+// What ProcessTable tells of code that was replaced (stale_mappings.h).
 #include "process/tracking/process_fixture_for_test.h"
 
 namespace cicada::process {
@@ -15,7 +15,7 @@ std::optional<uint32_t> replaced_by(const ProcessTable& table, uint32_t space, P
   return image;
 }
 
-TEST_F(Story, ReplacedCodeIsKnownFromItsEventUntilTheKernelIsShown) {
+TEST_F(ProcessTableFixture, ReplacedCodeIsKnownFromItsEventUntilTheKernelIsShown) {
   run_program(5, 7);
   run_program(6, 7);
   const uint32_t space = kernel.processes[5].address_space, other = kernel.processes[6].address_space;
@@ -41,7 +41,7 @@ TEST_F(Story, ReplacedCodeIsKnownFromItsEventUntilTheKernelIsShown) {
   EXPECT_EQ(replaced_by(*table, other, 6, mapped, 0x902000), std::nullopt);
 }
 
-TEST_F(Story, ReplacedCodeOfACopyIsNotItsSiblings) {
+TEST_F(ProcessTableFixture, ReplacedCodeOfACopyIsNotItsSiblings) {
   run_program(5, 7);
   table->apply(map_event(5, 0x900000, 4, 11));
   advance();
@@ -54,23 +54,24 @@ TEST_F(Story, ReplacedCodeOfACopyIsNotItsSiblings) {
   EXPECT_EQ(replaced_by(*table, shared, 6, now, 0x900000), 12u);
   EXPECT_EQ(replaced_by(*table, shared, 8, now, 0x900000), 12u);
   EXPECT_EQ(replaced_by(*table, shared, 5, now, 0x900000), std::nullopt);
+  EXPECT_EQ(kernel.image(6, 0x900000), 11u);
+  const uint64_t mapped = now;
+  advance();
   const uint32_t own = kernel.processes[6].address_space;
   EXPECT_NE(own, shared);
-  EXPECT_EQ(replaced_by(*table, own, 6, now, 0x900000), 12u);  // the copy was shown as it was before
-  EXPECT_EQ(kernel.image(6, 0x900000), 11u);
-  advance();
+  EXPECT_EQ(kernel.processes[8].address_space, own);
   EXPECT_EQ(kernel.image(6, 0x900000), 12u);
   EXPECT_EQ(kernel.image(5, 0x900000), 11u);
   for (const Pid pid : {6, 8}) {
     EXPECT_EQ(replaced_by(*table, shared, pid, now, 0x900000), std::nullopt);
-    EXPECT_EQ(replaced_by(*table, own, pid, now, 0x900000), std::nullopt);
     EXPECT_EQ(replaced_by(*table, shared, pid, now - 1, 0x900000), 12u);
+    EXPECT_EQ(replaced_by(*table, own, pid, mapped, 0x900000), std::nullopt);  // never shown with the old code
   }
   table->apply(kernel_fork(6, 9));
   EXPECT_EQ(replaced_by(*table, own, 9, now - 1, 0x900000), std::nullopt);  // born after it was shown
 }
 
-TEST_F(Story, ReplacedCodeIsPlacedOnceItsFileIsOpen) {
+TEST_F(ProcessTableFixture, ReplacedCodeIsPlacedOnceItsFileIsOpen) {
   run_program(5, 7);
   const uint32_t space = kernel.processes[5].address_space;
   table->apply(map_event(5, 0x900000, 4, 11));
@@ -95,7 +96,7 @@ TEST_F(Story, ReplacedCodeIsPlacedOnceItsFileIsOpen) {
   EXPECT_EQ(table->find_stale(space, 5, event.time_ns - 1, true).size(), 1u);  // looked up later than sampled
 }
 
-TEST_F(Story, ReplacedCodeStaysKnownWhereTheKernelCannotBeShown) {
+TEST_F(ProcessTableFixture, ReplacedCodeStaysKnownWhereTheKernelCannotBeShown) {
   run_program(5, 7);
   const uint32_t space = kernel.processes[5].address_space;
   table->apply(map_event(5, 0x900000, 4, 11));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ProcessTable does from turn to turn: images that open, scans, a full trie.
+// What ProcessTable::advance() does: images that open, scans, a full trie.
 #include "process/tracking/process_fixture_for_test.h"
 
 namespace cicada::process {
 namespace {
 
-TEST_F(Story, ImageBeingOpenedIsPublishedWhenItIsOpen) {
+TEST_F(ProcessTableFixture, ImageBeingOpenedIsPublishedWhenItIsOpen) {
   images.slow = true;
   run_program(5, 7);
   table->apply(kernel_fork(5, 6));
@@ -19,7 +19,7 @@ TEST_F(Story, ImageBeingOpenedIsPublishedWhenItIsOpen) {
   EXPECT_EQ(kernel.image(6, 0x900000), 11u);
 }
 
-TEST_F(Story, RescanTakesWhatMremapLeftAndIsLimited) {
+TEST_F(ProcessTableFixture, RescanTakesWhatMremapLeftAndIsLimited) {
   run_program(5, 7);
   maps[5].entries = {maps_entry(0x400000, 4, 7), maps_entry(0xb00000, 2, 12)};
   for (int i = 0; i < 100; ++i) {
@@ -37,7 +37,7 @@ TEST_F(Story, RescanTakesWhatMremapLeftAndIsLimited) {
 }
 
 // In a storm a program is sampled before it is shown to the kernel: that is no reason to read /proc.
-TEST_F(Story, MissInAProgramAboutToBeShownIsNotScanned) {
+TEST_F(ProcessTableFixture, MissInAProgramAboutToBeShownIsNotScanned) {
   table->apply(exec_event(5));
   table->apply(map_event(5, 0x400000, 4, 7));
   table->apply(kernel_exec(5));
@@ -49,25 +49,25 @@ TEST_F(Story, MissInAProgramAboutToBeShownIsNotScanned) {
   EXPECT_EQ(kernel.image(5, 0x400000), 7u);
 }
 
-TEST_F(Story, ShortLivedProcessHasItsNameForTwoCycles) {
+TEST_F(ProcessTableFixture, ShortLivedProcessHasItsNameForTwoCycles) {
   lifecycle_record exit = record(RECORD_EXIT, 6, ++now, 77);
   std::memcpy(exit.comm, "quick", 5);
   table->note_short_lived(record(RECORD_FORK, 6, ++now, 76, 5));
   table->note_short_lived(exit);
   const SampledStart start = SampledStart::of(exit.start_ns);
-  EXPECT_FALSE(table->find_process(6));
-  ASSERT_TRUE(table->find_short_lived(6, start));
-  EXPECT_EQ(table->find_short_lived(6, start)->comm, "quick");
-  EXPECT_FALSE(table->find_short_lived(6, SampledStart::of(exit.start_ns + kNsPerTick)));
+  EXPECT_FALSE(table->request_rescan(6));  // not followed
+  ASSERT_TRUE(table->find_process(6, start));
+  EXPECT_EQ(table->find_process(6, start)->comm, "quick");
+  EXPECT_FALSE(table->find_process(6, SampledStart::of(exit.start_ns + kNsPerTick)));
   table->end_cycle();
-  EXPECT_TRUE(table->find_short_lived(6, start));
+  EXPECT_TRUE(table->find_process(6, start));
   EXPECT_EQ(table->counts().short_lived, 1u);
   EXPECT_EQ(table->counts().forks, 1u);
   table->end_cycle();
-  EXPECT_FALSE(table->find_short_lived(6, start));
+  EXPECT_FALSE(table->find_process(6, start));
 }
 
-TEST_F(Story, LaterMappingsWinOverAScan) {
+TEST_F(ProcessTableFixture, LaterMappingsWinOverAScan) {
   run_program(5, 7);
   maps[5].entries = {maps_entry(0x400000, 4, 7), maps_entry(0x900000, 4, 11)};
   table->request_rescan(5);
@@ -81,7 +81,7 @@ TEST_F(Story, LaterMappingsWinOverAScan) {
   EXPECT_EQ(kernel.image(5, 0x901000), 12u);
 }
 
-TEST_F(Story, ScanAcrossAnExecIsThrownAway) {
+TEST_F(ProcessTableFixture, ScanAcrossAnExecIsThrownAway) {
   run_program(5, 7);
   table->apply(kernel_fork(5, 6, true));  // shares: a wrong scan of the child would spoil the parent
   maps[6].entries = {maps_entry(0x500000, 1, 9)};
@@ -100,7 +100,7 @@ TEST_F(Story, ScanAcrossAnExecIsThrownAway) {
   EXPECT_EQ(kernel.image(5, 0x400000), 7u);
 }
 
-TEST_F(Story, FullTrieEvictsTheLeastRecentlySampled) {
+TEST_F(ProcessTableFixture, FullTrieEvictsTheLeastRecentlySampled) {
   run_program(5, 7);
   run_program(6, 8);
   kernel.capacity = kernel.used();

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/tracking/maps_scanner.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace cicada::process {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+
+MapsEntry entry(uint64_t begin) {
+  MapsEntry entry;
+  entry.range = {RuntimeAddr(begin), RuntimeAddr(begin + 0x1000)};
+  entry.executable = true;
+  return entry;
+}
+
+class MapsScannerTest : public testing::Test {
+ protected:
+  uint64_t now = 1000 * kMs;
+  uint64_t read_ns = 0;  // what reading takes
+  std::vector<Pid> reads;
+  std::map<Pid, uint32_t> spaces{{5, 1}, {6, 2}, {7, 3}};
+  std::map<Pid, std::vector<MapsEntry>> maps{{5, {entry(0x4000)}}, {6, {entry(0x5000)}}, {7, {entry(0x6000)}}};
+  MapsScanner scanner{{.read_maps = [this](Pid pid) -> Result<MapsFile> {
+                         reads.push_back(pid);
+                         now += read_ns;
+                         if (!maps.contains(pid)) return make_error(ErrorKind::kGone, "gone");
+                         return MapsFile{maps[pid], 0};
+                       },
+                       .now_ns = [this] { return now; }},
+                      [this](Pid pid) { return spaces[pid]; }};
+
+  std::vector<MapsScanner::Found> finish() { return scanner.take_finished(now); }
+};
+
+TEST_F(MapsScannerTest, ReadsWhoIsWantedAndWaitsForTheEventsOfTheTime) {
+  EXPECT_FALSE(scanner.start_due());
+  scanner.want(5);
+  EXPECT_TRUE(scanner.is_behind());
+  read_ns = kMs;
+  EXPECT_TRUE(scanner.start_due());
+  EXPECT_EQ(reads, std::vector{5});
+  EXPECT_TRUE(scanner.is_scanning(5));
+  EXPECT_TRUE(scanner.take_finished(now - 1).empty());
+  const auto found = scanner.take_finished(now);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].pid, 5);
+  EXPECT_EQ(found[0].begin_ns, now - kMs);
+  EXPECT_EQ(found[0].entries.size(), 1u);
+  EXPECT_FALSE(scanner.is_behind());
+  EXPECT_FALSE(scanner.start_due());
+  EXPECT_EQ(scanner.scans(), 1u);
+}
+
+TEST_F(MapsScannerTest, HandsOverWhatWasMappedSinceTheRead) {
+  scanner.want(5);
+  read_ns = kMs;
+  const Mapping before{{RuntimeAddr(0x1000), RuntimeAddr(0x2000)}, FileOffset(), {}};
+  const Mapping after{{RuntimeAddr(0x2000), RuntimeAddr(0x3000)}, FileOffset(), {}};
+  scanner.note_mapping(5, after, now + 1);  // no scan yet
+  const uint64_t begin = now;
+  scanner.start_due();
+  scanner.note_mapping(5, before, begin);
+  scanner.note_mapping(5, after, begin + 1);
+  scanner.note_mapping(6, after, begin + 1);
+  const auto found = finish();
+  ASSERT_EQ(found.size(), 1u);
+  ASSERT_EQ(found[0].later.size(), 1u);
+  EXPECT_EQ(found[0].later[0].range.begin.value, 0x2000u);
+}
+
+TEST_F(MapsScannerTest, DiscardsWhatMayBeOfAnotherProgram) {
+  for (const Pid pid : {5, 6, 7}) scanner.want(pid);
+  maps[7].clear();  // between its old mappings and its new ones
+  scanner.start_due();
+  spaces[5] = 9;
+  scanner.cancel(6);
+  EXPECT_TRUE(finish().empty());
+  EXPECT_EQ(scanner.discarded(), 2u);  // and one that was called off
+  spaces[5] = 0;
+  scanner.want(5);
+  now += 1000 * kMs;
+  reads.clear();
+  scanner.start_due();
+  EXPECT_TRUE(reads.empty()) << "its records are on their way";
+}
+
+TEST_F(MapsScannerTest, LimitsTheRateOfEachProcess) {
+  for (int ms = 0; ms < 2500; ++ms) {
+    scanner.want(5);
+    scanner.start_due();
+    finish();
+    now += kMs;
+  }
+  EXPECT_EQ(reads.size(), 3u);
+  scanner.cancel(5);  // another program: at once
+  scanner.want(5);
+  scanner.start_due();
+  EXPECT_EQ(reads.size(), 4u);
+}
+
+TEST_F(MapsScannerTest, WishDuringAScanIsAnotherScan) {
+  scanner.want(5);
+  scanner.start_due();
+  scanner.want(5);
+  finish();
+  EXPECT_FALSE(scanner.start_due()) << "not soon";
+  now += 1000 * kMs;
+  scanner.start_due();
+  EXPECT_EQ(reads.size(), 2u);
+}
+
+TEST_F(MapsScannerTest, SpendsItsBudgetAndGoesOnNextTime) {
+  read_ns = 15 * kMs;
+  for (const Pid pid : {5, 6, 7}) scanner.want(pid);
+  EXPECT_TRUE(scanner.start_due());
+  EXPECT_EQ(reads.size(), 2u);
+  EXPECT_TRUE(scanner.start_due());
+  EXPECT_EQ(reads.size(), 3u);
+  EXPECT_EQ(finish().size(), 3u);
+}
+
+TEST_F(MapsScannerTest, WhoIsGoneIsForgotten) {
+  maps.erase(5);
+  scanner.want(5);
+  scanner.want(6);
+  scanner.forget(6);
+  scanner.start_due();
+  EXPECT_EQ(reads, std::vector{5});
+  EXPECT_FALSE(scanner.is_scanning(5));
+  EXPECT_TRUE(finish().empty());
+}
+
+}  // namespace
+}  // namespace cicada::process
