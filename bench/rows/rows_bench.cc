@@ -20,7 +20,8 @@
 #include <vector>
 
 #include "dwarf/frame_sections.h"
-#include "unwind/rows/table_builder.h"
+#include "unwind/row_compiler.h"
+#include "unwind/rows/table_layout.h"
 
 namespace {
 
@@ -91,7 +92,7 @@ struct Ours {
 
 [[gnu::noinline]] Ours measured_ours(const cicada::elf::ElfFile& elf, std::vector<uint8_t>& slab) {
   const auto begin = Clock::now();
-  const cicada::unwind::RowTable table = cicada::unwind::compile_rows(elf);
+  const cicada::unwind::UnwindRows table = *cicada::unwind::compile_rows(elf);
   Ours ours;
   ours.compile_ms = milliseconds_since(begin);
   const auto layout = cicada::unwind::TableLayout::plan(table, 0);
@@ -99,7 +100,7 @@ struct Ours {
   unwind_place place;
   layout.write(table, 1, slab, place);
   ours.ms = milliseconds_since(begin);
-  ours.rows = table.stats.cfi_rows;
+  ours.rows = table.stats().cfi_rows;
   ours.bytes = layout.size_bytes();
   return ours;
 }

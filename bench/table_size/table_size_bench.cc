@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "unwind/rows/table_builder.h"
+#include "unwind/row_compiler.h"
+#include "unwind/rows/table_layout.h"
 
 namespace {
 
@@ -38,9 +39,9 @@ int main(int argc, char** argv) {
     const auto elf = cicada::elf::ElfFile::open(path);
     if (!elf) continue;
     const auto table = cicada::unwind::compile_rows(*elf);
-    if (table.stats.fdes == 0) continue;
-    const auto layout = cicada::unwind::TableLayout::plan(table, 0);
-    images.push_back({path, table.stats.cfi_rows, table.rows.size(), layout.size_bytes()});
+    if (!table || table->stats().fdes == 0) continue;
+    const auto layout = cicada::unwind::TableLayout::plan(*table, 0);
+    images.push_back({path, table->stats().cfi_rows, table->rows().size(), layout.size_bytes()});
     total.cfi_rows += images.back().cfi_rows;
     total.rows += images.back().rows;
     total.bytes += images.back().bytes;

@@ -126,7 +126,7 @@ ABI_INLINE int unwind_step(void *reader, const struct unwind_rule *rule, struct 
   __u32 base_reg = arch_save_base(via_base >> 6);
   if ((via_base & 63) && !regs->all_registers && !(ARCH_CALLEE_SAVED >> base_reg & 1)) return END_UNSUPPORTED_RULE;
   __u64 base = rule->via_align ? (cfa - 8) & -(1ull << (rule->via_align & 63)) : regs->gpr[base_reg];
-#define RESTORE(slot, reg, name)                                                                \
+#define RESTORE(slot, reg)                                                                      \
   if (via_base >> (slot) & 1) {                                                                 \
     if (unwind_read(reader, base + (__u64)(8 * (__s64)rule->saved[slot]), &value)) return END_UNREADABLE; \
     regs->gpr[reg] = value;                                                                     \

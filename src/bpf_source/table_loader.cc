@@ -54,10 +54,10 @@ std::chrono::microseconds TableLoader::working() const {
 void TableLoader::load(uint32_t image) {
   bool never_fits = false;
   if (const auto unwinder = images_.get(image)) {
-    const unwind::RowTable& table = (*unwinder)->rows();
-    if (table.empty()) {
+    const unwind::UnwindRows& rows = (*unwinder)->rows();
+    if (rows.empty()) {
       store_.load_without_cfi(image);
-    } else if (const Result<void> loaded = store_.load(image, table); !loaded) {
+    } else if (const Result<void> loaded = store_.load(image, rows); !loaded) {
       diagnostics().warn((*unwinder)->name(), "no unwind table: {}", loaded.error().message());
       never_fits = loaded.error().kind() == ErrorKind::kLimit;
     }

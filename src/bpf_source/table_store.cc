@@ -36,8 +36,8 @@ void TableStore::prepare() {
   insert_slabs(lock);
 }
 
-Result<void> TableStore::load(uint32_t image, const unwind::RowTable& table) {
-  auto layout = unwind::TableLayout::plan(table);
+Result<void> TableStore::load(uint32_t image, const unwind::UnwindRows& rows) {
+  auto layout = unwind::TableLayout::plan(rows);
   const uint64_t wanted = round_up(layout.max_size_bytes(), kGranule);
   std::unique_lock lock(mutex_);
   unload_locked(image);
@@ -57,7 +57,7 @@ Result<void> TableStore::load(uint32_t image, const unwind::RowTable& table) {
   const std::span<uint8_t> slab = slabs_[extent->slab].bytes;
   lock.unlock();
   unwind_place place{};
-  layout.write(table, image, slab, place);
+  layout.write(rows, image, slab, place);
   place.image = image;
   place.slab = static_cast<uint16_t>(extent->slab);
   place.flags = UNWIND_PLACE_LOADED;

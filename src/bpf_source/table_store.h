@@ -23,7 +23,7 @@
 #include "abi/unwind_table.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "unwind/rows/table_builder.h"
+#include "unwind/rows/table_layout.h"
 
 namespace cicada::bpf_source {
 
@@ -52,7 +52,7 @@ class TableStore {
   // Writes the table of `image` and makes it visible; replaces an earlier one.
   // Fails: kLimit (does not fit the cap even when everything else has left, and never will), kIo (others that are being written are in the
   // way), or the kernel's refusal.
-  Result<void> load(uint32_t image, const unwind::RowTable& table);
+  Result<void> load(uint32_t image, const unwind::UnwindRows& rows);
   // The image has no CFI: the walk continues by frame pointer.
   void load_without_cfi(uint32_t image);
   bool is_loaded(uint32_t image) const;

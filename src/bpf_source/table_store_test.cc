@@ -10,6 +10,9 @@
 #include <cstring>
 #include <thread>
 
+#include "unwind/rows/code_rule.h"
+#include "unwind/rows/row_table.h"
+
 namespace cicada::bpf_source {
 namespace {
 
@@ -24,16 +27,12 @@ class TableStoreTest : public ::testing::Test {
     ASSERT_TRUE(outer) << std::strerror(errno);
   }
   TableStore::Maps maps() { return {outer.get(), places, usage, &epoch}; }
-  static unwind::RowTable table_of(size_t rows) {
+  static unwind::UnwindRows table_of(size_t rows) {
     unwind::RowTable table;
-    table.rules.resize(3);
-    table.rules[1].cfa_kind = CFA_OFFSET;
-    table.rules[1].cfa_reg = 7;
-    table.rules[1].cfa_offset = 8;
-    table.rules[2] = table.rules[1];
-    table.rules[2].cfa_offset = 16;
+    table.rules.insert(unwind::stack_pointer_plus(8));
+    table.rules.insert(unwind::stack_pointer_plus(16));
     for (size_t i = 0; i < rows; ++i) table.rows.push_back({static_cast<uint32_t>(0x1000 + i * 16), static_cast<uint32_t>(1 + i % 2)});
-    return table;
+    return unwind::UnwindRows(std::move(table));
   }
   UniqueFd outer;
   std::vector<unwind_place> places{256};

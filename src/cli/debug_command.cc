@@ -13,7 +13,7 @@
 #include "process/tracking/address_blocks.h"
 #include "process/procfs/maps_file.h"
 #include "symbolize/symbol_report.h"
-#include "unwind/rows/row_report.h"
+#include "unwind/row_report.h"
 
 namespace cicada::cli {
 namespace {

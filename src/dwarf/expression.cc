@@ -42,25 +42,25 @@ int64_t as_signed(uint64_t v) { return static_cast<int64_t>(v); }
 // Two operands, `b` the former top. False: not a binary operator, or division by zero.
 bool apply_binary(uint8_t op, uint64_t a, uint64_t b, uint64_t& result) {
   switch (op) {
-    case 0x1a: result = a & b; return true;
+    case kAnd: result = a & b; return true;
     case 0x1b:  // div, signed; INT64_MIN / -1 wraps
       if (b == 0) return false;
       result = as_signed(b) == -1 ? -a : static_cast<uint64_t>(as_signed(a) / as_signed(b));
       return true;
-    case 0x1c: result = a - b; return true;
+    case kMinus: result = a - b; return true;
     case 0x1d:  // mod, unsigned
       if (b == 0) return false;
       result = a % b;
       return true;
     case 0x1e: result = a * b; return true;
     case 0x21: result = a | b; return true;
-    case 0x22: result = a + b; return true;
-    case 0x24: result = b < 64 ? a << b : 0; return true;
+    case kPlus: result = a + b; return true;
+    case kShl: result = b < 64 ? a << b : 0; return true;
     case 0x25: result = b < 64 ? a >> b : 0; return true;
     case 0x26: result = static_cast<uint64_t>(as_signed(a) >> (b < 64 ? b : 63)); return true;
     case 0x27: result = a ^ b; return true;
     case 0x29: result = a == b; return true;
-    case 0x2a: result = as_signed(a) >= as_signed(b); return true;
+    case kGe: result = as_signed(a) >= as_signed(b); return true;
     case 0x2b: result = as_signed(a) > as_signed(b); return true;
     case 0x2c: result = as_signed(a) <= as_signed(b); return true;
     case 0x2d: result = as_signed(a) < as_signed(b); return true;
@@ -69,29 +69,26 @@ bool apply_binary(uint8_t op, uint64_t a, uint64_t b, uint64_t& result) {
   }
 }
 
-// Constants and other operators that only push. False: not one of them.
-bool read_constant(uint8_t op, ByteCursor& cursor, uint64_t& value) {
-  if (op >= 0x30 && op <= 0x4f) {
-    value = op - 0x30u;
-    return true;
-  }
+}  // namespace
+
+std::optional<uint64_t> read_constant(uint8_t op, ByteCursor& cursor) {
   switch (op) {
     case 0x03:  // addr
     case 0x0e:
-    case 0x0f: value = cursor.u64(); return true;
-    case 0x08: value = cursor.u8(); return true;
-    case 0x09: value = static_cast<uint64_t>(int64_t{cursor.s8()}); return true;
-    case 0x0a: value = cursor.u16(); return true;
-    case 0x0b: value = static_cast<uint64_t>(int64_t{cursor.s16()}); return true;
-    case 0x0c: value = cursor.u32(); return true;
-    case 0x0d: value = static_cast<uint64_t>(int64_t{cursor.s32()}); return true;
-    case 0x10: value = cursor.uleb128(); return true;
-    case 0x11: value = static_cast<uint64_t>(cursor.sleb128()); return true;
-    default: return false;
+    case 0x0f: return cursor.u64();
+    case 0x08: return cursor.u8();
+    case 0x09: return static_cast<uint64_t>(int64_t{cursor.s8()});
+    case 0x0a: return cursor.u16();
+    case 0x0b: return static_cast<uint64_t>(int64_t{cursor.s16()});
+    case 0x0c: return cursor.u32();
+    case 0x0d: return static_cast<uint64_t>(int64_t{cursor.s32()});
+    case 0x10: return cursor.uleb128();
+    case 0x11: return static_cast<uint64_t>(cursor.sleb128());
+    default:
+      if (op < kLit0 || op >= kLit0 + 32) return std::nullopt;
+      return op - kLit0;
   }
 }
-
-}  // namespace
 
 std::optional<uint64_t> Memory::find(uint64_t address, unsigned size) const {
   if (size == 8) return find_word(address);
@@ -114,19 +111,19 @@ Evaluation evaluate(Bytes expression, const Registers& registers, const Memory& 
     if (operations == kMaxOperations) return Evaluation::kTooLong;
     const uint8_t op = cursor.u8();
     uint64_t value = 0;
-    if (read_constant(op, cursor, value)) {
-      if (!stack.push(value)) return Evaluation::kTooLong;
-    } else if ((op >= 0x70 && op <= 0x8f) || op == 0x92) {  // breg, bregx
-      const uint64_t reg = op == 0x92 ? cursor.uleb128() : op - 0x70u;
+    if (const auto constant = read_constant(op, cursor)) {
+      if (!stack.push(*constant)) return Evaluation::kTooLong;
+    } else if ((op >= kBreg0 && op < kBreg0 + 32) || op == kBregx) {
+      const uint64_t reg = op == kBregx ? cursor.uleb128() : op - uint64_t{kBreg0};
       const int64_t offset = cursor.sleb128();
       if (!registers.knows(reg)) return cursor.failed() ? Evaluation::kMalformed : Evaluation::kUnknownRegister;
       if (!stack.push(registers.value[reg] + static_cast<uint64_t>(offset))) return Evaluation::kTooLong;
     } else {
       bool pushed = true;
       switch (op) {
-        case 0x06:    // deref
+        case kDeref:
         case 0x94: {  // deref_size
-          const unsigned size = op == 0x06 ? 8 : cursor.u8();
+          const unsigned size = op == kDeref ? 8 : cursor.u8();
           if (size != 1 && size != 2 && size != 4 && size != 8) return Evaluation::kMalformed;
           const uint64_t address = stack.pop();
           if (stack.bad()) return Evaluation::kMalformed;
@@ -136,7 +133,7 @@ Evaluation evaluate(Bytes expression, const Registers& registers, const Memory& 
           break;
         }
         case 0x12: value = stack.at(0); pushed = stack.push(value); break;             // dup
-        case 0x13: stack.pop(); break;                                                // drop
+        case kDrop: stack.pop(); break;
         case 0x14: value = stack.at(1); pushed = stack.push(value); break;             // over
         case 0x15: value = stack.at(cursor.u8()); pushed = stack.push(value); break;   // pick
         case 0x16: std::swap(stack.at(0), stack.at(1)); break;                         // swap
@@ -152,7 +149,7 @@ Evaluation evaluate(Bytes expression, const Registers& registers, const Memory& 
           break;
         case 0x1f: stack.at(0) = -stack.at(0); break;         // neg
         case 0x20: stack.at(0) = ~stack.at(0); break;         // not
-        case 0x23: stack.at(0) += cursor.uleb128(); break;    // plus_uconst
+        case kPlusUconst: stack.at(0) += cursor.uleb128(); break;
         case 0x28:                                            // bra
         case 0x2f: {                                          // skip
           const int16_t distance = cursor.s16();
@@ -163,7 +160,7 @@ Evaluation evaluate(Bytes expression, const Registers& registers, const Memory& 
           }
           break;
         }
-        case 0x96: break;  // nop
+        case kNop: break;
         default: {
           const uint64_t b = stack.pop();
           const uint64_t a = stack.pop();

@@ -5,9 +5,29 @@
 #include <array>
 #include <optional>
 
+#include "abi/arch.h"
 #include "base/byte_cursor.h"
 
 namespace cicada::dwarf {
+
+// Operators (DW_OP_…) that others look for by form.
+enum Operator : uint8_t {
+  kDeref = 0x06,
+  kDrop = 0x13,
+  kAnd = 0x1a,
+  kMinus = 0x1c,
+  kPlus = 0x22,
+  kPlusUconst = 0x23,
+  kShl = 0x24,
+  kGe = 0x2a,
+  kLit0 = 0x30,
+  kBreg0 = 0x70,
+  kBregx = 0x92,
+  kNop = 0x96,
+};
+
+// The operand of an operator that pushes a constant. Nothing: it is another operator.
+std::optional<uint64_t> read_constant(uint8_t op, ByteCursor& cursor);
 
 // The memory of the process, as far as it is at hand.
 class Memory {
@@ -18,7 +38,7 @@ class Memory {
   virtual std::optional<uint64_t> find(uint64_t address, unsigned size) const;
 };
 
-constexpr unsigned kRegisterCount = 17;  // DWARF numbers of x86-64: 16 general-purpose ones, then the return address (rip)
+constexpr unsigned kRegisterCount = ARCH_RETURN + 1;  // DWARF numbers: general-purpose ones, then the return address
 
 struct Registers {
   std::array<uint64_t, kRegisterCount> value{};

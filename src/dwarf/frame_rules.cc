@@ -10,7 +10,6 @@ namespace cicada::dwarf {
 namespace {
 
 constexpr size_t kMaxRemembered = 64;
-constexpr uint32_t kCalleeSaved = 0xf048;  // rbx rbp r12 … r15
 
 // State of cfi_program.h that stops at the row of one address.
 class FullState {
@@ -90,8 +89,8 @@ FrameStep restore_register(const RegisterRule& rule, unsigned reg, uint64_t cfa,
   uint64_t value = 0;
   switch (rule.kind) {
     case RegisterRule::kUnspecified:
-      if (reg == 7) after.set(reg, cfa);
-      else if ((kCalleeSaved >> reg & 1) == 0) after.forget(reg);
+      if (reg == ARCH_SP) after.set(reg, cfa);
+      else if ((ARCH_CALLEE_SAVED >> reg & 1) == 0) after.forget(reg);
       return FrameStep::kDone;
     case RegisterRule::kSameValue: return FrameStep::kDone;
     case RegisterRule::kUndefined: after.forget(reg); return FrameStep::kDone;
@@ -121,8 +120,7 @@ FrameStep restore_register(const RegisterRule& rule, unsigned reg, uint64_t cfa,
 }  // namespace
 
 FrameStep step(const FrameRules& rules, const Memory& memory, Registers& registers) {
-  constexpr unsigned kReturn = 16;
-  const RegisterRule& return_rule = rules.registers[kReturn];
+  const RegisterRule& return_rule = rules.registers[ARCH_RETURN];
   if (return_rule.kind == RegisterRule::kUndefined || return_rule.kind == RegisterRule::kUnspecified) return FrameStep::kOutermost;
   if (!rules.has_cfa) return FrameStep::kMalformed;
   uint64_t cfa = 0;
@@ -138,10 +136,10 @@ FrameStep step(const FrameRules& rules, const Memory& memory, Registers& registe
     const FrameStep done = restore_register(rules.registers[reg], reg, cfa, memory, registers, caller);
     if (done == FrameStep::kDone) continue;
     // A scratch register that cannot be had is only lost; without the others the walk cannot go on.
-    if ((kCalleeSaved >> reg & 1) == 0 && reg != kReturn && reg != 7) caller.forget(reg);
+    if ((ARCH_CALLEE_SAVED >> reg & 1) == 0 && reg != ARCH_RETURN) caller.forget(reg);
     else return done;
   }
-  if (!caller.knows(kReturn) || !caller.knows(7)) return FrameStep::kUnknownRegister;
+  if (!caller.knows(ARCH_RETURN) || !caller.knows(ARCH_SP)) return FrameStep::kUnknownRegister;
   registers = caller;
   return FrameStep::kDone;
 }
@@ -167,7 +165,7 @@ std::optional<FrameRules> FrameIndex::find(LinkAddr address) const {
     const Fde& fde = *std::prev(after);
     if (address - fde.begin >= fde.size) continue;
     const Cie& cie = part.cies[fde.cie];
-    if (cie.return_register != 16) return std::nullopt;
+    if (cie.return_register != ARCH_RETURN) return std::nullopt;
     FullState start({}, nullptr, address);
     start.rules.signal_frame = cie.signal_frame;
     if (run_cfi_program(part.section, cie, cie.program_begin, cie.program_end, {}, start) != ProgramResult::kDone) return std::nullopt;

@@ -30,7 +30,7 @@ struct FrameRules {
 
 enum class FrameStep : uint8_t { kDone, kOutermost, kMalformed, kUnknownRegister, kUnreadable };
 
-// The caller's registers: [16] is the return address, [7] the CFA unless a rule says otherwise. Registers without a rule keep
+// The caller's registers: [ARCH_RETURN] is the return address, [ARCH_SP] the CFA unless a rule says otherwise. Registers without a rule keep
 // their value if the ABI makes callees keep it, else they are forgotten.
 FrameStep step(const FrameRules& rules, const Memory& memory, Registers& registers);
 

@@ -38,7 +38,7 @@ Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::get(uint32_
     (*elf)->drop_pages();  // of a file that may be 200 MB; what is needed again comes from the page cache
     const std::lock_guard lock(mutex_);
     make_room();
-    entry->rows = unwinder->rows().rows.size();
+    entry->rows = unwinder->rows().rows().size();
     rows_ += entry->rows;
     entry->result.emplace(std::move(unwinder));
   });

@@ -6,7 +6,9 @@
 
 #include "dwarf/cfi_image.h"
 #include "dwarf/frame_rules.h"
-#include "unwind/heuristics/handler_return.h"
+#include "unwind/row_compiler.h"
+#include "unwind/row_report.h"
+#include "unwind/x86_64/handler_return.h"
 
 namespace {
 
@@ -24,23 +26,27 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::vector<uint8_t> image = dwarf::wrap_in_elf(all.first(split), all.subspan(split), all);
   const auto elf = elf::ElfFile::parse_copy(image, "fuzzed");
   if (!elf) std::abort();
-  const unwind::RowTable table = unwind::compile_rows(*elf, unwind::RowDetail::kCounted);
-  for (const unwind::Row& row : table.rows) {
-    if (!unwind::is_handler_return(table.rules[row.rule])) continue;
+  const auto compiled = unwind::compile_rows(*elf);
+  if (!compiled) std::abort();
+  const unwind::UnwindRows& table = *compiled;
+  if (unwind::count_unsupported(*elf, table).all.bytes > table.stats().covered_bytes) std::abort();
+  if (!unwind::UnwindRows::check(table.bytes())) std::abort();
+  for (const unwind::Row& row : table.rows()) {
+    if (!unwind::is_handler_return(table.rules()[row.rule])) continue;
     dwarf::Registers registers;
-    const auto step = unwind::follow_handler_return(elf->contents_at(table.base + row.begin), AnyMemory(), registers);
+    const auto step = unwind::follow_handler_return(elf->contents_at(table.base() + row.begin), AnyMemory(), registers);
     if (step != dwarf::FrameStep::kDone) std::abort();
   }
   const dwarf::FrameIndex index(*elf);
-  if (table.stats.malformed_fdes != 0 || split != all.size()) return 0;
+  if (table.stats().malformed_fdes != 0 || split != all.size()) return 0;
   size_t checked = 0;
-  for (const unwind::Row& row : table.rows) {
+  for (const unwind::Row& row : table.rows()) {
     if (++checked > 64) break;
-    const unwind_rule& rule = table.rules[row.rule];
+    const unwind_rule& rule = table.rules()[row.rule];
     if (rule.cfa_kind != CFA_OFFSET) continue;
-    const auto rules = index.find(table.base + row.begin);
+    const auto rules = index.find(table.base() + row.begin);
     // Overlapping FDEs are resolved by different means: only what both find is compared, and only when one FDE is in play.
-    if (!rules || table.stats.fdes != 1 || rules->cfa_by_expression) continue;
+    if (!rules || table.stats().fdes != 1 || rules->cfa_by_expression) continue;
     if (rules->cfa_register != rule.cfa_reg || rules->cfa_offset != rule.cfa_offset) std::abort();
   }
   return 0;

@@ -6,7 +6,7 @@
 
 #include "unwind/heuristics/go_code.h"
 #include "unwind/heuristics/stack_depth.h"
-#include "unwind/heuristics/start_code.h"
+#include "unwind/x86_64/start_code.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cicada;

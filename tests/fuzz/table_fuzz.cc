@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "base/byte_cursor.h"
-#include "unwind/rows/table_builder.h"
+#include "unwind/rows/code_rule.h"
+#include "unwind/rows/row_table.h"
+#include "unwind/rows/table_layout.h"
 
 static inline const __u8* unwind_chunk(void* tables, __u32, __u32 chunk) {
   auto& slab = *static_cast<std::vector<uint8_t>*>(tables);
@@ -19,32 +21,28 @@ static inline const __u8* unwind_chunk(void* tables, __u32, __u32 chunk) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cicada;
   ByteCursor cursor(Bytes(data, size));
-  unwind::RowTable table;
-  table.base = LinkAddr(uint64_t{cursor.u8()} << 16);
+  unwind::RowTable made;
+  made.base = LinkAddr(uint64_t{cursor.u8()} << 16);
   const uint64_t start = uint64_t{cursor.u16()} * 64 % (2 * UNWIND_CHUNK_BYTES);
-  table.rules.resize(1 + cursor.u16() % 2048);
-  for (size_t i = 1; i < table.rules.size(); ++i) {
-    table.rules[i] = unwind_rule{};
-    table.rules[i].cfa_kind = CFA_OFFSET;
-    table.rules[i].cfa_offset = static_cast<__s32>(8 * i);
-  }
+  for (int32_t i = cursor.u16() % 2048; i > 0; --i) made.rules.insert(unwind::stack_pointer_plus(8 * i));
   uint64_t at = 0;
   uint32_t last_rule = 0;
-  while (!cursor.at_end() && table.rows.size() < 20000) {
+  while (!cursor.at_end() && made.rows.size() < 20000) {
     const uint8_t op = cursor.u8();
     // Distances of all magnitudes; op's top bit asks for a run of neighbours, so that small inputs make dense pages.
     const unsigned repeat = (op & 0x80) != 0 ? 1u + cursor.u16() % 4096 : 1;
     const uint64_t distance = (op & 0x40) != 0 ? uint64_t{cursor.u16()} << (op & 7) : 1u + (op & 0x3f);
-    for (unsigned i = 0; i < repeat && table.rows.size() < 20000; ++i) {
+    for (unsigned i = 0; i < repeat && made.rows.size() < 20000; ++i) {
       at += distance;
       if (at > 0xffffff) break;
-      const auto rule = static_cast<uint32_t>((at * 2654435761u >> (op & 15)) % table.rules.size());
-      if (rule == last_rule || (!table.rows.empty() && at <= table.rows.back().begin)) continue;
-      table.rows.push_back({static_cast<uint32_t>(at), rule});
+      const auto rule = static_cast<uint32_t>((at * 2654435761u >> (op & 15)) % made.rules.size());
+      if (rule == last_rule || (!made.rows.empty() && at <= made.rows.back().begin)) continue;
+      made.rows.push_back({static_cast<uint32_t>(at), rule});
       last_rule = rule;
     }
   }
-  if (!table.rows.empty() && last_rule != 0) table.rows.push_back({table.rows.back().begin + 1, 0});
+  if (!made.rows.empty() && last_rule != 0) made.rows.push_back({made.rows.back().begin + 1, 0});
+  const unwind::UnwindRows table(std::move(made));
   const auto layout = unwind::TableLayout::plan(table, start);
   if (layout.size_bytes() > (64 << 20)) return 0;
   if (layout.size_bytes() > unwind::TableLayout::plan(table).max_size_bytes()) std::abort();
@@ -59,10 +57,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (reason != END_NONE) found = &kNone;
     if (std::memcmp(found, &table.find(address), sizeof *found) != 0) std::abort();
   };
-  for (const unwind::Row& row : table.rows) {
-    check(table.base + row.begin);
-    check(table.base + row.begin + 1);
-    if (row.begin != 0) check(table.base + (row.begin - 1u));
+  for (const unwind::Row& row : table.rows()) {
+    check(table.base() + row.begin);
+    check(table.base() + row.begin + 1);
+    if (row.begin != 0) check(table.base() + (row.begin - 1u));
   }
   // Nothing outside [start, start + size) is touched.
   for (uint64_t i = 0; i < start; ++i) {

@@ -21,7 +21,8 @@
 #include "cicada.skel.h"
 #include "process/tracking/address_blocks.h"
 #include "process/tracking/block_difference.h"
-#include "unwind/rows/table_builder.h"
+#include "unwind/row_compiler.h"
+#include "unwind/rows/table_layout.h"
 
 namespace cicada::native {
 namespace {
@@ -123,7 +124,7 @@ Result<uint32_t> BpfSession::load_image(const std::string& path, const elf::ElfF
   image_paths_.push_back(path);
   images_[path] = image;
   unwind_place& place = places_[image % places_.size()];
-  const unwind::RowTable table = unwind::compile_rows(elf);
+  const unwind::UnwindRows table = TRY(unwind::compile_rows(elf));
   unwind_place built{};
   if (table.empty()) {
     built.image = image;

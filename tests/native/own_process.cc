@@ -6,7 +6,8 @@
 #include <unistd.h>
 
 #include "elf/elf_file.h"
-#include "unwind/rows/table_builder.h"
+#include "unwind/row_compiler.h"
+#include "unwind/rows/table_layout.h"
 
 namespace cicada {
 namespace {
@@ -41,11 +42,12 @@ OwnProcess::OwnProcess() : places(HOST_PLACES) {
     if (image >= HOST_PLACES) break;
     auto elf = elf::ElfFile::open(object.path);
     if (!elf) continue;
-    const unwind::RowTable rows = unwind::compile_rows(*elf);
-    const auto layout = unwind::TableLayout::plan(rows, 0);
+    const auto rows = unwind::compile_rows(*elf);
+    if (!rows) continue;
+    const auto layout = unwind::TableLayout::plan(*rows, 0);
     HostSlab& slab = tables_[image];
     slab.words.resize(((layout.size_bytes() + UNWIND_CHUNK_BYTES - 1) & ~uint64_t{UNWIND_CHUNK_BYTES - 1}) / 4);
-    layout.write(rows, image, {reinterpret_cast<uint8_t*>(slab.words.data()), slab.words.size() * 4}, places[image]);
+    layout.write(*rows, image, {reinterpret_cast<uint8_t*>(slab.words.data()), slab.words.size() * 4}, places[image]);
     places[image].image = image;
     places[image].slab = static_cast<uint16_t>(image);
     places[image].flags |= UNWIND_PLACE_LOADED;

@@ -6,13 +6,14 @@
 
 #include "elf/elf_file.h"
 #include "host_reader.h"
-#include "unwind/rows/table_builder.h"
+#include "unwind/row_compiler.h"
+#include "unwind/rows/table_layout.h"
 
 namespace cicada {
 namespace {
 
 struct Loaded {
-  unwind::RowTable rows;
+  unwind::UnwindRows rows;
   HostSlab slab;
   unwind_place place{};
 };
@@ -21,7 +22,7 @@ Loaded load(const std::string& path, uint64_t start) {
   Loaded loaded;
   auto elf = elf::ElfFile::open(path);
   if (!elf) throw std::runtime_error(elf.error().message());
-  loaded.rows = unwind::compile_rows(*elf);
+  loaded.rows = *unwind::compile_rows(*elf);
   const auto layout = unwind::TableLayout::plan(loaded.rows, start);
   loaded.slab.words.resize(((start + layout.size_bytes() + 65535) & ~uint64_t{65535}) / 4);
   layout.write(loaded.rows, 7, {reinterpret_cast<uint8_t*>(loaded.slab.words.data()), loaded.slab.words.size() * 4}, loaded.place);
@@ -40,11 +41,11 @@ int look_up(Loaded& loaded, uint64_t address, unwind_rule& rule) {
 TEST(UnwindLookup, EqualsLinearTruthAtEveryRowOfLibc) {
   for (const uint64_t start : {uint64_t{64}, uint64_t{65536 - 64}}) {
     Loaded loaded = load("/lib/x86_64-linux-gnu/libc.so.6", start);
-    ASSERT_GT(loaded.rows.rows.size(), 10000u);
+    ASSERT_GT(loaded.rows.rows().size(), 10000u);
     size_t wrong = 0;
-    for (const unwind::Row& row : loaded.rows.rows) {
+    for (const unwind::Row& row : loaded.rows.rows()) {
       for (const uint64_t delta : {uint64_t{0}, uint64_t{1}, ~uint64_t{0}}) {
-        const LinkAddr address = loaded.rows.base + (row.begin + delta);
+        const LinkAddr address = loaded.rows.base() + (row.begin + delta);
         const unwind_rule& truth = loaded.rows.find(address);
         unwind_rule rule{};
         const int reason = look_up(loaded, address.value, rule);
@@ -60,7 +61,7 @@ TEST(UnwindLookup, EqualsLinearTruthAtEveryRowOfLibc) {
 
 TEST(UnwindLookup, SaysNoTableWhenThePlaceHasAnotherOwner) {
   Loaded loaded = load("/lib/x86_64-linux-gnu/libc.so.6", 64);
-  const uint64_t address = (loaded.rows.base + loaded.rows.rows[10].begin).value;
+  const uint64_t address = (loaded.rows.base() + loaded.rows.rows()[10].begin).value;
   const unwind_rule* found = nullptr;
   EXPECT_EQ(unwind_lookup(&loaded.slab, &loaded.place, 8, address, &found), END_NO_TABLE);
   loaded.place.flags = 0;

@@ -21,9 +21,11 @@
 
 #include "dwarf/frame_sections.h"
 #include "libdw_rule.h"
+#include "unwind/row_compiler.h"
+#include "unwind/row_report.h"
 #include "unwind/rows/executable_ranges.h"
-#include "unwind/heuristics/handler_return.h"
-#include "unwind/rows/table_builder.h"
+#include "unwind/x86_64/handler_return.h"
+#include "unwind/rows/table_layout.h"
 
 static inline const __u8* unwind_chunk(void* tables, __u32, __u32 chunk) {
   auto& slab = *static_cast<std::vector<uint8_t>*>(tables);
@@ -44,7 +46,7 @@ struct Explained {
 constexpr Explained kExplained[] = {
     {"libgcrypt.so", "libdw has no CFA",
      "def_cfa_register after def_cfa_expression: libdw refuses, libgcc (and we) go back to the last offset, as its authors mean"},
-    {"", "a return to a handler", "the CFI's rule leads to a handler as if that were a return address: followed in user space (unwind/heuristics/handler_return.h)"},
+    {"", "a return to a handler", "the CFI's rule leads to a handler as if that were a return address: followed in user space (unwind/x86_64/handler_return.h)"},
 };
 
 const char* find_reason(const std::string& path, const std::string& difference) {
@@ -72,7 +74,9 @@ class FileComparison {
     const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
     ::Elf* handle = elf_begin(fd, ELF_C_READ_MMAP, nullptr);
     Dwarf_CFI* cfi = dwarf_getcfi_elf(handle);
-    table_ = unwind::compile_rows(*elf, unwind::RowDetail::kCounted);
+    auto rows = unwind::compile_rows(*elf);
+    if (!rows) return false;
+    table_ = std::move(*rows);
     const auto layout = unwind::TableLayout::plan(table_, 64);
     slab_.assign(((64 + layout.size_bytes()) | (UNWIND_CHUNK_BYTES - 1)) + 1, 0xee);
     layout.write(table_, kImage, slab_, place_);
@@ -86,9 +90,10 @@ class FileComparison {
     ::close(fd);
     const auto code = unwind::ExecutableRanges::find_code(*elf);
     ++totals_.files;
-    totals_.covered += table_.stats.covered_bytes;
-    totals_.unsupported += table_.stats.unsupported_bytes;
-    totals_.simple += table_.stats.simple_rule_bytes;
+    const unwind::UnsupportedCode unsupported = unwind::count_unsupported(*elf, table_);
+    totals_.covered += table_.stats().covered_bytes;
+    totals_.unsupported += unsupported.all.bytes;
+    totals_.simple += unsupported.simple_bytes;
     totals_.executable += code ? code->total_bytes() : 0;
     return true;
   }
@@ -148,7 +153,7 @@ class FileComparison {
   const std::string& path_;
   bool verbose_;
   Totals& totals_;
-  unwind::RowTable table_;
+  unwind::UnwindRows table_;
   std::vector<uint8_t> slab_;
   unwind_place place_{};
   int reported_ = 0;

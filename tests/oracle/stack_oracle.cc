@@ -11,9 +11,9 @@
 #include <string>
 
 #include "unwind/heuristics/compiled_code.h"
+#include "unwind/row_compiler.h"
+#include "unwind/row_report.h"
 #include "unwind/rows/executable_ranges.h"
-#include "unwind/rows/row_report.h"
-#include "unwind/rows/table_builder.h"
 
 namespace cicada::oracle {
 namespace {
@@ -58,17 +58,18 @@ void compare_file(const std::string& path, bool verbose, Totals& totals) {
   const auto elf = elf::ElfFile::open(path);
   if (!elf) return;
   const auto code = unwind::ExecutableRanges::find_code(*elf);
-  const unwind::RowTable table = unwind::compile_rows(*elf);
-  if (!code || table.rows.empty()) return;
-  unwind::StackDepths depths = unwind::read_functions(*elf, code->ranges(), table.base);
+  const auto compiled = unwind::compile_rows(*elf);
+  if (!code || !compiled || compiled->empty()) return;
+  const unwind::UnwindRows& table = *compiled;
+  unwind::StackDepths depths = unwind::read_functions(*elf, code->ranges(), table.base());
   Totals file;
   std::array<int, SAVED_COUNT> seen{};
   std::map<std::string, int> printed;
   for (const unwind::StackRange& range : depths.find()) {
     for (uint32_t at = range.begin; at < range.end;) {
-      const auto after = std::upper_bound(table.rows.begin(), table.rows.end(), at, [](uint32_t a, const unwind::Row& row) { return a < row.begin; });
-      const uint32_t end = after == table.rows.end() ? range.end : std::min(range.end, after->begin);
-      const unwind_rule& cfi = table.find(table.base + at);
+      const auto after = std::upper_bound(table.rows().begin(), table.rows().end(), at, [](uint32_t a, const unwind::Row& row) { return a < row.begin; });
+      const uint32_t end = after == table.rows().end() ? range.end : std::min(range.end, after->begin);
+      const unwind_rule& cfi = table.find(table.base() + at);
       if (cfi.cfa_kind != CFA_NONE && cfi.cfa_kind != CFA_FRAME_POINTER) {
         if (const char* const why = find_incomparable(range.state, cfi)) {
           file.incomparable += end - at;
@@ -76,13 +77,13 @@ void compare_file(const std::string& path, bool verbose, Totals& totals) {
           at = end;
           continue;
         }
-        const std::string difference = compare(range.state, cfi, (table.base + at).value, seen);
+        const std::string difference = compare(range.state, cfi, (table.base() + at).value, seen);
         file.understood += end - at;
         if (!difference.empty()) {
           file.different += end - at;
           file.classes[difference] += end - at;
           if (verbose && ++printed[difference] <= 12) {
-            std::printf("  %#lx +%u %s: %s; CFI %s\n", (table.base + at).value, end - at, difference.c_str(), unwind::to_text(range.state.to_rule()).c_str(),
+            std::printf("  %#lx +%u %s: %s; CFI %s\n", (table.base() + at).value, end - at, difference.c_str(), unwind::to_text(range.state.to_rule()).c_str(),
                         unwind::to_text(cfi).c_str());
           }
         }
@@ -90,8 +91,8 @@ void compare_file(const std::string& path, bool verbose, Totals& totals) {
       at = end;
     }
   }
-  if (verbose) for (const uint32_t begin : depths.given_up()) std::printf("  given up: %#lx\n", (table.base + begin).value);
-  file.with_cfi = table.stats.covered_bytes;
+  if (verbose) for (const uint32_t begin : depths.given_up()) std::printf("  given up: %#lx\n", (table.base() + begin).value);
+  file.with_cfi = table.stats().covered_bytes;
   std::printf("%s: %lu functions known, %lu found, %lu given up; understood %lu of %lu bytes with CFI (%.2f %%), different %lu (%.4f %%)\n", path.c_str(),
               depths.functions().known, depths.functions().found, depths.functions().given_up, file.understood, file.with_cfi,
               percent(file.understood, file.with_cfi), file.different, percent(file.different, file.understood));

@@ -19,16 +19,13 @@ enum arch_register {
 // Five-level page tables end user space here; a kernel address or garbage lies above.
 #define ARCH_USER_END (1ull << 56)
 
-//   X(number in unwind_rule.saved, register, name)   of the registers that a rule restores, but for the stack pointer
-#define ARCH_SAVED_REGISTERS(X)   \
-  X(SAVED_RBX, X86_RBX, "rbx")    \
-  X(SAVED_RBP, X86_RBP, "rbp")    \
-  X(SAVED_R12, X86_R12, "r12")    \
-  X(SAVED_R13, X86_R13, "r13")    \
-  X(SAVED_R14, X86_R14, "r14")    \
-  X(SAVED_R15, X86_R15, "r15")
+#define ARCH_REGISTER_NAMES "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"
+
+//   X(number in unwind_rule.saved, register)   of the registers that a rule restores, but for the stack pointer
+#define ARCH_SAVED_REGISTERS(X) \
+  X(SAVED_RBX, X86_RBX) X(SAVED_RBP, X86_RBP) X(SAVED_R12, X86_R12) X(SAVED_R13, X86_R13) X(SAVED_R14, X86_R14) X(SAVED_R15, X86_R15)
 enum unwind_saved {
-#define X(number, reg, name) number,
+#define X(number, reg) number,
   ARCH_SAVED_REGISTERS(X)
 #undef X
   SAVED_COUNT,
@@ -61,4 +58,7 @@ ABI_INLINE int arch_is_trampoline(__u64 code_at_return) { return (code_at_return
 
 // Files.
 #define ARCH_ELF_MACHINE 62  // EM_X86_64
+#define ARCH_RELOCATION_GLOB_DAT 6
+#define ARCH_RELOCATION_JUMP_SLOT 7
+#define ARCH_RELOCATION_RELATIVE 8
 #define ARCH_NAME "x86_64"   // uname -m, and in the names of folders of libraries (x86_64-linux-gnu)

@@ -55,11 +55,11 @@ void add_pointers(const elf::ElfFile& elf, const elf::Section& section, LinkAddr
     const uint64_t info = relocations.u64();
     const LinkAddr target(relocations.u64());
     const uint64_t type = ELF64_R_TYPE(info);
-    if ((type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT) && slot >= base && slot - base <= UINT32_MAX) {
+    if ((type == ARCH_RELOCATION_JUMP_SLOT || type == ARCH_RELOCATION_GLOB_DAT) && slot >= base && slot - base <= UINT32_MAX) {
       const uint32_t name = ByteCursor(symbols, ELF64_R_SYM(info) * sizeof(Elf64_Sym)).u32();
       if (name != 0 && never_returns(ByteCursor(strings, name).c_string())) depths.add_never_returning_slot(static_cast<uint32_t>(slot - base));
     }
-    if (type == R_X86_64_RELATIVE && target >= base && target - base <= UINT32_MAX) {
+    if (type == ARCH_RELOCATION_RELATIVE && target >= base && target - base <= UINT32_MAX) {
       depths.add_candidate(static_cast<uint32_t>(target - base));
     }
   }

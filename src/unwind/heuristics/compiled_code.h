@@ -6,7 +6,7 @@
 
 #include "base/address.h"
 #include "elf/elf_file.h"
-#include "unwind/heuristics/code_rule.h"
+#include "unwind/rows/code_rule.h"
 #include "unwind/heuristics/stack_depth.h"
 
 namespace cicada::unwind {

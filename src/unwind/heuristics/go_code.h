@@ -11,7 +11,7 @@
 
 #include "base/address.h"
 #include "elf/elf_file.h"
-#include "unwind/heuristics/code_rule.h"
+#include "unwind/rows/code_rule.h"
 
 namespace cicada::unwind {
 

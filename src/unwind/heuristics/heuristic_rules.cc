@@ -2,16 +2,20 @@
 #include "unwind/heuristics/heuristic_rules.h"
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string_view>
 
+#include "unwind/arch.h"
 #include "unwind/heuristics/compiled_code.h"
 #include "unwind/heuristics/go_code.h"
-#include "unwind/heuristics/pattern_search.h"
 #include "unwind/rows/row_editor.h"
 
 namespace cicada::unwind {
 namespace {
 
 constexpr uint64_t kMaxSearchedBytes = 32 << 20;
+constexpr uint64_t kStartBytes = 512;  // in which crtbegin.o's functions are
 constexpr uint64_t kSmallestStartCode = 96;  // crtbegin.o's code is the first of .text that has no CFI
 constexpr uint64_t kMaxInitBytes = 256;      // sections that are longer hold more than crti.o's
 
@@ -37,28 +41,87 @@ std::vector<CodeRule> within(std::vector<CodeRule> rules, const std::vector<Rang
 
 bool is_init_section(std::string_view name) { return name == ".init" || name == ".fini"; }
 
-bool is_stub_section(std::string_view name) { return name == ".plt" || name == ".plt.sec" || name == ".plt.got" || name == ".iplt"; }
+// A function that the image defines, looked for when first asked for: a millisecond of libLLVM's symbols.
+class DefinedFunction {
+ public:
+  DefinedFunction(const elf::ElfFile& elf, std::string_view name) : elf_(elf), name_(name) {}
+  // Never, if it is not there, or the image is stripped.
+  bool is_at(LinkAddr address) {
+    if (!searched_) address_ = find().value_or(LinkAddr{});
+    searched_ = true;
+    return address_.value != 0 && address_ == address;
+  }
+
+ private:
+  // Symbols of libraries first.
+  std::optional<LinkAddr> find() const {
+    for (const char* const name : {".dynsym", ".symtab"}) {
+      const elf::Section* const section = elf_.find_section(name);
+      if (section == nullptr || section->link >= elf_.sections().size()) continue;
+      const Bytes symbols = elf_.contents(*section), strings = elf_.contents(elf_.sections()[section->link]);
+      for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size(); at += sizeof(Elf64_Sym)) {
+        Elf64_Sym symbol;
+        std::memcpy(&symbol, symbols.data() + at, sizeof symbol);
+        if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_name >= strings.size()) continue;
+        const Bytes rest = strings.subspan(symbol.st_name);
+        if (rest.size() > name_.size() && rest[name_.size()] == 0 && std::memcmp(rest.data(), name_.data(), name_.size()) == 0) {
+          return LinkAddr(symbol.st_value);
+        }
+      }
+    }
+    return std::nullopt;
+  }
+  const elf::ElfFile& elf_;
+  std::string_view name_;
+  bool searched_ = false;
+  LinkAddr address_;
+};
+
+// Rules of bytes of the image, as rules of the table.
+class Patches {
+ public:
+  Patches(const elf::ElfFile& elf, LinkAddr base) : elf_(elf), base_(base) {}
+
+  Bytes bytes_of(Range<LinkAddr> range) const {
+    const Bytes all = elf_.contents_at(range.begin);
+    return all.first(std::min<uint64_t>(all.size(), range.size()));
+  }
+  // `rules` have offsets from `begin`; they also hold for `before` bytes in front of them.
+  void add(LinkAddr begin, std::span<const CodeRule> rules, uint32_t before = 0) {
+    const auto at = static_cast<uint32_t>(begin - base_);
+    for (const CodeRule& rule : rules) {
+      if (rules_.size() == kMaxPatternRules || rule.begin >= rule.end) continue;
+      rules_.push_back({at + rule.begin - std::min(at + rule.begin, before), at + rule.end, rule.rule});
+    }
+  }
+  std::vector<CodeRule>& rules() { return rules_; }
+
+ private:
+  const elf::ElfFile& elf_;
+  LinkAddr base_;
+  std::vector<CodeRule> rules_;
+};
 
 void apply(std::vector<CodeRule> patches, RowTable& table) {
   if (patches.empty()) return;
   std::sort(patches.begin(), patches.end(), [](const CodeRule& a, const CodeRule& b) { return a.begin < b.begin; });
-  if (table.rules.empty()) table.rules.push_back(unwind_rule{});
-  RowEditor editor(table.rows, table.rules);
+  RowEditor editor(table);
   for (const CodeRule& patch : patches) editor.overwrite(patch);
   editor.finish();
 }
 
 }  // namespace
 
-void add_code_patterns(const elf::ElfFile& elf, const ExecutableRanges& code, const std::vector<Range<LinkAddr>>& gaps,
-                       RowTable& table) {
-  PatternSearch search(elf, table);
+void add_heuristic_rules(const elf::ElfFile& elf, const ExecutableRanges& code, const std::vector<Range<LinkAddr>>& gaps, RowTable& table) {
+  Patches patches(elf, table.base);
   std::vector<CodeRule> by_frame_pointer;
   uint64_t budget = kMaxSearchedBytes;
-  const auto search_part = [&](Range<LinkAddr> range) {
+  const auto find_trampolines = [&](Range<LinkAddr> range) {
     const uint64_t size = std::min(range.size(), budget);
     budget -= size;
-    search.search({range.begin, range.begin + size});
+    const std::vector<CodeRule> found = find_signal_trampolines(patches.bytes_of({range.begin, range.begin + size}));
+    patches.add(range.begin, found, 1);
+    table.stats.signal_trampolines += found.size();
   };
   const Bytes pclntab = find_pclntab(elf);
   const bool go = !pclntab.empty() || elf.find_section(".note.go.buildid") != nullptr;
@@ -72,21 +135,28 @@ void add_code_patterns(const elf::ElfFile& elf, const ExecutableRanges& code, co
   for (const Range<LinkAddr>& range : sections->ranges()) {
     size_t hint = 0;
     if (!code.contains(range, hint)) continue;
-    if (go) search_part(range);
+    if (go) find_trampolines(range);
     for (auto gap = first_gap(gaps, range); gap != gaps.end() && gap->begin < range.end; ++gap) {
       const Range<LinkAddr> part = intersect(*gap, range);
       if (part.empty()) continue;
-      if (program && part.contains(elf.entry())) search.search_entry(elf.entry(), part.end);
-      if (!go && part.size() >= kSmallestPatternGap) search_part(part);
-      if (may_hold_libc && part.size() >= kSmallestPatternGap) search.search_exit({part.begin, part.begin + std::min(part.size(), kMaxSearchedBytes)}, exit);
-      if (!go && part.size() >= kSmallestStartCode) search.search_crtbegin(part);
-      if (table.stats.fdes == 0 && by_frame_pointer.size() < kMaxPatches) {
+      const Bytes bytes = patches.bytes_of(part);
+      if (program && part.contains(elf.entry())) {
+        if (const auto rule = find_entry_rule(bytes.subspan(std::min<uint64_t>(bytes.size(), elf.entry() - part.begin)))) patches.add(elf.entry(), {&*rule, 1});
+      }
+      if (!go && part.size() >= kSmallestTrampoline) find_trampolines(part);
+      if (may_hold_libc) {
+        const auto is_exit = [&](int64_t callee) { return exit.is_at(LinkAddr(part.begin.value + static_cast<uint64_t>(callee))); };
+        patches.add(part.begin, find_exit_calls(bytes.first(std::min<uint64_t>(bytes.size(), kMaxSearchedBytes)), is_exit), 1);
+      }
+      if (!go && part.size() >= kSmallestStartCode) {
+        patches.add(part.begin, find_crtbegin_rules(bytes.first(std::min<uint64_t>(bytes.size(), kStartBytes)), part.begin.value & 15));
+      }
+      if (table.stats.fdes == 0 && by_frame_pointer.size() < kMaxPatternRules) {
         by_frame_pointer.push_back({static_cast<uint32_t>(part.begin - table.base), static_cast<uint32_t>(part.end - table.base),
                                     rule_of_kind(CFA_FRAME_POINTER)});
       }
     }
   }
-  for (const CodeRule& patch : search.patches()) table.stats.signal_trampolines += patch.rule.cfa_kind == CFA_SIGNAL;
   for (const elf::Section& section : elf.sections()) {
     const bool init = is_init_section(section.name) && section.size <= kMaxInitBytes;
     if ((section.flags & SHF_EXECINSTR) == 0 || !(init || is_stub_section(section.name)) || section.size > kMaxSearchedBytes) continue;
@@ -94,8 +164,8 @@ void add_code_patterns(const elf::ElfFile& elf, const ExecutableRanges& code, co
     size_t hint = 0;
     const auto gap = first_gap(gaps, whole);
     if (gap == gaps.end() || gap->begin > whole.begin || gap->end < whole.end || !code.contains(whole, hint)) continue;
-    if (init) search.add_init(whole);
-    else search.add_stubs(section.name, whole);
+    const Bytes bytes = patches.bytes_of(whole);
+    patches.add(whole.begin, init ? find_init_rules(bytes) : find_stub_rules(section.name, bytes));
   }
   std::vector<CodeRule> go_code;
   if (go) go_code = within(find_go_rules(pclntab, table.base), gaps, table.base);
@@ -104,11 +174,11 @@ void add_code_patterns(const elf::ElfFile& elf, const ExecutableRanges& code, co
     compiled = within(find_compiled_code_rules(elf, sections->ranges(), table.base), gaps, table.base);
   }
   // An image without any FDE has no table unless something is to be said; it is walked by frame pointer as a whole.
-  if (table.stats.fdes == 0 && search.patches().empty() && go_code.empty() && compiled.empty()) return;
+  if (table.stats.fdes == 0 && patches.rules().empty() && go_code.empty() && compiled.empty()) return;
   apply(std::move(by_frame_pointer), table);
   apply(std::move(compiled), table);
   apply(std::move(go_code), table);
-  apply(search.take(), table);
+  apply(std::move(patches.rules()), table);
 }
 
 }  // namespace cicada::unwind

@@ -232,7 +232,7 @@ bool StackDepths::is_padding(uint32_t begin, uint32_t end) const {
   const Code* const code = find_code(begin);
   if (begin >= end || end - begin > kMaxPadding || code == nullptr) return false;
   const auto insn = decode_instruction(code->bytes.subspan(begin - code->begin));
-  return insn && (insn->is_nop() || insn->is(0, 0xcc));
+  return insn && insn->is_padding();
 }
 
 // Where two functions disagree about the same bytes, neither is believed.

@@ -13,21 +13,6 @@ constexpr int kMaxAttempts = 8;           // one more for each call found not to
 constexpr uint64_t kVisitsPerInstruction = 16;
 constexpr size_t kMaxOutside = 1 << 16;  // calls, addresses, jumps to elsewhere
 
-bool is_return(const Instruction& insn) { return insn.is(0, 0xc3) || insn.is(0, 0xc2); }
-bool is_trap(const Instruction& insn) {
-  return insn.is(0, 0xf4) || insn.is(0, 0xcc) || insn.is(1, 0x0b) || insn.is(1, 0xff) || insn.is(1, 0xb9);
-}
-bool is_far(const Instruction& insn) {
-  return insn.is(0, 0xca) || insn.is(0, 0xcb) || insn.is(0, 0xcf) || insn.is_group(0xff, 3) || insn.is_group(0xff, 5) || insn.is(1, 0x07) || insn.is(1, 0x35);
-}
-bool is_jump(const Instruction& insn) { return insn.is(0, 0xe9) || insn.is(0, 0xeb); }
-bool is_branch(const Instruction& insn) {
-  return !insn.vex && ((insn.map == 0 && ((insn.opcode & 0xf0) == 0x70 || (insn.opcode & 0xfc) == 0xe0)) || (insn.map == 1 && (insn.opcode & 0xf0) == 0x80));
-}
-// cmp %r11,%rsp
-bool compares_probe(const Instruction& insn) { return insn.is(0, 0x39) && insn.mod == 3 && insn.rm == kRsp && insn.reg == kR11; }
-bool jumps_if_not_equal(const Instruction& insn) { return insn.is(0, 0x75) || insn.is(1, 0x85); }
-
 template <typename T>
 void append_bounded(std::vector<T>& to, T value) {
   if (to.size() < kMaxOutside) to.push_back(value);
@@ -157,8 +142,8 @@ bool StackFlow::begins_function(int64_t at) const {
 }
 
 bool StackFlow::never_returns(const Instruction& insn, int64_t next) const {
-  const bool direct = !insn.has_modrm;
-  if (!direct && insn.rm != kRip) return false;
+  const bool direct = insn.flow() == Flow::kCall;
+  if (!direct && !insn.is_ip_relative()) return false;
   const int64_t where = next + origin_ + (direct ? insn.immediate : insn.displacement);
   const auto& set = direct ? never_->functions : never_->slots;
   return where >= 0 && where <= UINT32_MAX && set.contains(static_cast<uint32_t>(where));
@@ -176,57 +161,53 @@ StackFlow::Outcome StackFlow::run(uint32_t at) {
     const auto insn = decode_instruction(function_.code.subspan(at));
     if (!insn) return Outcome::kFailed;
     record.length = insn->length;
-    const bool vector = insn->vex || insn->map > 1;  // no jump, call, return nor trap among these; all but all of a codec
-    const bool direct = !vector && (is_jump(*insn) || is_branch(*insn) || insn->is(0, 0xe8));
+    const Flow flow = insn->flow();
+    const bool direct = flow == Flow::kJump || flow == Flow::kBranch || flow == Flow::kCall;
     const int64_t next = int64_t{at} + insn->length, target = direct ? next + insn->immediate : next;
     bool changed = false;
 
-    bool straight = true;
-    if (!vector) {
-      if (is_return(*insn)) {
+    switch (flow) {
+      case Flow::kReturn:
         returns_ = true;
         has_return_ = has_return_ || state.is_entry();
         return state.stack == StackState::kUnknown || state.is_entry() ? Outcome::kDone : Outcome::kFailed;
-      }
-      if (is_trap(*insn)) return Outcome::kDone;
-      if (is_far(*insn)) return Outcome::kFailed;
-      if (insn->is_group(0xff, 4)) {
+      case Flow::kTrap: return Outcome::kDone;
+      case Flow::kFar: return Outcome::kFailed;
+      case Flow::kIndirectJump:
         alone_ = false;
         if (never_returns(*insn, next)) return Outcome::kDone;
         returns_ = true;
         note_indirect(state);
         return Outcome::kDone;
-      }
-      if (is_jump(*insn) || is_branch(*insn)) {
-        straight = false;
+      case Flow::kJump:
+      case Flow::kBranch: {
         const Outcome outcome = join(target, state, 0, changed);
         if (outcome != Outcome::kDone) return outcome;
         if (changed) work_.push_back(static_cast<uint32_t>(target));
-        if (is_jump(*insn)) return Outcome::kDone;
-        if (compared && jumps_if_not_equal(*insn)) state.stack = state.probe;
-      } else if (insn->is(0, 0xe8) || insn->is_group(0xff, 2)) {
+        if (flow == Flow::kJump) return Outcome::kDone;
+        if (compared && insn->jumps_if_not_equal()) state.stack = state.probe;
+        break;
+      }
+      case Flow::kCall:
+        if (insn->immediate == 0) return Outcome::kFailed;  // pushes its own address
+        append_bounded(calls_, target);
+        [[fallthrough]];
+      case Flow::kIndirectCall:
         alone_ = false;
         state.probe = StackState::kUnknown;
-        if (insn->is(0, 0xe8)) {
-          if (insn->immediate == 0) return Outcome::kFailed;  // pushes its own address
-          append_bounded(calls_, target);
-        }
         if (never_returns(*insn, next)) return Outcome::kDone;
         if (next <= size_) deferred_.push_back({static_cast<uint32_t>(next), at + 1, state});
         return Outcome::kDone;
-      } else {
-        if (insn->is(0, 0x8d) && insn->rm == kRip) append_bounded(addresses_, next + insn->displacement);
-        if ((insn->is(0, 0xc7) || (insn->map == 0 && (insn->opcode & 0xf8) == 0xb8)) && insn->immediate > 0) append_bounded(immediates_, insn->immediate);
-      }
+      case Flow::kNext:
+        if (insn->loads_address()) append_bounded(addresses_, next + insn->displacement);
+        if (insn->loads_immediate() && insn->immediate > 0) append_bounded(immediates_, insn->immediate);
+        if (!state.apply(*insn)) return Outcome::kFailed;
+        if (!state.has_rule()) {
+          returns_ = true;
+          return Outcome::kDone;
+        }
     }
-    if (straight) {
-      if (!state.apply(*insn)) return Outcome::kFailed;
-      if (!state.has_rule()) {
-        returns_ = true;
-        return Outcome::kDone;
-      }
-    }
-    compared = compares_probe(*insn) && state.probe != StackState::kUnknown;
+    compared = state.compares_probe(*insn);
     const bool still_behind_call = behind_call != 0 && insn->is_nop();
     if (still_behind_call && begins_function(next)) return Outcome::kDone;
     const Outcome outcome = join(next, state, still_behind_call ? behind_call : 0, changed);
@@ -247,7 +228,7 @@ StackFlow::Outcome StackFlow::guess_rest() {
     }
     const auto insn = decode_instruction(function_.code.subspan(at));
     if (!insn) break;
-    if (insn->is_nop() || is_trap(*insn)) {
+    if (insn->is_nop() || insn->flow() == Flow::kTrap) {
       at += insn->length;
     } else if (!guess(at)) {
       break;

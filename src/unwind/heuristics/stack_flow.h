@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/seeded_hash.h"
-#include "unwind/heuristics/stack_state.h"
+#include "unwind/arch.h"
 
 namespace cicada::unwind {
 

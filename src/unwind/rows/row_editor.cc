@@ -2,13 +2,14 @@
 #include "unwind/rows/row_editor.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace cicada::unwind {
 
 void RowEditor::overwrite(const CodeRule& patch) {
   if (has_fresh() && patch.begin < fresh_.back().begin) return;  // overlaps the one before
   keep_until(first_row_from(patch.begin));
-  append(patch.begin, numbers_.find_or_add(patch.rule));
+  append(patch.begin, rules_.insert(patch.rule));
   auto& to = edits_.back().to;
   while (to < rows_.size() && rows_[to].begin <= patch.end) ++to;
   append(patch.end, to == 0 ? 0 : rows_[to - 1].rule);

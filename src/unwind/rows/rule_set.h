@@ -8,9 +8,15 @@
 
 #include "abi/unwind_table.h"
 #include "base/seeded_hash.h"
-#include "unwind/rows/rule_state.h"
+#include "unwind/rows/unsupported_reason.h"
 
 namespace cicada::unwind {
+
+// An unwind_rule as two words.
+struct RuleWords {
+  uint64_t low = 0, high = 0;
+  bool operator==(const RuleWords&) const = default;
+};
 
 class RuleSet {
  public:
@@ -22,6 +28,11 @@ class RuleSet {
     Recent& recent = recent_[(low * 0xff51afd7ed558ccd + high * 0x9e3779b97f4a7c15) >> (64 - kRecentBits)];
     if (recent.low == low && recent.high == high) [[likely]] return recent.id;
     return insert_missed(low, high, recent);
+  }
+  uint32_t insert(const unwind_rule& rule) {
+    uint64_t words[2];
+    std::memcpy(words, &rule, sizeof words);
+    return insert(words[0], words[1]);
   }
   size_t size() const { return rules_.size(); }
   RuleWords words(size_t id) const { return rules_[id]; }
@@ -56,7 +67,7 @@ class RuleSet {
     if (id == kMaxRules) return kMaxRules - 1;
     rules_.push_back(rule);
     if (id == kMaxRules - 1) {
-      rules_.back() = {CFA_UNSUPPORTED | uint64_t{static_cast<uint8_t>(Misfit::kTooManyRules)} << 8, 0};
+      rules_.back() = {CFA_UNSUPPORTED | uint64_t{static_cast<uint8_t>(UnsupportedReason::kTooManyRules)} << 8, 0};
       return id;
     }
     slots_[slot] = id;

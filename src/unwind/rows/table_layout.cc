@@ -2,12 +2,13 @@
 // Rows -> pages -> blocks. A page of code becomes one block with its own dictionary of rules, so that a row's rule is one byte
 // although libLLVM has 986 of them. Planning cuts the rows into pages, finds the dictionaries and places the blocks; writing fills them in,
 // each byte of the table once and in ascending order, as it goes into memory the kernel has mapped.
+#include "unwind/rows/table_layout.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
 #include "base/parallel.h"
-#include "unwind/rows/table_builder.h"
 
 namespace cicada::unwind {
 namespace {
@@ -57,8 +58,8 @@ class PageDictionary {
 }  // namespace
 
 // False as soon as one page does not fit: too many rows for a chunk, or too many rules for one byte.
-bool TableLayout::cut(const RowTable& table, unsigned page_shift) {
-  const std::vector<Row>& rows = table.rows;
+bool TableLayout::cut(const UnwindRows& table, unsigned page_shift) {
+  const std::span<const Row> rows = table.rows();
   const size_t count = count_parts(rows.size(), kRowsPerSegment);
   segments_.assign(count, {});
   for (size_t i = 0; i < count; ++i) {
@@ -73,9 +74,9 @@ bool TableLayout::cut(const RowTable& table, unsigned page_shift) {
   return std::find(fits.begin(), fits.end(), 0) == fits.end();
 }
 
-bool TableLayout::Segment::cut(const RowTable& table, unsigned page_shift) {
-  PageDictionary dictionary(table.rules.size());
-  const std::vector<Row>& rows = table.rows;
+bool TableLayout::Segment::cut(const UnwindRows& table, unsigned page_shift) {
+  PageDictionary dictionary(table.rules().size());
+  const std::span<const Row> rows = table.rows();
   ids.resize(last_row - first_row);
   uint32_t id_count = 0;
   const uint32_t first_page = rows.front().begin >> page_shift;
@@ -110,22 +111,22 @@ bool TableLayout::Segment::cut(const RowTable& table, unsigned page_shift) {
       dictionaries.insert(dictionaries.end(), dictionary.used(), dictionary.used() + dictionary.count());
     }
     if (i == rows.size() || rows[i - 1].rule == 0) continue;
-    // Pages without a row of their own, up to the next row's: one row, one rule.
+    // Pages without a row of their own, up to the next row's, share a block: one row, one rule.
     const uint32_t next = rows[i].begin >> page_shift;
-    for (uint32_t between = number + 1; between < next; ++between) {
-      pages.push_back({between - first_page, static_cast<uint32_t>(i - 1), 1, 1, id_count, static_cast<uint32_t>(dictionaries.size()), 0, true});
-      if (ids.size() == id_count) ids.resize(id_count + id_count / 2 + 64);
-      ids[id_count++] = 0;
-      dictionaries.push_back(static_cast<uint16_t>(rows[i - 1].rule));
-    }
+    if (next == number + 1) continue;
+    pages.push_back({number + 1 - first_page, next - number - 1, static_cast<uint32_t>(i - 1), 1, 1, id_count,
+                     static_cast<uint32_t>(dictionaries.size()), 0, true});
+    if (ids.size() == id_count) ids.resize(id_count + id_count / 2 + 64);
+    ids[id_count++] = 0;
+    dictionaries.push_back(static_cast<uint16_t>(rows[i - 1].rule));
   }
   return true;
 }
 
-TableLayout TableLayout::plan(const RowTable& table, uint64_t start_bytes) {
+TableLayout TableLayout::plan(const UnwindRows& table, uint64_t start_bytes) {
   TableLayout layout;
-  layout.rule_count_ = static_cast<uint32_t>(table.rules.size());
-  if (!table.rows.empty()) {
+  layout.rule_count_ = static_cast<uint32_t>(table.rules().size());
+  if (!table.empty()) {
     bool fits = false;
     unsigned shift = UNWIND_MAX_PAGE_SHIFT;
     for (; shift >= UNWIND_MIN_PAGE_SHIFT; --shift) {
@@ -134,7 +135,7 @@ TableLayout TableLayout::plan(const RowTable& table, uint64_t start_bytes) {
     }
     CHECK(fits);
     layout.page_shift_ = static_cast<uint8_t>(shift);
-    layout.first_page_ = (table.base + table.rows.front().begin).value >> shift;
+    layout.first_page_ = (table.base() + table.rows().front().begin).value >> shift;
   }
   layout.place(start_bytes);
   return layout;
@@ -145,7 +146,7 @@ void TableLayout::place(uint64_t start_bytes) {
   start_bytes_ = start_bytes;
   const auto last = std::find_if(segments_.rbegin(), segments_.rend(), [](const Segment& segment) { return !segment.pages.empty(); });
   if (last == segments_.rend()) return;
-  page_count_ = last->pages.back().number + 1;
+  page_count_ = last->pages.back().number + last->pages.back().count;
   index_bytes_ = uint64_t{4} * page_count_;
   rules_at_ = (start_bytes + index_bytes_ + 15) & ~uint64_t{15};
   uint64_t at = rules_at_ + sizeof(unwind_rule) * rule_count_;
@@ -183,7 +184,7 @@ uint64_t TableLayout::max_size_bytes() const {
   return used + chunk_ends * (largest - 4);
 }
 
-void TableLayout::write(const RowTable& table, uint32_t image, std::span<uint8_t> slab, unwind_place& place) const {
+void TableLayout::write(const UnwindRows& table, uint32_t image, std::span<uint8_t> slab, unwind_place& place) const {
   CHECK(slab.size() >= start_bytes_ + size_bytes_);
   place = unwind_place{};
   place.image = image;
@@ -197,18 +198,20 @@ void TableLayout::write(const RowTable& table, uint32_t image, std::span<uint8_t
   place.rules = static_cast<uint32_t>(rules_at_ / sizeof(unwind_rule));
   place.first_page = first_page_;
   place.page_count = page_count_;
-  place.rule_count = static_cast<uint32_t>(table.rules.size());
+  place.rule_count = rule_count_;
 
   std::memset(slab.data() + start_bytes_, 0, rules_at_ - start_bytes_);
-  std::memcpy(slab.data() + rules_at_, table.rules.data(), sizeof(unwind_rule) * table.rules.size());
+  std::memcpy(slab.data() + rules_at_, table.rules().data(), table.rules().size_bytes());
   for_each_parallel(segments_.size(), 0, [&](size_t i) { write_pages(table, segments_[i], image, slab); });
 }
 
-void TableLayout::write_pages(const RowTable& table, const Segment& segment, uint32_t image, std::span<uint8_t> slab) const {
+void TableLayout::write_pages(const UnwindRows& table, const Segment& segment, uint32_t image, std::span<uint8_t> slab) const {
   const unsigned sub_shift = page_shift_ - 4u;
   for (const Page& page : segment.pages) {
     const auto index_entry = static_cast<uint32_t>(page.position / 4);
-    std::memcpy(slab.data() + start_bytes_ + 4 * uint64_t{page.number}, &index_entry, sizeof index_entry);
+    for (uint64_t i = page.number; i < uint64_t{page.number} + page.count; ++i) {
+      std::memcpy(slab.data() + start_bytes_ + 4 * i, &index_entry, sizeof index_entry);
+    }
     unwind_block block{};
     block.image = image;
     block.row_count = static_cast<__u16>(page.row_count);
@@ -218,8 +221,8 @@ void TableLayout::write_pages(const RowTable& table, const Segment& segment, uin
     uint8_t* const ids = dictionary + 2 * page.dictionary_count;
 
     // Rows of the table from `row` on; the first of the block is at offset 0 whatever the table says.
-    const uint64_t page_begin = ((first_page_ + page.number) << page_shift_) - table.base.value;
-    const Row* row = table.rows.data() + page.first_row;
+    const uint64_t page_begin = ((first_page_ + page.number) << page_shift_) - table.base().value;
+    const Row* row = table.rows().data() + page.first_row;
     const uint32_t made_up = row->begin > page_begin ? 1 : 0;  // only the very first page's first row is nowhere in the table
     // Row i of the block at row[i - made_up], for i >= 1.
     const uint16_t zero = 0;

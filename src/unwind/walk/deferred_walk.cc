@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "abi/mapping.h"
-#include "unwind/heuristics/handler_return.h"
+#include "unwind/arch.h"
 
 namespace {
 
@@ -56,14 +56,7 @@ static inline int unwind_read(void* reader, __u64 address, __u64* value) {
 
 namespace cicada::unwind {
 
-std::optional<dwarf::FrameRules> ImageUnwinder::find_rules(LinkAddr address) const {
-  std::call_once(indexed_, [this] { index_ = std::make_unique<dwarf::FrameIndex>(*elf_); });
-  return index_->find(address);
-}
-
 namespace {
-
-constexpr uint32_t kAllGeneral = 0xffff;
 
 class Walk {
  public:
@@ -72,7 +65,7 @@ class Walk {
     regs_.ip = from.ip;
     regs_.exact_ip = from.exact_ip;
     regs_.all_registers = from.all_registers;
-    known_ = from.all_registers ? kAllGeneral : ARCH_CALLEE_SAVED;
+    known_ = from.all_registers ? ARCH_ALL_REGISTERS : ARCH_CALLEE_SAVED;
   }
 
   RescuedStack run(size_t max_frames, const StackCopy& from) {
@@ -130,7 +123,7 @@ class Walk {
       regs_ = before;
       return step_by_cfi(*image, link);
     }
-    known_ = regs_.all_registers ? kAllGeneral : ARCH_CALLEE_SAVED;
+    known_ = regs_.all_registers ? ARCH_ALL_REGISTERS : ARCH_CALLEE_SAVED;
     return end;
   }
 
@@ -167,7 +160,7 @@ class Walk {
 
   // `code`: what the leaf, or the frame below a signal's, is about to do.
   int step_to_handler(Bytes code) {
-    if (!regs_.exact_ip || known_ != kAllGeneral) return END_UNSUPPORTED_RULE;
+    if (!regs_.exact_ip || known_ != ARCH_ALL_REGISTERS) return END_UNSUPPORTED_RULE;
     dwarf::Registers registers = known_registers(known_);
     switch (follow_handler_return(code, reader_, registers)) {
       case dwarf::FrameStep::kDone: return take(registers, true);
@@ -178,20 +171,20 @@ class Walk {
 
   // The next frame's registers.
   int take(const dwarf::Registers& registers, bool exact_ip) {
-    for (unsigned i = 0; i < 16; ++i) regs_.gpr[i] = registers.value[i];
-    known_ = registers.known & kAllGeneral;
-    regs_.ip = registers.value[16];
+    for (unsigned i = 0; i < ARCH_REGISTERS; ++i) regs_.gpr[i] = registers.value[i];
+    known_ = registers.known & ARCH_ALL_REGISTERS;
+    regs_.ip = registers.value[ARCH_RETURN];
     regs_.exact_ip = exact_ip;
-    regs_.all_registers = known_ == kAllGeneral;
+    regs_.all_registers = known_ == ARCH_ALL_REGISTERS;
     if (regs_.ip == 0) return exact_ip ? END_UNMAPPED_PC : END_ZERO_RA;
     return regs_.ip >= ARCH_USER_END ? END_UNMAPPED_PC : END_NONE;
   }
 
   dwarf::Registers known_registers(uint32_t known) const {
     dwarf::Registers registers;
-    for (unsigned i = 0; i < 16; ++i) registers.value[i] = regs_.gpr[i];
+    for (unsigned i = 0; i < ARCH_REGISTERS; ++i) registers.value[i] = regs_.gpr[i];
     registers.known = known;
-    registers.set(16, regs_.ip);
+    registers.set(ARCH_RETURN, regs_.ip);
     return registers;
   }
 
@@ -199,11 +192,11 @@ class Walk {
   // says nothing has the same value for it. So do we where the value passes for a CFA: above the stack pointer, on the copied stack, and a return
   // address into a mapping below it.
   dwarf::FrameStep step_by_same_values(const dwarf::FrameRules& rules, dwarf::Registers& registers) {
-    registers = known_registers(kAllGeneral);
+    registers = known_registers(ARCH_ALL_REGISTERS);
     const dwarf::FrameStep step = dwarf::step(rules, reader_, registers);
     const bool plausible = step == dwarf::FrameStep::kDone && registers.value[ARCH_SP] > regs_.gpr[ARCH_SP] &&
-                           view_.find_mapping(RuntimeAddr(registers.value[16] - 1));
-    registers.known &= ARCH_CALLEE_SAVED | 1u << 16;
+                           view_.find_mapping(RuntimeAddr(registers.value[ARCH_RETURN] - 1));
+    registers.known &= ARCH_CALLEE_SAVED | 1u << ARCH_RETURN;
     return plausible ? step : dwarf::FrameStep::kUnknownRegister;
   }
 

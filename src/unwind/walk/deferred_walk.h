@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finishes in user space a walk that the kernel could not: a mapping or a table it did not have yet, a rule that does not fit a
-// row. The unprivileged sampler and perf.data import walk whole stacks this way.
+// walk/ finishes in user space a walk that the kernel could not: a mapping or a table it did not have yet, a rule that does not fit
+// a row.
 //
 // The same step as in the kernel (abi/unwind_step.h); where a rule does not fit, all of DWARF. Code without any CFI (JIT, musl,
 // hand-written assembly) continues by frame pointer, and back by rows where there are rows again.
@@ -35,7 +35,7 @@ class AddressSpaceView {
 
 // The state to go on from, as in unwind_request.
 struct StackCopy {
-  uint64_t gpr[16] = {};  // DWARF numbering
+  uint64_t gpr[ARCH_REGISTERS] = {};  // DWARF numbering
   uint64_t ip = 0;
   bool exact_ip = false;       // ip is the leaf's, or directly above a signal frame: not a return address
   bool all_registers = false;  // caller-saved registers are valid, too
@@ -44,7 +44,7 @@ struct StackCopy {
   bool new_stack = false;      // with it: there is none
   // Which pages are in the copy, as in unwind_request; the default: the copy has no holes.
   uint64_t pages = ~uint64_t{0};
-  Bytes stack;                 // from gpr[7] (rsp) up
+  Bytes stack;                 // from gpr[ARCH_SP] up
 };
 
 struct RescuedStack {

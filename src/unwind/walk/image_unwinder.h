@@ -5,18 +5,19 @@
 #pragma once
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "dwarf/frame_rules.h"
-#include "unwind/rows/table_builder.h"
+#include "unwind/rows/unwind_rows.h"
 
 namespace cicada::unwind {
 
 class ImageUnwinder {
  public:
-  explicit ImageUnwinder(std::shared_ptr<const elf::ElfFile> elf) : ImageUnwinder(elf, compile_rows(*elf)) {}
-  ImageUnwinder(std::shared_ptr<const elf::ElfFile> elf, RowTable rows) : elf_(std::move(elf)), rows_(std::move(rows)) {}
+  // Compiles the rows; what is wrong with them is one line of diagnostics.
+  explicit ImageUnwinder(std::shared_ptr<const elf::ElfFile> elf);
 
-  const RowTable& rows() const { return rows_; }
+  const UnwindRows& rows() const { return rows_; }
   const std::string& name() const { return elf_->name(); }
   std::optional<dwarf::FrameRules> find_rules(LinkAddr address) const;
   // The instructions from there on, as far as the file has them.
@@ -24,7 +25,7 @@ class ImageUnwinder {
 
  private:
   std::shared_ptr<const elf::ElfFile> elf_;
-  RowTable rows_;
+  UnwindRows rows_;
   mutable std::once_flag indexed_;
   mutable std::unique_ptr<dwarf::FrameIndex> index_;
 };

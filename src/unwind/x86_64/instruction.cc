@@ -239,6 +239,31 @@ Destination destination(const Instruction& insn) {
 
 }  // namespace
 
+Flow Instruction::flow() const {
+  if (vex || map > 1) return Flow::kNext;  // all but all of a codec
+  if (map == 1) {
+    if ((opcode & 0xf0) == 0x80) return Flow::kBranch;
+    if (opcode == 0x0b || opcode == 0xff || opcode == 0xb9) return Flow::kTrap;
+    return opcode == 0x07 || opcode == 0x35 ? Flow::kFar : Flow::kNext;
+  }
+  if ((opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0) return Flow::kBranch;
+  switch (opcode) {
+    case 0xc2: case 0xc3: return Flow::kReturn;
+    case 0xcc: case 0xf4: return Flow::kTrap;
+    case 0xca: case 0xcb: case 0xcf: return Flow::kFar;
+    case 0xe8: return Flow::kCall;
+    case 0xe9: case 0xeb: return Flow::kJump;
+    case 0xff: break;
+    default: return Flow::kNext;
+  }
+  switch (reg & 7) {
+    case 2: return Flow::kIndirectCall;
+    case 4: return Flow::kIndirectJump;
+    case 3: case 5: return Flow::kFar;
+    default: return Flow::kNext;
+  }
+}
+
 bool Instruction::is_prologue() const {
   const bool push = map == 0 && !vex && (opcode & 0xf8) == 0x50;
   const bool reserve = (is_group(0x83, 5) || is_group(0x81, 5)) && mod == 3 && rm == kRsp;

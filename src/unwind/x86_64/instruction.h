@@ -12,6 +12,9 @@ namespace cicada::unwind {
 // Hardware numbers, not DWARF's.
 enum GeneralRegister : uint8_t { kRax, kRcx, kRdx, kRbx, kRsp, kRbp, kRsi, kRdi, kR8, kR9, kR10, kR11, kR12, kR13, kR14, kR15, kRip, kNoRegister };
 
+// Where control goes next.
+enum class Flow : uint8_t { kNext, kReturn, kTrap, kFar, kJump, kBranch, kCall, kIndirectJump, kIndirectCall };
+
 struct Instruction {
   uint8_t length = 0;
   uint8_t map = 0;  // 0: one-byte opcodes, 1: 0f, 2: 0f 38, 3: 0f 3a, 5 and 6: EVEX only
@@ -32,6 +35,12 @@ struct Instruction {
   bool is(uint8_t opcode_map, uint8_t code) const { return !vex && map == opcode_map && opcode == code; }
   bool is_group(uint8_t code, uint8_t extension) const { return is(0, code) && (reg & 7) == extension; }
   bool is_nop() const { return is(0, 0x90) || is(1, 0x1f); }
+  bool is_padding() const { return is_nop() || is(0, 0xcc); }  // between functions
+  bool is_ip_relative() const { return rm == kRip; }           // the memory operand: at `displacement` from the instruction's end
+  bool loads_address() const { return is(0, 0x8d) && is_ip_relative(); }
+  bool loads_immediate() const { return is(0, 0xc7) || (map == 0 && !vex && (opcode & 0xf8) == 0xb8); }
+  Flow flow() const;
+  bool jumps_if_not_equal() const { return is(0, 0x75) || is(1, 0x85); }
   // endbr64, push, sub $…,%rsp: what many functions begin with, and few other blocks.
   bool is_prologue() const;
   // Errs on the side of yes. Not for what push, pop, call, ret and leave do to rsp and rbp.

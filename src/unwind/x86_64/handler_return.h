@@ -12,19 +12,20 @@
 // of the instructions says which those are. Four samples in ten thousand of a program that does nothing but throw (2026-11-21).
 #pragma once
 #include "dwarf/frame_rules.h"
-#include "unwind/rows/table_builder.h"
+#include "elf/elf_file.h"
+#include "unwind/rows/row_table.h"
 
 namespace cicada::unwind {
 
 // Makes the rows from behind the store to the end of the jump unsupported, so that the kernel's walk asks for what follows. Only a row
 // with CFA = rcx + 8 is looked at; it stays what it is without that store less than 64 bytes before.
-void mark_handler_returns(const elf::ElfFile& elf, RowDetail detail, RowTable& table);
+void mark_handler_returns(const elf::ElfFile& elf, RowTable& table);
 
 inline bool is_handler_return(const unwind_rule& rule) {
-  return rule.cfa_kind == CFA_UNSUPPORTED && rule.cfa_reg == static_cast<uint8_t>(Misfit::kHandlerReturn);
+  return rule.cfa_kind == CFA_UNSUPPORTED && rule.cfa_reg == static_cast<uint8_t>(UnsupportedReason::kHandlerReturn);
 }
 
-// Does what `code` does up to its jump; [16] is where that leads. All general-purpose registers have to be known.
+// Does what `code` does up to its jump; [ARCH_RETURN] is where that leads. All general-purpose registers have to be known.
 // Fails: kMalformed (other code), kUnreadable (a word that is not on the copied stack).
 dwarf::FrameStep follow_handler_return(Bytes code, const dwarf::Memory& stack, dwarf::Registers& registers);
 

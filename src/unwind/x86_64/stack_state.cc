@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A callee-saved register counts as saved by the first push, or the first store to the stack, in a function: compilers do not write one
 // before they have saved it, and have no other use for the caller's value.
-#include "unwind/heuristics/stack_state.h"
+#include "unwind/x86_64/stack_state.h"
 
 namespace cicada::unwind {
 namespace {
@@ -138,7 +138,7 @@ unwind_rule StackState::to_rule() const {
   unwind_rule rule{};
   if (!has_rule()) return rule;
   rule.cfa_kind = CFA_OFFSET;
-  rule.cfa_reg = stack != kUnknown ? 7 : frame != kUnknown ? 6 : 11;  // DWARF's numbers
+  rule.cfa_reg = stack != kUnknown ? X86_RSP : frame != kUnknown ? X86_RBP : X86_R11;
   rule.cfa_offset = stack != kUnknown ? stack : frame != kUnknown ? frame : probe;
   for (size_t i = 0; i < saved.size(); ++i) rule.saved[i] = static_cast<__s8>(-int{saved[i]});
   return rule;

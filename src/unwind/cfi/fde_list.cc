@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // .eh_frame is in the order of input objects; its FDEs are put into address order by a radix sort. Nothing is allocated per FDE.
-#include "unwind/rows/fde_list.h"
+#include "unwind/cfi/fde_list.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "unwind/heuristics/handler_return.h"
+#include "unwind/x86_64/handler_return.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -18,8 +18,9 @@
 #include "base/unique_fd.h"
 #include "dwarf/cfi_builder.h"
 #include "dwarf/cfi_image.h"
+#include "unwind/row_compiler.h"
+#include "unwind/row_report.h"
 #include "unwind/walk/own_space.h"
-#include "unwind/rows/row_report.h"
 
 namespace cicada::unwind {
 namespace {
@@ -40,30 +41,30 @@ const Code kMove = {0x48, 0x89, 0xcc}, kPopAndJump = {0x59, 0xff, 0xe1}, kReturn
 constexpr uint32_t kFunctionBytes = 0x200;
 
 // One function of these bytes, with CFA = rcx + 8 from `row` on.
-RowTable compile(const Code& code, size_t row) {
+elf::ElfFile image_of(const Code& code, size_t row) {
   dwarf::CfiBuilder cfi;
   const auto low = static_cast<uint8_t>(row), high = static_cast<uint8_t>(row >> 8);
   cfi.add_fde(cfi.add_cie(), dwarf::kCodeBegin, kFunctionBytes, {0x0c, 6, 16, 0x03, low, high, 0x0c, 2, 8});
-  const auto image = dwarf::wrap_in_elf(cfi.bytes(), {}, code);
-  const auto elf = elf::ElfFile::parse_copy(image, "test image");
-  EXPECT_TRUE(elf);
-  return compile_rows(*elf, RowDetail::kCounted);
+  return *elf::ElfFile::parse_copy(dwarf::wrap_in_elf(cfi.bytes(), {}, code), "test image");
 }
+UnwindRows compile(const Code& code, size_t row) { return *compile_rows(image_of(code, row)); }
 
-std::string rule_at(const RowTable& table, uint64_t offset) { return to_text(table.find(LinkAddr(dwarf::kCodeBegin + offset))); }
+std::string rule_at(const UnwindRows& table, uint64_t offset) { return to_text(table.find(LinkAddr(dwarf::kCodeBegin + offset))); }
 
 TEST(MarkHandlerReturns, FromBehindTheStoreToTheEndOfTheJump) {
   for (const Code& end : {kPopAndJump, kReturn}) {
     const Code before = kNops + kStore, all = before + kLoads + kMove + end;
     const size_t row = before.size() + kLoads.size();
-    const RowTable table = compile(all + kNops, row);
+    const elf::ElfFile elf = image_of(all + kNops, row);
+    const UnwindRows table = *compile_rows(elf);
     for (size_t i = 0; i < before.size(); ++i) EXPECT_EQ(rule_at(table, i), "cfa=rbp+16") << i;
     for (size_t i = before.size(); i < all.size(); ++i) EXPECT_EQ(rule_at(table, i), "unsupported: about to return to an exception's handler") << i;
     for (size_t i = all.size(); i < kFunctionBytes; ++i) EXPECT_EQ(rule_at(table, i), "cfa=rcx+8") << i;
     const size_t marked = all.size() - before.size();
-    EXPECT_EQ(table.stats.unsupported_bytes, marked);
-    EXPECT_EQ(table.stats.unsupported[static_cast<size_t>(Misfit::kHandlerReturn)].bytes, marked);
-    EXPECT_EQ(table.stats.unsupported[static_cast<size_t>(Misfit::kHandlerReturn)].rows, 1u);
+    const UnsupportedCode unsupported = count_unsupported(elf, table);
+    EXPECT_EQ(unsupported.all.bytes, marked);
+    EXPECT_EQ(unsupported.by_reason[static_cast<size_t>(UnsupportedReason::kHandlerReturn)].bytes, marked);
+    EXPECT_EQ(unsupported.by_reason[static_cast<size_t>(UnsupportedReason::kHandlerReturn)].rows, 1u);
   }
 }
 
@@ -76,10 +77,11 @@ TEST(MarkHandlerReturns, LeavesOtherCodeAlone) {
   const Code call = {0xe8, 0, 0, 0, 0}, other_base = {0x48, 0x89, 0x74, 0x10, 0x08}, no_index = {0x48, 0x89, 0x75, 0x08};
   const size_t row = kStore.size() + kLoads.size();
   const auto expect_as_it_was = [](const Code& code, size_t row_at, const char* what) {
-    const RowTable table = compile(code, row_at);
+    const elf::ElfFile elf = image_of(code, row_at);
+    const UnwindRows table = *compile_rows(elf);
     EXPECT_EQ(rule_at(table, row_at), "cfa=rcx+8") << what;
     EXPECT_EQ(rule_at(table, row_at - 1), "cfa=rbp+16") << what;
-    EXPECT_EQ(table.stats.unsupported_bytes, 0u) << what;
+    EXPECT_EQ(count_unsupported(elf, table).all.bytes, 0u) << what;
   };
   expect_as_it_was(kNops + kLoads + kMove + kReturn, kNops.size() + kLoads.size(), "no store");
   expect_as_it_was(other_base + kLoads + kMove + kReturn, row, "a store elsewhere");
@@ -187,7 +189,7 @@ class State final : public dwarf::Memory {
 std::optional<Range<RuntimeAddr>> find_end_of(OwnSpace& space, RuntimeAddr function) {
   const auto mapping = space.find_mapping(function);
   if (!mapping) return std::nullopt;
-  const RowTable& rows = space.find_image(mapping->image)->rows();
+  const UnwindRows& rows = space.find_image(mapping->image)->rows();
   const auto marked = [&](RuntimeAddr at) { return is_handler_return(rows.find(LinkAddr(at.value - mapping->bias))); };
   RuntimeAddr begin = function;
   while (begin < function + 4096 && !marked(begin)) begin = begin + 1;

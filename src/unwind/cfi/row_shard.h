@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a part of an image's FDEs. Parts are compiled independently of each other, each by its own thread, and joined: the
-// result is the same as from one part, byte by byte, since rules are numbered in the order of their first row.
+// cfi/ makes rows of call-frame information: FdeList reads the FDE headers and puts them into address order, RowShard runs their programs
+// in that order, RuleState is the rule that a program is building.
+//
+// A shard is a part of an image's FDEs. Shards are compiled independently of each other, each by its own thread, and joined:
+// the result is the same as from one part, byte by byte, since rules are numbered in the order of their first row.
 //
 //   RowShard first(fdes, gaps…), second(…);
 //   first.run(); second.run();   // any threads
@@ -9,23 +12,21 @@
 #include <cstdint>
 #include <vector>
 
-#include "unwind/rows/fde_list.h"
+#include "unwind/cfi/fde_list.h"
+#include "unwind/cfi/rule_state.h"
 #include "unwind/rows/row_table.h"
-#include "unwind/rows/rule_set.h"
 
 namespace cicada::unwind {
 
 // Aligned, since parts lie side by side and each writes to its own for every row: in one cache line they took as long as one alone.
 class alignas(128) RowShard {
  public:
-  static constexpr uint64_t kMaxRows = 32 << 20;  // 256 MiB of rows, forty times libLLVM: a hostile file's bound
-
   // What all parts of an image have in common. Borrows.
   struct Image {
     const FdeList& fdes;
     const std::vector<Range<LinkAddr>>& code_sections;  // ascending
     LinkAddr base, end;                                 // of code
-    bool counting;                                      // RowDetail::kCounted
+    uint64_t max_rows;
   };
   // FDEs [first, last). The last part says what is behind all of them, too.
   RowShard(const Image& image, size_t first, size_t last) : image_(image), first_(first), last_(last) {}
@@ -35,8 +36,7 @@ class alignas(128) RowShard {
   void append(const RowShard& next);
 
   bool too_many_rows() const { return too_many_rows_; }
-  // Rows, rules, and the statistics of what was compiled. Leaves nothing behind.
-  void move_to(RowTable& table);
+  RowTable& table() { return table_; }
   // That no FDE covers and that are not padding.
   std::vector<Range<LinkAddr>>& gaps() { return gaps_; }
 
@@ -48,29 +48,20 @@ class alignas(128) RowShard {
     bool known = false, valid = false;
     RuleState state;
   };
-  // How much code a rule is for.
-  struct RuleUse {
-    uint64_t rows = 0, bytes = 0;
-  };
-
   void append_gap(Range<LinkAddr> gap);
   void compile(const FdeList::Fde& fde);
   const Start& start_of(const FdeList::Fde& fde);
   void append_row(uint32_t begin, uint32_t rule) {
     if (last_rule_ == rule) return;
-    rows_.push_back({begin, rule});
+    table_.rows.push_back({begin, rule});
     last_rule_ = rule;
   }
-  void finish_stats();
 
   Image image_;
   size_t first_, last_;
   std::vector<std::vector<Start>> starts_;  // by section, CIE
-  RuleSet rules_;
-  std::vector<Row> rows_;
-  std::vector<RuleUse> uses_;  // by rule
+  RowTable table_;
   std::vector<Range<LinkAddr>> gaps_;
-  RowStats stats_;
   uint32_t last_rule_ = 0;
   bool too_many_rows_ = false;
 };

@@ -33,6 +33,10 @@ struct StackState {
   bool apply(const Instruction& insn);
   // Of an instruction that two ways lead to. Nothing: they contradict each other.
   static std::optional<StackState> meet(const StackState& a, const StackState& b);
+  // cmp %r11,%rsp: where they are equal the loop of stack probes is over.
+  bool compares_probe(const Instruction& insn) const {
+    return probe != kUnknown && insn.is(0, 0x39) && insn.mod == 3 && insn.rm == kRsp && insn.reg == kR11;
+  }
 
  private:
   // std::array's == is a call of memcmp, for six bytes.

@@ -5,7 +5,7 @@
 //   register_tm_clones                                                             no frame
 //   __do_global_dtors_aux  [endbr64] cmpb $0,completed(%rip); jne ret; push %rbp … pop %rbp; ret … ret
 //   frame_dummy            [endbr64] jmp, or (static) mov; test; je; push %rbp … pop %rbp; jmp … jmp
-#include "unwind/heuristics/start_code.h"
+#include "unwind/x86_64/start_code.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "unwind/heuristics/start_code.h"
+#include "unwind/x86_64/start_code.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/byte_cursor.h"
-#include "unwind/heuristics/code_rule.h"
+#include "unwind/rows/code_rule.h"
 
 namespace cicada::unwind {
 

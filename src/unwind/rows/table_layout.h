@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ELF image -> unwind table in the layout of abi/unwind_table.h, written straight into the memory the kernel walk reads.
+// Rows -> unwind table in the layout of abi/unwind_table.h, written straight into the memory the kernel walk reads.
 //
-//   RowTable rows = compile_rows(elf);                        // CFI -> merged rows and a rule dictionary
 //   TableLayout layout = TableLayout::plan(rows);             // how large, with which page size
 //   layout.place(start);                                      // where in its slab
 //   layout.write(rows, image_id, slab_bytes, &place);         // no copy in between
@@ -12,30 +11,20 @@
 #include <span>
 #include <vector>
 
-#include "abi/unwind_table.h"
-#include "elf/elf_file.h"
-#include "unwind/rows/row_table.h"
+#include "unwind/rows/unwind_rows.h"
 
 namespace cicada::unwind {
 
-// Never fails for bad CFI: a malformed FDE costs its own rows, is counted, and reported once per image.
-// An image without any CFI gives an empty table.
-enum class RowDetail : uint8_t {
-  kRows,     // all that the walk needs
-  kCounted,  // and RowStats' bytes by kind of rule: a tenth slower
-};
-RowTable compile_rows(const elf::ElfFile& elf, RowDetail detail = RowDetail::kRows);
-
 class TableLayout {
  public:
-  static TableLayout plan(const RowTable& table, uint64_t start_bytes = 0);
+  static TableLayout plan(const UnwindRows& table, uint64_t start_bytes = 0);
   // `start_bytes`: where in its slab the table begins; a multiple of 64. Size depends on it (nothing straddles a chunk).
   void place(uint64_t start_bytes);
   uint64_t size_bytes() const { return size_bytes_; }
   // An upper bound of size_bytes() for every start: what to ask the allocator for.
   uint64_t max_size_bytes() const;
   // `slab` is the whole slab; writes [start, start + size). `place` gets everything but .slab.
-  void write(const RowTable& table, uint32_t image, std::span<uint8_t> slab, unwind_place& place) const;
+  void write(const UnwindRows& table, uint32_t image, std::span<uint8_t> slab, unwind_place& place) const;
 
   // Where the bytes go, for `debug rows --stats` and bench/table_size.
   struct Parts {
@@ -48,7 +37,7 @@ class TableLayout {
 
  private:
   struct Page {
-    uint32_t number = 0;                  // entry of the page index
+    uint32_t number = 0, count = 1;       // first entry of the page index, and how many there are
     uint32_t first_row = 0, row_count = 0;  // of the table; the first may begin in an earlier page
     uint32_t dictionary_count = 0;
     uint32_t first_id = 0, first_rule = 0;  // of the segment's
@@ -61,10 +50,10 @@ class TableLayout {
     std::vector<Page> pages;
     std::vector<uint8_t> ids;             // of the rows, page by page: places in their page's dictionary
     std::vector<uint16_t> dictionaries;  // page by page
-    bool cut(const RowTable& table, unsigned page_shift);
+    bool cut(const UnwindRows& table, unsigned page_shift);
   };
-  bool cut(const RowTable& table, unsigned page_shift);
-  void write_pages(const RowTable& table, const Segment& segment, uint32_t image, std::span<uint8_t> slab) const;
+  bool cut(const UnwindRows& table, unsigned page_shift);
+  void write_pages(const UnwindRows& table, const Segment& segment, uint32_t image, std::span<uint8_t> slab) const;
 
   uint64_t start_bytes_ = 0, size_bytes_ = 0;
   uint64_t index_bytes_ = 0, rules_at_ = 0;

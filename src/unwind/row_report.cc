@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unwind/row_report.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "unwind/cfi/fde_list.h"
+#include "unwind/row_compiler.h"
+#include "unwind/rows/table_layout.h"
+
+namespace cicada::unwind {
+namespace {
+
+constexpr const char* kRegisters[] = {ARCH_REGISTER_NAMES};
+constexpr const char* kSaved[] = {
+#define X(number, reg) kRegisters[reg],
+    ARCH_SAVED_REGISTERS(X)
+#undef X
+};
+
+double percent(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+double per_row(uint64_t bytes, uint64_t rows) {
+  return rows == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(rows);
+}
+
+// What profilers with rules of stack and frame pointer only would follow: no other CFA register, no dereference, no signal frames.
+bool is_simple(const unwind_rule& rule) {
+  if (rule.cfa_kind == CFA_OUTERMOST || rule.cfa_kind == CFA_PLT) return true;
+  return rule.cfa_kind == CFA_OFFSET && (rule.cfa_reg == ARCH_FP || rule.cfa_reg == ARCH_SP) && rule.via_base == 0;
+}
+
+std::string print_rows(const UnwindRows& table, bool unsupported_only) {
+  std::string text;
+  for (size_t i = 0; i < table.rows().size(); ++i) {
+    const Row& row = table.rows()[i];
+    const unwind_rule& rule = table.rules()[row.rule];
+    if (unsupported_only && rule.cfa_kind != CFA_UNSUPPORTED) continue;
+    const LinkAddr begin = table.base() + row.begin;
+    text += fmt::format("{:#012x}  {}", begin.value, to_text(rule));
+    if (unsupported_only && i + 1 < table.rows().size()) text += fmt::format("  ({} bytes)", table.rows()[i + 1].begin - row.begin);
+    text += '\n';
+  }
+  return text;
+}
+
+std::string print_unsupported(const elf::ElfFile& elf, const UnwindRows& table) {
+  const UnsupportedCode unsupported = count_unsupported(elf, table);
+  const uint64_t covered = table.stats().covered_bytes;
+  std::string text = fmt::format("{}: {} of {} bytes of code with CFI ({:.4f} %) have a rule the kernel walk cannot follow\n", elf.name(),
+                                 unsupported.all.bytes, covered, percent(unsupported.all.bytes, covered));
+  for (size_t i = 0; i < unsupported.by_reason.size(); ++i) {
+    const UnsupportedCode::Class& count = unsupported.by_reason[i];
+    if (count.rows == 0) continue;
+    text += fmt::format("{:>10} rows {:>10} bytes  {}\n", count.rows, count.bytes, to_text(static_cast<UnsupportedReason>(i)));
+  }
+  return text + print_rows(table, true);
+}
+
+std::string print_stats(const elf::ElfFile& elf, const UnwindRows& table, double compile_ms) {
+  const RowStats& stats = table.stats();
+  const UnsupportedCode unsupported = count_unsupported(elf, table);
+  const auto code = ExecutableRanges::find_code(elf);
+  const uint64_t executable = code ? code->total_bytes() : 0;
+  const TableLayout layout = TableLayout::plan(table, 0);
+  const TableLayout::Parts& parts = layout.parts();
+  const uint64_t rows = stats.cfi_rows;
+  std::string text = fmt::format("{}\n", elf.name());
+  const auto line = [&](const char* name, const std::string& value) { text += fmt::format("  {:<34} {}\n", name, value); };
+  line("FDEs, CIEs, malformed", fmt::format("{}, {}, {}", stats.fdes, stats.cies, stats.malformed_fdes));
+  line("row boundaries in the CFI", fmt::format("{}", rows));
+  line("rows after merging, distinct rules", fmt::format("{}, {}", table.rows().size(), table.rules().size()));
+  line("code with an FDE", fmt::format("{} of {} bytes ({:.2f} %)", stats.covered_bytes, executable, percent(stats.covered_bytes, executable)));
+  line("of that the kernel can follow", fmt::format("{:.4f} %", percent(stats.covered_bytes - unsupported.all.bytes, stats.covered_bytes)));
+  line("sp, fp and PLT rules alone", fmt::format("{:.4f} %", percent(unsupported.simple_bytes, stats.covered_bytes)));
+  line("signal trampolines by code bytes", fmt::format("{}", stats.signal_trampolines));
+  line("table", fmt::format("{} bytes, {:.2f} per row boundary", layout.size_bytes(), per_row(layout.size_bytes(), rows)));
+  line("  rows", fmt::format("{} ({} of them repeated at page begins)", parts.rows, parts.page_rows));
+  line("  block headers, dictionaries", fmt::format("{}, {}", parts.headers, parts.dictionaries));
+  line("  page index, rules", fmt::format("{}, {}", parts.index, parts.rules));
+  line("  unused before chunk ends", fmt::format("{}", parts.chunk_gaps));
+  line("  code page", fmt::format("{} bytes", 1u << layout.page_shift()));
+  line("beside it: 8 bytes a row", fmt::format("{} bytes", 8 * rows));
+  line("           12 bytes a row", fmt::format("{} bytes", 12 * rows));
+  line("compiled in", fmt::format("{:.2f} ms", compile_ms));
+  return text;
+}
+
+}  // namespace
+
+UnsupportedCode count_unsupported(const elf::ElfFile& elf, const UnwindRows& table) {
+  UnsupportedCode count;
+  const auto code = ExecutableRanges::find(elf);
+  if (!code) return count;
+  const FdeList fdes(elf, *code, table.base());
+  auto row = table.rows().begin();
+  for (size_t i = 0; i < fdes.size() && row != table.rows().end(); ++i) {
+    const FdeList::Fde fde = fdes[i];
+    while (std::next(row) != table.rows().end() && std::next(row)->begin <= fde.begin) ++row;
+    for (auto at = row; at != table.rows().end() && at->begin < fde.end; ++at) {
+      const uint32_t end = std::next(at) == table.rows().end() ? fde.end : std::min(fde.end, std::next(at)->begin);
+      const uint64_t bytes = end - std::max(at->begin, fde.begin);
+      const unwind_rule& rule = table.rules()[at->rule];
+      if (is_simple(rule)) count.simple_bytes += bytes;
+      if (rule.cfa_kind != CFA_UNSUPPORTED) continue;
+      for (UnsupportedCode::Class* const sum : {&count.all, &count.by_reason[rule.cfa_reg]}) {
+        ++sum->rows;
+        sum->bytes += bytes;
+      }
+    }
+  }
+  return count;
+}
+
+std::string to_text(const unwind_rule& rule) {
+  const char* reg = kRegisters[rule.cfa_reg & (ARCH_REGISTERS - 1)];
+  std::string text;
+  switch (rule.cfa_kind) {
+    case CFA_NONE: return "none";
+    case CFA_OUTERMOST: return "outermost";
+    case CFA_FRAME_POINTER: return "frame pointer";
+    case CFA_UNSUPPORTED: return fmt::format("unsupported: {}", to_text(static_cast<UnsupportedReason>(rule.cfa_reg)));
+    case CFA_SIGNAL: return fmt::format("signal frame, ucontext={}{:+}", kRegisters[ARCH_SP], rule.cfa_offset);
+    case CFA_OFFSET: text = fmt::format("cfa={}{:+}", reg, rule.cfa_offset); break;
+    case CFA_DEREF: text = fmt::format("cfa=[{}{:+}]{:+}", reg, rule.cfa_offset, rule.cfa_addend); break;
+    case CFA_PLT: text = fmt::format("cfa of a lazy-binding stub, pushed at {}", rule.cfa_offset); break;
+    default: return fmt::format("kind {}", rule.cfa_kind);
+  }
+  const std::string base = rule.via_align != 0 ? fmt::format("((cfa-8)&-{})", uint64_t{1} << (rule.via_align & 63)) : kRegisters[arch_save_base(rule.via_base >> 6)];
+  for (unsigned i = 0; i < SAVED_COUNT; ++i) {
+    if ((rule.via_base >> i & 1) != 0) text += fmt::format(" {}=[{}{:+}]", kSaved[i], base, 8 * rule.saved[i]);
+    else if (rule.saved[i] != 0) text += fmt::format(" {}=[cfa{:+}]", kSaved[i], 8 * rule.saved[i]);
+  }
+  return text;
+}
+
+Result<std::string> report_rows(const std::string& path, RowReport report) {
+  const elf::ElfFile elf = TRY(elf::ElfFile::open(path));
+  const auto begin = std::chrono::steady_clock::now();
+  const UnwindRows table = TRY(compile_rows(elf));
+  const double compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  switch (report) {
+    case RowReport::kRows: return print_rows(table, false);
+    case RowReport::kStats: return print_stats(elf, table, compile_ms);
+    case RowReport::kUnsupported: break;
+  }
+  return print_unsupported(elf, table);
+}
+
+}  // namespace cicada::unwind
