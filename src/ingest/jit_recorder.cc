@@ -2,15 +2,17 @@
 #include "ingest/jit_recorder.h"
 
 #include <sys/prctl.h>
-#include <unistd.h>
+
+#include <algorithm>
 
 #include "base/diagnostics.h"
+#include "base/file_mapping.h"
 #include "process/procfs/proc_fs.h"
 
 namespace cicada::ingest {
 namespace {
 
-constexpr size_t kMaxMountinfoBytes = 1 << 20;
+constexpr size_t kMaxMapsBytes = 4 << 20;  // 30,000 mappings
 
 }  // namespace
 
@@ -58,9 +60,8 @@ std::vector<symbolize::JitSymbol> JitRecorder::finish() {
 
 void JitRecorder::work(std::stop_token stop) {
   ::prctl(PR_SET_NAME, "cicada-jit");
-  bool last_turn = false;
-  auto next_copy = std::chrono::steady_clock::now() + kCopyEvery;
-  while (!last_turn) {
+  auto next_copy = Clock::now() + kCopyEvery;
+  while (true) {
     std::vector<JitProcess> sampled;
     std::vector<Pid> exited;
     {
@@ -68,7 +69,6 @@ void JitRecorder::work(std::stop_token stop) {
       wake_.wait_for(lock, stop, kRetry, [this] { return !sampled_.empty() || !exited_.empty(); });
       std::swap(sampled, sampled_);
       std::swap(exited, exited_);
-      last_turn = stop.stop_requested();
     }
     for (const JitProcess& process : sampled) {
       if (open_.size() < kMaxProcesses) {
@@ -77,65 +77,78 @@ void JitRecorder::work(std::stop_token stop) {
         diagnostics().warn("generated code", "more than {} processes run generated code; that of the others has no names", kMaxProcesses);
       }
     }
-    for (auto& [process, sources] : open_) open(process, sources);
-    if (const auto now = std::chrono::steady_clock::now(); now >= next_copy) {
+    if (stop.stop_requested()) break;
+    for (auto& [process, sources] : open_) look_for(process, sources, false);
+    if (const auto now = Clock::now(); now >= next_copy) {
       next_copy = now + kCopyEvery;
       for (auto& [process, sources] : open_) copy_map(sources);
       publish();
     }
     for (const Pid pid : exited) {
       for (auto at = open_.lower_bound({pid, 0, 0}); at != open_.end() && at->first.pid == pid;) {
-        copy(at->second);
+        copy(at->first, at->second);
         at = open_.erase(at);
       }
     }
   }
-  const auto deadline = std::chrono::steady_clock::now() + kFinishPatience;
+  const auto deadline = Clock::now() + kFinishPatience;
   for (auto& [process, sources] : open_) {
-    if (std::chrono::steady_clock::now() > deadline) {
+    if (Clock::now() > deadline) {
       diagnostics().warn("generated code", "the maps of generated code take too long to read; some of it has no names");
       break;
     }
-    copy(sources);
+    copy(process, sources);
   }
   open_.clear();
 }
 
-// Sources that are open already are left alone. A refused file has been reported by whoever refused it.
-void JitRecorder::open(const JitProcess& process, Sources& sources) const {
-  if (sources.map && sources.dump) return;
-  if (!sources.target && !sources.map) {
-    auto target = open_target(process, sources);
-    if (!target || !is_running(process)) return;
-    sources.target.emplace(std::move(*target));
+// A refused file has been reported by whoever refused it.
+void JitRecorder::look_for(const JitProcess& process, Sources& sources, bool last_time) {
+  if (!sources.map.path.empty()) return;
+  const auto now = Clock::now();
+  if (now < sources.next_look && !last_time) return;
+  sources.next_look = now + sources.retry;
+  sources.retry = std::min<Clock::duration>(2 * sources.retry, kSlowestRetry);
+  if (!sources.files) {
+    auto files = process::ProcessFiles::open(process.pid, proc_);
+    if (!files) {
+      if (files.error().kind() == ErrorKind::kPermission) diagnostics().warn("generated code", "{}", files.error().message());
+      return;
+    }
+    if (!is_running(process)) return;
+    sources.pid_inside = files->pid_inside();
+    sources.files.emplace(*std::move(files));
   }
-  if (!sources.dump && sources.target) {
-    auto dump = symbolize::JitdumpFile::open(*sources.target, process.address_space, proc_);
-    if (dump && is_running(process)) sources.dump.emplace(std::move(*dump));
+  if (sources.dump.path.empty()) {
+    const auto maps = process::read_proc_file(fmt::format("{}/{}/maps", proc_, process.pid), kMaxMapsBytes);
+    const auto path = maps ? symbolize::find_jitdump(*maps, sources.pid_inside) : std::nullopt;
+    if (path && is_running(process)) open(*sources.files, *path, sources.dump);
   }
-  if (!sources.map) {
-    if (auto map = symbolize::PerfMapFile::open(*sources.target, process.address_space)) sources.map.emplace(std::move(*map));
+  if (sources.map.path.empty() && open(*sources.files, fmt::format("/tmp/perf-{}.map", sources.pid_inside), sources.map)) {
+    sources.map_reader.emplace(sources.map.path, process.address_space);
+    if (sources.map.fd && (sources.dump.path.empty() || sources.dump.fd)) sources.files.reset();
   }
-  if (sources.map) sources.target.reset();
 }
 
-Result<symbolize::Target> JitRecorder::open_target(const JitProcess& process, Sources& sources) const {
-  symbolize::Target target = TRY(symbolize::Target::open(process.pid, proc_));
-  if (const auto text = process::read_proc_file(fmt::format("{}/{}/mountinfo", proc_, process.pid), kMaxMountinfoBytes)) {
-    sources.mounts = std::make_shared<const process::MountTable>(*text);
+bool JitRecorder::open(const process::ProcessFiles& files, const std::string& path, Source& source) {
+  auto file = open_file(files, path, 0);
+  if (!file) {
+    if (file.error().kind() != ErrorKind::kNotFound) diagnostics().warn(path, "{}", file.error().message());
+    return false;
   }
-  target.ask_first([this, mounts = sources.mounts, root = target.root()](const std::string& path) -> Result<void> {
-    for (const process::MountPoint& mount : mounts->on_the_way_to(path))
-      TRY(file_systems_.ask(mount.device, root.outside_path(mount.path)));
-    return {};
-  });
-  return target;
+  source.path = path;
+  if (!file->is_copy) source.fd = std::move(file->fd);
+  return true;
 }
 
-Result<void> JitRecorder::ask_again(const Sources& sources, const std::string& name, int fd) const {
-  const auto mounts = sources.mounts->on_the_way_to(name);
-  if (mounts.empty()) return {};
-  return file_systems_.ask(mounts.back().device, fmt::format("/proc/{}/fd/{}", ::getpid(), fd));
+Result<process::ProcessFiles::File> JitRecorder::open_file(const process::ProcessFiles& files, const std::string& path, uint64_t from) {
+  const auto now = Clock::now();
+  std::erase_if(silent_until_, [now](const auto& entry) { return entry.second < now; });
+  if (silent_until_.contains(files.uid()))
+    return make_error(ErrorKind::kNotFound, "{}: another file of user {} was not answered for", path, files.uid());
+  auto file = files.open_file(children_, path, from);
+  if (!file && file.error().kind() == ErrorKind::kIo) silent_until_[files.uid()] = Clock::now() + kSilentFor;
+  return file;
 }
 
 // Asked after opening something by its pid: if it is the sampled process now, it was then.
@@ -146,12 +159,21 @@ bool JitRecorder::is_running(const JitProcess& process) const {
 }
 
 void JitRecorder::copy_map(Sources& sources) {
-  if (!sources.map) return;
-  if (const auto asked = ask_again(sources, sources.map->name(), sources.map->fd()); !asked) {
-    diagnostics().warn(sources.map->name(), "{}", asked.error().message());
-    return;
-  }
-  if (const auto read = sources.map->update(symbols_); !read) diagnostics().warn(sources.map->name(), "{}", read.error().message());
+  if (!sources.map_reader) return;
+  const auto read = [&]() -> Result<symbolize::PerfMapCounts> {
+    if (sources.map.fd) return sources.map_reader->update(sources.map.fd.get(), symbols_);
+    const auto file = TRY(open_file(*sources.files, sources.map.path, sources.map_reader->offset()));
+    return sources.map_reader->update(file.fd.get(), symbols_);
+  }();
+  if (!read) diagnostics().warn(sources.map.path, "{}", read.error().message());
+}
+
+Result<void> JitRecorder::copy_dump(const JitProcess& process, const Sources& sources) {
+  const std::string& path = sources.dump.path;
+  UniqueFd copied;
+  if (!sources.dump.fd) copied = TRY(open_file(*sources.files, path, 0)).fd;
+  const FileMapping contents = TRY(FileMapping::map(copied ? copied.get() : sources.dump.fd.get(), path));
+  return symbolize::append_jitdump(contents.bytes(), path, sources.pid_inside, process.address_space, symbols_);
 }
 
 void JitRecorder::publish() {
@@ -161,13 +183,11 @@ void JitRecorder::publish() {
   published_ = symbols_.size();
 }
 
-void JitRecorder::copy(Sources& sources) {
+void JitRecorder::copy(const JitProcess& process, Sources& sources) {
+  look_for(process, sources, true);
   copy_map(sources);
-  if (sources.dump) {
-    auto read = ask_again(sources, sources.dump->name(), sources.dump->fd());
-    if (read) read = sources.dump->append_to(symbols_);
-    if (!read) diagnostics().warn(sources.dump->name(), "{}", read.error().message());
-  }
+  if (sources.dump.path.empty()) return;
+  if (const auto read = copy_dump(process, sources); !read) diagnostics().warn(sources.dump.path, "{}", read.error().message());
 }
 
 }  // namespace cicada::ingest

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies the names of generated code (perf maps, jitdumps) while they can be had. Only of processes that were seen running such code.
 //
-//   drain thread ── note_sampled ──▶ ┌────────┐  opens the map as the process sees it, keeps the descriptor
+//   drain thread ── note_sampled ──▶ ┌────────┐  opens the map with the rights of the process, keeps the descriptor
 //   tracker      ── note_exit ─────▶ │ worker │  reads it, closes it
 //   stop()       ── finish ────────▶ └────────┘  reads all that are open
 //
 // Descriptors are held because /proc/PID/root and maps go with the process; the contents of an open file stay. A map that is not there
-// yet is looked for once a second, perf maps are read every two seconds, and when the process has ended (some run times write it then). Not
-// named: code of a process that ends before its first sample is seen here (20 ms). What lies in a file system that does not answer (FUSE,
-// NFS: process/file_systems) is left alone, and said once for each file.
+// yet is looked for after a second, two, four, and at last every 16 s; perf maps are read every two seconds, and when the process has ended
+// (some run times write it then). Not named: code of a process that ends before its first sample is seen here (20 ms). Where files are
+// in a file system that does not answer (FUSE, NFS), those of their user are left alone for a minute, and that is said once for each file.
 //
 // Bounds: kMaxProcesses open at a time, kMaxJitSymbols names in all, kFinishPatience for finish().
 //
@@ -26,8 +26,7 @@
 #include <vector>
 
 #include "base/process_key.h"
-#include "process/images/file_systems.h"
-#include "process/procfs/mount_table.h"
+#include "process/procfs/process_files.h"
 #include "symbolize/jit/jitdump.h"
 #include "symbolize/jit/perf_map.h"
 
@@ -45,8 +44,10 @@ class JitRecorder {
  public:
   static constexpr size_t kMaxProcesses = 256;
   static constexpr auto kRetry = std::chrono::seconds(1);
+  static constexpr auto kSlowestRetry = std::chrono::seconds(16);
   static constexpr auto kCopyEvery = std::chrono::seconds(2);
-  static constexpr auto kAnswerPatience = std::chrono::milliseconds(1500);
+  static constexpr auto kAnswerPatience = std::chrono::milliseconds(1000);
+  static constexpr auto kSilentFor = std::chrono::seconds(60);
   static constexpr auto kFinishPatience = std::chrono::seconds(3);
 
   // `proc` is for tests.
@@ -62,24 +63,33 @@ class JitRecorder {
   std::vector<symbolize::JitSymbol> finish();
 
  private:
+  using Clock = std::chrono::steady_clock;
+  // A file of the process. No descriptor: its contents are copied each time they are read (process/procfs/process_files.h).
+  struct Source {
+    std::string path;  // empty: not found yet
+    UniqueFd fd;
+  };
   struct Sources {
-    std::optional<symbolize::Target> target;  // until the map is open
-    std::optional<symbolize::PerfMapFile> map;
-    std::optional<symbolize::JitdumpFile> dump;
-    std::shared_ptr<const process::MountTable> mounts = std::make_shared<const process::MountTable>();
+    std::optional<process::ProcessFiles> files;  // while there is something to open
+    Pid pid_inside = 0;
+    Source map, dump;
+    std::optional<symbolize::PerfMapReader> map_reader;
+    Clock::time_point next_look{};
+    Clock::duration retry = kRetry;
   };
   void work(std::stop_token stop);
-  void open(const JitProcess& process, Sources& sources) const;
+  void look_for(const JitProcess& process, Sources& sources, bool last_time);
+  bool open(const process::ProcessFiles& files, const std::string& path, Source& source);
+  Result<process::ProcessFiles::File> open_file(const process::ProcessFiles& files, const std::string& path, uint64_t from);
   bool is_running(const JitProcess& process) const;
-  void copy(Sources& sources);
+  void copy(const JitProcess& process, Sources& sources);
   void copy_map(Sources& sources);
-  Result<symbolize::Target> open_target(const JitProcess& process, Sources& sources) const;
-  // Of a file that was opened: may it be read?
-  Result<void> ask_again(const Sources& sources, const std::string& name, int fd) const;
+  Result<void> copy_dump(const JitProcess& process, const Sources& sources);
   void publish();
 
   std::string proc_;
-  mutable process::FileSystems file_systems_{kAnswerPatience};  // the worker's
+  DisposableChildren children_{kAnswerPatience};         // the worker's
+  std::map<uint32_t, Clock::time_point> silent_until_;  // by uid; likewise
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::vector<JitProcess> sampled_;  // for the worker

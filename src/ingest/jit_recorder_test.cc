@@ -30,7 +30,7 @@ class FakeProc {
   const std::string& path() const { return path_; }
   std::string path(Pid pid, const std::string& name) const { return fmt::format("{}/{}/{}", path_, pid, name); }
   void add(Pid pid) const {
-    write(pid, "status", fmt::format("Uid:\t{0}\t{0}\t{0}\t{0}\nNSpid:\t{1}\n", ::geteuid(), pid));
+    write(pid, "status", fmt::format("Uid:\t{0}\t{0}\t{0}\t{0}\nGid:\t{1}\t{1}\t{1}\t{1}\nGroups:\t\nNSpid:\t{2}\n", ::geteuid(), ::getegid(), pid));
     write(pid, "stat", fmt::format("{} (java) S 1 1 1 0 -1 4194560 1 0 0 0 1 0 0 0 20 0 1 0 500 1 1\n", pid));
     std::filesystem::create_directories(path(pid, "root/tmp"));
   }

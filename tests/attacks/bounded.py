@@ -22,7 +22,10 @@ while child.poll() is None:
         child.kill()
         break
     time.sleep(0.01)
-code = child.wait()
+try:
+    code = child.wait(None if not beyond else 5)
+except subprocess.TimeoutExpired:
+    code, beyond = 1, beyond + ' and cannot be killed'
 with open(report, 'w') as out:
     print(f'{beyond or "kept within"}: {cpu:.1f} s of CPU, {time.monotonic() - begin:.1f} s, {peak} MB', file=out)
 sys.exit(code if code >= 0 else 128 - code)

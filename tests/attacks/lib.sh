@@ -11,8 +11,8 @@ lair=$T/lair
 mkdir "$lair"
 chown "$attacker:$attacker" "$lair"
 
-# as_attacker COMMAND…: without groups, capabilities and root's environment.
-as_attacker() { (cd "$lair" && exec env -i PATH="$PATH" HOME="$lair" setpriv --reuid "$attacker" --regid "$attacker" --clear-groups --inh-caps=-all "$@"); }
+# "${as_attacker[@]}" COMMAND…: in $lair, without groups, capabilities and root's environment. An array, so that a job's pid is the command's.
+as_attacker=(env -C "$lair" -i "PATH=$PATH" "HOME=$lair" setpriv --reuid "$attacker" --regid "$attacker" --clear-groups --inh-caps=-all)
 
 # bounded MEGABYTES SECONDS COMMAND…: its exit code; fails the test beyond either limit. What it took is in $T/taken.
 bounded() {

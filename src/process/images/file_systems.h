@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which file systems answer. One that another program or machine serves (FUSE, NFS, …) may take a question and never answer it; who waits
 // for that cannot always be killed (FUSE: not once its server has read the question, as sshfs does whose network is gone), and a process
-// with such a thread does not end. So a child asks first, which holds nothing of ours but a copy of our memory, and is left behind if it
-// does not come back.
+// with such a thread does not end. So a child asks first (base/disposable_child.h).
 //
 // Cost: a fork (1 to 3 ms, on a worker) for the first file of each device without a disk, and again after a minute, because such devices'
 // numbers are used again; where others answer, once a second at most. Threads: any.
@@ -14,10 +13,9 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "base/disposable_child.h"
 #include "base/result.h"
-#include "base/unique_fd.h"
 #include "process/images/file_identity.h"
 
 namespace cicada::process {
@@ -28,11 +26,10 @@ bool is_answered_by_others(uint32_t magic);
 class FileSystems {
  public:
   static constexpr std::chrono::milliseconds kBelievedFor{60'000};
-  static constexpr size_t kMaxLeftBehind = 16;
 
   // patience: what one question may take. believed_for: what a device was found to be is not asked again for so long.
   explicit FileSystems(std::chrono::milliseconds patience, std::chrono::milliseconds believed_for = kBelievedFor)
-      : patience_(patience), believed_for_(believed_for) {}
+      : children_(patience), believed_for_(believed_for) {}
   // May `path`, which is said to be this file, be opened? Fails: what opening it says, and kIo where nobody answers, or has not answered
   // lately.
   Result<void> ask(const FileIdentity& file, const std::string& path);
@@ -50,10 +47,10 @@ class FileSystems {
   // Nothing: it must be asked.
   std::optional<Result<void>> known(Device device);
 
-  std::chrono::milliseconds patience_, believed_for_;
+  DisposableChildren children_;
+  std::chrono::milliseconds believed_for_;
   std::mutex mutex_;
   std::map<Device, Known> known_;
-  std::vector<UniqueFd> left_behind_;  // pidfds, until they can be reaped
 };
 
 }  // namespace cicada::process

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbolize/jit/jit_symbols.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/diagnostics.h"
+#include <fstream>
+
+#include "base/unique_fd.h"
 #include "symbolize/symbols/elf_image_for_test.h"
 #include "symbolize/jit/jitdump.h"
 #include "symbolize/jit/perf_map.h"
-#include "symbolize/jit/target_root.h"
 
 namespace cicada::symbolize {
 namespace {
@@ -113,121 +113,35 @@ class DumpBytes {
   std::vector<uint8_t> bytes;
 };
 
-// A process directory with a root of its own, as /proc has it.
-struct FakeProc {
-  TestFolder folder;
-  explicit FakeProc(uint32_t uid = ::geteuid()) {
-    folder.write("77/status", fmt::format("Name:\tx\nUid:\t{0}\t{0}\t{0}\t{0}\nNSpid:\t77\t7\n", uid));
-    std::filesystem::create_directories(folder.path("77/root/tmp"));
-  }
-  Result<PerfMapFile> open_map() const { return PerfMapFile::open(TRY(Target::open(77, folder.path())), 1); }
-  std::string map() const { return folder.path("77/root/tmp/perf-7.map"); }
-};
-
-TEST(PerfMapFile, ContinuesWhereItStoppedWhileTheFileGrows) {
-  const FakeProc proc;
-  proc.folder.write("77/root/tmp/perf-7.map", "1000 10 first\n2000 10 sec");
-  auto map = proc.open_map();
-  ASSERT_TRUE(map) << map.error().message();
+TEST(PerfMapReader, ContinuesWhereItStoppedWhileTheFileGrows) {
+  const TestFolder folder;
+  const std::string path = folder.path("perf-7.map");
+  folder.write("perf-7.map", "1000 10 first\n2000 10 sec");
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  PerfMapReader map("perf-7.map", 1);
   std::vector<JitSymbol> symbols;
-  ASSERT_TRUE(map->update(symbols));
+  ASSERT_TRUE(map.update(fd.get(), symbols));
   ASSERT_EQ(symbols.size(), 1U);
-  std::ofstream(proc.map(), std::ios::app) << "ond\n3000 10 third\n";
-  ASSERT_TRUE(map->update(symbols));
-  ASSERT_TRUE(map->update(symbols));
+  std::ofstream(path, std::ios::app) << "ond\n3000 10 third\n";
+  ASSERT_TRUE(map.update(fd.get(), symbols));
+  ASSERT_TRUE(map.update(fd.get(), symbols));
   ASSERT_EQ(symbols.size(), 3U);
   EXPECT_EQ(symbols[1].name, "second");
-  std::ofstream(proc.map(), std::ios::trunc) << "9000 10 anew\n";
-  ASSERT_TRUE(map->update(symbols));
+  std::ofstream(path, std::ios::trunc) << "9000 10 anew\n";
+  ASSERT_TRUE(map.update(fd.get(), symbols));
   EXPECT_EQ(symbols.back().name, "anew");
-  std::ofstream(proc.map(), std::ios::trunc) << std::string(3 << 20, 'x') << "\n4000 10 after\n";
-  ASSERT_TRUE(map->update(symbols));
+  std::ofstream(path, std::ios::trunc) << std::string(3 << 20, 'x') << "\n4000 10 after\n";
+  ASSERT_TRUE(map.update(fd.get(), symbols));
   EXPECT_EQ(symbols.back().name, "after");
 }
 
-TEST(PerfMapFile, RefusesForeignFilesFifosAndLinksOutOfTheRoot) {
-  {
-    const FakeProc proc;
-    ASSERT_EQ(::mkfifo(proc.map().c_str(), 0600), 0);
-    const auto map = proc.open_map();  // must not block either
-    ASSERT_FALSE(map);
-    EXPECT_EQ(map.error().kind(), ErrorKind::kInvalid);
-  }
-  {
-    const FakeProc proc;
-    TestFolder outside;
-    outside.write("secret", "1000 10 secret\n");
-    std::filesystem::create_symlink(outside.path("secret"), proc.map());
-    EXPECT_FALSE(proc.open_map());
-    std::filesystem::remove(proc.map());
-    std::filesystem::create_symlink("../../../../../../../../../../" + outside.path("secret"), proc.map());
-    EXPECT_FALSE(proc.open_map());
-  }
-  if (::geteuid() != 0) GTEST_SKIP() << "the owner check needs chown";
-  const FakeProc proc(1234);
-  proc.folder.write("77/root/tmp/perf-7.map", "1000 10 first\n");
-  EXPECT_TRUE(proc.open_map()) << "root's files are trusted";
-  ASSERT_EQ(::chown(proc.map().c_str(), 999, 999), 0);
-  const auto refused = proc.open_map();
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().kind(), ErrorKind::kPermission);
-}
-
-TEST(PerfMapFile, SaysNothingAboutProcessesWithoutAMap) {
-  const FakeProc proc;
-  int lines = 0;
-  diagnostics().set_handler([&](Severity, const std::string&) { ++lines; });
-  const auto map = proc.open_map();
-  diagnostics().set_handler({});
-  ASSERT_FALSE(map);
-  EXPECT_EQ(map.error().kind(), ErrorKind::kNotFound);
-  EXPECT_EQ(lines, 0);
-  EXPECT_EQ(Target::open(78, proc.folder.path()).error().kind(), ErrorKind::kGone);
-}
-
-TEST(PerfMapFile, LeftBehindByAnEarlierProcessIsNotUsed) {
-  const FakeProc proc;
-  proc.folder.write("77/root/tmp/perf-7.map", "1000 10 first\n");
-  proc.folder.write("77/stat", "77 (a b) c) R 1 1 1 0 -1 4194560 1 0 0 0 1 0 0 0 20 0 1 0 0 1 1\n");  // began with the machine
-  EXPECT_TRUE(proc.open_map());
-  struct timespec now {};
-  ::clock_gettime(CLOCK_BOOTTIME, &now);
-  proc.folder.write("77/stat", fmt::format("77 (a b) c) R 1 1 1 0 -1 4194560 1 0 0 0 1 0 0 0 20 0 1 0 {} 1 1\n", (now.tv_sec + 60) * ::sysconf(_SC_CLK_TCK)));
-  const auto map = proc.open_map();
-  ASSERT_FALSE(map);
-  EXPECT_EQ(map.error().kind(), ErrorKind::kNotFound);
-}
-
-TEST(Target, OfThisProcessIsOurs) {
-  const auto target = Target::open(::getpid());
-  ASSERT_TRUE(target);
-  EXPECT_EQ(target->uid(), ::geteuid());
-  EXPECT_GT(target->pid_inside(), 0);
-}
-
-TEST(Jitdump, IsFoundInTheProcesssMapsAndMustBeItsOwn) {
-  const FakeProc proc;
-  DumpBytes dump(7);
-  dump.record(0, DumpBytes::body().u32(7).u32(7).u64(0x1000).u64(0x1000).u64(0x20).u64(1).text("f"));
-  proc.folder.write("77/root/srv/jit-7.dump", {reinterpret_cast<const char*>(dump.bytes.data()), dump.bytes.size()});
-  proc.folder.write("77/maps", "1000-2000 r-xp 00000000 08:01 5 /usr/bin/x\n7f00-7f01 r-xp 00000000 08:01 9 /srv/jit-7.dump\n");
-  const auto target = Target::open(77, proc.folder.path());
-  ASSERT_TRUE(target);
-  const auto file = JitdumpFile::open(*target, 1, proc.folder.path());
-  ASSERT_TRUE(file) << file.error().message();
-  std::vector<JitSymbol> symbols;
-  ASSERT_TRUE(file->append_to(symbols));
-  ASSERT_EQ(symbols.size(), 1U);
-  // another process wrote it under this one's name
-  const DumpBytes other(8);
-  proc.folder.write("77/root/srv/jit-7.dump", {reinterpret_cast<const char*>(other.bytes.data()), other.bytes.size()});
-  const auto refused = JitdumpFile::open(*target, 1, proc.folder.path());
-  ASSERT_TRUE(refused);
-  EXPECT_EQ(refused->append_to(symbols).error().kind(), ErrorKind::kInvalid);
-  // a FIFO in its place
-  std::filesystem::remove(proc.folder.path("77/root/srv/jit-7.dump"));
-  ASSERT_EQ(::mkfifo(proc.folder.path("77/root/srv/jit-7.dump").c_str(), 0600), 0);
-  EXPECT_EQ(JitdumpFile::open(*target, 1, proc.folder.path()).error().kind(), ErrorKind::kInvalid);
+TEST(Jitdump, IsFoundInTheProcesssMaps) {
+  const std::string_view maps =
+      "1000-2000 r-xp 00000000 08:01 5 /usr/bin/x\n7f00-7f01 r-xp 00000000 08:01 9 /srv/jit-77.dump\n7f02-7f03 r-xp 00000000 08:01 9 /srv/a b/jit-7.dump\n";
+  EXPECT_EQ(find_jitdump(maps, 7), "/srv/a b/jit-7.dump");
+  EXPECT_EQ(find_jitdump(maps, 77), "/srv/jit-77.dump");
+  EXPECT_FALSE(find_jitdump(maps, 6));
+  EXPECT_FALSE(find_jitdump(maps.substr(0, maps.size() - 1), 7));  // cut off
 }
 
 TEST(Jitdump, ReadsLoadsMovesAndLines) {

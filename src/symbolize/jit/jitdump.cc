@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbolize/jit/jitdump.h"
 
-#include <fstream>
 #include <unordered_map>
 
 #include <algorithm>
 
-#include "base/diagnostics.h"
-#include "base/file_mapping.h"
 #include "base/seeded_hash.h"
 #include "symbolize/jit/perf_map.h"
 
@@ -138,31 +135,13 @@ Result<void> append_jitdump(Bytes bytes, const std::string& name, Pid pid, uint3
   return {};
 }
 
-Result<JitdumpFile> JitdumpFile::open(const Target& target, uint32_t address_space, const std::string& proc) {
-  const std::string wanted = fmt::format("/jit-{}.dump", target.pid_inside());
-  std::ifstream maps(fmt::format("{}/{}/maps", proc, target.pid()));
-  std::string line;
-  while (std::getline(maps, line)) {
-    const size_t slash = line.find('/');
-    if (slash == std::string::npos || !line.ends_with(wanted)) continue;
-    JitdumpFile dump;
-    dump.name_ = line.substr(slash);
-    dump.owner_ = target.pid_inside();
-    dump.address_space_ = address_space;
-    Result<UniqueFd> fd = target.open_file(dump.name_);
-    if (!fd) {
-      diagnostics().warn(dump.name_, "{}", fd.error().message());
-      return fd.error();
-    }
-    dump.fd_ = std::move(*fd);
-    return dump;
-  }
-  return make_error(ErrorKind::kNotFound, "process {}: maps no jitdump", target.pid());
-}
-
-Result<void> JitdumpFile::append_to(std::vector<JitSymbol>& symbols) const {
-  const FileMapping file = TRY(FileMapping::map(fd_.get(), name_));
-  return append_jitdump(file.bytes(), name_, owner_, address_space_, symbols);
+std::optional<std::string> find_jitdump(std::string_view maps, Pid pid) {
+  const std::string wanted = fmt::format("/jit-{}.dump\n", pid);
+  const size_t at = maps.find(wanted);
+  if (at == std::string_view::npos) return std::nullopt;
+  const size_t line = maps.rfind('\n', at) + 1;  // npos + 1 == 0
+  const size_t slash = maps.find('/', line);
+  return std::string(maps.substr(slash, at + wanted.size() - 1 - slash));
 }
 
 }  // namespace cicada::symbolize

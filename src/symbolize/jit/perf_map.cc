@@ -118,30 +118,16 @@ PerfMapCounts append_perf_map(std::string_view text, uint32_t address_space, std
   return counts;
 }
 
-Result<PerfMapFile> PerfMapFile::open(const Target& target, uint32_t address_space) {
-  PerfMapFile map;
-  map.name_ = fmt::format("/tmp/perf-{}.map", target.pid_inside());
-  map.address_space_ = address_space;
-  Result<UniqueFd> fd = target.open_file(map.name_);
-  if (!fd) {
-    if (fd.error().kind() != ErrorKind::kNotFound) diagnostics().warn(map.name_, "{}", fd.error().message());
-    return fd.error();
-  }
-  if (!target.is_newer(fd->get())) return make_error(ErrorKind::kNotFound, "{}: older than process {}", map.name_, target.pid());
-  map.fd_ = std::move(*fd);
-  return map;
-}
-
-Result<PerfMapCounts> PerfMapFile::update(std::vector<JitSymbol>& symbols) {
+Result<PerfMapCounts> PerfMapReader::update(int fd, std::vector<JitSymbol>& symbols) {
   struct stat st {};
-  if (::fstat(fd_.get(), &st) != 0) return errno_error(errno, "stat " + name_);
+  if (::fstat(fd, &st) != 0) return errno_error(errno, "stat " + name_);
   const auto size = static_cast<uint64_t>(st.st_size);
   if (size < offset_) offset_ = 0;  // written anew
   PerfMapCounts total;
   std::string block;
   while (offset_ < std::min(size, kMaxPerfMapBytes)) {
     block.resize(kBlockBytes);
-    const ssize_t got = ::pread(fd_.get(), block.data(), block.size(), static_cast<off_t>(offset_));
+    const ssize_t got = ::pread(fd, block.data(), block.size(), static_cast<off_t>(offset_));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno_error(errno, "read " + name_);
     if (got == 0) break;

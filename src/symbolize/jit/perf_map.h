@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// /tmp/perf-PID.map: what a JIT compiler writes about its code, one "BEGIN SIZE name" line (hexadecimal) a function. Looked for
-// inside the target's own root (its mount namespace), under its pid there; symbolic links cannot lead out of that root. It must be a
-// regular file that belongs to the target's user or to root.
+// /tmp/perf-PID.map: what a JIT compiler writes about its code, one "BEGIN SIZE name" line (hexadecimal) a function.
 //
 // The file grows while it is read: update() takes up where it stopped and leaves an unfinished last line for the next time.
 // Bounds: kMaxPerfMapBytes a file, kMaxJitSymbols symbols, names of 4 KiB.
@@ -10,11 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/process_key.h"
 #include "base/result.h"
-#include "base/unique_fd.h"
 #include "symbolize/symbolizer.h"
-#include "symbolize/jit/target_root.h"
 
 namespace cicada::symbolize {
 
@@ -34,21 +29,18 @@ PerfMapCounts append_perf_map(std::string_view text, uint32_t address_space, std
 //   Java    "Ljava/lang/String;::hashCode"         -> java.lang.String.hashCode
 void tidy_jit_name(JitSymbol& symbol);
 
-class PerfMapFile {
+class PerfMapReader {
  public:
-  // A map older than the process was left behind by another one with its pid: that is none, too.
-  // Fails: kNotFound (no map: most processes), kPermission (somebody else's file), kInvalid.
-  static Result<PerfMapFile> open(const Target& target, uint32_t address_space);
+  // `name` is what messages call the file.
+  PerfMapReader(std::string name, uint32_t address_space) : name_(std::move(name)), address_space_(address_space) {}
   // Appends what was written since the last call. A file that shrank is read from its beginning again.
-  Result<PerfMapCounts> update(std::vector<JitSymbol>& symbols);
+  Result<PerfMapCounts> update(int fd, std::vector<JitSymbol>& symbols);
   const std::string& name() const { return name_; }
-  int fd() const { return fd_.get(); }
+  uint64_t offset() const { return offset_; }  // read up to here
 
  private:
-  PerfMapFile() = default;
-  UniqueFd fd_;
   std::string name_;
-  uint32_t address_space_ = 0;
+  uint32_t address_space_;
   uint64_t offset_ = 0;
 };
 

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/disposable_child.h"
+
+#include <linux/sched.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+namespace cicada {
+namespace {
+
+// Not SIGCHLD when it ends, and not among those that a wait() of who embeds us finds.
+constexpr int kExitSignal = 0;
+constexpr size_t kMaxKept = 6;
+constexpr std::chrono::milliseconds kExitPatience(100);
+
+struct Message {
+  Message() {
+    head.msg_iov = &part;
+    head.msg_iovlen = 1;
+    head.msg_control = control;
+    head.msg_controllen = sizeof control;
+  }
+  ChildAnswer answer;
+  iovec part{&answer, sizeof answer};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr head{};
+};
+
+void send(int socket, const ChildAnswer& answer) {
+  Message message;
+  message.answer = answer;
+  if (answer.fd >= 0) {
+    cmsghdr* attached = CMSG_FIRSTHDR(&message.head);
+    attached->cmsg_level = SOL_SOCKET;
+    attached->cmsg_type = SCM_RIGHTS;
+    attached->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(attached), &answer.fd, sizeof(int));
+  } else {
+    message.head.msg_control = nullptr;
+    message.head.msg_controllen = 0;
+  }
+  [[maybe_unused]] const ssize_t sent = ::sendmsg(socket, &message.head, MSG_NOSIGNAL);
+}
+
+std::optional<DisposableChildren::Answer> receive(int socket) {
+  Message message;
+  if (::recvmsg(socket, &message.head, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != sizeof message.answer) return std::nullopt;
+  DisposableChildren::Answer answer{message.answer.error, message.answer.number, {}};
+  const cmsghdr* attached = CMSG_FIRSTHDR(&message.head);
+  if (attached != nullptr && attached->cmsg_type == SCM_RIGHTS) {
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(attached), sizeof fd);
+    answer.fd.reset(fd);
+  }
+  return answer;
+}
+
+// `kept` is sorted.
+void close_all_but(const std::array<int, kMaxKept + 1>& kept, size_t count) {
+  unsigned from = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const auto keep = static_cast<unsigned>(kept[i]);
+    if (keep > from) ::syscall(SYS_close_range, from, keep - 1, 0U);
+    from = keep + 1;
+  }
+  ::syscall(SYS_close_range, from, ~0U, 0U);
+}
+
+void reap(const UniqueFd& pidfd, int options) {
+  siginfo_t info{};
+  ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.get()), &info, WEXITED | __WALL | options);
+}
+
+// Within `patience`; at its end, too.
+bool becomes_readable(int fd, std::chrono::milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  pollfd polled{fd, POLLIN, 0};
+  while (::poll(&polled, 1, static_cast<int>(std::max<int64_t>(patience.count(), 0))) < 0 && errno == EINTR)
+    patience = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+  return polled.revents != 0;
+}
+
+}  // namespace
+
+size_t DisposableChildren::count_left_behind() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(left_behind_, [](const UniqueFd& child) {
+    if (!becomes_readable(child.get(), {})) return false;
+    reap(child, WNOHANG);
+    return true;
+  });
+  return left_behind_.size();
+}
+
+Result<std::optional<DisposableChildren::Answer>> DisposableChildren::run_erased(std::initializer_list<int> kept, Function function, void* work) {
+  if (count_left_behind() >= kMaxLeftBehind) return make_error(ErrorKind::kLimit, "{} file systems do not answer", kMaxLeftBehind);
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return errno_error(errno, "socketpair");
+  const UniqueFd our_end(ends[0]);
+  UniqueFd child_end(ends[1]);
+  CHECK(kept.size() <= kMaxKept);
+  std::array<int, kMaxKept + 1> open{};
+  std::copy(kept.begin(), kept.end(), open.begin());
+  open[kept.size()] = child_end.get();
+  std::sort(open.begin(), open.begin() + static_cast<ptrdiff_t>(kept.size()) + 1);
+  int raw_pidfd = -1;
+  const long child = ::syscall(SYS_clone, CLONE_PIDFD | kExitSignal, nullptr, &raw_pidfd, nullptr, 0UL);
+  if (child < 0) return errno_error(errno, "fork");
+  if (child == 0) {
+    close_all_but(open, kept.size() + 1);
+    ChildAnswer answer;
+    function(work, answer);
+    send(child_end.get(), answer);
+    ::_exit(0);
+  }
+  UniqueFd pidfd(raw_pidfd);
+  child_end.reset();
+  std::optional<Answer> answer;
+  const bool spoke = becomes_readable(our_end.get(), patience_);
+  if (spoke) answer = receive(our_end.get());
+  else ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0U);
+  // Closing what it opened may take as long as opening it.
+  if (spoke && becomes_readable(pidfd.get(), kExitPatience)) {
+    reap(pidfd, 0);
+  } else {
+    const std::lock_guard lock(mutex_);
+    left_behind_.push_back(std::move(pidfd));
+  }
+  if (spoke && !answer) return make_error(ErrorKind::kGone, "a child ended without an answer");
+  return answer;
+}
+
+}  // namespace cicada

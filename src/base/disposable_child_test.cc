@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/disposable_child.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace cicada {
+namespace {
+
+TEST(DisposableChildren, HandOverNumbersAndDescriptors) {
+  DisposableChildren children(std::chrono::seconds(10));
+  const UniqueFd kept(::memfd_create("kept", MFD_CLOEXEC)), other(::memfd_create("other", MFD_CLOEXEC));
+  const auto answer = children.run({kept.get()}, [&](ChildAnswer& said) {
+    said.number = ::fcntl(kept.get(), F_GETFD) >= 0 ? 1 : 0;
+    said.error = ::fcntl(other.get(), F_GETFD) < 0 ? errno : 0;
+    said.fd = ::write(kept.get(), "text", 4) == 4 ? kept.get() : -1;
+  });
+  ASSERT_TRUE(answer && *answer);
+  EXPECT_EQ((*answer)->number, 1U);
+  EXPECT_EQ((*answer)->error, EBADF);
+  ASSERT_TRUE((*answer)->fd);
+  EXPECT_EQ(::lseek((*answer)->fd.get(), 0, SEEK_END), 4);
+  EXPECT_EQ(::fcntl((*answer)->fd.get(), F_GETFD), FD_CLOEXEC);
+}
+
+TEST(DisposableChildren, AreLeftBehindWhenTheyAreSilent) {
+  DisposableChildren children(std::chrono::milliseconds(20));
+  const auto silent = children.run({}, [](ChildAnswer&) { ::sleep(60); });
+  ASSERT_TRUE(silent);
+  EXPECT_FALSE(*silent);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "no child that others could wait for";
+  EXPECT_EQ(errno, ECHILD);
+}
+
+TEST(DisposableChildren, ThatDieSayNothing) {
+  DisposableChildren children(std::chrono::seconds(10));
+  const auto dead = children.run({}, [](ChildAnswer&) { ::_exit(1); });
+  ASSERT_FALSE(dead);
+  EXPECT_EQ(dead.error().kind(), ErrorKind::kGone);
+}
+
+}  // namespace
+}  // namespace cicada

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of a process, opened below its root with its rights and no others: user, group and further groups for file systems are the process's,
+// and no capability is left. So nothing is read that the process could not read, whatever its name leads to. A process that runs with the
+// rights of two users (set-user-id) is nobody's.
+//
+// The root folder, its mount namespace and the rights are taken when this is made: a file that is written when the process ends (Java's
+// -XX:+DumpPerfMapAtExit) is still found when it has ended.
+//
+// A file must be a regular one with one name, the process's own or root's, and not older than the process: others may have left one behind
+// for its pid. A symbolic link in the place of the file is refused, one on the way to it stays inside the root.
+//
+// All this happens in a child (base/disposable_child.h). Where neither disk nor memory answers, but perhaps a program (FUSE, NFS, anything
+// stacked on them), the child copies the contents, too, and the file is never held here: even closing it may not return.
+// Owns two descriptors. Threads: any.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/disposable_child.h"
+#include "base/process_key.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace cicada::process {
+
+class ProcessFiles {
+ public:
+  static constexpr uint64_t kMaxCopyBytes = 128 << 20;
+  struct File {
+    UniqueFd fd;
+    bool is_copy = false;  // in memory, as long as the file was, at most kMaxCopyBytes behind `from`
+  };
+
+  // `proc` is for tests. Fails: kGone, kPermission (hidden, or the rights of two users).
+  static Result<ProcessFiles> open(Pid pid, const std::string& proc = "/proc");
+  Pid pid() const { return pid_; }
+  Pid pid_inside() const { return pid_inside_; }  // in its own pid namespace
+  uint32_t uid() const { return uid_; }           // as we see it
+  // `path` is absolute, as the process would write it. Of a copy only what stands from `from` on is there; all, if the file is shorter.
+  // Fails: kNotFound (also: older than the process), kPermission (the system's, or owner), kInvalid (not a regular file with one name),
+  // kIo (no answer).
+  Result<File> open_file(DisposableChildren& children, const std::string& path, uint64_t from) const;
+
+ private:
+  ProcessFiles() = default;
+  Result<void> read_rights(const std::string& status);
+  Pid pid_ = 0, pid_inside_ = 0;
+  uint32_t uid_ = 0, gid_ = 0;
+  std::vector<uint32_t> groups_;
+  int64_t began_s_ = 0;  // real time
+  UniqueFd mount_namespace_, root_;
+};
+
+}  // namespace cicada::process
