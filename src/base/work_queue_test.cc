@@ -17,7 +17,7 @@
 namespace cicada {
 namespace {
 
-using std::chrono_literals::operator""ms;  // NOLINT
+using namespace std::chrono_literals;
 using Attempt = WorkQueue::Attempt;
 
 // What happened, in order.

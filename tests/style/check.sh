@@ -33,7 +33,7 @@ forbid '\bassert\(' '^src/.*\.(cc|h)$' 'CHECK for our own promises, Result for i
 forbid '\b(printf|puts|fputs|perror)\(|std::(cout|cerr|clog)\b|fmt::print\(' '^src/(abi|bench|ingest|bpf_source|engine|dwarf|elf|live|perfdata|probes|process|profile|sampler|sink|symbolize|unwind)/.*([^t]|[^s]t)\.(cc|h)$' 'only cli prints: use base/diagnostics.h'
 forbid '#include "\.\./|#include "src/' '\.(cc|h)$' 'includes go through the module view: "module/file.h"'
 forbid '#include <(CLI/|nlohmann/|elfutils/libdw|libelf|gelf)' '^src/(abi|base|bench|ingest|bpf_source|engine|dwarf|elf|live|perfdata|probes|process|profile|sampler|sink|symbolize|unwind)/.*\.h$' 'heavy headers stay out of headers'
-forbid '^\s*using namespace std\b' '\.(cc|h)$' 'not std'
+forbid '^\s*using namespace std;' '\.(cc|h)$' 'not std'
 forbid '\b(TODO|FIXME|XXX)\b' '^(src|bpf)/.*\.(cc|h|c)$' 'an open end belongs into an issue'
 
 bad_names=$(printf '%s\n' "${files[@]}" | grep -E '^(src|bpf)/' | grep -E '/([a-z_]*_)?(utils?|helpers?|common|misc|manager|impl)(_[a-z]*)?\.(cc|h|c)$')
