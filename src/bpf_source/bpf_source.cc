@@ -279,8 +279,7 @@ bool BpfSource::targets_gone() const {
 std::shared_ptr<process::ProcessMetadataCache> BpfSource::metadata() { return parts_->metadata; }
 symbolize::ImageFiles& BpfSource::image_files() { return parts_->pipeline->files(); }
 std::unique_ptr<symbolize::KernelNames> BpfSource::kernel_names() { return std::make_unique<BpfKernelNames>(*parts_->kernel); }
-const std::vector<symbolize::JitSymbol>& BpfSource::jit_symbols() const { return parts_->pipeline->jit_symbols(); }
-void BpfSource::update_jit_symbols() { parts_->pipeline->update_jit_symbols(); }
+std::vector<symbolize::JitSymbol> BpfSource::take_jit_symbols() { return parts_->pipeline->take_jit_symbols(); }
 
 std::vector<std::string> BpfSource::statistics() const {
   const Parts& p = *parts_;

@@ -30,8 +30,7 @@ class BpfSource final : public ingest::SampleSource {
   bool targets_gone() const override;
   symbolize::ImageFiles& image_files() override;  // pinned
   std::unique_ptr<symbolize::KernelNames> kernel_names() override;
-  const std::vector<symbolize::JitSymbol>& jit_symbols() const override;
-  void update_jit_symbols() override;
+  std::vector<symbolize::JitSymbol> take_jit_symbols() override;
   std::shared_ptr<process::ProcessMetadataCache> metadata() override;
   std::vector<std::string> statistics() const override;
 

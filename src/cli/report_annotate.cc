@@ -13,6 +13,7 @@
 #include "cli/report_text.h"
 #include "elf/elf_file.h"
 #include "profile/stack_totals.h"
+#include "symbolize/files/image_files.h"
 #include "symbolize/symbols/image_symbols.h"
 
 namespace cicada::cli {
@@ -152,12 +153,10 @@ Result<std::string> annotate_instructions(const ProfileSnapshot& profile, const 
     const profile::ImageId image = entry.first;
     const profile::FunctionId function = entry.second;
     const std::string path(profile.text(profile.images()[image.value].path));
-    const auto open = [&]() -> Result<elf::ElfFile> {
-      const UniqueFd fd = TRY(files->find(profile, image).open());
-      return elf::ElfFile::parse(TRY(FileMapping::map(fd.get(), path)), path);
-    };
-    const elf::ElfFile elf = TRY(open());
-    const auto symbols = symbolize::ImageSymbols::open(TRY(open()), path, {});
+    const UniqueFd fd = TRY(files->find(profile, image).open());
+    FileMapping mapping = TRY(FileMapping::map(fd.get(), path));
+    const elf::ElfFile elf = TRY(elf::ElfFile::parse(std::move(mapping), path));
+    const auto symbols = TRY(symbolize::ImageSymbols::open(fd.get(), path, symbolize::companions_in({}), {}));
     std::map<uint64_t, std::map<uint64_t, Cost>> functions;  // by where the code begins
     std::map<uint64_t, uint64_t> ends;
     for (const auto& [place, cost] : costs.addresses) {

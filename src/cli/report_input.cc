@@ -92,7 +92,7 @@ Result<profile::Profile> load_profile(const std::string& path, const profile::Fi
   profile::Profile profile = TRY(sink::parse_profile(file.bytes(), path));
   if (is_recording(file.bytes()) && wants_names(profile)) {
     const auto images = symbolize::on_disk_images();
-    symbolize::symbolize(profile, *images, {}, {});
+    symbolize::symbolize(profile, *images, {});
   }
   if (!event.empty()) profile = TRY(profile::extract_event(profile, event));
   const bool everything = filter.processes.empty() && filter.threads.empty() && !filter.from_ns && !filter.to_ns && filter.function.empty();

@@ -28,10 +28,7 @@ namespace {
 
 constexpr int kDrainSamples = 10, kLongestDrainMs = 50;  // between two looks at the ring; from 1,000 Hz on a gap of 20 ms is the budget
 constexpr uint64_t kUpdateNs = 1'000'000'000;
-// Names of generated code are given every so many updates: their processes may end, and this one may be killed.
-constexpr unsigned kNameEvery = 4;
-// More are left to the end: to sort these takes 20 ms of the thread that empties the ring.
-constexpr size_t kMaxNamedMeanwhile = 100'000;
+constexpr uint64_t kNamesNs = 100'000'000;  // that frames wait at most before they are asked for
 // Samples and stacks: of a larger profile no more than two outputs are made at a time, each of which may have a call tree of its own.
 constexpr size_t kMaxWrittenTogether = 1 << 19;
 
@@ -107,7 +104,7 @@ Result<void> Session::start() {
 Result<void> Session::run(const StopRule& rule) {
   const uint64_t begin = monotonic_ns();
   const uint64_t end = rule.duration_ns ? begin + *rule.duration_ns : ~uint64_t{0};
-  uint64_t next_update = begin + kUpdateNs;
+  uint64_t next_update = begin + kUpdateNs, next_names = begin + kNamesNs;
   const int drain_ms = ingest::sleep_ms(fastest_hz(profile_.header), kDrainSamples, kLongestDrainMs);
   for (;;) {
     const uint64_t now = monotonic_ns();
@@ -115,6 +112,11 @@ Result<void> Session::run(const StopRule& rule) {
     const uint64_t left_ms = std::min<uint64_t>((end - now) / 1'000'000 + 1, static_cast<uint64_t>(drain_ms));
     if (!TRY(source_->drain(profile_, static_cast<int>(left_ms), rule.stop_fds))) return {};
     profile_.header.duration_ns = monotonic_ns() - profile_.header.start_monotonic_ns;
+    if (config_.names_while_recording && now >= next_names) {
+      next_names = now + kNamesNs;
+      symbolizer_->request(profile_);
+      symbolizer_->apply_ready(profile_);
+    }
     snapshots_.publish_if_wanted(profile_);
     if (now >= next_update) {
       next_update = now + kUpdateNs;
@@ -126,8 +128,7 @@ Result<void> Session::run(const StopRule& rule) {
 
 // Once a second.
 void Session::update() {
-  if (++updates_ % kNameEvery == 0) name_jit_code();
-  if (config_.look_up_ahead) symbolizer_->look_up_ahead(profile_);
+  symbolizer_->add_jit_symbols(source_->take_jit_symbols());
   update_sinks();
   apply_retention(profile_, config_.retention, monotonic_ns());
 }
@@ -143,7 +144,8 @@ Result<void> Session::stop() {
 
 symbolize::SymbolizeStats Session::symbolize() {
   if (symbolizer_ == nullptr) return {};  // never started
-  return symbolizer_->name_frames(profile_, source_->jit_symbols());
+  symbolizer_->add_jit_symbols(source_->take_jit_symbols());
+  return symbolizer_->finish(profile_);
 }
 
 std::vector<SinkOutcome> Session::finish() {
@@ -175,16 +177,10 @@ void Session::close_source() {
 process::ProcessMetadataCache& Session::metadata() { return *metadata_; }
 std::vector<std::string> Session::statistics() const {
   std::vector<std::string> lines = source_ == nullptr ? last_statistics_ : source_->statistics();
-  lines.push_back(fmt::format("names: {} of {} frames in {} images ({} without symbols), {:.3f} s and {:.3f} s of CPU; {} were looked up meanwhile",
+  lines.push_back(fmt::format("names: {} of {} frames in {} images ({} without symbols), {:.3f} s and {:.3f} s of CPU; {} had one before the end",
                               names_.named, names_.frames, names_.images, names_.images_without_symbols, names_.seconds, names_.cpu_seconds,
-                              names_.looked_up_ahead));
+                              names_.named_before));
   return lines;
-}
-
-// New code for old names, or new names for old code: either makes a difference.
-void Session::name_jit_code() {
-  source_->update_jit_symbols();
-  if (source_->jit_symbols().size() <= kMaxNamedMeanwhile) symbolize::name_jit_frames(profile_, source_->jit_symbols());
 }
 
 void Session::update_sinks() {

@@ -28,7 +28,7 @@ namespace cicada::engine {
 struct SessionConfig {
   std::vector<std::string> command_line;  // for the profile's header
   symbolize::SymbolizeOptions names;
-  bool look_up_ahead = true;              // names, in the background, while run() collects: less is left for finish()
+  bool names_while_recording = true;      // in the background: snapshots have them, and less is left for finish()
   Retention retention;
 };
 
@@ -77,7 +77,6 @@ class Session {
   std::vector<std::string> statistics() const;
 
  private:
-  void name_jit_code();
   void close_source();
   void update_sinks();
   void update();
@@ -85,7 +84,6 @@ class Session {
   SessionConfig config_;
   profile::Profile profile_;
   Snapshots snapshots_;
-  unsigned updates_ = 0;
   std::unique_ptr<ingest::SampleSource> source_;                 // until finish()
   std::shared_ptr<process::ProcessMetadataCache> metadata_;
   std::vector<std::string> last_statistics_;                     // of source_

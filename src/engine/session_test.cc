@@ -55,7 +55,7 @@ class ScriptedSource final : public ingest::SampleSource {
   }
   bool targets_gone() const override { return drains_ >= script_.gone_after; }
   symbolize::ImageFiles& image_files() override { return files_; }
-  const std::vector<symbolize::JitSymbol>& jit_symbols() const override { return jit_; }
+  std::vector<symbolize::JitSymbol> take_jit_symbols() override { return std::exchange(jit_, {}); }
   std::shared_ptr<process::ProcessMetadataCache> metadata() override { return metadata_; }
 
  private:

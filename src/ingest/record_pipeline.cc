@@ -83,14 +83,17 @@ void RecordPipeline::finish() {
   deferred_.finish();
   assembler_.flush();
   end_batch(0, false);
-  jit_symbols_ = parts_.jit.finish();
+  last_jit_symbols_ = parts_.jit.finish();
+  last_jit_symbols_.erase(last_jit_symbols_.begin(), last_jit_symbols_.begin() + static_cast<ptrdiff_t>(taken_jit_symbols_));
   parts_.metadata_reader.sync();
   refresh_threads();
 }
 
-void RecordPipeline::update_jit_symbols() {
-  const std::vector<symbolize::JitSymbol> fresh = parts_.jit.take_new();
-  jit_symbols_.insert(jit_symbols_.end(), fresh.begin(), fresh.end());
+std::vector<symbolize::JitSymbol> RecordPipeline::take_jit_symbols() {
+  if (!last_jit_symbols_.empty()) return std::exchange(last_jit_symbols_, {});
+  std::vector<symbolize::JitSymbol> fresh = parts_.jit.take_new();
+  taken_jit_symbols_ += fresh.size();
+  return fresh;
 }
 
 }  // namespace cicada::ingest

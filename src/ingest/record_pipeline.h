@@ -57,8 +57,8 @@ class RecordPipeline {
   const SampleAssembler& assembler() const { return assembler_; }
   symbolize::ImageFiles& files() { return files_; }
   // Symbols of JIT code: those known so far; after finish() all.
-  const std::vector<symbolize::JitSymbol>& jit_symbols() const { return jit_symbols_; }
-  void update_jit_symbols();
+  // Those that are new; after finish() the rest.
+  std::vector<symbolize::JitSymbol> take_jit_symbols();
 
  private:
   void route(const sample_record& sample, uint64_t now_ns);
@@ -76,7 +76,8 @@ class RecordPipeline {
   std::unordered_set<uint32_t> sampled_spaces_;  // of this cycle
   std::set<JitProcess> jit_processes_;           // ever; at most kMaxJitProcesses
   std::vector<JitProcess> new_jit_processes_;
-  std::vector<symbolize::JitSymbol> jit_symbols_;
+  std::vector<symbolize::JitSymbol> last_jit_symbols_;  // of finish()
+  size_t taken_jit_symbols_ = 0;
 };
 
 }  // namespace cicada::ingest

@@ -34,9 +34,8 @@ class SampleSource {
   virtual symbolize::ImageFiles& image_files() = 0;
   // Names of kernel addresses from who knows them best. Null: whatever the machine says.
   virtual std::unique_ptr<symbolize::KernelNames> kernel_names() { return nullptr; }
-  // Symbols of JIT code, as known at the last update; after stop() all of them.
-  virtual const std::vector<symbolize::JitSymbol>& jit_symbols() const = 0;
-  virtual void update_jit_symbols() {}
+  // Symbols of JIT code that are new since the last call; after stop() the rest.
+  virtual std::vector<symbolize::JitSymbol> take_jit_symbols() { return {}; }
   virtual std::shared_ptr<process::ProcessMetadataCache> metadata() = 0;
   // What each part did, for --stats: "name: value" lines.
   virtual std::vector<std::string> statistics() const { return {}; }

@@ -7,16 +7,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <deque>
 #include <filesystem>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "base/parallel.h"
-#include "base/seeded_hash.h"
 #include "symbolize/files/debuginfod_client.h"
 #include "symbolize/symbols/image_symbols.h"
-#include "symbolize/shown_names.h"
 
 namespace cicada::symbolize {
 namespace {
@@ -26,11 +21,12 @@ constexpr int kMoreInputMs = 10;  // a producer that pauses longer is waiting fo
 constexpr size_t kPartAddresses = 1024;
 constexpr size_t kWriteBytes = 256 << 10;
 
-// Answers are kept as references to names until they are written: as text, the same names a hundred times over, they were half of the
-// memory and, in page faults, a sixth of the time.
+// Answers stay as they are, one copy of a name for a thousand addresses, until they are written: as text they were half of the memory and, in page
+// faults, a sixth of the time.
 class Answers {
  public:
-  Answers(const ImageSymbols& image, const SymbolReportOptions& options) : image_(image), options_(options), names_(options.symbols) {}
+  Answers(const ImageSymbols& image, const SymbolReportOptions& options)
+      : image_(image), options_(options), demangled_(options.symbols.demangle, options.symbols.fold_clones) {}
 
   // One answer per question, in order.
   Result<void> answer(std::span<const std::string_view> questions, const TextWriter& write) {
@@ -43,18 +39,29 @@ class Answers {
     }
     std::sort(sorted.begin(), sorted.end());
     sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-    std::vector<Answer> answers(sorted.size());
-    const auto indices = image_.partition(sorted, kPartAddresses);
-    std::deque<Part> parts(indices.size());
-    for_each_parallel(parts.size(), options_.symbols.threads, [&](size_t i) { resolve(sorted, indices[i], parts[i], answers); });
+    const auto parts = image_.partition(sorted, kPartAddresses);
+    std::vector<NamedAddresses> named(parts.size());
+    std::vector<std::pair<uint32_t, uint32_t>> places(sorted.size());  // part, index in it
+    for_each_parallel(parts.size(), options_.symbols.threads, [&](size_t part) {
+      std::vector<LinkAddr> addresses;
+      for (const uint32_t index : parts[part]) {
+        places[index] = {static_cast<uint32_t>(part), static_cast<uint32_t>(addresses.size())};
+        addresses.push_back(sorted[index]);
+      }
+      named[part] = image_.name(addresses, NameDepth::kFull, demangled_);
+    });
     std::string out;
     for (size_t i = 0; i < asked.size(); ++i) {
       if (options_.show_addresses) {
         out += asked[i] ? fmt::format("0x{:016x}", asked[i]->value) : std::string(questions[i]);
         out += options_.pretty ? ": " : "\n";
       }
-      const auto at = asked[i] ? std::lower_bound(sorted.begin(), sorted.end(), *asked[i]) - sorted.begin() : 0;
-      append_text(asked[i] ? answers[static_cast<size_t>(at)] : Answer(), out);
+      if (asked[i]) {
+        const auto [part, index] = places[static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), *asked[i]) - sorted.begin())];
+        append_text(named[part], named[part].positions_of(index), out);
+      } else {
+        append_text({}, {}, out);
+      }
       if (out.size() < kWriteBytes) continue;
       TRY(write(out));
       out.clear();
@@ -63,62 +70,34 @@ class Answers {
   }
 
  private:
-  struct Line {
-    const std::string* name;
-    const std::string* file;
-    uint32_t line;
-  };
-  // What one thread found: lines of many addresses, and the paths they name.
-  struct Part {
-    std::vector<Line> lines;
-    std::unordered_set<std::string, SeededHash> files;
-  };
-  struct Answer {
-    const Part* part = nullptr;
-    uint32_t begin = 0, count = 0;
-  };
-
-  void append_text(const Answer& answer, std::string& out) const {
+  void append_text(const NamedAddresses& named, std::span<const NamedAddresses::Position> positions, std::string& out) const {
     const std::string_view between = options_.pretty ? " at " : "\n";
-    if (answer.count == 0) out.append("??").append(between).append("??:0\n");
-    for (uint32_t i = 0; i < answer.count; ++i) {
-      const Line& line = answer.part->lines[answer.begin + i];
-      if (i > 0 && options_.pretty) out += " (inlined by) ";
-      out += line.name->empty() ? std::string_view("??") : std::string_view(*line.name);
+    if (positions.empty()) {
+      out.append("??").append(between).append("??:0\n");
+      return;
+    }
+    const auto text_or_unknown = [](std::string_view text) { return text.empty() ? std::string_view("??") : text; };
+    for (const NamedAddresses::Position& position : positions) {
+      if (&position != &positions.front() && options_.pretty) out += " (inlined by) ";
+      out += text_or_unknown(named.text(named.functions[position.function].shown));
       out += between;
-      std::string_view file = line.file->empty() ? std::string_view("??") : std::string_view(*line.file);
+      std::string_view file = text_or_unknown(named.text(position.file));
       if (options_.basenames) file.remove_prefix(file.rfind('/') + 1);  // npos + 1 == 0
       out += file;
       out += ':';
-      if (line.line == 0) {
+      if (position.line == 0) {
         out += '?';
       } else {
-        const fmt::format_int number(line.line);
+        const fmt::format_int number(position.line);
         out.append(number.data(), number.size());
       }
       out += '\n';
     }
   }
 
-  void resolve(std::span<const LinkAddr> sorted, std::span<const uint32_t> indices, Part& part, std::span<Answer> answers) {
-    std::vector<LinkAddr> addresses;
-    for (const uint32_t index : indices) addresses.push_back(sorted[index]);
-    std::unordered_map<const char*, const std::string*> shown;  // by where the table has the name; saves hashing long names
-    const std::string* last_file = &*part.files.emplace().first;
-    image_.resolve(addresses, [&](size_t i, std::span<const SourceFrame> frames) {
-      answers[indices[i]] = {&part, static_cast<uint32_t>(part.lines.size()), static_cast<uint32_t>(frames.size())};
-      for (const SourceFrame& frame : frames) {
-        auto [at, added] = shown.try_emplace(frame.linkage_name.data());
-        if (added) at->second = &names_.find(frame.linkage_name).shown;
-        if (frame.file != *last_file) last_file = &*part.files.emplace(frame.file).first;
-        part.lines.push_back({at->second, last_file, frame.line});
-      }
-    });
-  }
-
   const ImageSymbols& image_;
   const SymbolReportOptions& options_;
-  ShownNames names_;
+  DemangleCache demangled_;
 };
 
 // Appends what can be read now; waits for the first byte. False at the end of the input. After a single line nothing more is waited for:
@@ -166,11 +145,14 @@ std::optional<LinkAddr> find_address(std::string_view text) {
 
 Result<void> report_symbols(const std::string& path, std::span<const std::string> addresses, int input, const SymbolReportOptions& options,
                             const TextWriter& write) {
-  elf::ElfFile elf = TRY(elf::ElfFile::open(path));
-  const std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
-  std::optional<DebuginfodClient> debuginfod;
-  if (options.symbols.debuginfod) debuginfod.emplace(std::chrono::seconds(options.symbols.debuginfod_seconds));
-  const auto image = ImageSymbols::open(std::move(elf), absolute, options.symbols, debuginfod ? &*debuginfod : nullptr);
+  const UniqueFd fd = TRY(open_regular(path));
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  std::shared_ptr<DebuginfodClient> debuginfod;
+  if (options.symbols.debuginfod) debuginfod = std::make_shared<DebuginfodClient>(std::chrono::seconds(options.symbols.debuginfod_seconds));
+  SymbolizeOptions symbols = options.symbols;
+  symbols.places = false;
+  const auto image = TRY(ImageSymbols::open(fd.get(), error ? path : real.string(), companions_in({}, debuginfod), symbols));
   Answers answers(*image, options);
   if (!addresses.empty()) {
     const std::vector<std::string_view> questions(addresses.begin(), addresses.end());

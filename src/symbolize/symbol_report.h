@@ -11,7 +11,8 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "symbolize/symbolizer.h"
+#include "base/address.h"
+#include "symbolize/symbolize_options.h"
 
 namespace cicada::symbolize {
 

@@ -1,251 +1,398 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of images go in batches (naming_batch.h): those that are looked up while a recording runs, and the rest at the end, by the same code.
-// The kernel's and generated code's names are had in milliseconds, at the end.
-//
-// Ahead of the end there is a batch when at least a fourth of the frames are new, so there are a dozen in a minute, each is worth it, and the
-// rest is a fifth at most. What a batch costs beyond its names is opening images, which stay open (open_images.h), and decoding
-// compilation units again.
+// How often a subject is asked while recording follows from what it costs. Symbol tables: again after 20 times what the last question took,
+// which is at once for one that is open. DWARF: when a fourth of the frames wait for it, so there are a dozen questions in a minute, each is
+// worth decoding compilation units again, and the end has a fifth of the work left; or after 100 times what the last question took, for all
+// subjects together.
 #include "symbolize/symbolizer.h"
 
 #include <time.h>
 
 #include <algorithm>
-#include <chrono>
-#include <optional>
-#include <set>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
 
 #include "base/diagnostics.h"
+#include "base/parallel.h"
 #include "base/work_queue.h"
-#include "names/demangle.h"
-#include "symbolize/jit/jit_symbols.h"
-#include "symbolize/kernel/kernel_context.h"
-#include "symbolize/kernel/kernel_names.h"
-#include "symbolize/naming_batch.h"
-#include "symbolize/files/open_images.h"
+#include "symbolize/image_namer.h"
+#include "symbolize/jit/jit_namer.h"
+#include "symbolize/kernel/kernel_namer.h"
+#include "symbolize/name_writer.h"
 
 namespace cicada::symbolize {
 namespace {
 
 using profile::FrameId;
 using profile::FrameKind;
-using profile::ImageId;
+using profile::NameSource;
 using profile::Profile;
 using profile::ProfileSnapshot;
+using Clock = Symbolizer::Clock;
 
-constexpr size_t kFewestAhead = 64;
-constexpr size_t kNewShareAhead = 4;
-// Of the thread that looks up ahead, beside our other threads: a tenth of their share. With 19 it would not be done by the end of a recording
-// on a busy machine.
-constexpr int kNiceAhead = 10;
+constexpr int kSymbolCostFactor = 20, kFullCostFactor = 100;
+constexpr size_t kFewestFull = 64, kNewShareFull = 4;
+constexpr std::chrono::microseconds kApplyTime(900);
+constexpr size_t kFramesAtATime = 32;  // between two looks at the clock
+// Of the threads that work meanwhile, beside our other threads: a tenth of their share. With 19 nothing would be done by the end of a
+// recording on a busy machine. Two, so that a file that takes long does not keep others waiting.
+constexpr WorkQueue::Options kBackground{
+    .thread_name = "cicada-names", .workers = 2, .nice = 10, .max_bytes = 64 << 20, .stop_timeout = std::chrono::seconds(2)};
 
-// Kernel addresses mean something only in the boot they were recorded in.
-bool recorded_by_this_boot(const profile::Header& header) {
-  if (header.start_realtime_ns == 0 || header.start_monotonic_ns == 0) return true;
-  struct timespec real {}, mono {};
-  ::clock_gettime(CLOCK_REALTIME, &real);
-  ::clock_gettime(CLOCK_MONOTONIC, &mono);
-  constexpr int64_t kNs = 1'000'000'000;
-  constexpr int64_t kClockAdjustmentNs = 120 * kNs;
-  const int64_t boot_now = (real.tv_sec - mono.tv_sec) * kNs + (real.tv_nsec - mono.tv_nsec);
-  const auto boot_then = static_cast<int64_t>(header.start_realtime_ns - header.start_monotonic_ns);
-  return std::abs(boot_now - boot_then) < kClockAdjustmentNs;
-}
-
-double cpu_seconds() {
+std::chrono::nanoseconds cpu_time(clockid_t clock) {
   struct timespec used {};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
+  ::clock_gettime(clock, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
-size_t name_kernel_frames(Profile& profile, const SymbolizeOptions& options) {
+struct Wanted {
+  uint64_t address = 0;
+  FrameId frame;
+  auto operator<=>(const Wanted&) const = default;
+};
+
+std::vector<uint64_t> addresses_of(std::span<const Wanted> wanted) {
   std::vector<uint64_t> addresses;
-  std::vector<FrameId> frames;
-  for (size_t i = 0; i < profile.frames().size(); ++i) {
-    const profile::Frame& frame = profile.frames()[i];
-    if (frame.kind != FrameKind::kKernel || !profile.locations(FrameId(i)).empty()) continue;
-    addresses.push_back(frame.address);
-    frames.push_back(FrameId(i));
-  }
-  if (addresses.empty()) return 0;
-  std::unique_ptr<KernelNames> fallback;
-  KernelNames* names = options.kernel_names;
-  if (names == nullptr) {
-    if (!recorded_by_this_boot(profile.header)) return 0;
-    fallback = kallsyms_names();
-    names = fallback.get();
-  }
-  std::vector<KernelSymbol> symbols;
-  if (const Result<void> resolved = names->resolve(addresses, symbols); !resolved) {
-    diagnostics().warn("[kernel]", "kernel functions stay unnamed: {}", resolved.error().message());
-    return 0;
-  }
-  size_t named = 0;
-  for (size_t i = 0; i < frames.size() && i < symbols.size(); ++i) {
-    const KernelSymbol& symbol = symbols[i];
-    if (symbol.name.empty()) continue;
-    profile::Image image;
-    image.kind = symbol.module.empty() ? profile::ImageKind::kKernel
-                 : symbol.module == "bpf" ? profile::ImageKind::kBpf
-                                          : profile::ImageKind::kKernelModule;
-    image.path = profile.intern(symbol.module.empty() ? "[kernel]" : symbol.module == "bpf" ? "[bpf]" : symbol.module);
-    const std::string shown = names::demangle(options.fold_clones ? names::fold_clone(symbol.name) : symbol.name, options.demangle);
-    const bool same = shown == symbol.name;
-    const auto function = profile.intern_function({profile.intern(shown), same ? profile::StringId() : profile.intern(symbol.name),
-                                                   profile.intern_image(image)});
-    const profile::Location location{function, {}, 0, false, symbol.source};
-    profile.set_locations(frames[i], std::span(&location, 1));
-    ++named;
-  }
-  return named;
+  addresses.reserve(wanted.size());
+  for (const Wanted& each : wanted) addresses.push_back(each.address);
+  return addresses;
 }
 
-}  // namespace
-
-size_t name_jit_frames(Profile& profile, const std::vector<JitSymbol>& jit) {
-  if (jit.empty()) return 0;
-  const JitSymbols symbols(jit);
-  size_t named = 0;
-  for (size_t i = 0; i < profile.frames().size(); ++i) {
-    const profile::Frame frame = profile.frames()[i];
-    if ((frame.kind != FrameKind::kJit && frame.kind != FrameKind::kUnknown) || !profile.locations(FrameId(i)).empty()) continue;
-    const JitSymbol* symbol = symbols.find(frame.address_space, RuntimeAddr(frame.address));
-    if (symbol == nullptr) continue;
-    const auto function = profile.intern_function({profile.intern(symbol->name), {}, {}});
-    const profile::Location location{function, symbol->file.empty() ? profile::StringId() : profile.intern(symbol->file), symbol->line, false, symbol->source};
-    profile.set_locations(FrameId(i), std::span(&location, 1));
-    ++named;
-  }
-  return named;
+void request_stop_at(const std::stop_token& over, Clock::time_point time, std::stop_source stop) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any never;
+  never.wait_until(lock, over, time, [] { return false; });
+  if (!over.stop_requested()) stop.request_stop();
 }
 
-struct Symbolizer::Parts {
-  Parts(ImageFiles& where, SymbolizeOptions wanted) : files(where), options(std::move(wanted)), images(options) {}
+void append(std::vector<Wanted>& to, std::span<const Wanted> more) { to.insert(to.end(), more.begin(), more.end()); }
 
-  ImageFiles& files;
-  const SymbolizeOptions options;
-  OpenImages images;
-  std::vector<NamingBatch> resolved;  // not yet in the profile
-  std::vector<bool> taken;            // frames that are in a batch, or were: they have names, or there are none
-  std::set<ImageId> failed;           // images that could not be opened: name_frames() tries again
-  size_t taken_count = 0, frames_seen = 0, image_frames = 0;
-  uint64_t ahead = 0;
+// Whose addresses frames are, and which of them wait for names.
+struct Subject {
+  std::unique_ptr<Namer> namer;
+  std::string name;
+  profile::ImageId image;
+  FrameKind kind = FrameKind::kNative;
+  std::vector<Wanted> fresh;    // never asked for
+  std::vector<Wanted> fuller;   // named, but more can be said
+  std::vector<Wanted> unknown;  // JIT code: until there are more symbols
+  size_t full = 0;              // frames of which all was said
+  bool busy = false, failed = false, asked = false, without_symbols = false;
+  Clock::time_point next{};     // not asked before
+};
 
-  std::optional<NamingBatch> batch;  // that is looked up ahead
+void warn_nameless(const Subject& subject, size_t addresses, const Error& why) {
+  diagnostics().warn(subject.name, "no names for {} addresses: {}", addresses, why.message());
+}
+
+struct Question {
+  Subject* subject = nullptr;
+  NameDepth depth = NameDepth::kSymbols;
+  std::vector<Wanted> wanted;  // sorted
+  std::optional<NamedAddresses> names{};  // the answer
+  std::chrono::nanoseconds cost{};
   WorkQueue::JobId job = 0;
-  WorkQueue queue{{.thread_name = "cicada-names", .nice = kNiceAhead}};
+  std::atomic<bool> begun{false};
 
-  // Frames of images that no batch has had.
-  size_t count_new(const ProfileSnapshot& profile) {
-    for (; frames_seen < profile.frames().size(); ++frames_seen) image_frames += profile.frames()[frames_seen].kind == FrameKind::kNative;
-    return image_frames - std::min(image_frames, taken_count);
+  void ask(const std::stop_token& stop) {
+    Result<NamedAddresses> found = subject->namer->name(addresses_of(wanted), depth, stop);
+    if (!found) return warn_nameless(*subject, wanted.size(), found.error());
+    names = std::move(*found);
   }
-
-  NamingBatch make_batch(const ProfileSnapshot& profile) {
-    taken.resize(profile.frames().size());
-    return NamingBatch(profile, files, [&](FrameId frame) { return !taken[frame.value] && !failed.contains(profile.frames()[frame.value].image); });
-  }
-
-  void forget_failures(const ProfileSnapshot& profile) {
-    for (size_t i = 0; i < taken.size() && !failed.empty(); ++i) {
-      if (!taken[i] || !failed.contains(profile.frames()[i].image)) continue;
-      taken[i] = false;
-      --taken_count;
-    }
-    failed.clear();
-  }
-
-  void start(NamingBatch wanted) {
-    mark(wanted);
-    batch.emplace(std::move(wanted));
-    job = queue.submit({.run = [this](WorkQueue::Attempt& attempt) {
-      batch->resolve(images, 1, attempt.stop_token());
-      if (!attempt.stop_token().stop_requested()) images.trim();
-    }});
-  }
-
-  // Takes back what the thread did; it ends with the piece of work it is at, which nobody is made to wait for at its low priority.
-  void collect() {
-    if (!batch) return;
-    queue.cancel(job);
-    queue.set_nice(0);
-    queue.wait(job);
-    queue.set_nice(kNiceAhead);
-    ahead += keep(std::move(*batch));
-    batch.reset();
-  }
-
-  void mark(const NamingBatch& of) {
-    for (const auto& image : of.outcomes()) {
-      for (const FrameId frame : image.frames) taken[frame.value] = true;
-      taken_count += image.frames.size();
-    }
-  }
-  // Returns how many frames are resolved.
-  size_t keep(NamingBatch of) {
-    size_t count = of.frame_count();
-    for (const auto& image : of.outcomes()) {
-      count -= image.unresolved.size();
-      if (image.failed) {
-        failed.insert(image.image);
-        continue;
-      }
-      for (const FrameId frame : image.unresolved) taken[frame.value] = false;
-      taken_count -= image.unresolved.size();
-    }
-    resolved.push_back(std::move(of));
-    return count;
+  NameWriter writer() {
+    std::vector<FrameId> frames;
+    frames.reserve(wanted.size());
+    for (const Wanted& each : wanted) frames.push_back(each.frame);
+    return NameWriter(std::move(*names), std::move(frames), subject->image, subject->kind == FrameKind::kKernel);
   }
 };
 
-Symbolizer::Symbolizer(ImageFiles& files, SymbolizeOptions options) : parts_(std::make_unique<Parts>(files, std::move(options))) {}
-Symbolizer::~Symbolizer() = default;
+}  // namespace
 
-bool Symbolizer::is_busy() const { return !parts_->queue.is_idle(); }
+// Kept by the threads that use it, of which one may hang.
+struct Symbolizer::Parts : std::enable_shared_from_this<Symbolizer::Parts> {
+  Parts(ImageFiles& where, SymbolizeOptions wanted) : files(where), options(std::move(wanted)), cache(options) {
+    if (options.kernel_names == nullptr) kallsyms = kallsyms_names();
+  }
 
-void Symbolizer::look_up_ahead(const ProfileSnapshot& profile) {
-  Parts& p = *parts_;
-  if (p.options.debuginfod || is_busy()) return;
-  p.collect();
-  if (p.count_new(profile) < std::max(kFewestAhead, p.taken_count / kNewShareAhead)) return;
-  if (NamingBatch batch = p.make_batch(profile); !batch.empty()) p.start(std::move(batch));
+  ImageFiles& files;
+  const SymbolizeOptions options;
+  ImageCache cache;
+  JitIndex jit;
+  std::unique_ptr<KernelNames> kallsyms;
+  std::map<std::pair<FrameKind, uint32_t>, Subject> subjects;  // the number: an image, an address space
+  size_t frames_seen = 0;
+  bool more_jit = false;
+
+  bool full_busy = false;
+  Clock::time_point next_full{};
+  std::vector<std::shared_ptr<Question>> asked;
+  std::mutex mutex;
+  std::deque<std::shared_ptr<Question>> answered;  // under it
+  std::optional<NameWriter> writer;
+
+  Subject* find_subject(const ProfileSnapshot& profile, const profile::Frame& frame);
+  void see_frames(const ProfileSnapshot& profile);
+  void post(WorkQueue& queue, Subject& subject, NameDepth depth, std::vector<Wanted>& wanted);
+  void post_full(WorkQueue& queue);
+  void settle(Question& question);
+  bool take_answer();
+  void ask_rest(Profile& profile, const std::stop_token& stop);
+};
+
+// Null: nobody knows names of such frames.
+Subject* Symbolizer::Parts::find_subject(const ProfileSnapshot& profile, const profile::Frame& frame) {
+  const bool native = frame.kind == FrameKind::kNative;
+  if (frame.kind == FrameKind::kLabel || (native && !frame.image.valid())) return nullptr;
+  const FrameKind kind = frame.kind == FrameKind::kUnknown ? FrameKind::kJit : frame.kind;
+  const auto [at, added] = subjects.try_emplace({kind, native ? frame.image.value : frame.address_space});
+  Subject& subject = at->second;
+  if (!added) return &subject;
+  subject.kind = kind;
+  if (native) {
+    subject.image = frame.image;
+    subject.name = std::string(profile.text(profile.images()[frame.image.value].path));
+    subject.namer = std::make_unique<ImageNamer>(cache, ImageToName{frame.image, subject.name, files.find(profile, frame.image)});
+  } else if (kind == FrameKind::kJit) {
+    subject.name = "[jit]";
+    subject.namer = std::make_unique<JitNamer>(jit, frame.address_space);
+  } else {
+    subject.name = "[kernel]";
+    KernelNames* names = options.kernel_names;
+    if (names == nullptr && recorded_by_this_boot(profile.header)) names = kallsyms.get();
+    if (names != nullptr) subject.namer = std::make_unique<KernelNamer>(*names, cache.demangled());
+  }
+  return &subject;
 }
 
-SymbolizeStats Symbolizer::name_frames(Profile& profile, const std::vector<JitSymbol>& jit) {
-  const auto start = std::chrono::steady_clock::now();
-  const double cpu_start = cpu_seconds();
-  Parts& p = *parts_;
-  SymbolizeStats stats;
-  p.collect();
-  p.forget_failures(profile);
-  NamingBatch rest = p.make_batch(profile);
-  rest.resolve(p.images, p.options.threads);
-  p.mark(rest);
-  p.keep(std::move(rest));
-  stats.named += move_names(profile, p.resolved);
-  std::set<ImageId> images, without_symbols;
-  for (const NamingBatch& batch : p.resolved) {
-    for (const auto& image : batch.outcomes()) {
-      images.insert(image.image);
-      if (image.without_symbols) without_symbols.insert(image.image);
+void Symbolizer::Parts::see_frames(const ProfileSnapshot& profile) {
+  for (; frames_seen < profile.frames().size(); ++frames_seen) {
+    const FrameId id(frames_seen);
+    if (!profile.locations(id).empty()) continue;
+    const profile::Frame& frame = profile.frames()[frames_seen];
+    if (Subject* subject = find_subject(profile, frame); subject != nullptr && subject->namer != nullptr) subject->fresh.push_back({frame.address, id});
+  }
+}
+
+void Symbolizer::Parts::post(WorkQueue& queue, Subject& subject, NameDepth depth, std::vector<Wanted>& wanted) {
+  auto question = std::make_shared<Question>();
+  question->subject = &subject;
+  question->depth = depth;
+  std::swap(question->wanted, wanted);
+  std::sort(question->wanted.begin(), question->wanted.end());
+  question->job = queue.submit({.bytes = question->wanted.size() * sizeof(Wanted), .run = [self = shared_from_this(), question](WorkQueue::Attempt& attempt) {
+    question->begun = true;
+    const auto begin = cpu_time(CLOCK_THREAD_CPUTIME_ID);
+    question->ask(attempt.stop_token());
+    question->cost = cpu_time(CLOCK_THREAD_CPUTIME_ID) - begin;
+    {
+      const std::lock_guard lock(self->mutex);
+      self->answered.push_back(question);
+    }
+    self->cache.trim();
+  }});
+  if (question->job == 0) {
+    wanted = std::move(question->wanted);
+    return;
+  }
+  subject.busy = true;
+  if (depth == NameDepth::kFull) full_busy = true;
+  asked.push_back(std::move(question));
+}
+
+void Symbolizer::Parts::post_full(WorkQueue& queue) {
+  Subject* most = nullptr;
+  for (auto& [key, subject] : subjects) {
+    if (subject.busy || subject.failed || subject.fuller.empty()) continue;
+    if (most == nullptr || subject.fuller.size() > most->fuller.size()) most = &subject;
+  }
+  if (most == nullptr) return;
+  if (most->fuller.size() < std::max(kFewestFull, most->full / kNewShareFull) && Clock::now() < next_full) return;
+  post(queue, *most, NameDepth::kFull, most->fuller);
+}
+
+// What an answer means for its subject. Those that were cut short do not count.
+void Symbolizer::Parts::settle(Question& question) {
+  Subject& subject = *question.subject;
+  const bool full = question.depth == NameDepth::kFull;
+  subject.busy = false;
+  if (full) full_busy = false;
+  subject.next = Clock::now() + question.cost * kSymbolCostFactor;
+  if (full) next_full = Clock::now() + question.cost * kFullCostFactor;
+  if (!question.names || question.names->cut_short) {
+    subject.failed = true;
+    question.names.reset();
+    return append(full ? subject.fuller : subject.fresh, question.wanted);
+  }
+  subject.asked = true;
+  subject.without_symbols = question.names->without_symbols;
+  if (question.names->could_say_more && !full) {
+    append(subject.fuller, question.wanted);
+  } else {
+    subject.full += question.wanted.size();
+  }
+  if (subject.kind != FrameKind::kJit) return;
+  for (size_t i = 0; i < question.wanted.size(); ++i) {
+    if (question.names->spans[i].count == 0) subject.unknown.push_back(question.wanted[i]);
+  }
+}
+
+bool Symbolizer::Parts::take_answer() {
+  while (!writer) {
+    std::shared_ptr<Question> question;
+    {
+      const std::lock_guard lock(mutex);
+      if (answered.empty()) return false;
+      question = std::move(answered.front());
+      answered.pop_front();
+    }
+    std::erase(asked, question);
+    settle(*question);
+    if (question->names) writer.emplace(question->writer());
+  }
+  return true;
+}
+
+void Symbolizer::Parts::ask_rest(Profile& profile, const std::stop_token& stop) {
+  struct Rest {
+    Subject* subject = nullptr;
+    std::vector<Wanted> wanted;  // sorted
+    std::deque<Question> parts;
+    std::atomic<size_t> open_parts{0};
+  };
+  std::vector<std::unique_ptr<Rest>> rest;
+  for (auto& [key, subject] : subjects) {
+    if (subject.busy) continue;  // hangs
+    auto one = std::make_unique<Rest>();
+    one->subject = &subject;
+    for (std::vector<Wanted>* wanted : {&subject.fresh, &subject.fuller, &subject.unknown}) append(one->wanted, std::exchange(*wanted, {}));
+    subject.failed = false;
+    std::sort(one->wanted.begin(), one->wanted.end());
+    if (!one->wanted.empty()) rest.push_back(std::move(one));
+  }
+  std::stable_sort(rest.begin(), rest.end(), [](const auto& a, const auto& b) { return a->wanted.size() > b->wanted.size(); });
+  for_each_parallel(rest.size(), options.threads, [&](size_t i) {
+    if (stop.stop_requested()) return;
+    Rest& one = *rest[i];
+    const auto parts = one.subject->namer->open_parts(addresses_of(one.wanted));
+    if (!parts) return warn_nameless(*one.subject, one.wanted.size(), parts.error());
+    one.open_parts = parts->size();
+    for (const auto& part : *parts) {
+      Question& question = one.parts.emplace_back();
+      question.subject = one.subject;
+      question.depth = NameDepth::kFull;
+      for (const uint32_t index : part) question.wanted.push_back(one.wanted[index]);
+    }
+  });
+  std::vector<std::pair<Rest*, Question*>> work;
+  for (const auto& one : rest) {
+    for (Question& question : one->parts) work.emplace_back(one.get(), &question);
+  }
+  for_each_parallel(work.size(), options.threads, [&](size_t i) {
+    if (!stop.stop_requested()) work[i].second->ask(stop);
+    if (work[i].first->open_parts.fetch_sub(1) == 1) work[i].first->subject->namer->release();
+  });
+  for (const auto& one : rest) {
+    Subject& subject = *one->subject;
+    subject.asked = true;
+    if (one->parts.empty()) {
+      subject.failed = subject.without_symbols = true;
+      append(subject.fresh, one->wanted);
+    }
+    for (Question& question : one->parts) {
+      settle(question);
+      if (question.names) question.writer().write(profile);
     }
   }
-  p.resolved.clear();
-  p.images.trim();
-  stats.images = images.size();
-  stats.images_without_symbols = without_symbols.size();
-  stats.looked_up_ahead = std::exchange(p.ahead, 0);
-  stats.named += name_kernel_frames(profile, p.options);
-  stats.named += name_jit_frames(profile, jit);
-  for (const profile::Frame& frame : profile.frames()) {
-    if (frame.kind != FrameKind::kLabel) ++stats.frames;
+  cache.trim();
+  if (stop.stop_requested()) diagnostics().warn("names", "not all names were looked up: it took too long");
+}
+
+Symbolizer::Symbolizer(ImageFiles& files, SymbolizeOptions options)
+    : parts_(std::make_shared<Parts>(files, std::move(options))), queue_(std::make_unique<WorkQueue>(kBackground)) {}
+Symbolizer::~Symbolizer() = default;
+
+void Symbolizer::add_jit_symbols(std::vector<JitSymbol> symbols) {
+  parts_->more_jit |= !symbols.empty();
+  parts_->jit.add(std::move(symbols));
+}
+
+void Symbolizer::request(const ProfileSnapshot& profile) {
+  Parts& p = *parts_;
+  p.see_frames(profile);
+  const auto now = Clock::now();
+  for (auto& [key, subject] : p.subjects) {
+    if (p.more_jit) append(subject.fresh, std::exchange(subject.unknown, {}));
+    if (!subject.fresh.empty() && !subject.busy && !subject.failed && now >= subject.next) p.post(*queue_, subject, NameDepth::kSymbols, subject.fresh);
   }
-  stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  stats.cpu_seconds = cpu_seconds() - cpu_start;
+  p.more_jit = false;
+  if (!p.full_busy && !p.options.debuginfod) p.post_full(*queue_);
+}
+
+size_t Symbolizer::apply_ready(Profile& profile) {
+  Parts& p = *parts_;
+  size_t named = 0;
+  const auto end = Clock::now() + kApplyTime;
+  while (p.take_answer()) {
+    while (p.writer->write(profile, kFramesAtATime)) {
+      if (Clock::now() >= end) return named;
+    }
+    named += p.writer->named();
+    p.writer.reset();
+    if (Clock::now() >= end) break;
+  }
+  return named;
+}
+
+SymbolizeStats Symbolizer::finish(Profile& profile, std::optional<Clock::time_point> deadline) {
+  const auto start = Clock::now();
+  const auto cpu_start = cpu_time(CLOCK_PROCESS_CPUTIME_ID);
+  Parts& p = *parts_;
+  p.see_frames(profile);
+  queue_->set_nice(0);  // somebody waits
+  for (const auto& question : p.asked) queue_->cancel(question->job);
+  queue_->wait_idle(deadline ? std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()) : WorkQueue::kForever);
+  queue_->set_nice(kBackground.nice);
+  while (p.take_answer()) {
+    p.writer->write(profile);
+    p.writer.reset();
+  }
+  std::erase_if(p.asked, [&](const auto& question) {
+    if (!question->begun) p.settle(*question);
+    return !question->begun;
+  });
+  SymbolizeStats stats;
+  const auto is_named = [&](size_t frame) {
+    const auto locations = profile.locations(FrameId(frame));
+    return !locations.empty() && locations.back().source != NameSource::kCallFrame;
+  };
+  for (size_t i = 0; i < profile.frames().size(); ++i) stats.named_before += is_named(i);
+  {
+    std::stop_source stop;
+    std::jthread timer;
+    if (deadline && start >= *deadline) stop.request_stop();
+    if (deadline) timer = std::jthread(request_stop_at, *deadline, stop);
+    p.ask_rest(profile, stop.get_token());
+  }
+  for (const auto& [key, subject] : p.subjects) {
+    stats.images += subject.kind == FrameKind::kNative && subject.asked;
+    stats.images_without_symbols += subject.kind == FrameKind::kNative && subject.without_symbols;
+  }
+  for (size_t i = 0; i < profile.frames().size(); ++i) {
+    stats.frames += profile.frames()[i].kind != FrameKind::kLabel;
+    stats.named += is_named(i);
+  }
+  const auto seconds = [](auto duration) { return std::chrono::duration<double>(duration).count(); };
+  stats.seconds = seconds(Clock::now() - start);
+  stats.cpu_seconds = seconds(cpu_time(CLOCK_PROCESS_CPUTIME_ID) - cpu_start);
   return stats;
 }
 
-SymbolizeStats symbolize(Profile& profile, ImageFiles& files, const std::vector<JitSymbol>& jit, const SymbolizeOptions& options) {
-  return Symbolizer(files, options).name_frames(profile, jit);
-}
+SymbolizeStats symbolize(Profile& profile, ImageFiles& files, const SymbolizeOptions& options) { return Symbolizer(files, options).finish(profile); }
 
 }  // namespace cicada::symbolize

@@ -6,6 +6,7 @@
 #include <link.h>
 #include <time.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <thread>
@@ -25,7 +26,6 @@ using profile::Image;
 using profile::ImageKind;
 using profile::NameSource;
 using profile::Profile;
-using profile::ProfileSnapshot;
 
 Frame native(profile::ImageId image, uint64_t address) {
   Frame frame;
@@ -35,7 +35,7 @@ Frame native(profile::ImageId image, uint64_t address) {
   return frame;
 }
 
-std::string name_of(const ProfileSnapshot& profile, profile::FrameId frame) {
+std::string name_of(const Profile& profile, profile::FrameId frame) {
   const auto locations = profile.locations(frame);
   return locations.empty() ? "" : std::string(profile.text(profile.functions()[locations.back().function.value].name));
 }
@@ -88,7 +88,9 @@ TEST(Symbolize, NamesFramesOfALibraryTheVdsoTheKernelAndJitCode) {
   const std::vector<JitSymbol> symbols{{7, {RuntimeAddr(0x7f0000001000), RuntimeAddr(0x7f0000002000)}, "old", "", 0, NameSource::kPerfMap},
                                        {7, {RuntimeAddr(0x7f0000001000), RuntimeAddr(0x7f0000001100)}, "LazyCompile:~run", "app.js", 42, NameSource::kJitDump}};
   const auto files = on_disk_images();
-  const SymbolizeStats stats = symbolize(profile, *files, symbols, options);
+  Symbolizer symbolizer(*files, options);
+  symbolizer.add_jit_symbols(symbols);
+  const SymbolizeStats stats = symbolizer.finish(profile);
   EXPECT_EQ(name_of(profile, library_frame), "lfind");
   EXPECT_EQ(name_of(profile, vdso_frame), "__vdso_clock_gettime");
   EXPECT_EQ(profile.locations(vdso_frame)[0].source, NameSource::kVdso);
@@ -115,7 +117,7 @@ TEST(Symbolize, FoldsClonesUnlessAskedToShowThem) {
     SymbolizeOptions options;
     options.fold_clones = fold;
     const auto files = on_disk_images();
-    symbolize(profile, *files, {}, options);
+    symbolize(profile, *files, options);
     EXPECT_EQ(name_of(profile, frame), fold ? "main" : "main.cold");
   }
 }
@@ -136,7 +138,7 @@ TEST(Symbolize, CallsStrippedFunctionsByWhereTheyBegin) {
   const auto other = profile.intern_frame(native(image, main + 4));
   const auto nowhere = profile.intern_frame(native(image, 0x40));
   const auto files = on_disk_images();
-  const SymbolizeStats stats = symbolize(profile, *files, {}, {});
+  const SymbolizeStats stats = symbolize(profile, *files, {});
   EXPECT_EQ(name_of(profile, first), fmt::format("a+{:#x}", f));
   EXPECT_EQ(name_of(profile, second), fmt::format("a+{:#x}", f));
   EXPECT_EQ(name_of(profile, other), fmt::format("a+{:#x}", main));
@@ -153,7 +155,7 @@ TEST(Symbolize, LeavesFramesOfMissingImagesUnnamed) {
   missing.path = profile.intern(folder.path("gone"));
   const auto b = profile.intern_frame(native(profile.intern_image(missing), 0x1130));
   const auto files = on_disk_images();
-  symbolize(profile, *files, {}, {});
+  symbolize(profile, *files, {});
   EXPECT_EQ(name_of(profile, b), "");
   EXPECT_EQ(profile::frame_name(profile, b, 0), "gone+0x1130");
 }
@@ -176,153 +178,249 @@ TEST(Symbolize, RefusesAFileOfAnotherBuildId) {
 }
 
 // A library of functions f0, f1, … of 16 bytes each, and the files of a profile that has it.
-class AheadOfTheEnd : public testing::Test {
+class WhileRecording : public testing::Test {
  protected:
   static constexpr int kFunctions = 400;
   class Images : public ImageFiles {
    public:
     explicit Images(std::string path) : path_(std::move(path)) {}
-    ImageFile find(const ProfileSnapshot&, profile::ImageId) override {
-      return {[this]() -> Result<UniqueFd> {
+    ImageFile find(const profile::ProfileSnapshot& profile, profile::ImageId image) override {
+      return {[this, path = std::string(profile.text(profile.images()[image.value].path))]() -> Result<UniqueFd> {
                 ++opened;
-                if (gone) return make_error(ErrorKind::kGone, "{}: written over", path_);
-                return open_regular(path_);
+                if (path == "/hangs") hang.wait(true);
+                if (gone) return make_error(ErrorKind::kGone, "{}: written over", path);
+                return open_regular(path);
               },
               {}};
     }
     std::atomic<int> opened{0};
-    std::atomic<bool> gone{false};
+    std::atomic<bool> gone{false}, hang{true};
 
    private:
     std::string path_;
   };
 
-  AheadOfTheEnd() : files(folder.path("a.so")) {
+  WhileRecording() : files(folder.path("a.so")) {
     std::string text;
     for (int i = 0; i < kFunctions; ++i) text += fmt::format(".globl f{0}\n.type f{0},@function\n.balign 16\nf{0}: ret\n.balign 16\n.size f{0},.-f{0}\n", i);
     folder.write("a.s", text);
     EXPECT_TRUE(folder.run("gcc -nostdlib -shared a.s -o a.so && nm a.so | awk '$3 == \"f0\" { print $1 }' > at"));
     std::ifstream(folder.path("at")) >> std::hex >> first;
     EXPECT_NE(first, 0U);
+    diagnostics().set_handler([this](Severity, const std::string&) { ++lines; });
+  }
+  ~WhileRecording() override {
+    diagnostics().set_handler({});
+    files.hang = false;
+    files.hang.notify_all();
+  }
+  profile::FrameId add(Profile& profile, const std::string& path, uint64_t address) const {
+    Image image;
+    image.path = profile.intern(path);
+    return profile.intern_frame(native(profile.intern_image(image), address));
   }
   void add(Profile& profile, int begin, int end) const {
-    Image image;
-    image.path = profile.intern(folder.path("a.so"));
-    const auto id = profile.intern_image(image);
-    for (int i = begin; i < end; ++i) profile.intern_frame(native(id, first + 16 * static_cast<uint64_t>((i * 7) % kFunctions) + 1));
+    for (int i = begin; i < end; ++i) add(profile, folder.path("a.so"), first + 16 * static_cast<uint64_t>((i * 7) % kFunctions) + 1);
   }
-  static std::vector<std::string> names(const ProfileSnapshot& profile) {
-    std::vector<std::string> names;
-    for (size_t i = 0; i < profile.frames().size(); ++i) names.push_back(name_of(profile, profile::FrameId(i)));
-    return names;
+  // Function, file and line of every position of every frame, in an order of their own.
+  static std::vector<std::string> everything(const Profile& profile) {
+    std::vector<std::string> all;
+    for (size_t i = 0; i < profile.frames().size(); ++i) {
+      const Frame& frame = profile.frames()[i];
+      std::string& text = all.emplace_back(fmt::format("{}+{:#x}: ", profile.text(profile.images()[frame.image.value].path), frame.address));
+      for (const profile::Location& location : profile.locations(profile::FrameId(i))) {
+        const profile::Function& function = profile.functions()[location.function.value];
+        text += fmt::format("{}|{} {}:{} {} {}; ", profile.text(function.name), profile.text(function.linkage_name), profile.text(location.file), location.line,
+                            location.inlined, static_cast<int>(location.source));
+      }
+    }
+    std::sort(all.begin(), all.end());
+    return all;
   }
-  static std::vector<std::string> function_table(const ProfileSnapshot& profile) {
-    std::vector<std::string> table;
-    for (const profile::Function& function : profile.functions()) table.emplace_back(profile.text(function.name));
-    return table;
+  // As a session does, until `done`.
+  template <typename Done>
+  static void run_until(Symbolizer& symbolizer, Profile& profile, Done done) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!done()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end);
+      symbolizer.request(profile);
+      symbolizer.apply_ready(profile);
+      std::this_thread::yield();
+    }
   }
-  static void look_up(Symbolizer& symbolizer, const ProfileSnapshot& profile) {
-    symbolizer.look_up_ahead(profile);
-    while (symbolizer.is_busy()) std::this_thread::yield();
-  }
-  // How often a file has been opened once functions [begin, end) have been sampled, too.
-  int opened_after(Symbolizer& symbolizer, Profile& profile, int begin, int end) const {
-    add(profile, begin, end);
-    look_up(symbolizer, profile);
-    return files.opened;
+  static void run_until_named(Symbolizer& symbolizer, Profile& profile, size_t frame) {
+    run_until(symbolizer, profile, [&] { return !profile.locations(profile::FrameId(frame)).empty(); });
   }
 
   TestFolder folder;
   Images files;
+  std::atomic<int> lines{0};
   uint64_t first = 0;
 };
 
-TEST_F(AheadOfTheEnd, GivesTheProfileOfNamingAtTheEnd) {
-  Profile at_end, ahead;
-  add(at_end, 0, kFunctions);
-  Symbolizer(files, {}).name_frames(at_end, {});
-  EXPECT_EQ(name_of(at_end, profile::FrameId(3)), "f21");
-
-  Symbolizer symbolizer(files, {});
-  add(ahead, 0, 150);
-  look_up(symbolizer, ahead);
-  EXPECT_EQ(name_of(ahead, profile::FrameId(3)), "");  // kept until the end
-  add(ahead, 150, 300);
-  look_up(symbolizer, ahead);
-  add(ahead, 300, kFunctions);
-  const SymbolizeStats stats = symbolizer.name_frames(ahead, {});
-  EXPECT_EQ(stats.looked_up_ahead, 300U);
-  EXPECT_EQ(stats.named, static_cast<uint64_t>(kFunctions));
-  EXPECT_EQ(stats.images, 1U);
-  EXPECT_EQ(names(ahead), names(at_end));
-  EXPECT_EQ(function_table(ahead), function_table(at_end));
-  EXPECT_TRUE(ahead.validate());
-}
-
-TEST_F(AheadOfTheEnd, WaitsUntilItPays) {
+TEST_F(WhileRecording, NamesArrive) {
   Profile profile;
   Symbolizer symbolizer(files, {});
-  EXPECT_EQ(opened_after(symbolizer, profile, 0, 20), 0);
-  EXPECT_EQ(opened_after(symbolizer, profile, 20, 200), 1);
-  look_up(symbolizer, profile);
-  EXPECT_EQ(opened_after(symbolizer, profile, 200, 220), 1);
-  SymbolizeOptions fetching;
-  fetching.debuginfod = true;
-  Symbolizer afterwards(files, fetching);
-  look_up(afterwards, profile);
-  EXPECT_EQ(files.opened, 1);
+  add(profile, 0, 20);
+  run_until_named(symbolizer, profile, 19);
+  EXPECT_EQ(name_of(profile, profile::FrameId(3)), "f21");
+  add(profile, 20, 21);
+  run_until_named(symbolizer, profile, 20);
+  EXPECT_EQ(name_of(profile, profile::FrameId(20)), "f140");
 }
 
-TEST_F(AheadOfTheEnd, AsksForNoFrameTwice) {
+TEST_F(WhileRecording, AreThoseOfNamingAtTheEnd) {
+  folder.write("b.c", "static inline __attribute__((always_inline)) int in(int x) { return x * x + 3; }\n"
+                      "__attribute__((noinline)) int out(int x) { return in(x) / 7 + in(x + 1) % 5; }\nint main(int c, char** v) { (void)v; return out(c); }\n");
+  ASSERT_TRUE(folder.run("gcc -O1 -g b.c -o b && nm b | awk '$3 == \"out\" { print $1 }' > at_b"));
+  uint64_t out = 0;
+  std::ifstream(folder.path("at_b")) >> std::hex >> out;
+  const auto add_some = [&](Profile& profile, int begin, int end) {
+    add(profile, begin, end);
+    for (int i = begin; i < end; i += 10) add(profile, folder.path("b"), out + static_cast<uint64_t>(i / 10));
+  };
+  Profile at_end, before;
+  add_some(at_end, 0, kFunctions);
+  symbolize(at_end, files, {});
+
+  Symbolizer symbolizer(files, {});
+  add_some(before, 0, 150);
+  run_until_named(symbolizer, before, 149);
+  add_some(before, 150, 300);
+  run_until(symbolizer, before, [&] {
+    const auto all = everything(before);
+    return std::any_of(all.begin(), all.end(), [](const std::string& text) { return text.find(": in| ") != std::string::npos; });
+  });
+  add_some(before, 300, kFunctions);
+  const SymbolizeStats stats = symbolizer.finish(before);
+  EXPECT_GE(stats.named_before, 150U);
+  EXPECT_GE(stats.named, static_cast<uint64_t>(kFunctions));
+  EXPECT_EQ(stats.images, 2U);
+  const auto expected = everything(at_end), got = everything(before);
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], expected[i]) << i;
+  EXPECT_TRUE(before.validate());
+}
+
+TEST_F(WhileRecording, NoFrameIsAskedForTwice) {
   Profile profile;
   Symbolizer symbolizer(files, {});
   add(profile, 0, 200);
-  const auto nowhere = profile.intern_frame(native(profile::ImageId(0), 0x40));  // has no name, however often one asks
-  look_up(symbolizer, profile);
-  const SymbolizeStats stats = symbolizer.name_frames(profile, {});
+  const auto nowhere = add(profile, folder.path("a.so"), 0x40);  // has no name, however often one asks
+  run_until_named(symbolizer, profile, 0);
+  for (int i = 0; i < 100; ++i) symbolizer.request(profile);
+  const SymbolizeStats stats = symbolizer.finish(profile);
   EXPECT_EQ(files.opened, 1);
-  EXPECT_EQ(stats.looked_up_ahead, 201U);
+  EXPECT_EQ(stats.named_before, 200U);
   EXPECT_EQ(stats.named, 200U);
   EXPECT_EQ(name_of(profile, nowhere), "");
-  EXPECT_EQ(symbolizer.name_frames(profile, {}).named, 0U);
+  symbolizer.finish(profile);
   EXPECT_EQ(files.opened, 1);
 }
 
-TEST_F(AheadOfTheEnd, TriesImagesThatCannotBeOpenedOnceMoreAtTheEnd) {
-  std::atomic<int> lines{0};
-  diagnostics().set_handler([&](Severity, const std::string&) { ++lines; });
+TEST_F(WhileRecording, ImagesThatCannotBeOpenedAreTriedOnceMoreAtTheEnd) {
   Profile profile;
   Symbolizer symbolizer(files, {});
   files.gone = true;
-  EXPECT_EQ(opened_after(symbolizer, profile, 0, 100), 1);
-  EXPECT_EQ(opened_after(symbolizer, profile, 100, 300), 1);
-  EXPECT_EQ(symbolizer.name_frames(profile, {}).named, 0U);
+  add(profile, 0, 100);
+  run_until(symbolizer, profile, [&] { return lines == 1; });
+  add(profile, 100, 300);
+  for (int i = 0; i < 100; ++i) {
+    symbolizer.request(profile);
+    symbolizer.apply_ready(profile);
+  }
+  EXPECT_EQ(files.opened, 1);
+  EXPECT_EQ(symbolizer.finish(profile).named, 0U);
   EXPECT_EQ(files.opened, 2);
   EXPECT_EQ(lines, 1);
   files.gone = false;
-  EXPECT_EQ(symbolizer.name_frames(profile, {}).named, 300U);
-  diagnostics().set_handler({});
+  EXPECT_EQ(symbolizer.finish(profile).named, 300U);
 }
 
-TEST_F(AheadOfTheEnd, KeepsWhatItFoundBeforeAFileWasWrittenOver) {
+TEST_F(WhileRecording, WhatWasFoundStaysWhenAFileIsWrittenOver) {
   Profile profile;
   Symbolizer symbolizer(files, {});
   add(profile, 0, 100);
-  look_up(symbolizer, profile);
+  run_until_named(symbolizer, profile, 99);
   files.gone = true;
   add(profile, 100, 300);
-  EXPECT_EQ(symbolizer.name_frames(profile, {}).named, 100U);
+  EXPECT_EQ(symbolizer.finish(profile).named, 100U);
   EXPECT_EQ(name_of(profile, profile::FrameId(3)), "f21");
   EXPECT_EQ(name_of(profile, profile::FrameId(103)), "");
 }
 
-TEST_F(AheadOfTheEnd, LosesNothingOfABatchThatTheEndCutsShort) {
+TEST_F(WhileRecording, TheEndLosesNothingThatItInterrupts) {
+  for (int i = 0; i < 20; ++i) {
+    Profile profile;
+    Symbolizer symbolizer(files, {});
+    add(profile, 0, 300);
+    symbolizer.request(profile);
+    add(profile, 300, kFunctions);
+    EXPECT_EQ(symbolizer.finish(profile).named, static_cast<uint64_t>(kFunctions));
+  }
+}
+
+TEST_F(WhileRecording, JitCodeIsNamedWhenItsSymbolsCome) {
   Profile profile;
   Symbolizer symbolizer(files, {});
-  add(profile, 0, 300);
-  symbolizer.look_up_ahead(profile);
-  add(profile, 300, kFunctions);
-  EXPECT_EQ(symbolizer.name_frames(profile, {}).named, static_cast<uint64_t>(kFunctions));
+  Frame jit;
+  jit.kind = FrameKind::kJit;
+  jit.address_space = 7;
+  jit.address = 0x7f0000001010;
+  const auto frame = profile.intern_frame(jit);
+  symbolizer.request(profile);
+  symbolizer.add_jit_symbols({{8, {RuntimeAddr(0x7f0000001000), RuntimeAddr(0x7f0000002000)}, "another's", "", 0, NameSource::kPerfMap}});
+  run_until(symbolizer, profile, [&, i = 0]() mutable { return ++i == 100; });
+  EXPECT_EQ(name_of(profile, frame), "");
+  symbolizer.add_jit_symbols({{7, {RuntimeAddr(0x7f0000001000), RuntimeAddr(0x7f0000002000)}, "late", "app.js", 3, NameSource::kPerfMap}});
+  run_until_named(symbolizer, profile, frame.value);
+  EXPECT_EQ(name_of(profile, frame), "late");
+}
+
+TEST_F(WhileRecording, TheDeadlineEndsIt) {
+  Profile profile;
+  Symbolizer symbolizer(files, {});
+  add(profile, 0, 100);
+  EXPECT_EQ(symbolizer.finish(profile, Symbolizer::Clock::now() - std::chrono::seconds(1)).named, 0U);
+  EXPECT_EQ(lines, 1);
+  EXPECT_EQ(symbolizer.finish(profile).named, 100U);
+}
+
+TEST_F(WhileRecording, AFileThatHangsKeepsNobodyWaiting) {
+  Profile profile;
+  Symbolizer symbolizer(files, {});
+  add(profile, "/hangs", 0x1000);
+  symbolizer.request(profile);
+  run_until(symbolizer, profile, [&] { return files.opened == 1; });
+  add(profile, 0, 100);
+  run_until_named(symbolizer, profile, 100);
+  add(profile, 100, 200);
+  const SymbolizeStats stats = symbolizer.finish(profile, Symbolizer::Clock::now() + std::chrono::milliseconds(100));
+  EXPECT_GE(stats.named, 100U);
+  EXPECT_TRUE(profile.validate());
+}
+
+TEST_F(WhileRecording, ServersAreAskedAtTheEndOnly) {
+  folder.write("c.c", "__attribute__((noinline)) static int inner(int x) { return x * 3 + 1; }\nint main(int c, char** v) { (void)v; return inner(c); }\n");
+  const std::string id = "00112233445566778899aabbccddeeff00112233";
+  ASSERT_TRUE(folder.run("gcc -O1 -g -Wl,--build-id=0x" + id + " c.c -o whole && mkdir -p server/buildid/" + id + " && objcopy --only-keep-debug whole server/buildid/" + id +
+                         "/debuginfo && strip whole -o c && nm whole | awk '$3 == \"inner\" {print $1}' > at_c"));
+  uint64_t inner = 0;
+  std::ifstream(folder.path("at_c")) >> std::hex >> inner;
+  ::setenv("DEBUGINFOD_URLS", ("file://" + folder.path("server")).c_str(), 1);
+  ::setenv("DEBUGINFOD_CACHE_PATH", folder.path("cache").c_str(), 1);
+  Profile profile;
+  SymbolizeOptions options;
+  options.debuginfod = true;
+  Symbolizer symbolizer(files, options);
+  const auto frame = add(profile, folder.path("c"), inner);
+  run_until_named(symbolizer, profile, frame.value);
+  EXPECT_EQ(name_of(profile, frame), fmt::format("c+{:#x}", inner));
+  symbolizer.finish(profile);
+  ::unsetenv("DEBUGINFOD_URLS");
+  if (lines != 0) GTEST_SKIP() << "libdebuginfod1 is not installed";
+  EXPECT_EQ(name_of(profile, frame), "inner");
+  EXPECT_EQ(profile.locations(frame).back().line, 1U);
 }
 
 }  // namespace

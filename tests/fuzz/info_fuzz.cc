@@ -7,7 +7,7 @@
 #include "symbolize/dwarf/scopes.h"
 #include "symbolize/dwarf/split_dwarf.h"
 #include "symbolize/symbols/elf_image_for_test.h"
-#include "symbolize/symbols/image_symbols.h"
+#include "symbolize/symbols/image_symbols_for_test.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cicada::symbolize;
@@ -26,14 +26,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     image.add({kNames[i], SHT_PROGBITS, 0, 0, 0, 0, std::vector<uint8_t>(bytes.begin(), bytes.end())});
   }
   (void)find_package_sections(cursor.take(cursor.remaining()), package, 0x1234);
-  const auto symbols = ImageSymbols::open(image.parse(), "fuzz", {});
+  const auto symbols = open_symbols(image.parse(), "fuzz");
   std::vector<cicada::LinkAddr> addresses;
   for (uint64_t address = 0x1000; address < 0x2000; address += 0x40) addresses.push_back(cicada::LinkAddr(address));
-  size_t answered = 0;
-  symbols->resolve(addresses, [&](size_t, std::span<const SourceFrame> frames) {
-    ++answered;
-    CHECK(frames.size() <= kMaxScopes + 1);
-  });
-  CHECK(answered <= addresses.size());
+  const NamedAddresses named = name_checked(*symbols, addresses);
+  for (size_t i = 0; i < addresses.size(); ++i) CHECK(named.positions_of(i).size() <= kMaxScopes + 1);
   return 0;
 }

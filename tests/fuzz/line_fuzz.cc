@@ -15,6 +15,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   addresses.push_back(UINT64_MAX);
   std::vector<LineOfAddress> lines(addresses.size());
   program->find_lines(addresses, lines, budget);
-  for (const LineOfAddress& line : lines) program->file_path(line.file);
+  for (const LineOfAddress& line : lines) program->file_path(line.file, budget);
   return 0;
 }

@@ -19,8 +19,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if ((data[0] & 1) != 0) {
     (void)static_cast<bool>(load_mini_debug_info(elf));
   } else {
-    (void)static_cast<bool>(SectionContents::load(elf, ".debug_info"));
-    (void)static_cast<bool>(SectionContents::load(elf, ".debug_line"));
+    WorkBudget budget = decompression_budget(elf);
+    (void)static_cast<bool>(SectionContents::load(elf, ".debug_info", budget));
+    (void)static_cast<bool>(SectionContents::load(elf, ".debug_line", budget));
   }
   return 0;
 }

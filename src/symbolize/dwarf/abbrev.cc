@@ -11,7 +11,7 @@ namespace {
 
 using SkipKind = AbbrevTable::SkipKind;
 
-constexpr size_t kMaxAbbrevs = 1 << 20;
+constexpr uint64_t kMaxTableBytes = 4 << 20;  // a table takes up to thirty times the memory; that of a large unit has 50 kB
 // Of an unknown form: fails the cursor, as no section has that many bytes.
 constexpr AbbrevTable::SkipStep kImpossibleStep{AbbrevTable::SkipKind::kFixed, UINT32_MAX};
 
@@ -80,11 +80,13 @@ void skip_form(ByteCursor& cursor, uint16_t form, const UnitFormat& format) {
 
 AbbrevTable AbbrevTable::parse(Bytes section, uint64_t offset, const UnitFormat& format, uint64_t& used_bytes) {
   AbbrevTable table;
-  ByteCursor cursor(section, offset);
+  section = section.subspan(std::min<uint64_t>(offset, section.size()));
+  section = section.first(std::min<uint64_t>(section.size(), kMaxTableBytes));
+  ByteCursor cursor(section);
   for (;;) {
     Abbrev abbrev;
     abbrev.code = cursor.uleb128();
-    if (abbrev.code == 0 || cursor.failed() || table.abbrevs_.size() >= kMaxAbbrevs) break;
+    if (abbrev.code == 0 || cursor.failed()) break;
     abbrev.tag = static_cast<uint16_t>(std::min<uint64_t>(cursor.uleb128(), UINT16_MAX));
     abbrev.has_children = cursor.u8() != 0;
     abbrev.specs_begin = static_cast<uint32_t>(table.specs_.size());
@@ -105,7 +107,7 @@ AbbrevTable AbbrevTable::parse(Bytes section, uint64_t offset, const UnitFormat&
     table.dense_ = table.dense_ && abbrev.code == table.abbrevs_.size() + 1;
     table.abbrevs_.push_back(abbrev);
   }
-  used_bytes = cursor.failed() ? section.size() - std::min<uint64_t>(offset, section.size()) : cursor.position() - offset;
+  used_bytes = cursor.failed() ? section.size() : cursor.position();
   table.append_plans(format);
   if (!table.dense_) {
     std::stable_sort(table.abbrevs_.begin(), table.abbrevs_.end(), [](const Abbrev& a, const Abbrev& b) { return a.code < b.code; });

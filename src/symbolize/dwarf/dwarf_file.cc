@@ -35,8 +35,9 @@ std::unique_ptr<DwarfFile> DwarfFile::open(const elf::ElfFile& elf, std::string_
                                                    {".debug_rnglists", &DwarfSections::rnglists},
                                                    {".debug_line", &DwarfSections::line},
                                                    {".debug_aranges", &DwarfSections::aranges}}};
+  WorkBudget budget = decompression_budget(elf);
   for (const Wanted& wanted : kWanted) {
-    Result<SectionContents> contents = SectionContents::load(elf, wanted.name + std::string(suffix));
+    Result<SectionContents> contents = SectionContents::load(elf, wanted.name + std::string(suffix), budget);
     if (!contents) {
       diagnostics().warn(elf.name(), "{}", contents.error().message());
       continue;

@@ -6,7 +6,6 @@
 #include <limits>
 #include <unordered_map>
 
-#include "base/diagnostics.h"
 #include "base/seeded_hash.h"
 #include "symbolize/dwarf/line_table.h"
 #include "symbolize/dwarf/scopes.h"
@@ -51,7 +50,7 @@ class EntryNames {
     std::string_view plain;
     for (int hop = 0; hop < kMaxHops; ++hop) {
       const DwarfUnit* unit = unit_at(entry);
-      if (unit == nullptr || !budget_.spend(16)) return plain;
+      if (unit == nullptr || !budget_.spend(64)) return plain;
       ByteCursor cursor(unit->sections().info.first(unit->header().end), entry);
       const AbbrevTable::Abbrev* abbrev = unit->abbrevs().find(cursor.uleb128());
       if (abbrev == nullptr) return plain;
@@ -61,6 +60,7 @@ class EntryNames {
         const bool is_plain = attribute.name == DW_AT_name;
         if (is_plain && !plain.empty()) return skip_form(cursor, attribute.form, unit->header().format);
         const AttributeValue value = unit->read(cursor, attribute);
+        if (!budget_.spend(value.text.size())) return;
         if (is_plain) {
           plain = value.text;
         } else if (attribute.name == DW_AT_abstract_origin || attribute.name == DW_AT_specification) {
@@ -91,28 +91,33 @@ class EntryNames {
 
 }  // namespace
 
-std::unique_ptr<DwarfNames> DwarfNames::open(const elf::ElfFile& elf, const elf::ElfFile* alternate, const std::string& image_path, const FileRoot& root) {
+std::unique_ptr<DwarfNames> DwarfNames::open(const elf::ElfFile& elf, const elf::ElfFile* alternate, const std::string& image_path,
+                                             CompanionFiles& companions) {
   auto file = DwarfFile::open(elf);
   if (file == nullptr) return nullptr;
   auto names = std::make_unique<DwarfNames>();
-  names->name_ = elf.name();
   names->file_ = std::move(file);
   if (alternate != nullptr) names->alternate_ = DwarfFile::open(*alternate);
   if (names->alternate_ != nullptr) names->file_->set_alternate_strings(names->alternate_->sections().str);
   names->file_->index_addresses();
-  names->split_ = std::make_unique<SplitUnits>(image_path, root);
+  names->split_ = std::make_unique<SplitUnits>(image_path, companions);
   return names;
 }
+
+uint64_t DwarfNames::work_bytes() const { return file_->work_budget_bytes(); }
 
 size_t DwarfNames::memory_bytes() const {
   if (split_->has_files()) return std::numeric_limits<size_t>::max();
   return file_->memory_bytes() + (alternate_ == nullptr ? 0 : alternate_->memory_bytes());
 }
 
-void DwarfNames::resolve(uint32_t unit_index, std::span<const uint64_t> addresses, bool inlines, bool lines, const Callback& callback) const {
-  WorkBudget budget(file_->work_budget_bytes());
+void DwarfNames::resolve(uint32_t unit_index, std::span<const uint64_t> addresses, bool inlines, bool lines, WorkBudget& budget,
+                         const Callback& callback) const {
   std::shared_ptr<DwarfUnit> unit = DwarfUnit::open(file_->sections(), file_->units()[unit_index], budget);
-  if (unit == nullptr) return;
+  if (unit == nullptr) {
+    for (size_t i = 0; i < addresses.size(); ++i) callback(i, {});
+    return;
+  }
 
   std::vector<LineOfAddress> rows(addresses.size());
   std::optional<LineProgram> program;
@@ -139,19 +144,18 @@ void DwarfNames::resolve(uint32_t unit_index, std::span<const uint64_t> addresse
   std::vector<DwarfFrame> frames;
   for (size_t i = 0; i < addresses.size(); ++i) {
     frames.clear();
-    std::string_view file = rows[i].found ? program->file_path(rows[i].file) : std::string_view();
+    std::string_view file = rows[i].found ? program->file_path(rows[i].file, budget) : std::string_view();
     uint32_t line = rows[i].line;
     for (size_t k = chains[i].size(); k-- > 0;) {
       const Scope& scope = chains[i][k];
       if (inlines || !scope.inlined) frames.push_back({names.find(scope.entry), file, line, scope.inlined});
       if (!scope.inlined) continue;
-      file = call_files == nullptr ? std::string_view() : call_files->file_path(scope.call_file);
+      file = call_files == nullptr ? std::string_view() : call_files->file_path(scope.call_file, budget);
       line = lines ? scope.call_line : 0;
     }
     if (frames.empty()) frames.push_back({{}, file, line, false});
     callback(i, frames);
   }
-  if (budget.exhausted()) diagnostics().warn(name_, "its debug information repeats itself without end; parts of it were left out");
 }
 
 }  // namespace cicada::symbolize

@@ -25,21 +25,22 @@ struct DwarfFrame {
 
 class DwarfNames {
  public:
-  // `elf` and `alternate` (may be null) must outlive this. `image_path`, `root`: where .dwp and .dwo files are looked for.
+  // `elf`, `alternate` (may be null) and `companions` must outlive this. `image_path`: .dwp and .dwo files lie beside it.
   // Nothing if there is no DWARF.
-  static std::unique_ptr<DwarfNames> open(const elf::ElfFile& elf, const elf::ElfFile* alternate, const std::string& image_path, const FileRoot& root = {});
+  static std::unique_ptr<DwarfNames> open(const elf::ElfFile& elf, const elf::ElfFile* alternate, const std::string& image_path,
+                                          CompanionFiles& companions);
 
   // The unit an address is decoded with; equal for addresses that are best resolved together.
   std::optional<uint32_t> find_unit(LinkAddr address) const { return file_->find_unit_of(address); }
   // `addresses`: sorted, all of `unit`. Innermost frame first. Views are valid during the callback.
   using Callback = std::function<void(size_t index, std::span<const DwarfFrame> frames)>;
-  void resolve(uint32_t unit, std::span<const uint64_t> addresses, bool inlines, bool lines, const Callback& callback) const;
+  void resolve(uint32_t unit, std::span<const uint64_t> addresses, bool inlines, bool lines, WorkBudget& budget, const Callback& callback) const;
+  // What a question about one address of an honest file costs at most.
+  uint64_t work_bytes() const;
   // Of what stays in memory between batches.
   size_t memory_bytes() const;
-  const std::string& name() const { return name_; }
 
  private:
-  std::string name_;
   std::unique_ptr<DwarfFile> file_, alternate_;
   std::unique_ptr<SplitUnits> split_;
 };

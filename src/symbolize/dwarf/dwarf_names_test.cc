@@ -11,7 +11,7 @@
 #include "symbolize/dwarf/line_table.h"
 #include "symbolize/dwarf/scopes.h"
 #include "symbolize/symbols/elf_image_for_test.h"
-#include "symbolize/symbols/image_symbols.h"
+#include "symbolize/symbols/image_symbols_for_test.h"
 #include "symbolize/symbol_report.h"
 
 namespace cicada::symbolize {
@@ -183,13 +183,15 @@ TEST_F(DwarfVariants, SurvivesDamageAnywhere) {
     }
     auto elf = elf::ElfFile::parse_copy(bytes, "damaged");
     ASSERT_TRUE(elf);
-    const auto image = ImageSymbols::open(std::move(*elf), "/damaged", {});
+    const auto image = open_symbols(std::move(*elf), "/damaged");
     std::vector<LinkAddr> addresses;
     for (const uint64_t address : wanted) addresses.push_back(LinkAddr(address));
-    image->resolve(addresses, [&](size_t, std::span<const SourceFrame> frames) {
-      frames_seen += frames.size();
-      EXPECT_TRUE(frames.empty() || !frames.back().linkage_name.empty());
-    });
+    const NamedAddresses named = name_checked(*image, addresses);
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      const auto positions = named.positions_of(i);
+      frames_seen += positions.size();
+      EXPECT_TRUE(positions.empty() || named.functions[positions.back().function].shown != 0);
+    }
   }
   EXPECT_GT(frames_seen, 0U);
 }
@@ -239,15 +241,10 @@ TEST(Dwarf, EndsALoopOfAbstractOrigins) {
   image.add_text(0x1000, 0x100);
   image.add({".debug_info", SHT_PROGBITS, 0, 0, 0, 0, info.bytes});
   image.add({".debug_abbrev", SHT_PROGBITS, 0, 0, 0, 0, abbrev.bytes});
-  const auto symbols = ImageSymbols::open(image.parse(), "/loop", {});
+  const auto symbols = open_symbols(image.parse(), "/loop");
   ASSERT_TRUE(symbols->has_dwarf());
-  int calls = 0;
   const std::vector<LinkAddr> addresses{LinkAddr(0x1010)};
-  symbols->resolve(addresses, [&](size_t, std::span<const SourceFrame> frames) {
-    ++calls;
-    EXPECT_TRUE(frames.empty());
-  });
-  EXPECT_EQ(calls, 1);
+  EXPECT_TRUE(name_checked(*symbols, addresses).positions_of(0).empty());
 }
 
 TEST(Dwarf, BoundsWorkThatIsNamedFromEverywhere) {
@@ -273,9 +270,9 @@ TEST(Dwarf, BoundsWorkThatIsNamedFromEverywhere) {
   std::vector<std::string> lines;
   diagnostics().set_handler([&](Severity, const std::string& line) { lines.push_back(line); });
   const auto start = std::chrono::steady_clock::now();
-  const auto symbols = ImageSymbols::open(image.parse(), "/bomb", {});
+  const auto symbols = open_symbols(image.parse(), "/bomb");
   const std::vector<LinkAddr> addresses{LinkAddr(0x1010)};
-  symbols->resolve(addresses, [](size_t, std::span<const SourceFrame>) {});
+  EXPECT_TRUE(name_checked(*symbols, addresses).cut_short);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
   diagnostics().set_handler({});
   EXPECT_EQ(lines.size(), 1U);
@@ -295,7 +292,7 @@ TEST(LineProgram, RefusesAbsurdCountsAndHeaders) {
     sections.line = line.bytes;
     auto program = LineProgram::open(sections, 0, "/", budget);
     if (program) {
-      EXPECT_EQ(program->file_path(1), "");
+      EXPECT_EQ(program->file_path(1, budget), "");
     }
   }
   DwarfSections sections;

@@ -9,16 +9,12 @@
 #include <algorithm>
 #include <array>
 
+#include "symbolize/section_text.h"
+
 namespace cicada::symbolize {
 namespace {
 
 constexpr size_t kMaxEntries = 1 << 20;
-
-std::string_view string_in(Bytes section, uint64_t offset) {
-  ByteCursor cursor(section, offset);
-  const std::string_view text = cursor.c_string();
-  return cursor.failed() ? std::string_view() : text;
-}
 
 struct Column {
   uint64_t content = 0, form = 0;
@@ -58,7 +54,7 @@ std::optional<LineProgram> LineProgram::open(const DwarfSections& sections, uint
   if (lines.line_range_ == 0 || lines.opcode_base_ == 0) return std::nullopt;
   const Bytes operands = header.take(lines.opcode_base_ - 1U);
   lines.opcode_operands_.assign(operands.begin(), operands.end());
-  const bool good = lines.format_.version >= 5 ? lines.read_tables_v5(header, sections) : lines.read_tables_v4(header);
+  const bool good = lines.format_.version >= 5 ? lines.read_tables_v5(header, sections, budget) : lines.read_tables_v4(header);
   if (!good || header.failed()) lines.files_.clear();  // lines without names are still lines
   return lines;
 }
@@ -83,7 +79,7 @@ bool LineProgram::read_tables_v4(ByteCursor& cursor) {
   return true;
 }
 
-bool LineProgram::read_tables_v5(ByteCursor& cursor, const DwarfSections& sections) {
+bool LineProgram::read_tables_v5(ByteCursor& cursor, const DwarfSections& sections, WorkBudget& budget) {
   for (const bool is_file : {false, true}) {
     std::vector<Column> columns(cursor.u8());
     for (Column& column : columns) {
@@ -91,7 +87,7 @@ bool LineProgram::read_tables_v5(ByteCursor& cursor, const DwarfSections& sectio
       column.form = cursor.uleb128();
     }
     const uint64_t count = cursor.uleb128();
-    if (cursor.failed() || (columns.empty() && count != 0) || count > kMaxEntries) return false;
+    if (cursor.failed() || (columns.empty() && count != 0) || count > kMaxEntries || !budget.spend(count * sizeof(FileEntry))) return false;
     for (uint64_t i = 0; i < count && !cursor.failed(); ++i) {
       FileEntry entry;
       for (const Column& column : columns) {
@@ -100,8 +96,8 @@ bool LineProgram::read_tables_v5(ByteCursor& cursor, const DwarfSections& sectio
         const auto offset = [&] { return format_.offset_size == 8 ? cursor.u64() : cursor.u32(); };
         switch (column.form) {
           case DW_FORM_string: text = cursor.c_string(); break;
-          case DW_FORM_line_strp: text = string_in(sections.line_str, offset()); break;
-          case DW_FORM_strp: text = string_in(sections.str, offset()); break;
+          case DW_FORM_line_strp: text = text_in(sections.line_str, offset()); break;
+          case DW_FORM_strp: text = text_in(sections.str, offset()); break;
           case DW_FORM_udata: number = cursor.uleb128(); break;
           case DW_FORM_data1: number = cursor.u8(); break;
           case DW_FORM_data2: number = cursor.u16(); break;
@@ -193,7 +189,7 @@ void LineProgram::find_lines(std::span<const uint64_t> addresses, std::span<Line
   }
 }
 
-std::string_view LineProgram::file_path(uint64_t index) {
+std::string_view LineProgram::file_path(uint64_t index, WorkBudget& budget) {
   if (index >= files_.size()) return {};
   const auto found = paths_.find(index);
   if (found != paths_.end()) return found->second;
@@ -206,6 +202,7 @@ std::string_view LineProgram::file_path(uint64_t index) {
     if (!folder.empty() && folder != ".") path += std::string(folder) + "/";
   }
   path += file.name;
+  if (!budget.spend(path.size())) path.clear();
   return paths_.emplace(index, std::move(path)).first->second;
 }
 

@@ -26,7 +26,7 @@ class LineProgram {
   // `addresses` sorted ascending; out[i] belongs to addresses[i].
   void find_lines(std::span<const uint64_t> addresses, std::span<LineOfAddress> out, WorkBudget& budget) const;
   // Directory and name joined; "" for an index the table does not have. Valid as long as this object; not for several threads.
-  std::string_view file_path(uint64_t index);
+  std::string_view file_path(uint64_t index, WorkBudget& budget);
 
  private:
   struct FileEntry {
@@ -34,7 +34,7 @@ class LineProgram {
     uint64_t directory = 0;
   };
   bool read_tables_v4(ByteCursor& cursor);
-  bool read_tables_v5(ByteCursor& cursor, const DwarfSections& sections);
+  bool read_tables_v5(ByteCursor& cursor, const DwarfSections& sections, WorkBudget& budget);
 
   Bytes program_;
   UnitFormat format_;

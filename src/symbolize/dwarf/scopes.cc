@@ -97,7 +97,7 @@ void find_scopes(const DwarfUnit& unit, std::span<const uint64_t> addresses, std
           wanted = true;
           if (abbrev->tag != DW_TAG_subprogram && abbrev->tag != DW_TAG_inlined_subroutine) break;
           auto& chain = chains[static_cast<size_t>(at - addresses.begin())];
-          if (!budget.spend(8) || chain.size() >= kMaxScopes) continue;
+          if (!budget.spend(sizeof(Scope)) || chain.size() >= kMaxScopes) continue;
           // Assembler sources have an entry for each alias of a function (clone3, __clone3, __GI___clone3): one is enough.
           if (abbrev->tag == DW_TAG_subprogram && !chain.empty()) continue;
           // a range list may name an address twice

@@ -63,19 +63,20 @@ const SplitUnits::File* SplitUnits::find_file(const std::string& path) {
   if (found != files_.end()) return found->second.get();
   if (files_.size() >= kMaxOpenFiles) return nullptr;
   auto& slot = files_[path];
-  Result<elf::ElfFile> elf = root_.open_elf(path);
+  Result<CompanionElf> elf = open_companion(companions_, CompanionFiles::Place::kImage, path);
   if (!elf) {
     if (elf.error().kind() != ErrorKind::kNotFound) diagnostics().warn(path, "{}", elf.error().message());
     return nullptr;
   }
   auto file = std::make_unique<File>();
-  file->elf = std::move(*elf);
+  file->elf = std::move(elf->elf);
   file->dwarf = DwarfFile::open(*file->elf, ".dwo");
   if (file->dwarf == nullptr) {
     diagnostics().warn(path, "no .debug_info.dwo in it");
     return nullptr;
   }
-  if (auto index = SectionContents::load(*file->elf, ".debug_cu_index")) file->cu_index = std::move(*index);
+  WorkBudget budget = decompression_budget(*file->elf);
+  if (auto index = SectionContents::load(*file->elf, ".debug_cu_index", budget)) file->cu_index = std::move(*index);
   slot = std::move(file);
   return slot.get();
 }

@@ -2,8 +2,7 @@
 // Split DWARF: the entries of a unit that its object file left in a .dwo file, or that were packed into IMAGE.dwp (which
 // elfutils 0.188 cannot read).
 //
-// A .dwo is named by the image, so a stranger chooses the path: it is only ever opened as a regular file and accepted only if
-// its id is the skeleton's. Source: DWARF 5, sections 3.1.3 and 7.3.5; the GNU index format (version 2).
+// A .dwo is named by the image, so a stranger chooses the path: it is accepted only if its id is the skeleton's. Source: DWARF 5, sections 3.1.3 and 7.3.5; the GNU index format (version 2).
 #pragma once
 #include <map>
 #include <memory>
@@ -11,13 +10,13 @@
 #include <string>
 
 #include "symbolize/dwarf/dwarf_file.h"
-#include "symbolize/files/file_root.h"
+#include "symbolize/files/companion_files.h"
 
 namespace cicada::symbolize {
 
 class SplitUnits {
  public:
-  explicit SplitUnits(std::string image_path, FileRoot root = {}) : image_path_(std::move(image_path)), root_(std::move(root)) {}
+  SplitUnits(std::string image_path, CompanionFiles& companions) : image_path_(std::move(image_path)), companions_(companions) {}
   // The unit behind a skeleton. Nothing, with one diagnostic for the file, if it cannot be found. Threads: any.
   std::shared_ptr<DwarfUnit> find(const DwarfUnit& skeleton, WorkBudget& budget);
   // Of files that were opened: much, mostly.
@@ -37,7 +36,7 @@ class SplitUnits {
   std::shared_ptr<DwarfUnit> find_in_file(const File& file, const DwarfUnit& skeleton, WorkBudget& budget);
 
   std::string image_path_;
-  FileRoot root_;
+  CompanionFiles& companions_;
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<File>> files_;  // those that could not be opened too
 };

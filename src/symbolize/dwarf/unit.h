@@ -10,32 +10,13 @@
 
 #include "base/byte_cursor.h"
 #include "symbolize/dwarf/abbrev.h"
+#include "symbolize/work_budget.h"
 
 namespace cicada::symbolize {
 
 struct DwarfSections {
   Bytes info, abbrev, str, line_str, str_offsets, addr, ranges, rnglists, line, aranges;
   Bytes alternate_str;  // .debug_str of the dwz file
-};
-
-// Work that hostile files could multiply (the same table or list named from everywhere) is paid from here.
-class WorkBudget {
- public:
-  explicit WorkBudget(uint64_t bytes) : left_(bytes) {}
-  bool spend(uint64_t bytes) {
-    if (bytes > left_) {
-      left_ = 0;
-      exhausted_ = true;
-      return false;
-    }
-    left_ -= bytes;
-    return true;
-  }
-  bool exhausted() const { return exhausted_; }
-
- private:
-  uint64_t left_;
-  bool exhausted_ = false;
 };
 
 struct UnitHeader {

@@ -41,32 +41,33 @@ std::optional<Link> find_link(const elf::ElfFile& elf) {
   return Link{std::string(name), crc};
 }
 
+using Place = CompanionFiles::Place;
+
+// A larger file without a build-id is not read to the end to be checked: 16 GiB of a hole cost nothing on disk.
+constexpr size_t kMaxCheckedBytes = size_t{1} << 30;
+
 // `crc`: checked only if the image has no build-id to compare.
-std::optional<elf::ElfFile> open_checked(const elf::ElfFile& elf, const FileRoot& root, const std::string& candidate, std::optional<uint32_t> crc) {
+std::optional<CompanionElf> open_checked(const elf::ElfFile& elf, const std::string& build_id, CompanionFiles& companions, Place place,
+                                         const std::string& candidate, std::optional<uint32_t> crc) {
   if (candidate.empty()) return std::nullopt;
-  Result<elf::ElfFile> file = root.open_elf(candidate);
+  Result<CompanionElf> file = open_companion(companions, place, candidate);
   if (!file) {
     if (file.error().kind() != ErrorKind::kNotFound) diagnostics().warn(candidate, "{}", file.error().message());
     return std::nullopt;
   }
   // The image itself can be reached through its own link's name.
-  if (file->find_section(".debug_info") == nullptr && file->find_section(".zdebug_info") == nullptr && file->find_section(".symtab") == nullptr) {
+  if (file->elf.find_section(".debug_info") == nullptr && file->elf.find_section(".zdebug_info") == nullptr && file->elf.find_section(".symtab") == nullptr) {
     return std::nullopt;
   }
-  const std::string wanted = elf.build_id(), got = file->build_id();
-  if (!wanted.empty() && !got.empty()) {
-    if (wanted == got) return std::move(*file);
-    diagnostics().warn(candidate, "build-id {} is not that of {} ({}); not used", got, elf.name(), wanted);
+  const std::string got = file->elf.build_id();
+  if (!build_id.empty() && !got.empty()) {
+    if (build_id == got) return std::move(*file);
+    diagnostics().warn(candidate, "build-id {} is not that of {} ({}); not used", got, elf.name(), build_id);
     return std::nullopt;
   }
-  if (crc && debug_link_crc(file->bytes()) == *crc) return std::move(*file);
+  if (crc && file->elf.bytes().size() <= kMaxCheckedBytes && debug_link_crc(file->elf.bytes()) == *crc) return std::move(*file);
   diagnostics().warn(candidate, "its checksum is not the one {} asks for; not used", elf.name());
   return std::nullopt;
-}
-
-std::vector<FileRoot> roots_to_search(const FileRoot& root) {
-  if (root.is_ours()) return {root};
-  return {root, FileRoot()};
 }
 
 // The file that dwz moved shared DWARF to, and how to tell that it is the right one.
@@ -116,43 +117,49 @@ std::string build_id_path(const std::string& dir, const std::string& build_id, c
   return dir + "/.build-id/" + build_id.substr(0, 2) + "/" + build_id.substr(2) + suffix;
 }
 
-std::optional<elf::ElfFile> find_debug_file(const elf::ElfFile& elf, const std::string& path, const std::vector<std::string>& debug_dirs, const FileRoot& root) {
+std::optional<DebugFile> find_debug_file(const elf::ElfFile& elf, const std::string& path, const std::vector<std::string>& debug_dirs,
+                                         CompanionFiles& companions) {
   const std::string build_id = elf.build_id();
-  for (const FileRoot& where : roots_to_search(root)) {
+  const auto find = [&](Place place, const std::string& candidate, std::optional<uint32_t> crc) -> std::optional<DebugFile> {
+    auto file = open_checked(elf, build_id, companions, place, candidate, crc);
+    if (!file) return std::nullopt;
+    return DebugFile{std::move(*file), place == Place::kServer ? profile::NameSource::kDebuginfod : profile::NameSource::kDebugFile};
+  };
+  for (const Place place : {Place::kImage, Place::kHost}) {
     for (const std::string& dir : debug_dirs) {
-      if (auto file = open_checked(elf, where, build_id_path(dir, build_id, ".debug"), std::nullopt)) return file;
+      if (auto file = find(place, build_id_path(dir, build_id, ".debug"), std::nullopt)) return file;
     }
   }
-  const auto link = find_link(elf);
-  if (!link || !path.starts_with('/')) return std::nullopt;
-  const std::string folder = folder_of(path);
-  std::vector<std::string> candidates{folder + "/" + link->name, folder + "/.debug/" + link->name};
-  for (const std::string& dir : debug_dirs) candidates.push_back(dir + folder + "/" + link->name);
-  for (const std::string& candidate : candidates) {
-    if (candidate == path) continue;
-    if (auto file = open_checked(elf, root, candidate, link->crc)) return file;
+  if (const auto link = find_link(elf); link && path.starts_with('/')) {
+    const std::string folder = folder_of(path);
+    std::vector<std::string> candidates{folder + "/" + link->name, folder + "/.debug/" + link->name};
+    for (const std::string& dir : debug_dirs) candidates.push_back(dir + folder + "/" + link->name);
+    for (const std::string& candidate : candidates) {
+      if (candidate == path) continue;
+      if (auto file = find(Place::kImage, candidate, link->crc)) return file;
+    }
   }
-  return std::nullopt;
+  return find(Place::kServer, build_id, std::nullopt);
 }
 
-std::optional<elf::ElfFile> find_alternate_file(const elf::ElfFile& debug, const std::vector<std::string>& debug_dirs, const FileRoot& root) {
+std::optional<elf::ElfFile> find_alternate_file(const elf::ElfFile& debug, const std::string& path, const std::vector<std::string>& debug_dirs,
+                                                CompanionFiles& companions) {
   const auto link = find_alternate_link(debug);
   if (!link) return std::nullopt;
-  const std::string wanted = to_hex(link->checksum);
-  for (const FileRoot& where : roots_to_search(root)) {
-    std::vector<std::string> candidates;
-    for (const std::string& dir : debug_dirs) candidates.push_back(build_id_path(dir, wanted, ".debug"));
-    if (link->name.starts_with('/')) {
-      candidates.push_back(link->name);
-    } else if (!link->name.empty()) {
-      // relative to where the debug file lies, which .build-id/ab/cdef.debug may only be a link to
-      candidates.push_back(folder_of(where.real_path(debug.name())) + "/" + link->name);
-      candidates.push_back(folder_of(debug.name()) + "/" + link->name);
-    }
+  std::vector<std::string> candidates;
+  for (const std::string& dir : debug_dirs) candidates.push_back(build_id_path(dir, to_hex(link->checksum), ".debug"));
+  if (link->name.starts_with('/')) {
+    candidates.push_back(link->name);
+  } else if (!link->name.empty()) {
+    // relative to where the debug file lies, which .build-id/ab/cdef.debug may only be a link to
+    candidates.push_back(folder_of(path) + "/" + link->name);
+    candidates.push_back(folder_of(debug.name()) + "/" + link->name);
+  }
+  for (const Place place : {Place::kImage, Place::kHost}) {
     for (const std::string& candidate : candidates) {
       if (candidate.empty()) continue;
-      Result<elf::ElfFile> file = where.open_elf(candidate);
-      if (file && has_checksum(*file, *link)) return std::move(*file);
+      Result<CompanionElf> file = open_companion(companions, place, candidate);
+      if (file && has_checksum(file->elf, *link)) return std::move(file->elf);
       if (!file && file.error().kind() == ErrorKind::kNotFound) continue;
       diagnostics().warn(candidate, "{}; not used as the shared debug file of {}",
                          file ? "another build-id" : file.error().message().c_str(), debug.name());

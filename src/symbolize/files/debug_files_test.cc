@@ -8,7 +8,7 @@
 #include "base/diagnostics.h"
 #include "symbolize/files/debuginfod_client.h"
 #include "symbolize/symbols/elf_image_for_test.h"
-#include "symbolize/symbols/image_symbols.h"
+#include "symbolize/symbols/image_symbols_for_test.h"
 #include "symbolize/files/mini_debug_info.h"
 #include "symbolize/files/section_contents.h"
 
@@ -29,25 +29,25 @@ class DebugFiles : public ::testing::Test {
     return folder.run("gcc -O1 -g " + link_flags + " a.c -o whole && objcopy --only-keep-debug whole a.debug && strip whole -o a && nm whole | awk '$3 == \"inner\" {print $1}' > at");
   }
   // The name and source of inner's address in `file`.
-  std::string name_in(const std::string& file, std::vector<std::string> debug_dirs, DebuginfodClient* debuginfod = nullptr) {
-    return name_in_root(file, folder.path(file), std::move(debug_dirs), {}, debuginfod);
+  std::string name_in(const std::string& file, std::vector<std::string> debug_dirs, std::shared_ptr<DebuginfodClient> debuginfod = nullptr) {
+    return name_in_root(file, folder.path(file), std::move(debug_dirs), {}, std::move(debuginfod));
   }
   // `file` of our folder, which its process calls `path` in a root of its own.
-  std::string name_in_root(const std::string& file, const std::string& path, std::vector<std::string> debug_dirs, const FileRoot& root, DebuginfodClient* debuginfod = nullptr) {
+  std::string name_in_root(const std::string& file, const std::string& path, std::vector<std::string> debug_dirs, const FileRoot& root,
+                           std::shared_ptr<DebuginfodClient> debuginfod = nullptr) {
     uint64_t address = 0;
     std::ifstream(folder.path("at")) >> std::hex >> address;
     auto elf = elf::ElfFile::open(folder.path(file));
     if (!elf) return elf.error().message();
     SymbolizeOptions options;
     options.debug_dirs = std::move(debug_dirs);
-    const auto image = ImageSymbols::open(std::move(*elf), path, options, debuginfod, root);
-    std::string result = "-";
+    const auto image = ImageSymbols::open(std::move(*elf), path, companions_in(root, std::move(debuginfod)), options);
     const std::vector<LinkAddr> addresses{LinkAddr(address)};
-    image->resolve(addresses, [&](size_t, std::span<const SourceFrame> frames) {
-      if (frames.empty()) return;
-      result = fmt::format("{} {} {}", frames.back().linkage_name, static_cast<int>(frames.back().source), frames.back().line);
-    });
-    return result;
+    const NamedAddresses named = name_checked(*image, addresses);
+    const auto positions = named.positions_of(0);
+    if (positions.empty() || positions.back().source == profile::NameSource::kCallFrame) return "-";
+    const NamedAddresses::Position& outermost = positions.back();
+    return fmt::format("{} {} {}", named.text(named.functions[outermost.function].shown), static_cast<int>(outermost.source), outermost.line);
   }
   static std::string named(profile::NameSource source) { return fmt::format("inner {} 1", static_cast<int>(source)); }
 
@@ -114,7 +114,7 @@ TEST_F(DebugFiles, LinksCannotLeaveTheirFolders) {
   image.add({".gnu_debuglink", SHT_PROGBITS, 0, 0, 0, 0, link});
   std::filesystem::create_directories(folder.path("x/y"));
   folder.write("secret.debug", "not an ELF file");
-  EXPECT_FALSE(find_debug_file(image.parse(), folder.path("x/y/a"), {}));
+  EXPECT_FALSE(find_debug_file(image.parse(), folder.path("x/y/a"), {}, *companions_in({})));
   EXPECT_TRUE(lines.empty()) << "it was looked at";
 }
 
@@ -178,8 +178,9 @@ TEST_F(DebugFiles, WithFourGigabytesOfEmptyUnitsAreBounded) {
   auto elf = elf::ElfFile::open(folder.path("huge"));
   ASSERT_TRUE(elf);
   const auto start = std::chrono::steady_clock::now();
-  const auto opened = ImageSymbols::open(std::move(*elf), "/huge", {});
+  const auto opened = open_symbols(std::move(*elf), "/huge");
   EXPECT_FALSE(opened->has_symbols());
+  name_checked(*opened, std::vector{LinkAddr(0x1000)});
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
   EXPECT_LE(lines.size(), 1U);
 }
@@ -206,8 +207,8 @@ TEST_F(DebugFiles, ComeFromDebuginfodWhenAsked) {
   ASSERT_TRUE(build(std::string("-Wl,--build-id=0x") + kBuildId + "") && folder.run("mkdir -p server/buildid/" + std::string(kBuildId) + " && cp a.debug server/buildid/" + kBuildId + "/debuginfo"));
   ::setenv("DEBUGINFOD_URLS", ("file://" + folder.path("server")).c_str(), 1);
   ::setenv("DEBUGINFOD_CACHE_PATH", folder.path("cache").c_str(), 1);
-  DebuginfodClient client;
-  const std::string name = name_in("a", {}, &client);
+  const auto client = std::make_shared<DebuginfodClient>();
+  const std::string name = name_in("a", {}, client);
   ::unsetenv("DEBUGINFOD_URLS");
   if (!lines.empty() && lines[0].find("libdebuginfod1") != std::string::npos) GTEST_SKIP() << lines[0];
   EXPECT_EQ(name, named(profile::NameSource::kDebuginfod));
@@ -215,7 +216,7 @@ TEST_F(DebugFiles, ComeFromDebuginfodWhenAsked) {
   ::setenv("DEBUGINFOD_URLS", "http://127.0.0.1:1", 1);
   EXPECT_EQ(late.find_debug_file(kBuildId).error().kind(), ErrorKind::kLimit);
   ::unsetenv("DEBUGINFOD_URLS");
-  EXPECT_EQ(client.find_debug_file(kBuildId).error().kind(), ErrorKind::kUnsupported);
+  EXPECT_EQ(client->find_debug_file(kBuildId).error().kind(), ErrorKind::kUnsupported);
 }
 
 TEST(BuildIdPath, IsEmptyForWhatIsNoBuildId) {
@@ -232,8 +233,23 @@ TEST(SectionContents, RefusesAnnouncedSizesThatCannotBe) {
     ElfImage image;
     image.add_text(0x1000, 16);
     image.add({".debug_info", SHT_PROGBITS, SHF_COMPRESSED, 0, 0, 0, bytes});
-    EXPECT_FALSE(SectionContents::load(image.parse(), ".debug_info")) << size;
+    WorkBudget budget(uint64_t{4} << 30);
+    EXPECT_FALSE(SectionContents::load(image.parse(), ".debug_info", budget)) << size;
   }
+}
+
+TEST(SectionContents, ShareTheBudgetOfTheirFile) {
+  TestFolder folder;
+  ASSERT_TRUE(folder.run("head -c 1M /dev/zero > zeros && printf 'int main;' | gcc -c -x c - -o a && objcopy --add-section .debug_info=zeros --add-section .debug_line=zeros a && "
+                         "objcopy --compress-debug-sections=zlib a"));
+  auto elf = elf::ElfFile::open(folder.path("a"));
+  ASSERT_TRUE(elf);
+  ASSERT_LT(elf->bytes().size(), 100U << 10);
+  WorkBudget budget(3 << 19);
+  EXPECT_EQ(SectionContents::load(*elf, ".debug_info", budget)->bytes().size(), 1U << 20);
+  const auto second = SectionContents::load(*elf, ".debug_line", budget);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().kind(), ErrorKind::kLimit);
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "elf/elf_file.h"
 
 namespace cicada::symbolize {
 
@@ -24,12 +23,8 @@ class FileRoot {
 
   // Fails: kNotFound, kInvalid (not a regular file), kUnsupported (kernel older than 5.6, in a foreign root), the system's error.
   Result<UniqueFd> open(const std::string& path) const;
-  Result<elf::ElfFile> open_elf(const std::string& path) const;
-  // Where links lead; `path` itself if it cannot be opened.
-  std::string real_path(const std::string& path) const;
 
  private:
-  Result<UniqueFd> open_handle(const std::string& path) const;
   std::shared_ptr<const UniqueFd> folder_;
 };
 

@@ -10,6 +10,7 @@ namespace cicada::symbolize {
 namespace {
 
 constexpr uint64_t kDecoderMemoryBytes = 64 << 20;
+constexpr uint64_t kMaxRatio = 64;  // symbol tables come to five times their compressed size
 
 Result<std::vector<uint8_t>> decompress_xz(Bytes input, const std::string& name) {
   lzma_stream stream = LZMA_STREAM_INIT;
@@ -17,10 +18,11 @@ Result<std::vector<uint8_t>> decompress_xz(Bytes input, const std::string& name)
     return make_error(ErrorKind::kLimit, "{}: no memory for xz", name);
   }
   std::vector<uint8_t> output;
+  const uint64_t most = std::min(kMaxMiniDebugInfoBytes, (uint64_t{1} << 20) + input.size() * kMaxRatio);
   lzma_ret status = LZMA_OK;
   stream.next_in = input.data();
   stream.avail_in = input.size();
-  while (status == LZMA_OK && output.size() < kMaxMiniDebugInfoBytes) {
+  while (status == LZMA_OK && output.size() < most) {
     const size_t before = output.size();
     output.resize(before + std::max<size_t>(64 << 10, before));
     stream.next_out = output.data() + before;
@@ -31,7 +33,7 @@ Result<std::vector<uint8_t>> decompress_xz(Bytes input, const std::string& name)
   lzma_end(&stream);
   if (status == LZMA_STREAM_END) return output;
   if (status == LZMA_OK || status == LZMA_MEMLIMIT_ERROR) {
-    return make_error(ErrorKind::kLimit, "{}: .gnu_debugdata needs more than {} MiB", name, kMaxMiniDebugInfoBytes >> 20);
+    return make_error(ErrorKind::kLimit, "{}: .gnu_debugdata comes to more than {} bytes", name, most);
   }
   return make_error(ErrorKind::kCorrupt, "{}: .gnu_debugdata cannot be decompressed (xz code {})", name, static_cast<int>(status));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MiniDebugInfo: a whole ELF file with only a .symtab, xz-compressed in .gnu_debugdata. Fedora and its relatives ship it in
 // every stripped binary. Source: gdb manual, "MiniDebugInfo".
-// Bounds: kMaxMiniDebugInfoBytes of output, 64 MiB for the decoder.
+// Bounds: kMaxMiniDebugInfoBytes of output and 64 times the input, 64 MiB for the decoder.
 #pragma once
 #include <optional>
 

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -19,9 +20,9 @@ struct Decompression {
   // deflate cannot do better than 1,032:1; zstd can (a run of one byte), debug information does not.
   static constexpr uint64_t kMaxRatio = 1100;
 
-  static Result<SectionContents> run(Bytes input, uint64_t size, uint64_t algorithm, const std::string& what) {
-    if (size > kMaxDecompressedBytes) return make_error(ErrorKind::kLimit, "{}: {} bytes when decompressed", what, size);
+  static Result<SectionContents> run(Bytes input, uint64_t size, uint64_t algorithm, const std::string& what, WorkBudget& budget) {
     if (size > (input.size() + 1) * kMaxRatio) return make_error(ErrorKind::kCorrupt, "{}: announces {} bytes in {}", what, size, input.size());
+    if (!budget.spend(size)) return make_error(ErrorKind::kLimit, "{}: {} bytes when decompressed, beside the file's other sections", what, size);
     SectionContents contents;
     if (size == 0) return contents;
     void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -50,7 +51,12 @@ struct Decompression {
   }
 };
 
-Result<SectionContents> SectionContents::load(const elf::ElfFile& elf, std::string_view name) {
+WorkBudget decompression_budget(const elf::ElfFile& elf) {
+  constexpr uint64_t kMostBytes = uint64_t{4} << 30, kLeastBytes = 64 << 20, kUsualRatio = 16;
+  return WorkBudget(std::min(kMostBytes, kLeastBytes + kUsualRatio * elf.bytes().size()));
+}
+
+Result<SectionContents> SectionContents::load(const elf::ElfFile& elf, std::string_view name, WorkBudget& budget) {
   const std::string what = elf.name() + " " + std::string(name);
   if (const elf::Section* section = elf.find_section(name); section != nullptr) {
     const Bytes raw = elf.contents(*section);
@@ -64,7 +70,7 @@ Result<SectionContents> SectionContents::load(const elf::ElfFile& elf, std::stri
     if (algorithm != Decompression::kElfCompressZlib && algorithm != Decompression::kElfCompressZstd) {
       return make_error(ErrorKind::kUnsupported, "{}: unknown compression {}", what, algorithm);
     }
-    return Decompression::run(cursor.take(cursor.remaining()), size, algorithm, what);
+    return Decompression::run(cursor.take(cursor.remaining()), size, algorithm, what, budget);
   }
   if (!name.starts_with(".debug_")) return SectionContents();
   const elf::Section* section = elf.find_section(".z" + std::string(name.substr(1)));
@@ -74,7 +80,7 @@ Result<SectionContents> SectionContents::load(const elf::ElfFile& elf, std::stri
   uint64_t size = 0;
   for (int i = 0; i < 8; ++i) size = size << 8 | cursor.u8();
   if (cursor.failed() || std::memcmp(magic.data(), "ZLIB", 4) != 0) return make_error(ErrorKind::kCorrupt, "{}: no ZLIB header", what);
-  return Decompression::run(cursor.take(cursor.remaining()), size, Decompression::kElfCompressZlib, what);
+  return Decompression::run(cursor.take(cursor.remaining()), size, Decompression::kElfCompressZlib, what, budget);
 }
 
 }  // namespace cicada::symbolize

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of a section as the compiler wrote them: SHF_COMPRESSED (zlib and zstd) and the older ".zdebug_" undone. Own code
 // because the libelf of Debian 12 does not know zstd and trusts the announced size.
-// Bounds: kMaxDecompressedBytes a section; an announced size that the compressed bytes cannot produce is refused before any
+// Bounds: what the budget allows for all sections of a file; an announced size that the compressed bytes cannot produce is refused before any
 // memory is taken.
 #pragma once
 #include <memory>
 #include <string_view>
 
 #include "elf/elf_file.h"
+#include "symbolize/work_budget.h"
 
 namespace cicada::symbolize {
 
-constexpr uint64_t kMaxDecompressedBytes = uint64_t{4} << 30;
+// For the sections of one file: debug information comes to three or four times its compressed size.
+WorkBudget decompression_budget(const elf::ElfFile& elf);
 
 // Borrows from the file where nothing was compressed, owns otherwise.
 class SectionContents {
@@ -19,7 +21,7 @@ class SectionContents {
   SectionContents() = default;
   // `name` as ".debug_info"; ".zdebug_info" is found too. Empty if absent, SHT_NOBITS or out of the file.
   // Fails: kCorrupt, kUnsupported (unknown compression), kLimit.
-  static Result<SectionContents> load(const elf::ElfFile& elf, std::string_view name);
+  static Result<SectionContents> load(const elf::ElfFile& elf, std::string_view name, WorkBudget& budget);
   Bytes bytes() const { return bytes_; }
   size_t memory_bytes() const { return owned_ ? bytes_.size() : 0; }
 

@@ -3,7 +3,7 @@
 
 namespace cicada::symbolize {
 
-JitSymbols::JitSymbols(const std::vector<JitSymbol>& symbols) {
+void JitSymbols::append(const std::vector<JitSymbol>& symbols) {
   for (const JitSymbol& symbol : symbols) {
     if (!symbol.code.empty()) overwrite(spaces_[symbol.address_space], symbol);
   }

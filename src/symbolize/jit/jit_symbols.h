@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Address -> JIT symbol, per address space. Where code was replaced by newer code at the same place, the newer entry wins:
 // symbols are taken in the order they were written.
-// Borrows the vector it was built from.
+// Borrows the vectors.
 #pragma once
 #include <map>
 #include <unordered_map>
 #include <vector>
 
-#include "symbolize/symbolizer.h"
+#include "symbolize/jit/jit_symbol.h"
 
 namespace cicada::symbolize {
 
 class JitSymbols {
  public:
-  explicit JitSymbols(const std::vector<JitSymbol>& symbols);
+  JitSymbols() = default;
+  explicit JitSymbols(const std::vector<JitSymbol>& symbols) { append(symbols); }
+  // Newer ones.
+  void append(const std::vector<JitSymbol>& symbols);
   const JitSymbol* find(uint32_t address_space, RuntimeAddr address) const;
 
  private:

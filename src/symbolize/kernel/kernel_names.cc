@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
 
 #include "base/diagnostics.h"
 #include "base/unique_fd.h"
@@ -128,6 +129,12 @@ bool is_hex(std::string_view text) {
 }
 
 }  // namespace
+
+bool recorded_by_this_boot(const profile::Header& header) {
+  std::string boot_id;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot_id);
+  return header.boot_id == boot_id;
+}
 
 std::unique_ptr<KernelNames> kallsyms_names(std::string path) { return std::make_unique<KallsymsNames>(std::move(path)); }
 

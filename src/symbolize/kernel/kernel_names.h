@@ -32,6 +32,9 @@ class KernelNames {
 // Reads `path` at the first resolve. Where addresses are hidden (kptr_restrict) that is reported once, with the remedy.
 std::unique_ptr<KernelNames> kallsyms_names(std::string path = "/proc/kallsyms");
 
+// Kernel addresses mean something only in the boot they were recorded in.
+bool recorded_by_this_boot(const profile::Header& header);
+
 // The kernel's own text for an address: "tcp_sendmsg+0x12/0x340 [module]", with or without offset and module. A text that is
 // only a number ("0xffffffff81000000") has no name.
 KernelSymbol parse_kernel_text(std::string_view text);

@@ -2,15 +2,14 @@
 #include "symbolize/symbols/image_symbols.h"
 
 #include <algorithm>
-#include <limits>
 #include <mutex>
 
 #include "base/diagnostics.h"
-#include "symbolize/symbols/call_frame_functions.h"
-#include "symbolize/files/debug_files.h"
-#include "symbolize/files/debuginfod_client.h"
+#include "profile/frame_text.h"
 #include "symbolize/dwarf/dwarf_names.h"
+#include "symbolize/files/debug_files.h"
 #include "symbolize/files/mini_debug_info.h"
+#include "symbolize/symbols/call_frame_functions.h"
 #include "symbolize/symbols/plt_symbols.h"
 
 namespace cicada::symbolize {
@@ -23,58 +22,74 @@ bool has_dwarf_sections(const elf::ElfFile& elf) {
 }
 
 constexpr uint32_t kNoUnit = UINT32_MAX;
+// Of one answer, for each address: a name of usual length several hundred times over; and a large compilation unit, decoded.
+constexpr uint64_t kTextPerAddress = 64 << 10, kWorkPerAddress = 4 << 20;
+
+// (unit, index of an address), sorted. Without DWARF: all of no unit.
+std::vector<std::pair<uint32_t, uint32_t>> by_unit(const DwarfNames* dwarf, std::span<const LinkAddr> addresses) {
+  std::vector<std::pair<uint32_t, uint32_t>> units;
+  units.reserve(addresses.size());
+  for (uint32_t i = 0; i < addresses.size(); ++i) {
+    units.emplace_back(dwarf == nullptr ? kNoUnit : dwarf->find_unit(addresses[i]).value_or(kNoUnit), i);
+  }
+  if (dwarf != nullptr) std::sort(units.begin(), units.end());
+  return units;
+}
 
 }  // namespace
 
 struct ImageSymbols::Parts {
-  explicit Parts(elf::ElfFile file, const SymbolizeOptions& wanted) : elf(std::move(file)), inlines(wanted.inlines), lines(wanted.lines) {}
+  Parts(elf::ElfFile file, const std::string& seen_at, std::shared_ptr<CompanionFiles> beside, const SymbolizeOptions& wanted)
+      : elf(std::move(file)), path(seen_at), companions(std::move(beside)), options(wanted) {}
+
   elf::ElfFile elf;
-  bool inlines, lines;
-  bool fetched_debug = false;
-  std::optional<elf::ElfFile> mini, debug, alternate;
+  std::string path;
+  std::shared_ptr<CompanionFiles> companions;
+  SymbolizeOptions options;
+  std::optional<elf::ElfFile> mini, alternate;
+  std::optional<DebugFile> debug;
   PltSymbols plt;
   SymbolIndex index;
+
+  std::mutex mutex;  // of what the first question that needs it opens
+  bool dwarf_opened = false, functions_read = false;
   std::unique_ptr<DwarfNames> dwarf;
-  std::once_flag functions_read;
   CallFrameFunctions functions;
 
-  uint32_t unit_of(LinkAddr address) const { return dwarf == nullptr ? kNoUnit : dwarf->find_unit(address).value_or(kNoUnit); }
-  // What a debug file adds, .symtab and DWARF, is looked for only where the image itself lacks it.
-  void open_debug_file(const std::string& path, const SymbolizeOptions& options, DebuginfodClient* debuginfod, const FileRoot& root) {
-    const bool wants_dwarf = (inlines || lines) && !has_dwarf_sections(elf);
-    if (elf.find_section(".symtab") != nullptr && !wants_dwarf) return;
-    debug = find_debug_file(elf, path, options.debug_dirs, root);
-    if (debug || debuginfod == nullptr || elf.build_id().empty()) return;
-    const Result<UniqueFd> fetched = debuginfod->find_debug_file(elf.build_id());
-    if (!fetched) {
-      if (fetched.error().kind() == ErrorKind::kNotFound) return;
-      const std::string object = fetched.error().kind() == ErrorKind::kUnsupported || fetched.error().kind() == ErrorKind::kLimit ? "debuginfod" : path;
-      return diagnostics().warn(object, "{}", fetched.error().message());
-    }
-    Result<FileMapping> mapping = FileMapping::map(fetched->get(), "debug file of " + path);
-    if (!mapping) return diagnostics().warn(path, "{}", mapping.error().message());
-    Result<elf::ElfFile> file = elf::ElfFile::parse(std::move(*mapping), "debug file of " + path);
-    if (!file) return diagnostics().warn(path, "{}", file.error().message());
-    if (file->build_id() != elf.build_id()) return diagnostics().warn(path, "debuginfod sent the debug file of another build");
-    debug = std::move(*file);
-    fetched_debug = true;
+  const elf::ElfFile* dwarf_file() const {
+    if (!options.inlines && !options.lines) return nullptr;
+    if (has_dwarf_sections(elf)) return &elf;
+    return debug && has_dwarf_sections(debug->file.elf) ? &debug->file.elf : nullptr;
   }
-  void open_dwarf(const std::string& path, const SymbolizeOptions& options, const FileRoot& root) {
-    if (!inlines && !lines) return;
-    const elf::ElfFile& from = !has_dwarf_sections(elf) && debug ? *debug : elf;
-    if (!has_dwarf_sections(from)) return;
-    alternate = find_alternate_file(from, options.debug_dirs, root);
-    dwarf = DwarfNames::open(from, alternate ? &*alternate : nullptr, path, root);
+  DwarfNames* open_dwarf() {
+    const std::lock_guard lock(mutex);
+    const elf::ElfFile* from = dwarf_file();
+    if (!std::exchange(dwarf_opened, true) && from != nullptr) {
+      alternate = find_alternate_file(*from, from == &elf ? path : debug->file.path, options.debug_dirs, *companions);
+      dwarf = DwarfNames::open(*from, alternate ? &*alternate : nullptr, path, *companions);
+    }
+    return dwarf.get();
+  }
+  std::optional<LinkAddr> find_function_begin(LinkAddr address) {
+    const std::lock_guard lock(mutex);
+    if (!std::exchange(functions_read, true)) functions = CallFrameFunctions::read(elf);
+    return functions.find_begin(address);
   }
 };
 
 ImageSymbols::ImageSymbols() = default;
 ImageSymbols::~ImageSymbols() = default;
 
-std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::string& path, const SymbolizeOptions& options, DebuginfodClient* debuginfod,
-                                                 const FileRoot& root) {
+Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(int fd, const std::string& path, std::shared_ptr<CompanionFiles> companions,
+                                                         const SymbolizeOptions& options) {
+  FileMapping mapping = TRY(FileMapping::map(fd, path));
+  return open(TRY(elf::ElfFile::parse(std::move(mapping), path)), path, std::move(companions), options);
+}
+
+std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::string& path, std::shared_ptr<CompanionFiles> companions,
+                                                 const SymbolizeOptions& options) {
   auto symbols = std::unique_ptr<ImageSymbols>(new ImageSymbols);
-  symbols->parts_ = std::make_unique<Parts>(std::move(elf), options);
+  symbols->parts_ = std::make_unique<Parts>(std::move(elf), path, std::move(companions), options);
   Parts& parts = *symbols->parts_;
 
   SymbolIndexBuilder builder;
@@ -84,9 +99,13 @@ std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::st
   } else {
     builder.append_section(parts.elf, ".dynsym", NameSource::kDynsym);
   }
-  parts.open_debug_file(path, options, debuginfod, root);
-  if (parts.debug) builder.append_section(*parts.debug, ".symtab", parts.fetched_debug ? NameSource::kDebuginfod : NameSource::kDebugFile);
-  if (parts.elf.find_section(".symtab") == nullptr && !parts.debug) {
+  // What a debug file adds, .symtab and DWARF, is looked for only where the image itself lacks it.
+  const bool has_symtab = parts.elf.find_section(".symtab") != nullptr;
+  if (!has_symtab || ((options.inlines || options.lines) && !has_dwarf_sections(parts.elf))) {
+    parts.debug = find_debug_file(parts.elf, path, options.debug_dirs, *parts.companions);
+  }
+  if (parts.debug) builder.append_section(parts.debug->file.elf, ".symtab", parts.debug->source);
+  if (!has_symtab && !parts.debug) {
     auto mini = load_mini_debug_info(parts.elf);
     if (!mini) diagnostics().warn(path, "{}", mini.error().message());
     if (mini && *mini) {
@@ -97,79 +116,86 @@ std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::st
   parts.plt = PltSymbols::read(parts.elf);
   parts.plt.append_to(builder);
   parts.index = builder.build();
-  parts.open_dwarf(path, options, root);
   return symbols;
 }
 
 std::optional<Symbol> ImageSymbols::find_symbol(LinkAddr address) const { return parts_->index.find(address); }
-std::optional<LinkAddr> ImageSymbols::find_function_begin(LinkAddr address) const {
-  std::call_once(parts_->functions_read, [&] { parts_->functions = CallFrameFunctions::read(parts_->elf); });
-  return parts_->functions.find_begin(address);
-}
 bool ImageSymbols::has_symbols() const { return !parts_->index.empty(); }
-bool ImageSymbols::has_dwarf() const { return parts_->dwarf != nullptr; }
+bool ImageSymbols::has_dwarf() const { return parts_->dwarf_file() != nullptr; }
 
-size_t ImageSymbols::memory_bytes() const {
-  const size_t dwarf = parts_->dwarf == nullptr ? 0 : parts_->dwarf->memory_bytes();
-  const size_t tables = parts_->index.memory_bytes() + parts_->functions.memory_bytes() + (parts_->mini ? parts_->mini->bytes().size() : 0);
-  return dwarf > std::numeric_limits<size_t>::max() - tables ? dwarf : dwarf + tables;
-}
-
-void ImageSymbols::drop_pages() const {
-  parts_->elf.drop_pages();
-  if (parts_->debug) parts_->debug->drop_pages();
-  if (parts_->alternate) parts_->alternate->drop_pages();
+size_t ImageSymbols::shrink(size_t max_bytes) {
+  Parts& parts = *parts_;
+  parts.elf.drop_pages();
+  if (parts.debug) parts.debug->file.elf.drop_pages();
+  if (parts.alternate) parts.alternate->drop_pages();
+  const size_t tables = parts.index.memory_bytes() + parts.functions.memory_bytes() + (parts.mini ? parts.mini->bytes().size() : 0);
+  const size_t dwarf = parts.dwarf == nullptr ? 0 : parts.dwarf->memory_bytes();
+  if (tables < max_bytes && dwarf <= max_bytes - tables) return tables + dwarf;
+  parts.dwarf.reset();
+  parts.alternate.reset();
+  parts.dwarf_opened = false;
+  return tables;
 }
 
 std::vector<std::vector<uint32_t>> ImageSymbols::partition(std::span<const LinkAddr> addresses, size_t size) const {
-  std::vector<std::pair<uint32_t, uint32_t>> by_unit;  // unit, index
-  by_unit.reserve(addresses.size());
-  for (uint32_t i = 0; i < addresses.size(); ++i) by_unit.emplace_back(parts_->unit_of(addresses[i]), i);
-  std::sort(by_unit.begin(), by_unit.end());
+  const auto units = by_unit(parts_->open_dwarf(), addresses);
   std::vector<std::vector<uint32_t>> result;
-  for (size_t i = 0; i < by_unit.size(); ++i) {
-    const bool same_unit = i > 0 && by_unit[i].first == by_unit[i - 1].first && by_unit[i].first != kNoUnit;
+  for (size_t i = 0; i < units.size(); ++i) {
+    const bool same_unit = i > 0 && units[i].first == units[i - 1].first && units[i].first != kNoUnit;
     if (result.empty() || (result.back().size() >= size && !same_unit)) result.emplace_back();
-    result.back().push_back(by_unit[i].second);
+    result.back().push_back(units[i].second);
   }
   for (auto& part : result) std::sort(part.begin(), part.end());
   return result;
 }
 
-void ImageSymbols::resolve(std::span<const LinkAddr> addresses, const FrameCallback& callback) const {
-  std::vector<SourceFrame> frames;
-  const auto emit = [&](size_t i, std::span<const DwarfFrame> from) {
-    frames.clear();
+NamedAddresses ImageSymbols::name(std::span<const LinkAddr> addresses, NameDepth depth, DemangleCache& demangled, const std::stop_token& stop) const {
+  const DwarfNames* dwarf = depth == NameDepth::kFull ? parts_->open_dwarf() : nullptr;
+  WorkBudget texts(kTextPerAddress * (addresses.size() + 1), stop);
+  WorkBudget work((dwarf == nullptr ? 0 : dwarf->work_bytes()) + kWorkPerAddress * addresses.size(), stop);
+  NamedAddressesBuilder builder(addresses.size(), demangled, texts);
+  std::vector<SourcePosition> positions;
+  std::string place;
+  const auto set = [&](size_t i, std::span<const DwarfFrame> frames) {
+    positions.clear();
+    for (const DwarfFrame& frame : frames) positions.push_back({frame.name, frame.file, frame.line, frame.inlined, NameSource::kDwarf});
     const auto symbol = parts_->index.find(addresses[i]);
-    for (const DwarfFrame& frame : from) frames.push_back({frame.name, frame.file, frame.line, frame.inlined, NameSource::kDwarf});
-    if (frames.empty() && symbol) frames.emplace_back();
-    if (frames.empty()) return callback(i, {});
-    // The outermost function is called as its symbol is: the name that every other tool, and the linker, knows it by.
-    SourceFrame& outermost = frames.back();
     if (symbol) {
-      outermost.linkage_name = symbol->name;
-      outermost.source = symbol->source;
+      // The outermost function is called as its symbol is: the name that every other tool, and the linker, knows it by.
+      if (positions.empty()) positions.emplace_back();
+      positions.back().linkage_name = symbol->name;
+      positions.back().source = symbol->source;
     }
-    if (outermost.linkage_name.empty()) return callback(i, {});
-    callback(i, frames);
+    if (positions.empty() || positions.back().linkage_name.empty()) {
+      positions.clear();
+      const auto begin = parts_->options.places ? parts_->find_function_begin(addresses[i]) : std::nullopt;
+      if (!begin) return;
+      place = fmt::format("{}+{:#x}", profile::file_name(parts_->path), begin->value);
+      positions.push_back({.linkage_name = place, .source = NameSource::kCallFrame});
+    }
+    builder.set(i, positions);
   };
 
-  std::vector<std::pair<uint32_t, uint32_t>> by_unit;
-  by_unit.reserve(addresses.size());
-  for (uint32_t i = 0; i < addresses.size(); ++i) by_unit.emplace_back(parts_->unit_of(addresses[i]), i);
-  std::sort(by_unit.begin(), by_unit.end());
+  const auto units = by_unit(dwarf, addresses);
   std::vector<uint64_t> wanted;
-  for (size_t begin = 0, end = 0; begin < by_unit.size(); begin = end) {
-    while (end < by_unit.size() && by_unit[end].first == by_unit[begin].first) ++end;
-    if (by_unit[begin].first == kNoUnit) {
-      for (size_t i = begin; i < end; ++i) emit(by_unit[i].second, {});
-      continue;
-    }
+  for (size_t begin = 0, end = 0; begin < units.size(); begin = end) {
     wanted.clear();
-    for (size_t i = begin; i < end; ++i) wanted.push_back(addresses[by_unit[i].second].value);
-    parts_->dwarf->resolve(by_unit[begin].first, wanted, parts_->inlines, parts_->lines,
-                           [&](size_t i, std::span<const DwarfFrame> from) { emit(by_unit[begin + i].second, from); });
+    for (; end < units.size() && units[end].first == units[begin].first; ++end) wanted.push_back(addresses[units[end].second].value);
+    if (units[begin].first == kNoUnit || work.exhausted()) {
+      for (size_t i = begin; i < end; ++i) set(units[i].second, {});
+    } else {
+      dwarf->resolve(units[begin].first, wanted, parts_->options.inlines, parts_->options.lines, work,
+                     [&](size_t i, std::span<const DwarfFrame> frames) { set(units[begin + i].second, frames); });
+    }
   }
+  NamedAddresses named = builder.take();
+  named.cut_short = work.exhausted() || texts.exhausted();
+  named.could_say_more = depth == NameDepth::kSymbols && has_dwarf();
+  named.without_symbols = !has_symbols() && !has_dwarf();
+  if (named.cut_short && !stop.stop_requested()) {
+    diagnostics().warn(parts_->path, "its debug information repeats itself without end; parts of it were left out");
+  }
+  return named;
 }
 
 }  // namespace cicada::symbolize

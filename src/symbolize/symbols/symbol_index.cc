@@ -4,20 +4,16 @@
 #include <algorithm>
 
 #include "names/demangle.h"
+#include "symbolize/section_text.h"
 #include "symbolize/symbols/dynamic_section.h"
+#include "symbolize/work_budget.h"
 
 namespace cicada::symbolize {
 namespace {
 
+constexpr uint64_t kLeastNameBytes = 16 << 20, kMaxNamesRatio = 8;  // of all names together, to the string table; linkers share tails
+constexpr uint64_t kNoEndBytes = 4096;  // what the search for a name costs that has no end
 constexpr uint64_t kMaxSymbols = 16 << 20;  // the largest known, of a browser with debug information, have 5 million
-
-std::string_view find_name(Bytes strings, uint64_t offset) {
-  if (offset >= strings.size()) return {};
-  const auto* begin = reinterpret_cast<const char*>(strings.data() + offset);
-  const void* end = std::memchr(begin, 0, strings.size() - offset);
-  if (end == nullptr) return {};
-  return {begin, static_cast<size_t>(static_cast<const char*>(end) - begin)};
-}
 
 uint8_t rank_of(uint8_t type, uint8_t binding) {
   const int by_type = type == STT_FUNC ? 0 : type == STT_GNU_IFUNC ? 1 : 2;
@@ -89,6 +85,7 @@ void SymbolIndexBuilder::append(Range<LinkAddr> code, std::string_view name, pro
 void SymbolIndexBuilder::append_table(const elf::ElfFile& elf, Bytes symbols, Bytes strings, profile::NameSource source) {
   const ExecutableEnds executable(elf);
   const uint64_t count = std::min<uint64_t>(symbols.size() / sizeof(Elf64_Sym), kMaxSymbols);
+  WorkBudget names_budget(kLeastNameBytes + kMaxNamesRatio * strings.size());
   for (uint64_t i = 0; i < count; ++i) {
     Elf64_Sym symbol;
     std::memcpy(&symbol, symbols.data() + i * sizeof symbol, sizeof symbol);
@@ -97,7 +94,8 @@ void SymbolIndexBuilder::append_table(const elf::ElfFile& elf, Bytes symbols, By
     if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx == SHN_ABS || symbol.st_shndx == SHN_COMMON) continue;
     const auto around = executable.find(symbol.st_value);
     if (!around) continue;
-    const std::string_view name = names::strip_version(find_name(strings, symbol.st_name));
+    const std::string_view name = names::strip_version(text_in(strings, symbol.st_name));
+    if (!names_budget.spend(name.empty() && symbol.st_name != 0 ? kNoEndBytes : name.size())) break;
     if (name.empty()) continue;
     uint64_t limit = around->second;
     if (symbol.st_size == 0 && source == profile::NameSource::kDynsym && around->first != symbol.st_value) limit = symbol.st_value + 1;
