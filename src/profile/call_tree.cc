@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "profile/frame_text.h"
+#include "profile/kernel_context.h"
 #include "profile/stack_totals.h"
 
 namespace cicada::profile {
@@ -30,7 +31,7 @@ struct Entry {
 class Builder {
  public:
   Builder(const ProfileSnapshot& profile, const CallTreeOptions& options)
-      : profile_(profile), options_(options), shown_spans_(profile.frames().size()) {
+      : profile_(profile), options_(options), contexts_(profile), shown_spans_(profile.frames().size()) {
     tree_.nodes.emplace_back();
   }
 
@@ -128,15 +129,24 @@ class Builder {
       if (sums_[index] == 0 && !std::binary_search(worthless_.begin(), worthless_.end(), index)) continue;
       path.clear();
       uint32_t node = entry.group;
+      const auto context = contexts_.find(entry.stack);
+      bool marked = context.has_value();  // what lies above a marker is this stack's own: others go there without one
       for (StackId stack = entry.stack; stack.valid(); stack = profile_.stacks()[stack.value].parent) {
-        if (group_of_stack[stack.value] == entry.group) {
+        if (!marked && group_of_stack[stack.value] == entry.group) {
           node = node_of_stack[stack.value];
           break;
         }
         path.push_back(stack);
+        if (marked && stack == context->entry) marked = false;
       }
+      marked = false;
       for (size_t i = path.size(); i-- > 0;) {
+        if (context && path[i] == context->entry) {
+          marked = true;
+          node = child(node, {.name = intern(context->text), .image = {}, .file = {}, .kind = NodeKind::kMarker});
+        }
         for (const ShownFrame& shown : shown_frames(profile_.stacks()[path[i].value].frame)) node = child(node, shown);
+        if (marked) continue;
         node_of_stack[path[i].value] = node;
         group_of_stack[path[i].value] = entry.group;
       }
@@ -210,6 +220,7 @@ class Builder {
 
   const ProfileSnapshot& profile_;
   const CallTreeOptions& options_;
+  KernelContexts contexts_;
   CallTree tree_;
   std::vector<Entry> entries_;
   std::vector<uint64_t> sums_;  // by entry; apart, because each sample touches one at random: 8 bytes, not 24

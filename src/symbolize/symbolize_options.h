@@ -23,7 +23,6 @@ struct SymbolizeOptions {
   unsigned threads = 0;                // 0: one per CPU, at most 4
   std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
   KernelNames* kernel_names = nullptr;  // borrowed (kernel_names.h); null: /proc/kallsyms
-  bool kernel_context = true;          // mark softirq, interrupt and idle work (kernel_context.h)
 };
 
 }  // namespace cicada::symbolize

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "profile/frame_text.h"
+#include "profile/kernel_context.h"
 #include "profile/stack_totals.h"
 #include "sink/file_sink.h"
 #include "sink/formats.h"
@@ -23,7 +24,7 @@ constexpr size_t kFlushBytes = 256 << 10;
 class Writer {
  public:
   Writer(const ProfileSnapshot& profile, const profile::CallTreeOptions& options, OutputFile& file)
-      : profile_(profile), options_(options), gzip_(file), location_of_frame_(profile.frames().size(), 0),
+      : profile_(profile), options_(options), contexts_(profile), gzip_(file), location_of_frame_(profile.frames().size(), 0),
         last_address_(profile.images().size() + 2, 0), executable_value_(profile.images().size(), 0), labels_(profile.threads().size()) {}
 
   void write() {
@@ -78,10 +79,12 @@ class Writer {
   void write_sample(const profile::StackTotal& total, size_t event) {
     ids_.clear();
     profile::ImageId executable;
+    const auto context = contexts_.find(total.stack);
     for (profile::StackId stack = total.stack; stack.valid(); stack = profile_.stacks()[stack.value].parent) {
       const profile::FrameId frame = profile_.stacks()[stack.value].frame;
       const uint64_t id = location(frame);
       if (id != 0) ids_.push_back(id);
+      if (context && stack == context->entry) ids_.push_back(name_location(std::string(context->text)));
       const profile::ImageId image = profile_.frames()[frame.value].image;
       if (image.valid() && profile_.images()[image.value].kind == profile::ImageKind::kExecutable) executable = image;
     }
@@ -234,6 +237,7 @@ class Writer {
 
   const ProfileSnapshot& profile_;
   profile::CallTreeOptions options_;
+  profile::KernelContexts contexts_;
   GzipWriter gzip_;
   std::vector<profile::ValueUnit> units_;  // of the events
   std::vector<int64_t> values_;

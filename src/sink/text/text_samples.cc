@@ -9,6 +9,7 @@
 
 #include "profile/completeness.h"
 #include "profile/frame_text.h"
+#include "profile/kernel_context.h"
 #include "profile/stack_totals.h"
 #include "sink/file_sink.h"
 #include "sink/formats.h"
@@ -54,6 +55,7 @@ class TextSamplesSink : public FileSink {
  private:
   void write(const ProfileSnapshot& profile, OutputFile& file) override {
     lines_.assign(profile.frames().size(), {});
+    profile::KernelContexts contexts(profile);
     std::vector<uint64_t> factors;
     for (const profile::Event& event : profile.header.events) factors.push_back(profile::value_unit(event).factor);
     for (const profile::SampleIndex i : in_time_order(profile)) {
@@ -66,8 +68,11 @@ class TextSamplesSink : public FileSink {
       file.write(fmt::format("{} {}/{} [{:03}] {}.{:09}: {} {}:{}\n", printable(profile.text(thread.name.valid() ? thread.name : process.name)),
                              process.pid, thread.tid, sample.cpu, sample.time_ns / 1000000000, sample.time_ns % 1000000000,
                              sample.value * factors[sample.event.value], printable(profile.event(sample.event).name), incomplete(sample.end_reason)));
-      for (profile::StackId stack = sample.stack; stack.valid(); stack = profile.stacks()[stack.value].parent)
+      const auto context = contexts.find(sample.stack);
+      for (profile::StackId stack = sample.stack; stack.valid(); stack = profile.stacks()[stack.value].parent) {
         file.write(lines(profile, profile.stacks()[stack.value].frame));
+        if (context && stack == context->entry) file.write(fmt::format("\t{:>16x} {} ([kernel])\n", 0, context->text));
+      }
       for (size_t g = options_.tree.group_by.size(); g-- > 0;)
         file.write(fmt::format("\t{:>16x} {} ([group])\n", 0, printable(group_text(profile, options_.tree.group_by[g], sample))));
       file.write('\n');

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stacks as recorded, outermost first. Interrupt handlers are sampled only by NMIs, which virtual machines lack, so those were
 // taken from the kernel's own traces (dump_stack in an interrupt) of 6.1 and 6.18.
-#include "symbolize/kernel/kernel_context.h"
+#include "profile/kernel_context.h"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 
 #include "profile/call_tree.h"
+#include "profile/profile.h"
 
-namespace cicada::symbolize {
+namespace cicada::profile {
 namespace {
 
 std::string context(const std::string& stack) {
@@ -17,7 +18,8 @@ std::string context(const std::string& stack) {
   std::istringstream in(stack);
   for (std::string word; in >> word;) words.push_back(word);
   const std::vector<std::string_view> names(words.begin(), words.end());
-  return find_kernel_context(names).value_or("none");
+  const auto found = find_kernel_context(names);
+  return found ? found->text : "none";
 }
 
 TEST(KernelContext, IsNothingInASystemCall) {
@@ -71,5 +73,59 @@ TEST(KernelContext, NeverReportsTheSamplingInterruptAsWork) {
   EXPECT_EQ(context("asm_common_interrupt common_interrupt handle_edge_irq asm_exc_nmi exc_nmi nmi_handle perf_event_nmi_handler"), "[irq: device]");
 }
 
+class ShownContext : public testing::Test {
+ protected:
+  FrameId named(const char* name, FrameKind kind) {
+    const FrameId frame = profile.intern_frame({kind, {}, 0, 0x1000 + profile.frames().size(), {}});
+    const Location location[] = {{.function = profile.intern_function({profile.intern(name), {}, {}})}};
+    profile.set_locations(frame, location);
+    return frame;
+  }
+  void sample(std::vector<FrameId> frames) {
+    const ThreadId thread = profile.intern_thread(profile.intern_process(1, 1), 1);
+    profile.append_sample({.thread = thread, .stack = profile.intern_stack({}, frames)});
+  }
+  std::string path(const CallTree& tree, const char* leaf) const {
+    std::string text;
+    for (uint32_t i = 0; i < tree.nodes.size(); ++i) {
+      if (tree.text(tree.nodes[i].name) != leaf) continue;
+      for (uint32_t at = i; at != 0; at = tree.nodes[at].parent) text = std::string(tree.text(tree.nodes[at].name)) + (text.empty() ? "" : ";") + text;
+    }
+    return text;
+  }
+  Profile profile;
+};
+
+TEST_F(ShownContext, StandsWhereItWasEnteredAndLeavesTheSamplesAlone) {
+  const FrameId main = named("main", FrameKind::kNative), call = named("entry_SYSCALL_64", FrameKind::kKernel), unlock = named("local_bh_enable", FrameKind::kKernel),
+                softirq = named("handle_softirqs", FrameKind::kKernel), action = named("net_rx_action", FrameKind::kKernel);
+  sample({main, call, unlock});
+  sample({main, call, unlock, softirq, action});
+  const CallTree tree = build_call_tree(profile, {});
+  EXPECT_EQ(path(tree, "net_rx_action"), "main;entry_SYSCALL_64;local_bh_enable;[softirq: net_rx];handle_softirqs;net_rx_action");
+  EXPECT_EQ(tree.total(), 2u);
+  EXPECT_EQ(profile.stacks().size(), 5u);
+  for (const CallNode& node : tree.nodes)
+    EXPECT_EQ(node.kind == NodeKind::kMarker, tree.text(node.name) == "[softirq: net_rx]");
+}
+
+TEST_F(ShownContext, SystemCallsAreOnePathWithAndWithoutSoftirq) {
+  const FrameId main = named("main", FrameKind::kNative), call = named("do_syscall_64", FrameKind::kKernel), softirq = named("handle_softirqs", FrameKind::kKernel),
+                action = named("rcu_core", FrameKind::kKernel), other = named("vfs_read", FrameKind::kKernel);
+  sample({main, call, softirq, action});
+  sample({main, call, other});
+  sample({main, call, softirq});  // what it did is not in its stack
+  const CallTree tree = build_call_tree(profile, {});
+  EXPECT_EQ(path(tree, "rcu_core"), "main;do_syscall_64;[softirq: rcu];handle_softirqs;rcu_core");
+  EXPECT_EQ(path(tree, "[softirq]"), "main;do_syscall_64;[softirq]");
+  for (const CallNode& node : tree.nodes)
+    EXPECT_EQ(node.total == 3, tree.text(node.name) == "do_syscall_64" || tree.text(node.name) == "main" || &node == &tree.nodes[0]);
+}
+
+TEST_F(ShownContext, AUserFunctionOfThatNameMeansNothing) {
+  sample({named("main", FrameKind::kNative), named("handle_softirqs", FrameKind::kNative)});
+  EXPECT_EQ(path(build_call_tree(profile, {}), "handle_softirqs"), "main;handle_softirqs");
+}
+
 }  // namespace
-}  // namespace cicada::symbolize
+}  // namespace cicada::profile

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names by kernel: __do_softirq up to 6.8, handle_softirqs since; sysvec_* and asm_* entries since 5.8.
-#include "symbolize/kernel/kernel_context.h"
+#include "profile/kernel_context.h"
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 #include <vector>
 
-namespace cicada::symbolize {
+namespace cicada::profile {
 namespace {
 
-using profile::FrameId;
-using profile::FrameKind;
-using profile::Profile;
-using profile::StackId;
 
 struct Named {
   std::string_view function, text;
@@ -96,7 +91,7 @@ bool contains(const std::array<std::string_view, N>& table, std::string_view fun
 
 }  // namespace
 
-std::optional<std::string> find_kernel_context(std::span<const std::string_view> frames) {
+std::optional<KernelContext> find_kernel_context(std::span<const std::string_view> frames) {
   // Cut the sampling interrupt off: from the outermost frame of the entry it came through.
   for (size_t i = 0; i < frames.size(); ++i) {
     if (!contains(kSampling, frames[i])) continue;
@@ -115,24 +110,69 @@ std::optional<std::string> find_kernel_context(std::span<const std::string_view>
   for (size_t i = frames.size(); i-- > 0;) {
     if (is_softirq_entry(frames[i])) {
       for (size_t k = i + 1; k < frames.size(); ++k) {
-        if (const std::string_view action = text_of(kSoftirqActions, frames[k]); !action.empty()) return "[softirq: " + std::string(action) + "]";
+        if (const std::string_view action = text_of(kSoftirqActions, frames[k]); !action.empty()) return KernelContext{"[softirq: " + std::string(action) + "]", i};
       }
-      return "[softirq]";
+      return KernelContext{"[softirq]", i};
     }
     if (const std::string_view kind = text_of(kInterruptEntries, entry_name(frames[i])); !kind.empty()) {
       // the entry proper says more than a handler inside it: hrtimer_interrupt below a function call is that call
       for (size_t k = i; k-- > 0;) {
         const std::string_view outer = text_of(kInterruptEntries, entry_name(frames[k]));
         if (is_softirq_entry(frames[k])) break;
-        if (!outer.empty() && i - k <= 4) return "[irq: " + std::string(outer) + "]";
+        if (!outer.empty() && i - k <= 4) return KernelContext{"[irq: " + std::string(outer) + "]", k};
       }
-      return "[irq: " + std::string(kind) + "]";
+      return KernelContext{"[irq: " + std::string(kind) + "]", i};
     }
   }
-  for (const std::string_view frame : frames) {
-    if (contains(kIdle, frame)) return "[idle]";
+  for (size_t i = 0; i < frames.size(); ++i) {
+    if (contains(kIdle, frames[i])) return KernelContext{"[idle]", i};
   }
   return std::nullopt;
 }
 
-}  // namespace cicada::symbolize
+namespace {
+
+bool says_context(std::string_view function) {
+  return is_softirq_entry(function) || contains(kIdle, function) || !text_of(kInterruptEntries, entry_name(function)).empty();
+}
+
+std::string_view kernel_name(const ProfileSnapshot& profile, FrameId frame) {
+  const auto locations = profile.locations(frame);
+  return locations.empty() ? std::string_view() : profile.text(profile.functions()[locations.back().function.value].name);
+}
+
+bool is_kernel(const ProfileSnapshot& profile, StackId stack) {
+  return profile.frames()[profile.stacks()[stack.value].frame.value].kind == FrameKind::kKernel;
+}
+
+}  // namespace
+
+KernelContexts::KernelContexts(const ProfileSnapshot& profile) : profile_(profile), may_have_one_(profile.stacks().size()) {
+  std::vector<bool> says(profile.frames().size());
+  bool any = false;
+  for (size_t i = 0; i < says.size(); ++i) {
+    if (profile.frames()[i].kind == FrameKind::kKernel) any |= says[i] = says_context(kernel_name(profile, FrameId(i)));
+  }
+  if (!any) return;
+  for (size_t i = 0; i < may_have_one_.size(); ++i) {
+    const Stack& stack = profile.stacks()[i];
+    if (!is_kernel(profile, StackId(i))) continue;
+    may_have_one_[i] = says[stack.frame.value] || (stack.parent.valid() && may_have_one_[stack.parent.value]);
+  }
+}
+
+std::optional<KernelContexts::Label> KernelContexts::find(StackId stack) {
+  if (!stack.valid() || !may_have_one_[stack.value]) return std::nullopt;
+  kernel_.clear();
+  names_.clear();
+  StackId at = stack;
+  for (; at.valid() && is_kernel(profile_, at); at = profile_.stacks()[at.value].parent) kernel_.push_back(at);
+  if (at.valid() && profile_.frames()[profile_.stacks()[at.value].frame.value].kind == FrameKind::kLabel) return std::nullopt;  // says it itself
+  std::reverse(kernel_.begin(), kernel_.end());
+  for (const StackId one : kernel_) names_.push_back(kernel_name(profile_, profile_.stacks()[one.value].frame));
+  const auto context = find_kernel_context(names_);
+  if (!context) return std::nullopt;
+  return Label{kernel_[context->entry], texts_.text(texts_.intern(context->text))};
+}
+
+}  // namespace cicada::profile
