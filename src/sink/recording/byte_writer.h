@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cicada::sink {
 
@@ -20,20 +21,26 @@ class ByteWriter {
     for (; value >= 0x80; value >>= 7) u8(static_cast<uint8_t>(value | 0x80));
     u8(static_cast<uint8_t>(value));
   }
-  void zigzag(int64_t value) { uleb128(to_zigzag(value)); }
   void text(std::string_view value) {
     uleb128(value.size());
     bytes_.append(value);
   }
   void append(std::string_view bytes) { bytes_.append(bytes); }
+  // What follows is of another kind: a compressor does well to learn anew.
+  void end_column() { column_ends_.push_back(bytes_.size()); }
 
   const std::string& bytes() const { return bytes_; }
+  const std::vector<size_t>& column_ends() const { return column_ends_; }
   size_t size() const { return bytes_.size(); }
   bool empty() const { return bytes_.empty(); }
-  void clear() { bytes_.clear(); }
+  void clear() {
+    bytes_.clear();
+    column_ends_.clear();
+  }
 
  private:
   std::string bytes_;
+  std::vector<size_t> column_ends_;
 };
 
 }  // namespace cicada::sink

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens a capture file up to its last good chunk. A recording that was cut off, a truncated copy, a flipped bit: everything
-// before the damage is there, `complete` is false, and profile.header.warnings says what is missing.
-// Fails only if nothing can be read: not a capture file, or one of a newer version.
+// Opens a recording up to its last good chunk. One that was cut off, a truncated copy, a flipped bit: everything before the damage is
+// there, `complete` is false, and profile.header.warnings says what is missing.
+// Fails only if nothing can be read: not a recording, or one of another version.
 #pragma once
 #include <string>
 
@@ -10,7 +10,7 @@
 
 namespace cicada::sink {
 
-struct Capture {
+struct Recording {
   profile::Profile profile;
   bool complete = false;      // the end mark was reached
   uint64_t chunks = 0;        // read
@@ -18,6 +18,6 @@ struct Capture {
 };
 
 // `name` is what errors call the file.
-Result<Capture> read_capture(Bytes bytes, const std::string& name);
+Result<Recording> read_recording(Bytes bytes, const std::string& name);
 
 }  // namespace cicada::sink

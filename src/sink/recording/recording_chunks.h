@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frame around everything in a recording: chunks with a number and a checksum, compressed. docs/formats/recording.md has the layout. What a chunk
+// says is not looked at here.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/byte_cursor.h"
+#include "base/result.h"
+#include "sink/output_file.h"
+#include "sink/recording/byte_writer.h"
+
+struct ZSTD_CCtx_s;
+
+namespace cicada::sink {
+
+inline constexpr std::string_view kRecordingMagic{"\x89" "CICADA\n", 8};
+inline constexpr uint32_t kRecordingVersion = 3;
+inline constexpr uint64_t kMaxRawChunkBytes = 64 << 20;
+
+enum class ChunkKind : uint32_t {
+  kDelta = 0x544c4544,  // "DELT": see delta_codec.h
+  kEnd = 0x20444e45,    // "END ": the recording was finished; uleb number of its samples
+};
+
+// Walks the chunks of a file. Borrows it.
+class ChunkReader {
+ public:
+  struct Chunk {
+    ChunkKind kind = ChunkKind::kEnd;
+    Bytes content;  // valid until the next call
+  };
+  ChunkReader(Bytes file, uint64_t position) : file_(file), position_(position), raw_bytes_left_((64 << 20) + 256 * uint64_t{file.size()}) {}
+
+  bool at_end() const { return position_ >= file_.size(); }
+  // The chunk at position(). Fails (kCorrupt, kLimit) if it is damaged, or if the chunks so far expand beyond what real ones do.
+  Result<Chunk> next();
+  // Its content was good as well: go on behind it.
+  void accept() {
+    position_ = next_position_;
+    ++count_;
+  }
+  uint64_t position() const { return position_; }
+  uint32_t count() const { return count_; }  // accepted
+
+ private:
+  Bytes file_;
+  uint64_t position_, next_position_ = 0, raw_bytes_left_;
+  uint32_t count_ = 0;
+  std::vector<uint8_t> raw_;
+};
+
+// Writes magic, version and chunks. Owns the file.
+class ChunkWriter {
+ public:
+  explicit ChunkWriter(OutputFile file);
+  // The chunk reaches the operating system. `level`: of zstd.
+  Result<void> write(ChunkKind kind, const ByteWriter& content, int level);
+  uint32_t count() const { return count_; }
+  OutputFile& file() { return file_; }
+
+ private:
+  struct FreeContext {
+    void operator()(ZSTD_CCtx_s* context) const;
+  };
+  OutputFile file_;
+  std::unique_ptr<ZSTD_CCtx_s, FreeContext> zstd_;
+  std::vector<char> stored_;
+  uint32_t count_ = 0;
+};
+
+}  // namespace cicada::sink
