@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a profile of N samples costs: bytes a sample, writing and loading its capture file, aggregating it into call trees.
+// What a profile of N samples costs: bytes a sample, writing and loading its recording, aggregating it into call trees.
 // Seconds are CPU seconds.
 #include <malloc.h>
 #include <unistd.h>
@@ -10,8 +10,8 @@
 
 #include "base/file_mapping.h"
 #include "profile/synthetic_profile.h"
-#include "sink/recording/capture_reader.h"
-#include "sink/recording/capture_writer.h"
+#include "sink/recording/recording_reader.h"
+#include "sink/recording/recording_sink.h"
 
 namespace {
 
@@ -42,17 +42,17 @@ int main(int argc, char** argv) {
   const size_t bytes = ::mallinfo2().uordblks + ::mallinfo2().hblkhd - before;
   std::printf("%-28s %8zu\n%-28s %8zu\n", "samples", samples, "stacks (tree nodes)", made.stacks().size());
   std::printf("%-28s %8.1f (columns 24.0, the rest tables)\n", "bytes a sample in memory", static_cast<double>(bytes) / static_cast<double>(samples));
-  const auto sink = sink::make_capture_sink(path, {});
+  const auto sink = sink::make_recording_sink(path, {});
   const auto written = timed("write .cicada", [&] { return sink->finish(made); });
   if (!written) return 1;
   std::printf("%-28s %8.2f\n", "bytes a sample on disk", static_cast<double>(std::filesystem::file_size(path)) / static_cast<double>(samples));
   made = {};
   const double start = cpu_seconds();
   const auto file = FileMapping::open(path);
-  auto capture = timed("load .cicada", [&] { return sink::read_capture(file->bytes(), path); });
-  const auto tree = timed("aggregate into a call tree", [&] { return profile::build_call_tree(capture->profile, {}); });
+  auto recording = timed("load .cicada", [&] { return sink::read_recording(file->bytes(), path); });
+  const auto tree = timed("aggregate into a call tree", [&] { return profile::build_call_tree(recording->profile, {}); });
   std::printf("%-28s %8.3f s   (budget 2 s for 10 million)\n", "load + aggregate", cpu_seconds() - start);
-  timed("the same, by process+thread", [&] { return profile::build_call_tree(capture->profile, {.group_by = {profile::GroupBy::kProcess, profile::GroupBy::kThread}}); });
+  timed("the same, by process+thread", [&] { return profile::build_call_tree(recording->profile, {.group_by = {profile::GroupBy::kProcess, profile::GroupBy::kThread}}); });
   std::printf("%-28s %8zu\n", "nodes", tree.nodes.size());
   const bool right = tree.total() == samples;
   std::printf("%-28s %8s\n", "total equals samples", right ? "yes" : "NO");

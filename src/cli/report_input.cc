@@ -5,7 +5,7 @@
 
 #include "base/file_mapping.h"
 #include "cli/quantity.h"
-#include "sink/recording/capture_format.h"
+#include "sink/recording/recording_chunks.h"
 #include "sink/profile_reader.h"
 #include "symbolize/symbolizer.h"
 
@@ -15,7 +15,7 @@ namespace {
 using profile::GroupBy;
 
 bool is_recording(Bytes bytes) {
-  constexpr std::string_view kMagic = sink::kCaptureMagic;
+  constexpr std::string_view kMagic = sink::kRecordingMagic;
   return bytes.size() >= kMagic.size() && std::equal(kMagic.begin(), kMagic.end(), bytes.begin(),
                                                      [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; });
 }

@@ -66,6 +66,18 @@ class Log {
     (*spine_)[size_ >> kShift][size_ & (kChunkRows - 1)] = row;
     ++size_;
   }
+  // `row(i)` for each i below `count`.
+  template <typename Row>
+  void append(size_t count, Row row) {
+    for (size_t done = 0; done < count;) {
+      push_back(row(done++));
+      T* const free = &(*spine_)[(size_ - 1) >> kShift][(size_ - 1) & (kChunkRows - 1)] + 1;
+      const size_t more = std::min(count - done, -size_ & (kChunkRows - 1));
+      for (size_t i = 0; i < more; ++i) free[i] = row(done + i);
+      size_ += more;
+      done += more;
+    }
+  }
   // At most kChunkRows rows, one behind the other in memory. Returns where they begin.
   size_t append_together(std::span<const T> rows) {
     CHECK(rows.size() <= kChunkRows);

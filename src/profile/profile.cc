@@ -103,24 +103,26 @@ LabelSetId Profile::intern_labels(std::span<const Label> labels) {
       }));
 }
 
-void Profile::append_sample(const Sample& sample) {
-  CHECK(sample_count() < 0xffffffff);
-  samples_.append(sample, usual_value(sample.event), header.events);
-  const size_t event = sample.event.value;
-  if (event >= totals_.size()) {
-    totals_.resize(event + 1);
-    sums_.resize(event + 1);
+void Profile::append_samples(std::span<const Sample> rows) {
+  CHECK(rows.size() < 0xffffffff - sample_count());
+  samples_.append(rows, header.events);
+  for (const Sample& sample : rows) {
+    const size_t event = sample.event.value;
+    if (event >= totals_.size()) {
+      totals_.resize(event + 1);
+      sums_.resize(event + 1);
+    }
+    ++totals_[event].samples;
+    if (sample.end_reason < END_REASON_COUNT) ++totals_[event].end_reasons[sample.end_reason];
+    if (sample.idle) continue;
+    totals_[event].value += sample.value;
+    const size_t row = sample.stack.valid() ? size_t{sample.stack.value} + 1 : 0;
+    Log<StackSum>& sums = sums_[event];
+    while (sums.size() <= row) sums.push_back({});
+    StackSum& sum = sums.edit(row);
+    ++sum.samples;
+    sum.value += sample.value;
   }
-  ++totals_[event].samples;
-  if (sample.end_reason < END_REASON_COUNT) ++totals_[event].end_reasons[sample.end_reason];
-  if (sample.idle) return;
-  totals_[event].value += sample.value;
-  const size_t row = sample.stack.valid() ? size_t{sample.stack.value} + 1 : 0;
-  Log<StackSum>& sums = sums_[event];
-  while (sums.size() <= row) sums.push_back({});
-  StackSum& sum = sums.edit(row);
-  ++sum.samples;
-  sum.value += sample.value;
 }
 
 size_t Profile::drop_samples(size_t at_most) {

@@ -31,7 +31,8 @@ class Profile : public ProfileSnapshot {
   // In any order; the later of two equal keys wins. At most kMaxLabels.
   LabelSetId intern_labels(std::span<const Label> labels);
 
-  void append_sample(const Sample& sample);
+  void append_sample(const Sample& sample) { append_samples({&sample, 1}); }
+  void append_samples(std::span<const Sample> rows);
   // Forgets the oldest samples, in blocks of a few thousand; tables stay. Returns how many went.
   size_t drop_samples(size_t at_most);
   // What a process or a thread is called; its identity stays.

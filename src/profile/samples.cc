@@ -1,28 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/samples.h"
 
+#include <algorithm>
+
 namespace cicada::profile {
 
-void Samples::append(const Sample& sample, uint64_t usual, const std::vector<Event>& events) {
-  const size_t at = size(), block = at >> kShift;
-  if (block == values_.size()) values_.push_back(nullptr);
-  time_ns.push_back(sample.time_ns);
-  thread.push_back(sample.thread);
-  stack.push_back(sample.stack);
-  labels.push_back(sample.labels);
-  cpu.push_back(sample.cpu);
-  event.push_back(sample.event);
-  state.push_back(to_state(sample));
-  if (values_[block] == nullptr) {
-    if (sample.value == usual) return;
-    auto column = std::make_shared<uint64_t[]>(kBlockRows);
-    for (size_t i = block << kShift; i < at; ++i) {
-      const size_t of = event[i].value;
-      column[i & (kBlockRows - 1)] = of < events.size() ? events[of].value : 1;
+void Samples::append(std::span<const Sample> rows, const std::vector<Event>& events) {
+  const auto usual = [&](EventId id) { return id.value < events.size() ? events[id.value].value : 1; };
+  while (!rows.empty()) {
+    const size_t at = size(), in_block = at & (kBlockRows - 1);
+    const auto part = rows.first(std::min(rows.size(), kBlockRows - in_block));
+    rows = rows.subspan(part.size());
+    time_ns.append(part.size(), [&](size_t i) { return part[i].time_ns; });
+    thread.append(part.size(), [&](size_t i) { return part[i].thread; });
+    stack.append(part.size(), [&](size_t i) { return part[i].stack; });
+    labels.append(part.size(), [&](size_t i) { return part[i].labels; });
+    cpu.append(part.size(), [&](size_t i) { return part[i].cpu; });
+    event.append(part.size(), [&](size_t i) { return part[i].event; });
+    state.append(part.size(), [&](size_t i) { return to_state(part[i]); });
+
+    if (in_block == 0) values_.push_back(nullptr);
+    if (values_.back() == nullptr) {
+      if (std::all_of(part.begin(), part.end(), [&](const Sample& row) { return row.value == usual(row.event); })) continue;
+      auto column = std::make_shared<uint64_t[]>(kBlockRows);
+      for (size_t i = 0; i < in_block; ++i) column[i] = usual(event[at - in_block + i]);
+      values_.edit(values_.size() - 1) = std::move(column);
     }
-    values_.edit(block) = std::move(column);
+    for (size_t i = 0; i < part.size(); ++i) values_.back()[in_block + i] = part[i].value;
   }
-  values_[block][at & (kBlockRows - 1)] = sample.value;
 }
 
 size_t Samples::drop_front(size_t rows) {

@@ -5,6 +5,8 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "profile/event.h"
 #include "profile/ids.h"
@@ -56,8 +58,7 @@ class Samples {
     const auto& block = values_[i >> kShift];
     return block == nullptr ? nullptr : &block[i & (kBlockRows - 1)];
   }
-  // `usual`: the event's value.
-  void append(const Sample& sample, uint64_t usual, const std::vector<Event>& events);
+  void append(std::span<const Sample> rows, const std::vector<Event>& events);
   // Whole blocks of the oldest, `rows` at most. Returns how many rows went.
   size_t drop_front(size_t rows);
 

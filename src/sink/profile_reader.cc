@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/file_mapping.h"
-#include "sink/recording/capture_format.h"
-#include "sink/recording/capture_reader.h"
+#include "sink/recording/recording_chunks.h"
+#include "sink/recording/recording_reader.h"
 #include "sink/gzip.h"
 
 namespace cicada::sink {
@@ -29,9 +29,9 @@ Result<profile::Profile> read_profile(const std::string& path) {
 }
 
 Result<profile::Profile> parse_profile(Bytes bytes, const std::string& name) {
-  if (has_prefix(bytes, kCaptureMagic)) {
-    Capture capture = TRY(read_capture(bytes, name));
-    return std::move(capture.profile);
+  if (has_prefix(bytes, kRecordingMagic)) {
+    Recording recording = TRY(read_recording(bytes, name));
+    return std::move(recording.profile);
   }
   if (bytes.empty() && !name.ends_with(".folded")) return make_error(ErrorKind::kInvalid, "{}: the file is empty", name);
   const bool named_pprof = name.ends_with(".pb.gz") || name.ends_with(".pprof") || name.ends_with(".pb");

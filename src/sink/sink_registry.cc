@@ -4,7 +4,7 @@
 #include <array>
 #include <iterator>
 
-#include "sink/recording/capture_writer.h"
+#include "sink/recording/recording_sink.h"
 #include "sink/text/folded.h"
 #include "sink/formats.h"
 #include "sink/flamegraph/svg.h"
@@ -21,7 +21,7 @@ struct Entry {
 };
 
 constexpr Entry kEntries[] = {
-    {{".cicada", "recording: every other format can be made from it"}, make_capture_sink},
+    {{".cicada", "recording: every other format can be made from it"}, make_recording_sink},
     {{".folded", "folded stacks, one line each"}, make_folded_sink},
     {{".svg", "flame graph"}, make_svg_sink},
     {{".html", "interactive report"}, make_html_sink},

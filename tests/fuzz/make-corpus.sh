@@ -68,15 +68,15 @@ open(sys.argv[1], "wb").write(header + record(2, lines) + record(0, load) + reco
 P
 
 # --- texts of the kernel, and profiles
-mkdir -p "$1"/{maps,folded,capture,pprof}_fuzz
+mkdir -p "$1"/{maps,folded,recording,pprof}_fuzz
 cp /proc/self/maps "$1/maps_fuzz/maps"
 cp /proc/self/stat "$1/maps_fuzz/stat"
 printf '7f0000000000-7f0000001000 r-xp 00000000 fe:00 12 /tmp/a b\\012c (deleted)\n' >"$1/maps_fuzz/newline"
 printf 'main;f;g 7\nmain;f 2\nmain;[unknown];h;read_[k] 1\n' | tee "$1/folded_fuzz/three" >"$work/three.folded"
-cp "$work/three.folded" "$1/capture_fuzz/text"
+printf '\002\000\000\001\377\000\200' >"$1/recording_fuzz/changes"
 if [ -x "${2:-}" ]; then
   "$2" convert "$work/three.folded" "$work/three.cicada" "$work/three.pb.gz" 2>/dev/null
-  cp "$work/three.cicada" "$1/capture_fuzz/recording"
+  { printf '\000'; cat "$work/three.cicada"; } >"$1/recording_fuzz/file"
   cp "$work/three.pb.gz" "$1/pprof_fuzz/packed"
   gzip -dc "$work/three.pb.gz" >"$1/pprof_fuzz/plain"
 fi

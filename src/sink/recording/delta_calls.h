@@ -7,11 +7,10 @@
 #pragma once
 #include <array>
 #include <optional>
-#include <unordered_map>
 
-#include "profile/content_index.h"
 #include "profile/snapshot.h"
 #include "sink/recording/delta_tables.h"
+#include "sink/recording/number_map.h"
 
 namespace cicada::sink {
 
@@ -99,7 +98,7 @@ class CallCoder {
     for (profile::Stack& stack : stacks_) {
       if (io_.failed()) return;
       const uint32_t caller = frame_of(stack.parent);
-      RecentCallees& callees = callees_of(caller);
+      RecentCallees& callees = callees_[caller];
       const uint64_t callee = code_callee(callees, next, stack.frame.value);
       if (callee >= limit) return io_.fail();
       stack.frame = profile::FrameId(callee);
@@ -110,15 +109,6 @@ class CallCoder {
       callees.promote(static_cast<uint32_t>(callee));
     }
     io_.end_column();
-  }
-
-  RecentCallees& callees_of(uint32_t caller) {
-    const auto same = [&](uint32_t i) { return callees_[i].first == caller; };
-    const auto append = [&] {
-      callees_.emplace_back(caller, RecentCallees());
-      return static_cast<uint32_t>(callees_.size() - 1);
-    };
-    return callees_[caller_index_.find_or_append(profile::mix_hash(caller, 0), same, append)].second;
   }
 
   uint64_t code_callee(const RecentCallees& callees, uint64_t next, uint64_t frame) {
@@ -139,7 +129,7 @@ class CallCoder {
     code_ids(io_, frames_, &profile::Frame::image, limits.images);
     code_numbers(io_, frames_, &profile::Frame::address_space);
     code_ids(io_, frames_, &profile::Frame::label, limits.strings);
-    std::unordered_map<uint64_t, uint64_t> last;  // address, by image and kind
+    NumberMap<uint64_t> last;  // address, by image and kind
     for (size_t i = 0; i < frames_.size(); ++i) {
       profile::Frame& row = frames_[i];
       uint64_t& base = last[uint64_t{row.image.value} << 8 | static_cast<uint64_t>(row.kind)];
@@ -155,8 +145,7 @@ class CallCoder {
   std::vector<profile::Frame>& frames_;
   std::vector<profile::Stack>& stacks_;
   std::vector<uint32_t> models_;  // by new frame: one whose address may be near, or kNone
-  profile::ContentIndex caller_index_;
-  std::vector<std::pair<uint32_t, RecentCallees>> callees_;  // with their caller
+  NumberMap<RecentCallees> callees_;  // by caller
 };
 
 }  // namespace cicada::sink

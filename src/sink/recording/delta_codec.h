@@ -17,7 +17,8 @@
 namespace cicada::sink {
 
 // Appends what is in `now` and not in `before`, at most about kMaxDeltaRows rows of it, and returns what a reader has then; it has everything when
-// that is now.sizes(). The header is always in it. `before` is of an earlier snapshot of the same profile, or nothing.
+// that is now.sizes(). The header is always in it. `before` is of an earlier snapshot of the same profile, or nothing: of another lineage, the
+// reader must begin with a new Profile as well.
 // Samples that the profile dropped before they were written are left out.
 profile::SnapshotSizes append_delta(ByteWriter& out, const profile::ProfileSnapshot& now, const profile::SnapshotSizes& before);
 

@@ -3,11 +3,10 @@
 // everything in a column of equal ones. Timers tick per CPU: what is left of a time is jitter of some microseconds. A CPU mostly runs the
 // thread it ran, and a stack is mostly the thread's last one or the next that the table has, because stacks were stored as they came.
 #pragma once
-#include <array>
-#include <unordered_map>
 
 #include "profile/snapshot.h"
 #include "sink/recording/delta_tables.h"
+#include "sink/recording/number_map.h"
 
 namespace cicada::sink {
 
@@ -16,6 +15,8 @@ struct SamplePrediction {
   uint64_t next_stack = 0;      // no sample before had this one or a later one
   std::vector<uint64_t> ticks;  // by event: the median distance of two samples of one CPU
 };
+
+constexpr uint64_t timer_of(const profile::Sample& sample) { return uint64_t{sample.event.value} << 16 | sample.cpu; }
 
 template <typename Io>
 class SampleCoder {
@@ -67,27 +68,26 @@ class SampleCoder {
   }
 
   void code_times(std::vector<profile::Sample>& rows, const std::vector<uint64_t>& ticks) {
-    std::unordered_map<uint32_t, uint64_t> last;  // by event and CPU
-    uint64_t any = 0;
+    NumberMap<uint64_t> expected;  // by event and CPU
+    uint64_t last = 0;
     for (auto& row : rows) {
-      const auto [at, first] = last.try_emplace(uint32_t{row.event.value} << 16 | row.cpu);
-      const uint64_t tick = row.event.value < ticks.size() ? ticks[row.event.value] : 0;
-      at->second = any = row.time_ns = io_.near(first ? any : at->second + tick, row.time_ns);
+      uint64_t& own = expected[timer_of(row)];
+      last = row.time_ns = io_.near(own != 0 ? own : last, row.time_ns);
+      own = last + (row.event.value < ticks.size() ? ticks[row.event.value] : 0);
     }
     io_.end_column();
   }
 
   // 0: the one that this CPU ran before; else its distance from the first that was not seen, plus one.
   void code_threads_of(std::vector<profile::Sample>& rows) {
-    std::unordered_map<uint16_t, uint32_t> running;
+    NumberMap<profile::ThreadId> running;  // by CPU
     uint64_t next = 0;
     for (auto& row : rows) {
-      uint32_t& last = running.try_emplace(row.cpu, profile::ThreadId::kNone).first->second;
-      const uint64_t code = io_.number(row.thread.value == last ? 0 : 1 + to_zigzag(static_cast<int64_t>(next - row.thread.value)));
-      const uint64_t thread = code == 0 ? last : next - static_cast<uint64_t>(from_zigzag(code - 1));
+      profile::ThreadId& last = running[row.cpu];
+      const uint64_t code = io_.number(row.thread == last ? 0 : 1 + to_zigzag(static_cast<int64_t>(next - row.thread.value)));
+      const uint64_t thread = code == 0 ? last.value : next - static_cast<uint64_t>(from_zigzag(code - 1));
       if (thread >= known_.threads().size()) return io_.fail();
-      last = static_cast<uint32_t>(thread);
-      row.thread = profile::ThreadId(thread);
+      last = row.thread = profile::ThreadId(thread);
       next = std::max(next, thread + 1);
     }
     io_.end_column();
@@ -95,7 +95,7 @@ class SampleCoder {
 
   void code_stacks(std::vector<profile::Sample>& rows) {
     enum : uint64_t { kFresh, kAgain, kOther };
-    std::unordered_map<uint32_t, uint64_t> last;  // by thread; stacks are plus one, 0: none
+    NumberMap<uint64_t> last;  // by thread; stacks are plus one, 0: none
     uint64_t fresh = end_of_chain(next_stack_);
     for (auto& row : rows) {
       uint64_t& again = last[row.thread.value];

@@ -104,6 +104,8 @@ void code_processes(Io& io, std::vector<profile::Process>& rows, const profile::
 template <typename Io>
 void code_threads(Io& io, std::vector<profile::Thread>& rows, const profile::SnapshotSizes& limits) {
   code_ids(io, rows, &profile::Thread::process, limits.processes);
+  for (const profile::Thread& row : rows)
+    if (!row.process.valid()) io.fail();
   uint64_t last = 0;
   for (profile::Thread& row : rows) {
     last = io.near(last, static_cast<uint64_t>(row.tid));

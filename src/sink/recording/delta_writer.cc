@@ -165,14 +165,14 @@ class DeltaWriter {
   }
 
   static std::vector<uint64_t> ticks(const std::vector<Sample>& rows) {
-    std::unordered_map<uint32_t, uint64_t> last;  // by event and CPU
+    NumberMap<uint64_t> last;
     std::vector<std::vector<uint64_t>> distances;
     for (const Sample& row : rows) {
       if (row.event.value >= distances.size()) distances.resize(row.event.value + 1U);
-      const auto [at, first] = last.try_emplace(uint32_t{row.event.value} << 16 | row.cpu);
+      uint64_t& before = last[timer_of(row)];
       auto& known = distances[row.event.value];
-      if (!first && row.time_ns > at->second && known.size() < 4096) known.push_back(row.time_ns - at->second);
-      at->second = row.time_ns;
+      if (before != 0 && row.time_ns > before && known.size() < 4096) known.push_back(row.time_ns - before);
+      before = row.time_ns;
     }
     std::vector<uint64_t> ticks;
     for (auto& known : distances) {
@@ -193,6 +193,7 @@ class DeltaWriter {
 }  // namespace
 
 SnapshotSizes append_delta(ByteWriter& out, const ProfileSnapshot& now, const SnapshotSizes& before) {
+  CHECK(before == SnapshotSizes() || before.lineage == now.sizes().lineage);
   const SnapshotSizes after = cut(now, before);
   DeltaWriter(out, now, before, after).write();
   return after;
