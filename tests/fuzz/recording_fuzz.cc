@@ -22,7 +22,7 @@ void grow(profile::Profile& profile, uint64_t round) {
   const ImageId image = profile.intern_image({text("/lib/libx.so."), text("build-id"), ImageKind::kLibrary});
   StackId stack;
   for (const uint64_t address : {0x1000, 0x1040, 0x2000, 0x1040}) {
-    const FrameId frame = profile.intern_frame({.kind = FrameKind::kNative, .image = image, .address = address + round});
+    const FrameId frame = profile.intern_frame({.kind = FrameKind::kNative, .image = image, .address = address + round, .label = {}});
     const FunctionId function = profile.intern_function({text("shown"), text("linkage\1"), image});
     const Location locations[] = {{.function = function, .file = text("a.c"), .line = 7, .inlined = true, .source = NameSource::kDwarf}, {.function = function}};
     profile.set_locations(frame, locations);
