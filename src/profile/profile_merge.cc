@@ -133,11 +133,18 @@ void add_counts(std::vector<Count>& into, const std::vector<Count>& from) {
 
 constexpr size_t kMaxEvents = 250;
 
+bool has_rate(const Event& event) { return event.period != 0 || event.frequency_hz != 0; }
+
 // What each of `from`'s events is in `into`. Values of unequal ones cannot be added up: they stay events of their own.
 std::vector<EventId> merge_events(Header& into, const Header& from) {
   std::vector<EventId> ids;
   for (const Event& event : from.events) {
-    const auto same = std::find_if(into.events.begin(), into.events.end(), [&](const Event& e) { return e.is_comparable(event); });
+    auto same = std::find_if(into.events.begin(), into.events.end(), [&](const Event& e) { return e.is_comparable(event); });
+    // Folded stacks say nothing of their event: numbers of samples are added to numbers of samples.
+    if (same == into.events.end()) {
+      same = std::find_if(into.events.begin(), into.events.end(), [&](const Event& e) { return e.unit == event.unit && (!has_rate(e) || !has_rate(event)); });
+      if (same != into.events.end()) into.warnings.push_back(fmt::format("merged recordings of different events: {} and {}", same->name, event.name));
+    }
     if (same != into.events.end()) {
       ids.push_back({static_cast<uint8_t>(same - into.events.begin())});
       same->fired += event.fired;

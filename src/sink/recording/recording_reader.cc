@@ -23,7 +23,8 @@ class Reader {
     if (head.failed() || !std::equal(magic.begin(), magic.end(), kRecordingMagic.begin(), [](uint8_t a, char b) { return a == static_cast<uint8_t>(b); }))
       return make_error(ErrorKind::kInvalid, "{}: not a cicada recording", name_);
     if (version != kRecordingVersion)
-      return make_error(ErrorKind::kUnsupported, "{}: recording format {}, this cicada reads format {}", name_, version, kRecordingVersion);
+      return make_error(ErrorKind::kUnsupported, "{}: recording format {}, this cicada reads format {}; {}", name_, version, kRecordingVersion,
+                        version > kRecordingVersion ? "use a newer cicada" : "record again");
     ChunkReader chunks(file_, head.position());
     std::string problem;
     while (!chunks.at_end() && !ended_) {

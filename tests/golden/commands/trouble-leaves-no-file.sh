@@ -52,7 +52,7 @@ refused() {  # FILE REGEX: by every command that reads
   nothing_in outputs
 }
 printf '\x89CICADA\n\xc8\0\0\0' >newer.cicada
-refused newer.cicada 'recording format 200, this cicada reads up to [0-9]+; use a newer cicada'
+refused newer.cicada 'recording format 200, this cicada reads format [0-9]+; use a newer cicada'
 : >empty.cicada; refused empty.cicada 'empty'
 : >empty.pb.gz; refused empty.pb.gz 'empty'
 head -c 9 good.cicada >cut.cicada; refused cut.cicada 'not a cicada recording'
