@@ -2,7 +2,10 @@
 // What of x86-64 only the kernel side knows (abi/arch/x86_64.h has the rest): the registers at an event and at the entry to the kernel, system calls, code segments.
 #pragma once
 #include "kernel_types.h"
-#include "scratch.bpf.h"
+#include "abi/arch.h"
+#include "abi/records.h"
+
+#include <bpf/bpf_core_read.h>
 
 // arch/x86/include/asm/ptrace.h, as the kernel that runs has it. On its stack, at the entry to it.
 struct pt_regs {
@@ -25,6 +28,13 @@ struct event_registers {
 
 static __always_inline int is_user_mode(const struct event_registers *regs) { return (regs->cs & 3) != 0; }
 
+// Of pages of this mm, ever.
+static __always_inline __u64 arch_tlb_flushes(struct mm_struct *mm) {
+  __u64 flushes = 0;
+  bpf_probe_read_kernel(&flushes, sizeof(flushes), &mm->context.tlb_gen.counter);
+  return flushes;
+}
+
 // SAMPLE_NEW_TASK and SAMPLE_NEW_STACK for a task that has not been back in user mode since clone made it: it has its parent's registers, but
 // for the 0 of the system call and, if it was given one, the stack. clone says so in a register; clone3, in memory that may have changed.
 static __always_inline __u32 new_task_flags(const struct pt_regs *saved) {
@@ -35,14 +45,13 @@ static __always_inline __u32 new_task_flags(const struct pt_regs *saved) {
 
 // The user's registers at the event, or at the entry to the kernel, and what they say of the task (sample_flags). 0: there are none.
 // `at_event` may be null.
-static __always_inline int read_user_registers(const struct event_registers *at_event, struct task_struct *task, struct unwind_regs *regs,
-                                               __u32 *flags) {
-#define READ(r)                                                                                                              \
-  regs->gpr[X86_RAX] = (r)->ax, regs->gpr[X86_RDX] = (r)->dx, regs->gpr[X86_RCX] = (r)->cx, regs->gpr[X86_RBX] = (r)->bx;    \
-  regs->gpr[X86_RSI] = (r)->si, regs->gpr[X86_RDI] = (r)->di, regs->gpr[X86_RBP] = (r)->bp, regs->gpr[X86_RSP] = (r)->sp;    \
-  regs->gpr[X86_R8] = (r)->r8, regs->gpr[X86_R9] = (r)->r9, regs->gpr[X86_R10] = (r)->r10, regs->gpr[X86_R11] = (r)->r11;    \
-  regs->gpr[X86_R12] = (r)->r12, regs->gpr[X86_R13] = (r)->r13, regs->gpr[X86_R14] = (r)->r14, regs->gpr[X86_R15] = (r)->r15; \
-  regs->ip = (r)->ip
+static __always_inline int read_user_registers(const struct event_registers *at_event, struct task_struct *task, __u64 *gpr, __u64 *ip, __u32 *flags) {
+#define READ(r)                                                                                           \
+  gpr[X86_RAX] = (r)->ax, gpr[X86_RDX] = (r)->dx, gpr[X86_RCX] = (r)->cx, gpr[X86_RBX] = (r)->bx;         \
+  gpr[X86_RSI] = (r)->si, gpr[X86_RDI] = (r)->di, gpr[X86_RBP] = (r)->bp, gpr[X86_RSP] = (r)->sp;         \
+  gpr[X86_R8] = (r)->r8, gpr[X86_R9] = (r)->r9, gpr[X86_R10] = (r)->r10, gpr[X86_R11] = (r)->r11;         \
+  gpr[X86_R12] = (r)->r12, gpr[X86_R13] = (r)->r13, gpr[X86_R14] = (r)->r14, gpr[X86_R15] = (r)->r15;     \
+  *ip = (r)->ip
   __u64 code_segment;
   if (at_event && is_user_mode(at_event)) {
     READ(at_event);
@@ -57,7 +66,5 @@ static __always_inline int read_user_registers(const struct event_registers *at_
   }
 #undef READ
   if (code_segment == USER_CODE_SEGMENT_32) *flags |= SAMPLE_32_BIT;
-  regs->exact_ip = 1;
-  regs->all_registers = 1;
   return 1;
 }

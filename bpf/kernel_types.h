@@ -9,11 +9,31 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct mm_struct;  // only its address
-
 typedef struct {
   int counter;
 } atomic_t;
+
+typedef struct {
+  long long counter;
+} atomic64_t;
+
+// Of the architecture's part of an mm.
+typedef struct {
+  atomic64_t tlb_gen;  // x86
+} mm_context_t;
+
+struct mm_struct {
+  unsigned long exec_vm;  // pages of code
+  mm_context_t context;
+  int mm_lock_seq;  // 6.4 to 6.12
+};
+
+struct seqcount {
+  unsigned sequence;
+};
+struct mm_struct___seqcount {
+  struct seqcount mm_lock_seq;  // since 6.13
+};
 
 struct signal_struct {
   atomic_t live;  // threads of the group that have not begun to exit

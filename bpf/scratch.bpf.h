@@ -31,6 +31,9 @@ struct user_stack {
 struct scratch {
   __u32 claimed;
   __u32 slot;
+  struct sample_record record;  // here and not on the program's stack, where the verifier would follow every value of every field
+  __u32 kernel_frames;
+  __u32 has_user_side;  // walk.regs are the user's
   struct walk_state walk;
   struct kernel_stack kernel;
   struct user_stack user;

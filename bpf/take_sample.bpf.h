@@ -4,12 +4,12 @@
 #pragma once
 #include "arch.bpf.h"
 #include "kernel_types.h"
+#include "map_version.bpf.h"
 #include "process.bpf.h"
 #include "unwind_request.bpf.h"
 #include "walk.bpf.h"
 
 #include <bpf/bpf_core_read.h>
-#include <bpf/bpf_tracing.h>
 
 static __always_inline int is_wanted_thread(__s32 tid) {
   if (filter_mode != FILTER_TIDS) return 1;
@@ -38,18 +38,15 @@ static __always_inline void end_new_task(struct scratch *memory, __u32 new_stack
   walk->end_reason = END_OUTERMOST;
 }
 
-static __always_inline void walk_user_side(const struct event_registers *regs, struct event_counters *counts, struct scratch *memory,
-                                           struct task_struct *task, struct process_value *process, struct sample_record *record) {
+static __always_inline void walk_user_side(struct scratch *memory, struct process_value *process, struct event_counters *counts) {
+  struct sample_record *record = &memory->record;
+  struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
   // The mm is looked at where it can differ from the process' (a helper call costs as much as three frames): in an exec, in an exit, at
   // the first sight.
   int in_exec = BPF_CORE_READ_BITFIELD(task, in_execve);
   __u64 mm = process ? process->mm : 0;
   if (!mm || in_exec || task->flags & PF_EXITING) mm = mm_of(task);
-  __u32 flags = 0;
-  int has_user_side = mm && !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) &&
-                      read_user_registers(regs, task, &memory->walk.regs, &flags);
-  memory->walk.frames = 0;
-  if (!has_user_side) return;
+  if (!mm) return;
   if (!process) {
     record->end_reason = END_UNKNOWN_PROCESS;
     return;
@@ -59,37 +56,46 @@ static __always_inline void walk_user_side(const struct event_registers *regs, s
     return;
   }
   if (process->mm == 0) process->mm = mm;
-  record->flags |= (__u8)flags;
-  walk_user_stack(memory, record->address_space, record->time_ns, flags & SAMPLE_32_BIT);
-  if (flags & SAMPLE_NEW_TASK) end_new_task(memory, flags & SAMPLE_NEW_STACK);
+  int may_send = memory->slot == 0 && !(record->flags & SAMPLE_32_BIT);
+  if (may_send && mappings_changed(record->address_space, mm) && may_defer(record->time_ns)) {
+    record->end_reason = END_MAPPINGS_CHANGED;
+    record->flags |= SAMPLE_DEFERRED;
+    memory->walk.has_registers = 1;
+    counts->counter[COUNTER_MAPPINGS_CHANGED]++;
+    return;
+  }
+  walk_user_stack(memory, record->address_space, record->time_ns, record->flags & SAMPLE_32_BIT);
+  if (record->flags & SAMPLE_NEW_TASK) end_new_task(memory, record->flags & SAMPLE_NEW_STACK);
   record->end_reason = (__u8)memory->walk.end_reason;
   record->user_frames = (__u16)memory->walk.frames;
   record->user_stack = memory->walk.hash;
   counts->counter[COUNTER_FRAME_CACHE_MISS] += memory->walk.missed;
   counts->counter[COUNTER_FRAME_CACHE_HIT] += memory->walk.frames - memory->walk.missed;
   if (record->end_reason == END_UNMAPPED_PC) send_miss(task, process, record->time_ns);
-  if (worth_deferring(record->end_reason) && !(flags & SAMPLE_32_BIT) && memory->slot == 0) {
-    if (may_defer(record->time_ns))
-      record->flags |= SAMPLE_DEFERRED;
-    else
-      counts->counter[COUNTER_UNWIND_LIMITED]++;
-  }
+  if (!may_send || !worth_deferring(record->end_reason)) return;
+  if (may_defer(record->time_ns))
+    record->flags |= SAMPLE_DEFERRED;
+  else
+    counts->counter[COUNTER_UNWIND_LIMITED]++;
 }
 
-// The outcome.
-static __always_inline int send_sample(struct event_counters *counts, struct scratch *memory, const struct sample_record *record,
-                                       __u32 kernel_frames) {
+// The user side of memory->record, whose registers are in memory->walk.regs, and everything into the ring. Returns the outcome. Knows no
+// program type, so that it is verified once for all of them. `process` may be null.
+__weak __noinline int finish_sample(struct scratch *memory, struct process_value *process, struct event_counters *counts) {
+  if (!memory || !counts) return COUNTER_LOST_NO_SCRATCH;
+  struct sample_record *record = &memory->record;
+  if (memory->has_user_side) walk_user_side(memory, process, counts);
   if (record->kernel_stack &&
-      send_stack_once(&memory->kernel.record, STACK_KERNEL, record->kernel_stack, 0, kernel_frames, MAX_KERNEL_FRAMES))
+      send_stack_once(&memory->kernel.record, STACK_KERNEL, record->kernel_stack, 0, memory->kernel_frames, MAX_KERNEL_FRAMES))
     return COUNTER_LOST_STACK_RING_FULL;
   if (record->user_stack && send_stack_once(&memory->user.record, STACK_USER, record->user_stack, record->address_space,
                                             record->user_frames, MAX_USER_FRAMES))
     return COUNTER_LOST_STACK_RING_FULL;
-  if (bpf_ringbuf_output(&events, (void *)record, sizeof(*record), ring_wakeup(counts))) return COUNTER_LOST_SAMPLE_RING_FULL;
+  if (bpf_ringbuf_output(&events, record, sizeof(*record), ring_wakeup(counts))) return COUNTER_LOST_SAMPLE_RING_FULL;
   if (record->flags & SAMPLE_DEFERRED) {
     // Registers of the frame where the walk stopped: the fast path has not got them.
     if (!memory->walk.has_registers) walk_with_registers(memory);
-    counts->counter[send_unwind_request(memory, record) ? COUNTER_UNWIND_RING_FULL : COUNTER_UNWIND_REQUESTS]++;
+    counts->counter[send_unwind_request(memory) ? COUNTER_UNWIND_RING_FULL : COUNTER_UNWIND_REQUESTS]++;
   }
   return COUNTER_STORED;
 }
@@ -112,33 +118,36 @@ static __always_inline int sample_task(void *context, const struct event_registe
   }
   struct scratch *memory = claim_scratch();
   if (!memory) return COUNTER_LOST_NO_SCRATCH;
-  struct sample_record record = {
+  struct sample_record *record = &memory->record;
+  *record = (struct sample_record){
       .kind = RECORD_SAMPLE,
       .pid = tgid,
       .tid = tid,
       .time_ns = bpf_ktime_get_ns(),
       .value = value,
       .cpu = (__u16)bpf_get_smp_processor_id(),
-      .end_reason = END_NONE,
       .event = (__u8)event,
   };
-  __u32 kernel_frames = 0;
+  if (process) {
+    record->address_space = process->address_space;
+    record->start_ticks_low = (__u32)(process->start_ns / USER_HZ_NS);
+    record->start_in_tick = (__u16)((process->start_ns % USER_HZ_NS << 16) / USER_HZ_NS);
+  }
+  __u32 flags = tid == 0 ? SAMPLE_IDLE : 0;
   if (!regs || !is_user_mode(regs)) {
-    record.flags |= SAMPLE_IN_KERNEL;
+    flags |= SAMPLE_IN_KERNEL;
     if (kernel_stacks) {
       long bytes = bpf_get_stack(context, memory->kernel.frames, sizeof(memory->kernel.frames), 0);
-      kernel_frames = bytes > 0 ? (__u32)bytes / 8 : 0;
-      if (kernel_frames) record.kernel_stack = adjust_kernel_stack(&memory->kernel, kernel_frames);
+      memory->kernel_frames = bytes > 0 ? (__u32)bytes / 8 : 0;
+      if (memory->kernel_frames) record->kernel_stack = adjust_kernel_stack(&memory->kernel, memory->kernel_frames);
     }
   }
-  if (tid == 0) record.flags |= SAMPLE_IDLE;
-  if (process) {
-    record.address_space = process->address_space;
-    record.start_ticks_low = (__u32)(process->start_ns / USER_HZ_NS);
-    record.start_in_tick = (__u16)((process->start_ns % USER_HZ_NS << 16) / USER_HZ_NS);
-  }
-  walk_user_side(regs, counts, memory, task, process, &record);
-  int outcome = send_sample(counts, memory, &record, kernel_frames);
+  memory->has_user_side = !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) &&
+                          read_user_registers(regs, task, memory->walk.regs.gpr, &memory->walk.regs.ip, &flags);
+  memory->walk.regs.exact_ip = 1;
+  memory->walk.regs.all_registers = 1;
+  record->flags = (__u8)flags;
+  int outcome = finish_sample(memory, process, counts);
   release_scratch(memory);
   return outcome;
 }
@@ -149,5 +158,6 @@ static __always_inline void take_sample(void *context, const struct event_regist
   struct event_counters *counts = bpf_map_lookup_elem(&counters, &event);
   if (!counts) return;
   counts->value_sum += value;
-  counts->counter[sample_task(context, regs, event, value, counts)]++;
+  int outcome = sample_task(context, regs, event, value, counts);
+  if (outcome >= 0 && outcome < COUNTER_COUNT) counts->counter[outcome]++;
 }

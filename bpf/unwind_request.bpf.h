@@ -82,12 +82,13 @@ static long copy_page(__u32 index, void *opaque) {
 }
 
 // After the sample was sent.
-__weak __noinline int send_unwind_request(struct scratch *memory, const struct sample_record *sample) {
-  if (!memory || !sample || memory->slot != 0) return -1;
+__weak __noinline int send_unwind_request(struct scratch *memory) {
+  if (!memory || memory->slot != 0) return -1;
   __u32 cpu = bpf_get_smp_processor_id();
   struct request_copy *request = bpf_map_lookup_elem(&request_copies, &cpu);
   if (!request) return -1;
-  struct walk_state *walk = &memory->walk;
+  const struct sample_record *sample = &memory->record;
+  const struct walk_state *walk = &memory->walk;
   struct unwind_request *head = &request->head;
   head->kind = RECORD_UNWIND_REQUEST;
   head->pid = sample->pid;

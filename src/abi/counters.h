@@ -15,6 +15,7 @@
   X(LOST_NO_SCRATCH, OUTCOME, "lost: no scratch slot free")                                     \
   X(STACK_RECORDS, NOTE, "stack records sent")                                                  \
   X(UNWIND_REQUESTS, NOTE, "stacks sent to user space to be finished")                          \
+  X(MAPPINGS_CHANGED, NOTE, "of these: mappings had changed since the walk learnt them")        \
   X(UNWIND_LIMITED, NOTE, "stacks not sent: deferred unwinding rate-limited")                   \
   X(UNWIND_RING_FULL, NOTE, "stacks not sent: ring buffer full")                                \
   X(FRAME_CACHE_HIT, NOTE, "frames answered by the frame cache")                                \

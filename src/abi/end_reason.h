@@ -20,7 +20,8 @@
   X(DEFERRED, 1, "finished in user space")                                                              \
   X(DEFERRED_FAILED, 0, "could not be finished in user space")                                          \
   X(STALE_MAPPING, 0, "other code was mapped there meanwhile")                                         \
-  X(MAPPING_LATE, 0, "mappings were known too late")
+  X(MAPPING_LATE, 0, "mappings were known too late")                                                   \
+  X(MAPPINGS_CHANGED, 0, "mappings changed and not yet known to the walk")
 
 enum end_reason {
 #define X(name, complete, text) END_##name,

@@ -47,10 +47,11 @@ enum process_flags {
   PROCESS_BEFORE_EXEC = 8,   // samples are wanted from its next exec on
 };
 
-// Mmapped array `address_spaces`, indexed by address space id modulo its size (a collision costs a cached frame, nothing else).
+// Mmapped array `address_spaces`, indexed by address space id modulo its size (a collision costs a cached frame or a deferred walk).
 struct address_space_state {
   __u32 generation;      // bumped by user space after any change of the space's mappings: invalidates cached frames
   __u32 last_sampled_s;  // CLOCK_MONOTONIC, coarse; for evicting the least recently sampled
+  __u64 known_version;   // map_version up to which exec_mappings is true, where user space watches that (abi/map_version.h); 0: it does not
 };
-ABI_ASSERT(sizeof(struct address_space_state) == 8);
+ABI_ASSERT(sizeof(struct address_space_state) == 16);
 #define ADDRESS_SPACE_STATES 65536

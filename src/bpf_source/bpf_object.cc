@@ -211,6 +211,13 @@ bool BpfObject::update_process(process_update update) {
   return failed == 0 && update.done != 0;
 }
 
+void BpfObject::read_map_versions(map_version_batch& batch) {
+  const std::lock_guard lock(impl_->update_mutex);
+  LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &batch, .ctx_size_in = sizeof batch);
+  if (::bpf_prog_test_run_opts(bpf_program__fd(impl_->skeleton->progs.read_map_versions), &options) == 0) return;
+  for (map_version_query& query : batch.queries) query.version = 0;
+}
+
 bool BpfObject::consume(const Consumer& consumer, int timeout_ms, std::span<const int> wake_fds) {
   impl_->consumer = &consumer;
   const uint64_t waits_until_ns = monotonic_ns() + static_cast<uint64_t>(timeout_ms) * 1'000'000;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "abi/counters.h"
+#include "abi/map_version.h"
 #include "abi/mapping.h"
 #include "abi/process_update.h"
 #include "abi/unwind_table.h"
@@ -67,6 +68,7 @@ class BpfObject {
   uint32_t allocate_address_space();
   // Compare and swap of a process' address space, inside the kernel. False: it was another one, or the process is unknown.
   bool update_process(process_update update);
+  void read_map_versions(map_version_batch& batch);
 
   // Waits up to `timeout_ms` or until one of `wake_fds` is readable, then hands over the records in the ring. Records are valid during
   // the call. False: there is more, but the time slice is over and somebody else should have a look.

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two libraries that take turns at one address.
+// Two libraries that take turns at one address. With "mapping" behind the seconds: beside a thread that maps and unmaps data.
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "workload.h"
 
@@ -34,8 +38,20 @@ static void print_turns(const char *frame, int first) {
   for (int i = first; i < turn_count; i += 2) printf(" %.9f-%.9f", turns[i][0], turns[i][1]);
   puts("");
 }
+static void *map_data(void *unused) {
+  for (;;) {
+    char *data = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) abort();
+    data[0] = 1;
+    munmap(data, 1 << 16);
+    usleep(100);
+  }
+  return unused;
+}
 int main(int argc, char **argv) {
   begin(argc, argv);
+  pthread_t mapper;
+  if (argc > 2 && strcmp(argv[2], "mapping") == 0 && pthread_create(&mapper, NULL, map_data, NULL) != 0) abort();
   // Never the other library's name, not for one sample; where the walk did not know yet, the stack ends in the library (docs/processes.md).
   // How often that is depends on how soon the tracker comes to run, so whole stacks are asked of those that do not end there.
   puts("chain main;take_one;load_and_run;plugin;one_entry");

@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""usage: score.py SAMPLES STATS TRUTH: samples, those with a function that did not run then ("only" statements), stacks cut, stacks finished
+in user space."""
+import bisect
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tests" / "live"))
+import truth  # noqa: E402
+
+samples = truth.read_samples(sys.argv[1], None)
+stats = open(sys.argv[2], encoding="utf-8").read()
+turns = {}
+for line in open(sys.argv[3], encoding="utf-8"):
+    if line.startswith("only "):
+        _, name, *spans = line.split()
+        turns[name] = sorted(tuple(map(float, span.split("-"))) for span in spans)
+
+
+def ran(name, time):
+    at = bisect.bisect_right(turns[name], (time, float("inf"))) - 1
+    return at >= 0 and time <= turns[name][at][1]
+
+
+def count(text):
+    found = re.search(r"^ +([0-9,]+) .*" + text, stats, re.M)
+    return int(found[1].replace(",", "")) if found else 0
+
+
+wrong = sum(any(name in turns and not ran(name, sample.time) for name in sample.user) for sample in samples)
+cut = count("other code was mapped there")
+print(f"{len(samples):9} {wrong:7} {cut:7} {count('finished in user space'):10} {100 * cut / max(1, len(samples)):12.3f}")
