@@ -64,29 +64,6 @@ uint64_t idle_of(const IdleTimes& times, int cpu) {
   return found == times.end() ? 0 : found->second;
 }
 
-// At what rate an event is sampled: its own, or the recording's; bounded by what the kernel does.
-PerfEvents::Event plan(const EventSpec& spec, const PerfEventOptions& options, uint64_t max_hz, std::string& warning) {
-  PerfEvents::Event event{spec.type};
-  event.period = spec.period.value_or(spec.frequency_hz ? 0 : options.period);
-  if (event.period == 0) {
-    event.frequency_hz = spec.frequency_hz.value_or(options.frequency_hz);
-    if (event.frequency_hz > max_hz) {
-      warning = fmt::format("{} Hz is above this kernel's limit: sampling {} at {} Hz (kernel.perf_event_max_sample_rate)", event.frequency_hz, spec.type->name, max_hz);
-      event.frequency_hz = max_hz;
-    }
-  }
-  if (spec.type->kind == PerfEventKind::kTimer) {
-    // The period is made explicit, so that count ÷ period is exact; the kernel would compute the same from a frequency.
-    if (event.period == 0) event.period = kNsPerSecond / event.frequency_hz;
-    if (event.period < kMinTimerPeriodNs) {
-      warning = fmt::format("a period of {} ns is below what {} can do: sampling every {} ns", event.period, spec.type->name, kMinTimerPeriodNs);
-      event.period = kMinTimerPeriodNs;
-    }
-  }
-  event.value = spec.type->kind == PerfEventKind::kCounter ? event.period : 1;
-  return event;
-}
-
 Error open_error(int error, int cpu, std::string_view name) {
   const std::string what = fmt::format("open event {} on CPU {}", name, cpu);
   if (error == EACCES || error == EPERM) {
@@ -102,6 +79,29 @@ Error open_error(int error, int cpu, std::string_view name) {
 }
 
 }  // namespace
+
+PerfEvents::Event PerfEvents::plan(const EventSpec& spec, const PerfEventOptions& options, uint64_t max_hz, std::string& warning) {
+  Event event{spec.type};
+  event.period = spec.period.value_or(spec.frequency_hz ? 0 : options.period);
+  if (event.period == 0) {
+    event.frequency_hz = spec.frequency_hz.value_or(options.frequency_hz);
+    if (event.frequency_hz > max_hz) {
+      warning = fmt::format("{}: {} Hz lowered to {}, the kernel's limit; raise it with `sysctl kernel.perf_event_max_sample_rate={}`", spec.type->name,
+                            event.frequency_hz, max_hz, event.frequency_hz);
+      event.frequency_hz = max_hz;
+    }
+  }
+  if (spec.type->kind == PerfEventKind::kTimer) {
+    // The period is made explicit, so that count ÷ period is exact; the kernel would compute the same from a frequency.
+    if (event.period == 0) event.period = kNsPerSecond / event.frequency_hz;
+    if (event.period < kMinTimerPeriodNs) {
+      warning = fmt::format("{}: a period of {} ns raised to {}, the shortest that the kernel's timers have", spec.type->name, event.period, kMinTimerPeriodNs);
+      event.period = kMinTimerPeriodNs;
+    }
+  }
+  event.value = spec.type->kind == PerfEventKind::kCounter ? event.period : 1;
+  return event;
+}
 
 Result<PerfEvents> PerfEvents::open(const PerfEventOptions& options, int program_fd) {
   PerfEvents all;

@@ -42,6 +42,8 @@ class PerfEvents {
     uint64_t value = 0;         // of each sample; 0: each says its own
   };
 
+  // At what rate an event is sampled: its own, or the recording's; no faster than `max_hz` and what the kernel's timers do.
+  static Event plan(const EventSpec& spec, const PerfEventOptions& options, uint64_t max_hz, std::string& warning);
   // Opens disabled events and attaches `program_fd` to each, with its index as the event id.
   // Fails: kPermission, kInvalid (no such CPU), kUnsupported (no such counter here).
   static Result<PerfEvents> open(const PerfEventOptions& options, int program_fd);

@@ -6,6 +6,42 @@
 namespace cicada::bpf_source {
 namespace {
 
+PerfEvents::Event plan(std::string_view spec, const PerfEventOptions& options, std::string& warning) {
+  const auto specs = parse_event_specs(spec);
+  EXPECT_TRUE(specs && specs->size() == 1) << spec;
+  return PerfEvents::plan(specs->front(), options, 4000, warning);
+}
+
+TEST(PerfEvents, HaveTheirOwnRateOrTheRecordings) {
+  std::string warning;
+  PerfEventOptions options{.frequency_hz = 100};
+  EXPECT_EQ(plan("cpu-clock", options, warning).period, 10'000'000u);  // explicit, so that count / period is exact
+  EXPECT_EQ(plan("page-faults", options, warning).period, 0u);
+  EXPECT_EQ(plan("page-faults", options, warning).frequency_hz, 100u);
+  EXPECT_EQ(plan("page-faults/period=7/", options, warning).period, 7u);
+  EXPECT_EQ(plan("cycles/freq=250/", options, warning).frequency_hz, 250u);
+  options.period = 50'000;
+  EXPECT_EQ(plan("page-faults", options, warning).period, 50'000u);
+  EXPECT_EQ(plan("cycles/freq=250/", options, warning).period, 0u);
+  EXPECT_EQ(warning, "");
+}
+
+TEST(PerfEvents, SamplesOfACounterAreWorthItsPeriodThoseOfAClockOne) {
+  std::string warning;
+  EXPECT_EQ(plan("page-faults/period=7/", {}, warning).value, 7u);
+  EXPECT_EQ(plan("page-faults", {}, warning).value, 0u);  // the kernel adapts it: each says its own
+  EXPECT_EQ(plan("cpu-clock/period=1000000/", {}, warning).value, 1u);
+  EXPECT_EQ(plan("cycles", {}, warning).value, 1u);
+}
+
+TEST(PerfEvents, LowerTheRateToTheKernelsLimitAndSaySo) {
+  std::string warning;
+  EXPECT_EQ(plan("cycles/freq=5000/", {}, warning).frequency_hz, 4000u);
+  EXPECT_NE(warning.find("cycles: 5000 Hz lowered to 4000"), std::string::npos) << warning;
+  EXPECT_EQ(plan("cpu-clock/period=100/", {}, warning).period, 10'000u);
+  EXPECT_NE(warning.find("raised to 10000"), std::string::npos) << warning;
+}
+
 TEST(PerfEvents, NamesTheCpuThatIsNotThere) {
   PerfEventOptions options;
   options.cpus = {4000};

@@ -51,10 +51,7 @@ bpf_source::SamplingConfig sampling_config(const RecordOptions& options, const s
     sampling.pids = command ? std::vector<Pid>{command->pid()} : options.target.pids;
     sampling.from_exec = command.has_value();
   }
-  sampling.events.events = options.events;
-  sampling.events.frequency_hz = options.frequency_hz;
-  sampling.events.period = options.period.value_or(0);
-  sampling.events.cpus.assign(options.cpus.begin(), options.cpus.end());
+  sampling.events = options.events;
   sampling.kernel_frames = options.kernel_frames;
   sampling.include_idle = options.include_idle;
   sampling.max_map_memory_bytes = options.max_map_memory_bytes;

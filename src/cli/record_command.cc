@@ -116,7 +116,6 @@ int run(RawRecordOptions raw, const Invocation& invocation) {
   options->command_line = invocation.command_line;
   show_diagnostics(options->verbosity != Verbosity::kQuiet, options->verbosity == Verbosity::kVerbose);
   if (options->verbosity != Verbosity::kQuiet) {
-    for (const std::string& warning : options->warnings) print_warning(warning);
   }
   return run_record(*options);
 }

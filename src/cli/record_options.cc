@@ -76,32 +76,19 @@ Result<RecordTarget> check_target(const RawRecordOptions& raw) {
   return target;
 }
 
-uint64_t kernel_frequency_limit() {
-  std::ifstream file("/proc/sys/kernel/perf_event_max_sample_rate");
-  uint64_t limit = 0;
-  return file >> limit && limit != 0 ? limit : UINT64_MAX;
-}
-
 Result<void> check_rate(const RawRecordOptions& raw, RecordOptions& options) {
-  options.asked_frequency_hz = TRY(parse_number(raw.frequency, "-F"));
-  if (options.asked_frequency_hz == 0)
-    return make_error(ErrorKind::kInvalid, "-F 0: nothing would be sampled; the default is 99");
-  const uint64_t limit = kernel_frequency_limit();
-  options.frequency_hz = std::min(options.asked_frequency_hz, limit);
-  if (options.frequency_hz != options.asked_frequency_hz && raw.period.empty()) {
-    options.warnings.push_back(fmt::format(
-        "-F {}: lowered to {}, the kernel's limit; raise it with `sysctl kernel.perf_event_max_sample_rate={}`",
-        options.asked_frequency_hz, limit, options.asked_frequency_hz));
-  }
+  bpf_source::PerfEventOptions& events = options.events;
+  events.frequency_hz = TRY(parse_number(raw.frequency, "-F"));
+  if (events.frequency_hz == 0) return make_error(ErrorKind::kInvalid, "-F 0: nothing would be sampled; the default is 99");
   if (!raw.period.empty()) {
-    options.period = TRY(parse_number(raw.period, "-c"));
-    if (*options.period == 0) return make_error(ErrorKind::kInvalid, "-c 0: the period must be more than zero");
+    events.period = TRY(parse_number(raw.period, "-c"));
+    if (events.period == 0) return make_error(ErrorKind::kInvalid, "-c 0: the period must be more than zero");
   }
   for (const std::string& text : raw.events) {
     for (const bpf_source::EventSpec& spec : TRY(bpf_source::parse_event_specs(text))) {
-      const auto same = std::find_if(options.events.begin(), options.events.end(), [&](const auto& known) { return known.type == spec.type; });
-      if (same != options.events.end()) return make_error(ErrorKind::kInvalid, "-e {}: {} is asked for twice", text, spec.type->name);
-      options.events.push_back(spec);
+      const auto same = [&](const auto& known) { return known.type == spec.type; };
+      if (std::any_of(events.events.begin(), events.events.end(), same)) return make_error(ErrorKind::kInvalid, "-e {}: {} is asked for twice", text, spec.type->name);
+      events.events.push_back(spec);
     }
   }
   if (!raw.duration.empty()) options.duration_ns = TRY(parse_duration_ns(raw.duration, "-d"));
@@ -113,7 +100,7 @@ Result<void> check_cpus(const RawRecordOptions& raw, RecordOptions& options) {
   std::string list;
   for (const std::string& part : raw.cpus) list += (list.empty() ? "" : ",") + part;
   const std::vector<int> cpus = TRY(parse_cpu_list(list, "--cpu"));
-  options.cpus.assign(cpus.begin(), cpus.end());
+  options.events.cpus.assign(cpus.begin(), cpus.end());
   std::ifstream file("/sys/devices/system/cpu/online");
   std::string online_text;
   if (!std::getline(file, online_text)) return {};  // no sysfs: the kernel will say

@@ -8,7 +8,7 @@
 
 #include "base/process_key.h"
 #include "base/result.h"
-#include "bpf_source/event_spec.h"
+#include "bpf_source/perf_events.h"
 #include "profile/call_tree.h"
 #include "symbolize/symbolizer.h"
 
@@ -29,14 +29,8 @@ enum class Verbosity : uint8_t { kQuiet, kNormal, kVerbose };
 struct RecordOptions {
   RecordTarget target;
 
-  // --- how often. `frequency_hz` is what will be used; `asked_frequency_hz` differs when the kernel's limit lowered
-  // it.
-  uint64_t frequency_hz = 99;
-  uint64_t asked_frequency_hz = 99;
-  std::optional<uint64_t> period;       // -c: in event units (ns for cpu-clock); replaces the frequency
+  bpf_source::PerfEventOptions events;  // -e, -F, -c, --cpu
   std::optional<uint64_t> duration_ns;  // -d; none: until the command ends or Ctrl-C
-  std::vector<uint32_t> cpus;           // --cpu; empty: all
-  std::vector<bpf_source::EventSpec> events;  // -e; empty: cycles where the machine has them, else cpu-clock
 
   // --- what is kept
   bool kernel_frames = true;
@@ -60,7 +54,6 @@ struct RecordOptions {
   bool as_root = false;  // run the command as root even under sudo
 
   std::vector<std::string> command_line;  // cicada's own, for the profile's header
-  std::vector<std::string> warnings;  // what checking changed ("-F 50000 lowered to 25000: …"); shown by the caller
 };
 
 // What the command line said, before anything was looked up on this machine.

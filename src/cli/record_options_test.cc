@@ -34,11 +34,10 @@ class RecordOptionsTest : public testing::Test {
 TEST_F(RecordOptionsTest, AcceptsTheDefaults) {
   const auto options = check_record_options(raw_);
   ASSERT_TRUE(options) << options.error().message();
-  EXPECT_EQ(options->frequency_hz, 99u);
+  EXPECT_EQ(options->events.frequency_hz, 99u);
   EXPECT_TRUE(options->kernel_frames);
   EXPECT_FALSE(options->inlines.has_value());
   EXPECT_EQ(options->max_map_memory_bytes, uint64_t{64} << 20);
-  EXPECT_TRUE(options->warnings.empty());
 }
 
 TEST_F(RecordOptionsTest, WritesNothingWhileChecking) {
@@ -71,13 +70,16 @@ TEST_F(RecordOptionsTest, NamesTheProcessThatIsNotThere) {
   EXPECT_THAT(error(), HasSubstr("-p nobody-is-called-this: no running process"));
 }
 
-TEST_F(RecordOptionsTest, LowersTheFrequencyToTheKernelsLimitAndSaysSo) {
-  raw_.frequency = "4000000000";
+TEST_F(RecordOptionsTest, TakesSeveralEvents) {
+  raw_.events = {"cpu-clock", "faults/period=1/,cs"};
   const auto options = check_record_options(raw_);
-  ASSERT_TRUE(options);
-  EXPECT_LT(options->frequency_hz, 4000000000u);
-  ASSERT_EQ(options->warnings.size(), 1u);
-  EXPECT_THAT(options->warnings[0], HasSubstr("lowered to"));
+  ASSERT_TRUE(options) << options.error().message();
+  ASSERT_EQ(options->events.events.size(), 3u);
+  EXPECT_EQ(options->events.events[1].period, 1u);
+  raw_.events = {"page-fault"};
+  EXPECT_THAT(error(), HasSubstr("page-fault: column 1: no event \"page-fault\"; did you mean page-faults?"));
+  raw_.events = {"faults", "page-faults"};
+  EXPECT_THAT(error(), HasSubstr("asked for twice"));
 }
 
 TEST_F(RecordOptionsTest, RefusesWhatWouldRecordNothing) {
