@@ -68,25 +68,19 @@ unsigned table_workers() { return std::min(kMaxTableWorkers, std::max(1U, std::t
 
 // Publishes like BpfMappings and asks for the tables of what is published: targets will be sampled, so their tables are compiled
 // before they are missed. For the whole machine tables are compiled when a sample first needs them.
-class PrefetchingPublisher final : public process::MappingPublisher {
+class PrefetchingPublisher final : public BpfMappings {
  public:
-  PrefetchingPublisher(BpfObject& kernel, TableLoader& loader, bool eager) : inner_(kernel), loader_(loader), eager_(eager) {}
-  std::optional<process_value> find_process(Pid pid) override { return inner_.find_process(pid); }
-  Result<process_value> adopt_process(Pid pid, uint64_t start_ticks) override { return inner_.adopt_process(pid, start_ticks); }
-  uint32_t allocate_address_space() override { return inner_.allocate_address_space(); }
-  bool replace_address_space(Pid pid, uint32_t from, uint32_t to) override { return inner_.replace_address_space(pid, from, to); }
+  PrefetchingPublisher(BpfObject& kernel, TableLoader& loader, bool eager) : BpfMappings(kernel), loader_(loader), eager_(eager) {}
   process::PublishOutcome publish(uint32_t address_space, std::span<const process::BlockOperation> operations) override {
     if (eager_) {
       for (const auto& op : operations) {
         if (op.change != process::BlockChange::kDelete && op.value.image != 0) loader_.request(op.value.image);
       }
     }
-    return inner_.publish(address_space, operations);
+    return BpfMappings::publish(address_space, operations);
   }
-  uint64_t trie_entries() const { return inner_.trie_entries(); }
 
  private:
-  BpfMappings inner_;
   TableLoader& loader_;
   bool eager_;
 };

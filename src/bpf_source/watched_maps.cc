@@ -10,10 +10,11 @@ void WatchedMaps::set_known(uint32_t address_space, uint64_t version) {
   std::atomic_ref(states_[address_space % states_.size()].known_version).store(version, std::memory_order_release);
 }
 
-void WatchedMaps::watch(uint32_t address_space, Pid pid, uint64_t now_ns) {
+void WatchedMaps::watch(uint32_t address_space, Pid pid) {
+  const uint64_t until_ns = now_ns_() + kWatchNs;
   const auto known = std::find_if(watched_.begin(), watched_.end(), [&](const Watched& w) { return w.query.address_space == address_space; });
   if (known != watched_.end()) {
-    known->until_ns = now_ns + kWatchNs;
+    known->until_ns = until_ns;
     return;
   }
   if (watched_.size() >= kMax) {
@@ -21,10 +22,11 @@ void WatchedMaps::watch(uint32_t address_space, Pid pid, uint64_t now_ns) {
     set_known(oldest->query.address_space, 0);
     watched_.erase(oldest);
   }
-  watched_.push_back({{pid, address_space, 0}, now_ns + kWatchNs});
+  watched_.push_back({{pid, address_space, 0}, until_ns});
 }
 
-void WatchedMaps::read(uint64_t now_ns) {
+void WatchedMaps::read() {
+  const uint64_t now_ns = now_ns_();
   std::erase_if(watched_, [&](const Watched& watched) {
     if (now_ns < watched.until_ns) return false;
     set_known(watched.query.address_space, 0);
@@ -37,9 +39,11 @@ void WatchedMaps::read(uint64_t now_ns) {
     read_(batch);
     for (size_t i = 0; i < count; ++i) watched_[begin + i].query = batch.queries[i];
   }
+  read_ns_ = now_ns_();
 }
 
-void WatchedMaps::confirm(const std::function<bool(uint32_t)>& is_published) {
+void WatchedMaps::confirm(uint64_t watermark_ns, const std::function<bool(uint32_t)>& is_published) {
+  if (watermark_ns < read_ns_) return;  // in a storm, some events wait
   for (const Watched& watched : watched_) {
     const auto& [pid, address_space, version] = watched.query;
     if (version != 0 && is_published(address_space)) set_known(address_space, version);

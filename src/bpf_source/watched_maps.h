@@ -15,6 +15,7 @@
 
 #include "abi/map_version.h"
 #include "abi/mapping.h"
+#include "base/monotonic_clock.h"
 #include "base/process_key.h"
 
 namespace cicada::bpf_source {
@@ -26,13 +27,15 @@ class WatchedMaps {
   static constexpr uint64_t kWatchNs = 60'000'000'000;
 
   using ReadVersions = std::function<void(map_version_batch&)>;
-  WatchedMaps(ReadVersions read, std::span<address_space_state> states) : read_(std::move(read)), states_(states) {}
+  using Clock = std::function<uint64_t()>;
+  WatchedMaps(ReadVersions read, std::span<address_space_state> states, Clock now_ns = monotonic_ns)
+      : read_(std::move(read)), states_(states), now_ns_(std::move(now_ns)) {}
 
   // Code of this space was replaced.
-  void watch(uint32_t address_space, Pid pid, uint64_t now_ns);
-  void read(uint64_t now_ns);
-  // `is_published`: nothing that was mapped over other code in a space waits to be published.
-  void confirm(const std::function<bool(uint32_t address_space)>& is_published);
+  void watch(uint32_t address_space, Pid pid);
+  void read();
+  // Events up to `watermark_ns` were applied. `is_published`: nothing that was mapped over other code in a space waits to be published.
+  void confirm(uint64_t watermark_ns, const std::function<bool(uint32_t address_space)>& is_published);
   size_t size() const { return watched_.size(); }
 
  private:
@@ -44,7 +47,9 @@ class WatchedMaps {
 
   ReadVersions read_;
   std::span<address_space_state> states_;
+  Clock now_ns_;
   std::vector<Watched> watched_;
+  uint64_t read_ns_ = 0;
 };
 
 }  // namespace cicada::bpf_source

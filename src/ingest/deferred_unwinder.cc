@@ -26,13 +26,19 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
   void begin(const unwind_request& start) {
     pid_ = static_cast<pid_t>(start.pid);
     address_space_ = start.address_space;
+    time_ns_ = start.time_ns;
     patience_ends_ns_ = start.time_ns + in_ns(kMaxWait);
     held_.clear();
   }
 
   std::optional<Mapping> find_mapping(RuntimeAddr address) override {
     for (;;) {
-      if (const auto found = mappings_.find_mapping(address_space_, address)) {
+      const auto found = mappings_.find_mapping(address_space_, address);
+      if (const auto replaced = find_replaced(address)) {
+        const process::ImageBinding& was = replaced->was;
+        if (was.state == process::BindingState::kImage) return Mapping{replaced->range, was.bias, was.image, 0};
+        if (was.state == process::BindingState::kJit) return Mapping{replaced->range, 0, 0, MAPPING_JIT};
+      } else if (found) {
         return Mapping{{RuntimeAddr(found->begin), RuntimeAddr(found->end)}, found->bias, found->image, found->flags};
       }
       if (monotonic_ns() >= patience_ends_ns_) return std::nullopt;
@@ -56,10 +62,21 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
   }
 
  private:
+  // The first replacement since the sample's time: what it replaced was there then.
+  std::optional<process::StaleMapping> find_replaced(RuntimeAddr address) const {
+    std::optional<process::StaleMapping> first;
+    if (time_ns_ >= mappings_.stale_until_ns()) return first;
+    for (const process::StaleMapping& stale : mappings_.find_stale(address_space_, pid_, time_ns_, true)) {
+      if (stale.since_ns > time_ns_ && stale.range.contains(address) && (!first || stale.since_ns < first->since_ns)) first = stale;
+    }
+    return first;
+  }
+
   const MappingHistory& mappings_;
   ImageUnwinders& images_;
   pid_t pid_ = 0;
   uint32_t address_space_ = 0;
+  uint64_t time_ns_ = 0;
   uint64_t patience_ends_ns_ = 0;
   std::unordered_map<uint32_t, std::shared_ptr<const unwind::ImageUnwinder>> held_;  // during one walk
 };

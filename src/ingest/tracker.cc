@@ -124,6 +124,7 @@ void Tracker::run(std::stop_token stop) {
 }
 
 bool Tracker::poll_once() {
+  table_->begin_poll();
   const uint64_t now = monotonic_ns();
   Inbox inbox;
   {

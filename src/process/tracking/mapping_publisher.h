@@ -3,6 +3,7 @@
 // Threads: the tracker's (see process_table.h).
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -36,6 +37,14 @@ class MappingPublisher {
   // --- the mappings (BPF LPM trie `exec_mappings`)
   // Applies in order; stops at the first failure. Afterwards makes cached frames of the address space stale.
   virtual PublishOutcome publish(uint32_t address_space, std::span<const BlockOperation> operations) = 0;
+
+  // --- how far the kernel side may trust them where code is replaced. A publisher that cannot tell it leaves these out
+  // Before the mapping events up to now are read.
+  virtual void begin_poll() {}
+  // Code was replaced in this space, and `pid` runs in it.
+  virtual void watch(uint32_t, Pid) {}
+  // What happened up to `watermark_ns` is published, but in spaces of which `is_published` says otherwise.
+  virtual void end_poll(uint64_t, const std::function<bool(uint32_t address_space)>&) {}
 };
 
 }  // namespace cicada::process

@@ -56,6 +56,14 @@ class FakeKernel : public MappingPublisher {
     return outcome;
   }
 
+  std::map<uint32_t, uint64_t> watched;  // space -> up to when everything is published there
+  void watch(uint32_t address_space, Pid) override { watched.try_emplace(address_space); }
+  void end_poll(uint64_t watermark_ns, const std::function<bool(uint32_t)>& is_published) override {
+    for (auto& [space, published_ns] : watched) {
+      if (is_published(space)) published_ns = watermark_ns;
+    }
+  }
+
   size_t used() const {
     size_t blocks = 0;
     for (const auto& [id, space] : spaces) blocks += space.size();

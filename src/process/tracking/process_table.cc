@@ -232,6 +232,8 @@ bool ProcessTable::advance(uint64_t watermark_ns, uint64_t young_ns) {
   for (MapsScanner::Found& found : scanner_.take_finished(watermark_ns)) apply(std::move(found));
   const bool execs_wait = give_up_overdue_execs();
   publish_due(watermark_ns, young_ns);
+  for (const auto& [id, pid] : stale_.take_replaced()) publisher_.watch(id, pid);
+  publisher_.end_poll(watermark_ns, [this](uint32_t id) { return !stale_.is_open(id); });
   const bool scans_wait = scanner_.start_due();
   const std::unique_lock lock(mutex_);
   report();

@@ -11,6 +11,7 @@
 //
 // The tracker's loop, each time something is readable or a few milliseconds passed:
 //
+//   table.begin_poll();
 //   const uint64_t watermark = now();                          // CLOCK_MONOTONIC, before reading anything
 //   take the lifecycle records that arrived;
 //   if (events.drain(watermark, wants, apply) > 0) table.report_lost();   // before the records: an exit may be among them
@@ -80,6 +81,8 @@ class ProcessTable {
   // to the kernel yet: in a storm most end before anybody is sampled in them, and whoever is, is finished from the table. (Young: at the
   // watermark.)
   bool advance(uint64_t watermark_ns, uint64_t young_ns = 0);
+  // First of all, before the clock is read for the watermark.
+  void begin_poll() { publisher_.begin_poll(); }
   // Nothing that was ever told waits: no first scan, no image that is being opened, nothing to be published.
   bool is_caught_up() const;
   // These address spaces were sampled: they are the last to be evicted from a full trie.

@@ -41,6 +41,30 @@ TEST_F(ProcessTableFixture, ReplacedCodeIsKnownFromItsEventUntilTheKernelIsShown
   EXPECT_EQ(replaced_by(*table, other, 6, mapped, 0x902000), std::nullopt);
 }
 
+TEST_F(ProcessTableFixture, WalksWhereCodeIsReplacedAreWatchedFromThenOn) {
+  run_program(5, 7);
+  const uint32_t space = kernel.processes[5].address_space;
+  table->apply(map_event(5, 0x900000, 4, 11));
+  advance();
+  EXPECT_TRUE(kernel.watched.empty());
+  table->apply(map_event(5, 0x900000, 4, 11));  // the same again
+  advance();
+  EXPECT_TRUE(kernel.watched.empty());
+  table->apply(map_event(5, 0x900000, 4, 12));
+  advance();
+  EXPECT_EQ(kernel.watched, (std::map<uint32_t, uint64_t>{{space, now}}));
+  const uint64_t before = now;
+  now += kMs;
+  table->apply(map_event(5, 0x900000, 4, 13));
+  kernel.capacity = 0;  // nothing can be published
+  advance();
+  EXPECT_EQ(kernel.watched[space], before);
+  kernel.capacity = 1 << 20;
+  now += 1000 * kMs;
+  advance();
+  EXPECT_EQ(kernel.watched[space], now);
+}
+
 TEST_F(ProcessTableFixture, ReplacedCodeOfACopyIsNotItsSiblings) {
   run_program(5, 7);
   table->apply(map_event(5, 0x900000, 4, 11));

@@ -41,7 +41,16 @@ void StaleMappings::note(uint32_t address_space, std::span<const SpaceUser> user
     for (const SpaceUser& user : users) add(user.sampled_as, {user.pid, address_space, stale});
   }
   replaced_images_ += replaced_image;
+  if (replaced_image && !users.empty() && replaced_.size() < kMax) replaced_.emplace_back(address_space, users.front().pid);
   update_until();
+}
+
+bool StaleMappings::is_open(uint32_t address_space) const {
+  if (open_ == 0) return false;
+  const auto space = spaces_.find(address_space);
+  return space != spaces_.end() && std::any_of(space->second.begin(), space->second.end(), [&](const Entry& entry) {
+           return entry.published_as == address_space && entry.stale.published_ns == StaleMapping::kNotYet;
+         });
 }
 
 void StaleMappings::mark_published(uint32_t address_space, uint64_t now_ns) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "process/tracking/address_space.h"
@@ -53,6 +54,10 @@ class StaleMappings {
   uint64_t until_ns() const { return until_ns_.load(std::memory_order_acquire); }
   // Something is not published yet.
   bool open() const { return open_ != 0; }
+  // Of this space.
+  bool is_open(uint32_t address_space) const;
+  // Where code was replaced since the last call, and who runs there.
+  std::vector<std::pair<uint32_t, Pid>> take_replaced() { return std::exchange(replaced_, {}); }
   uint64_t replaced_images() const { return replaced_images_; }  // mappings that came where another file's code had been
   uint64_t refused() const { return refused_; }                  // not kept for want of room
 
@@ -68,6 +73,7 @@ class StaleMappings {
 
   std::unordered_map<uint32_t, std::vector<Entry>> spaces_;  // by the id that samples say; oldest first
   size_t count_ = 0, open_ = 0, open_elsewhere_ = 0;  // the last: published as another space
+  std::vector<std::pair<uint32_t, Pid>> replaced_;
   uint64_t replaced_images_ = 0, refused_ = 0, latest_published_ns_ = 0, next_expiry_ns_ = 0;
   std::atomic<uint64_t> until_ns_{0};
 };
