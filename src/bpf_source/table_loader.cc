@@ -63,6 +63,7 @@ void TableLoader::load(uint32_t image) {
     }
   } else {
     diagnostics().info(fmt::format("image {}", image), "no unwind table: {}", unwinder.error().message());
+    if (unwinder.error().kind() == ErrorKind::kCorrupt) store_.load_without_cfi(image);
   }
   note_over(image, never_fits);
 }

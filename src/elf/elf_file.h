@@ -12,15 +12,9 @@
 
 #include "base/address.h"
 #include "base/file_mapping.h"
+#include "elf/image_header.h"
 
 namespace cicada::elf {
-
-struct Segment {
-  uint32_t type = 0, flags = 0;
-  FileOffset offset;
-  LinkAddr address;
-  uint64_t file_size = 0, memory_size = 0;
-};
 
 struct Section {
   std::string_view name;
@@ -56,9 +50,6 @@ class ElfFile {
   Bytes contents_at(LinkAddr address) const;  // from there to the end of its PT_LOAD's file part
   std::string build_id() const;               // lower-case hex, or ""
   std::string interpreter() const;            // PT_INTERP, or ""
-
-  // The load bias of a mapping of this file: runtime address - link address. Nothing if no PT_LOAD covers that file offset.
-  std::optional<uint64_t> find_bias(RuntimeAddr begin, FileOffset offset, uint64_t size) const;
 
  private:
   ElfFile() = default;

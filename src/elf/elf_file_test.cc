@@ -83,9 +83,9 @@ TEST(ElfFile, BiasOfAPackedExecutableSegmentIgnoresItsNeighbour) {
   image.add_segments({load(0, 0, 0x1234, PF_R), load(0x1234, 0x2234, 0x800, PF_R | PF_X)});
   const auto elf = image.parse();
   ASSERT_TRUE(elf);
-  EXPECT_EQ(elf->find_bias(RuntimeAddr(0x7f0000002000), FileOffset(0x1000), 0x1000), 0x7f0000000000u);
-  EXPECT_EQ(elf->find_bias(RuntimeAddr(0x7f0000000000), FileOffset(0), 0x2000), 0x7f0000000000u);
-  EXPECT_EQ(elf->find_bias(RuntimeAddr(0x7f0000000000), FileOffset(0x9000), 0x1000), std::nullopt);
+  EXPECT_EQ(find_bias(elf->segments(), RuntimeAddr(0x7f0000002000), FileOffset(0x1000), 0x1000), 0x7f0000000000u);
+  EXPECT_EQ(find_bias(elf->segments(), RuntimeAddr(0x7f0000000000), FileOffset(0), 0x2000), 0x7f0000000000u);
+  EXPECT_EQ(find_bias(elf->segments(), RuntimeAddr(0x7f0000000000), FileOffset(0x9000), 0x1000), std::nullopt);
 }
 
 TEST(ElfFile, BiasOfAPartOfASegment) {
@@ -93,7 +93,7 @@ TEST(ElfFile, BiasOfAPartOfASegment) {
   image.add_segments({load(0x1000, 0x401000, 0x5000, PF_R | PF_X)});
   const auto elf = image.parse();
   ASSERT_TRUE(elf);
-  EXPECT_EQ(elf->find_bias(RuntimeAddr(0x403000), FileOffset(0x3000), 0x1000), 0u);
+  EXPECT_EQ(find_bias(elf->segments(), RuntimeAddr(0x403000), FileOffset(0x3000), 0x1000), 0u);
 }
 
 TEST(ElfFile, RefusesWhatIsNotX86_64) {
@@ -189,7 +189,7 @@ TEST(ElfFile, RandomDamageNeverCrashes) {
     if (!elf) continue;
     for (const Section& section : elf->sections()) elf->contents(section);
     elf->contents_at(LinkAddr(random()));
-    elf->find_bias(RuntimeAddr(random()), FileOffset(random() % 8192), 4096);
+    find_bias(elf->segments(), RuntimeAddr(random()), FileOffset(random() % 8192), 4096);
     elf->build_id();
     elf->interpreter();
   }

@@ -26,10 +26,17 @@ void ImageUnwinders::make_room() {
   }
 }
 
+Result<std::shared_ptr<const elf::ElfFile>> ImageUnwinders::open(uint32_t image) {
+  const UniqueFd fd = TRY(images_.open(image));
+  const std::string name = images_.find(image)->path;
+  FileMapping file = TRY(FileMapping::map(fd.get(), name));
+  return std::make_shared<const elf::ElfFile>(TRY(elf::ElfFile::parse(std::move(file), name)));
+}
+
 Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::get(uint32_t image) {
   const std::shared_ptr<Entry> entry = find_or_add(image);
   std::call_once(entry->once, [&] {
-    auto elf = images_.elf(image);
+    const auto elf = open(image);
     if (!elf) {
       entry->result.emplace(elf.error());
       return;

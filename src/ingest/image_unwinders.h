@@ -36,6 +36,7 @@ class ImageUnwinders {
   };
   std::shared_ptr<Entry> find_or_add(uint32_t image);
   void make_room();
+  Result<std::shared_ptr<const elf::ElfFile>> open(uint32_t image);
 
   process::ImageRegistry& images_;
   std::mutex mutex_;

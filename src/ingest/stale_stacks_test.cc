@@ -60,7 +60,7 @@ class ReplacedCode : public testing::Test {
   }
   static process::ImageRegistry::Options nobody_opens() {
     process::ImageRegistry::Options options;
-    options.workers = 0;
+    options.opener.workers = 0;
     return options;
   }
   uint64_t hash = 0;

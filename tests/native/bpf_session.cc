@@ -170,7 +170,7 @@ Result<uint32_t> BpfSession::add_process(pid_t pid) {
     } else if (line.path[0] == '/') {
       auto elf = TRY(elf::ElfFile::open(line.path));
       value.image = TRY(load_image(line.path, elf));
-      const auto bias = elf.find_bias(RuntimeAddr(line.begin), FileOffset(line.offset), line.end - line.begin);
+      const auto bias = elf::find_bias(elf.segments(), RuntimeAddr(line.begin), FileOffset(line.offset), line.end - line.begin);
       if (!bias) continue;
       value.bias = *bias;
     } else {

@@ -5,140 +5,186 @@
 // time alone is no sign: unlink and chmod move it, and every package upgrade unlinks running programs.
 #include "process/images/image_registry.h"
 
-#include "process/images/image_registry.h"
-
 #include <fcntl.h>
-#include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "process/images/image_registry_state.h"
+#include "base/diagnostics.h"
+#include "elf/vdso_image.h"
 
 namespace cicada::process {
+namespace {
 
-// Who asks a file system first gives up before the worker that waits for it would be.
-ImageRegistry::State::State(const Options& o)
-    : options(o),
-      ready_event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      file_systems(std::chrono::milliseconds(o.stuck_after_ms * 3 / 4)) {
-  if (options.max_descriptors != 0) return;
+constexpr uint8_t kMaxTries = 8;  // to open a file that could not be opened
+
+size_t default_descriptors() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
-  options.max_descriptors = std::clamp<size_t>(limit.rlim_cur / 2, 16, 2048);
+  return std::clamp<size_t>(limit.rlim_cur / 2, 16, 2048);
 }
 
-ImageRegistry::ImageRegistry(const Options& options) : state_(std::make_shared<State>(options)) {}
+UniqueFd duplicate(int fd) { return UniqueFd(fd < 0 ? -1 : ::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 
-ImageRegistry::~ImageRegistry() {
-  constexpr auto kFarewell = std::chrono::milliseconds(500);
-  std::unique_lock lock(state_->mutex);
-  state_->stopping = true;
-  state_->work.notify_all();
-  state_->idle.wait_for(lock, kFarewell, [&] { return state_->running_threads == 0; });
-}
+Error no_such_image(uint32_t image) { return make_error(ErrorKind::kNotFound, "image {}: no such image", image); }
+
+}  // namespace
+
+ImageRegistry::ImageRegistry(const Options& options)
+    : check_every_(options.check_every_ms),
+      opener_(options.opener),
+      table_(options.max_images),
+      descriptors_(options.max_descriptors != 0 ? options.max_descriptors : default_descriptors()) {}
 
 ImageBinding ImageRegistry::resolve(const MappedFile& mapped) {
-  State& s = *state_;
-  const std::lock_guard lock(s.mutex);
+  const std::lock_guard lock(mutex_);
   if (mapped.file.anonymous()) {
-    if (mapped.path != "[vdso]") return {BindingState::kJit, 0, 0};
-    const uint32_t id = s.vdso_image();
-    return id == 0 ? ImageBinding{BindingState::kJit, 0, 0} : s.bind(s.entry(id), mapped.range.begin, mapped.offset, mapped.range.size());
+    const ImageEntry* vdso = mapped.path == "[vdso]" ? find_vdso() : nullptr;
+    return vdso == nullptr ? ImageBinding{BindingState::kJit, 0, 0} : vdso->bind(mapped.range.begin, mapped.offset, mapped.range.size());
   }
-  ImageEntry* image = s.find(mapped);
-  if (image != nullptr && (image->state == ImageState::kReady || image->state == ImageState::kNotElf) && image->fd &&
-      Clock::now() - image->checked >= std::chrono::milliseconds(s.options.check_every_ms)) {
-    image->checked = Clock::now();
-    const auto contents = contents_of(image->fd.get());
-    if (contents && *contents != image->contents) {
-      ++s.counts.replaced;
-      image = nullptr;
-    }
-  }
+  ImageEntry* image = table_.find(mapped);
+  if (image != nullptr && has_changed(*image)) image = nullptr;
+  const bool is_new = image == nullptr;
+  if (is_new) image = table_.create(mapped);
   if (image == nullptr) {
-    const uint32_t id = s.create(mapped);
-    if (id == 0) return {BindingState::kUnknown, 0, 0};
-    image = &s.entry(id);
-    s.add_hint(*image, mapped);
-    s.enqueue(*image);
-    return {BindingState::kPending, id, 0};
+    diagnostics().warn("images", "too many files are mapped: further ones stay unknown");
+    return {};
   }
-  s.add_hint(*image, mapped);
-  const bool retry = image->state == ImageState::kFailed && image->tries < kMaxTries && s.options.workers > 0;
+  counts_.images += is_new;
+  image->add_hint({mapped.pid, mapped.range});
+  const bool retry = image->state == ImageState::kFailed && image->tries < kMaxTries;
   // Closed for room: what is there now must be looked at again before its old rows are used.
-  const bool closed = image->state == ImageState::kReady && !image->fd && !image->vdso;
-  if (retry || closed) s.enqueue(*image);
-  return s.bind(*image, mapped.range.begin, mapped.offset, mapped.range.size());
+  const bool closed = image->state == ImageState::kReady && descriptors_.find(image->job.id) < 0;
+  if (is_new || retry || closed) request(*image);
+  return image->bind(mapped.range.begin, mapped.offset, mapped.range.size());
+}
+
+bool ImageRegistry::has_changed(ImageEntry& image) {
+  if (image.state != ImageState::kReady) return false;
+  const int fd = descriptors_.find(image.job.id);
+  const auto now = std::chrono::steady_clock::now();
+  if (fd < 0 || now - image.checked < check_every_) return false;
+  image.checked = now;
+  const auto contents = contents_of(fd);
+  if (!contents || *contents == image.job.contents) return false;
+  ++counts_.replaced;
+  return true;
+}
+
+void ImageRegistry::request(ImageEntry& image) {
+  image.state = ImageState::kOpening;
+  ++image.tries;
+  opener_.request(image.job);
 }
 
 ImageBinding ImageRegistry::re_resolve(uint32_t id, Range<RuntimeAddr> range, FileOffset offset) {
-  State& s = *state_;
-  const std::lock_guard lock(s.mutex);
-  if (id == 0 || id > s.images.size()) return {};
-  return s.bind(s.entry(id), range.begin, offset, range.size());
+  const std::lock_guard lock(mutex_);
+  const ImageEntry* image = table_.find(id);
+  return image == nullptr ? ImageBinding{} : image->bind(range.begin, offset, range.size());
 }
 
 std::vector<uint32_t> ImageRegistry::take_ready() {
-  State& s = *state_;
-  uint64_t count = 0;
-  [[maybe_unused]] const ssize_t got = ::read(s.ready_event.get(), &count, sizeof count);
-  const std::lock_guard lock(s.mutex);
-  s.give_up_stuck();
-  return std::exchange(s.ready, {});
+  auto outcomes = opener_.take_opened();
+  std::vector<uint32_t> ready;
+  const std::lock_guard lock(mutex_);
+  for (ImageOpener::Outcome& outcome : outcomes) {
+    ImageEntry& image = *table_.find(outcome.id);
+    ready.push_back(outcome.id);
+    if (outcome.opened) {
+      ++counts_.opened;
+      accept(image, *std::move(outcome.opened));
+      continue;
+    }
+    const Error& error = outcome.opened.error();
+    // A device or FIFO stays what it is. Else the next process that maps the file gives another chance.
+    image.state = error.kind() == ErrorKind::kUnsupported ? ImageState::kNotElf : ImageState::kFailed;
+    ++counts_.open_failed;
+    if (error.kind() != ErrorKind::kGone) diagnostics().warn(image.job.path, "cannot symbolize: {}", error.message());
+  }
+  return ready;
 }
 
-int ImageRegistry::ready_fd() const { return state_->ready_event.get(); }
+void ImageRegistry::accept(ImageEntry& image, OpenedImage opened) {
+  const bool accepted = table_.accept(image, opened);
+  counts_.replaced += !accepted;
+  counts_.not_elf += accepted && image.state == ImageState::kNotElf;
+  if (accepted && image.state == ImageState::kReady) {
+    descriptors_.insert(image.job.id, std::move(opened.fd));
+  } else {
+    descriptors_.erase(image.job.id);
+  }
+}
+
+int ImageRegistry::ready_fd() const { return opener_.ready_fd(); }
 
 uint32_t ImageRegistry::vdso_image() {
-  const std::lock_guard lock(state_->mutex);
-  return state_->vdso_image();
+  const std::lock_guard lock(mutex_);
+  const ImageEntry* image = find_vdso();
+  return image == nullptr ? 0 : image->job.id;
 }
 
-Result<std::shared_ptr<const elf::ElfFile>> ImageRegistry::elf(uint32_t image) {
-  TRY(state_->reopen(image));
-  const std::lock_guard lock(state_->mutex);
-  ImageEntry& entry = state_->entry(image);
-  entry.last_used = ++state_->turn;
-  if (entry.elf == nullptr) return make_error(ErrorKind::kLimit, "{}: closed again at once: too few descriptors", entry.job.path);
-  return entry.elf;
-}
-
-Result<UniqueFd> ImageRegistry::open(uint32_t image) {
-  std::unique_lock lock(state_->mutex);
-  if (image == 0 || image > state_->images.size()) return make_error(ErrorKind::kNotFound, "image {}: no such image", image);
-  const ImageEntry& entry = state_->entry(image);
-  if (entry.vdso) {
-    UniqueFd fd(::memfd_create("vdso", MFD_CLOEXEC));
-    const Bytes bytes = entry.elf->bytes();
-    if (!fd || ::pwrite(fd.get(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-      return errno_error(errno, "memfd for the vDSO");
-    }
-    return fd;
+ImageEntry* ImageRegistry::find_vdso() {
+  if (vdso_) return table_.find(*vdso_);
+  vdso_ = 0;
+  auto fd = elf::open_vdso();
+  if (!fd) return nullptr;
+  auto header = elf::read_image_header(fd->get());
+  if (!header) {
+    diagnostics().warn("[vdso]", "{}", header.error().message());
+    return nullptr;
   }
-  const bool patiently = entry.may_hang;
+  MappedFile mapped;
+  mapped.path = "[vdso]";
+  ImageEntry* image = table_.create(mapped);
+  if (image == nullptr) return nullptr;
+  OpenedImage opened;
+  opened.contents = contents_of(fd->get()).value_or(FileContents{});
+  opened.header = *std::move(header);
+  table_.accept(*image, opened);
+  ++counts_.images;
+  vdso_ = image->job.id;
+  vdso_fd_ = *std::move(fd);
+  return image;
+}
+
+Result<UniqueFd> ImageRegistry::open(uint32_t id) {
+  std::unique_lock lock(mutex_);
+  const ImageEntry* image = table_.find(id);
+  if (image == nullptr) return no_such_image(id);
+  if (image->state != ImageState::kReady) return make_error(ErrorKind::kGone, "{}: not open", image->job.path);
+  const ImageJob job = image->job;
+  const bool remote = image->remote;
+  UniqueFd held = duplicate(id == vdso_ ? vdso_fd_.get() : descriptors_.find(id));
   lock.unlock();
-  return patiently ? state_->open_patiently(image) : state_->open_again(image);
+  ImageOpener::Reread reread = TRY(opener_.reread(job, std::move(held), remote));
+  if (reread.image) {
+    lock.lock();
+    ++counts_.reopened;
+    accept(*table_.find(id), *std::move(reread.image));
+  }
+  return std::move(reread.fd);
 }
 
-std::shared_ptr<const UniqueFd> ImageRegistry::root(uint32_t image) const {
-  const std::lock_guard lock(state_->mutex);
-  return image == 0 || image > state_->images.size() ? nullptr : state_->images[image - 1].root;
+std::shared_ptr<const UniqueFd> ImageRegistry::root(uint32_t id) const {
+  const std::lock_guard lock(mutex_);
+  const ImageEntry* image = table_.find(id);
+  return image == nullptr ? nullptr : image->root;
 }
 
-std::optional<ImageInfo> ImageRegistry::find(uint32_t image) const {
-  const std::lock_guard lock(state_->mutex);
-  if (image == 0 || image > state_->images.size()) return std::nullopt;
-  const ImageEntry& entry = state_->images[image - 1];
-  return ImageInfo{image, entry.job.path, entry.job.build_id, entry.kind, entry.job.deleted};
+std::optional<ImageInfo> ImageRegistry::find(uint32_t id) const {
+  const std::lock_guard lock(mutex_);
+  const ImageEntry* image = table_.find(id);
+  if (image == nullptr) return std::nullopt;
+  return ImageInfo{id, image->job.path, image->job.build_id, image->kind, image->job.deleted};
 }
 
 ImageRegistryCounts ImageRegistry::counts() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->counts;
+  const std::lock_guard lock(mutex_);
+  ImageRegistryCounts counts = counts_;
+  counts.closed_for_room = descriptors_.closed();
+  counts.stuck = opener_.abandoned();
+  return counts;
 }
 
 }  // namespace cicada::process

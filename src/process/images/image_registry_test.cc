@@ -170,7 +170,7 @@ TEST(ImageRegistry, ContentsReplacedInPlaceAreNotReadAsWhatWasThere) {
   const auto opened = images.open(1);
   ASSERT_FALSE(opened);
   EXPECT_NE(opened.error().message().find("written over"), std::string::npos) << opened.error().message();
-  EXPECT_FALSE(images.elf(1));
+  EXPECT_FALSE(images.open(1));
 }
 
 TEST(ImageRegistry, OtherGenerationOfAnInodeNumberIsAnotherImage) {
@@ -211,7 +211,7 @@ TEST(ImageRegistry, AnonymousMemoryIsGeneratedCodeAndTheVdsoIsAnImage) {
     EXPECT_EQ(binding.image, images.vdso_image());
     EXPECT_EQ(binding.bias, entry.range.begin.value);
     EXPECT_EQ(images.find(binding.image)->kind, profile::ImageKind::kVdso);
-    EXPECT_TRUE(images.elf(binding.image));
+    EXPECT_TRUE(images.open(binding.image));
     EXPECT_TRUE(images.open(binding.image));
   }
   EXPECT_TRUE(found);
@@ -242,7 +242,7 @@ TEST(ImageRegistry, FewDescriptorsAreClosedAndReopened) {
     EXPECT_EQ(resolve_and_wait(images, mapped.back()->file()).state, BindingState::kImage);
   }
   EXPECT_GE(images.counts().closed_for_room, 8u);
-  EXPECT_TRUE(images.elf(1));
+  EXPECT_TRUE(images.open(1));
   EXPECT_TRUE(images.open(2));
   EXPECT_EQ(images.counts().reopened, 2u);
   // Mapped again while closed: looked at again first.
@@ -250,8 +250,8 @@ TEST(ImageRegistry, FewDescriptorsAreClosedAndReopened) {
   // Replaced while closed, mapping and all: the old id does not get the new contents.
   mapped[6]->unmap();
   fs::copy_file("/bin/ls", folder / "6", fs::copy_options::overwrite_existing);
-  EXPECT_FALSE(images.elf(7));
-  EXPECT_FALSE(images.elf(4711));
+  EXPECT_FALSE(images.open(7));
+  EXPECT_FALSE(images.open(4711));
 }
 
 TEST(ImageRegistry, TruncatedElfIsGeneratedCodeNotACrash) {

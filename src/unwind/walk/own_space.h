@@ -23,7 +23,7 @@ class OwnSpace final : public AddressSpaceView {
       const uint64_t begin = std::stoull(range, nullptr, 16), end = std::stoull(range.substr(range.find('-') + 1), nullptr, 16);
       auto elf = elf::ElfFile::open(path);
       if (!elf) continue;
-      const auto bias = elf->find_bias(RuntimeAddr(begin), FileOffset(std::stoull(offset, nullptr, 16)), end - begin);
+      const auto bias = elf::find_bias(elf->segments(), RuntimeAddr(begin), FileOffset(std::stoull(offset, nullptr, 16)), end - begin);
       if (!bias) continue;
       images_.push_back(std::make_unique<ImageUnwinder>(std::make_shared<elf::ElfFile>(*std::move(elf))));
       mappings_.push_back({{RuntimeAddr(begin), RuntimeAddr(end)}, *bias, static_cast<uint32_t>(images_.size()), 0});

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tells an image from others and says where its code is, without the image: all that those who map and name it
+// need to know.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/address.h"
+#include "base/result.h"
+
+namespace cicada::elf {
+
+struct Segment {
+  uint32_t type = 0, flags = 0;
+  FileOffset offset;
+  LinkAddr address;
+  uint64_t file_size = 0, memory_size = 0;
+};
+
+struct ImageHeader {
+  uint16_t type = 0;            // ET_EXEC, ET_DYN
+  std::vector<Segment> loaded;  // PT_LOAD with bytes of the file, kMaxLoaded at most
+  std::string build_id;         // lower-case hex, at most 128 digits, or empty
+
+  static constexpr size_t kMaxLoaded = 256;
+};
+
+// Reads at most kMaxHeaderBytes, by pread: the file may change meanwhile.
+// Fails: kCorrupt (cut off, or tables out of the file), kUnsupported (not ELF64 little-endian x86-64), kLimit, what
+// reading says.
+inline constexpr uint64_t kMaxHeaderBytes = 2 << 20;
+Result<ImageHeader> read_image_header(int fd);
+
+// The load bias of a mapping: runtime address - link address. Nothing if no PT_LOAD covers that file offset.
+std::optional<uint64_t> find_bias(std::span<const Segment> segments, RuntimeAddr begin, FileOffset offset,
+                                  uint64_t size);
+
+}  // namespace cicada::elf

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens the files behind mappings: the very inode, whatever the mount namespace and its name's fate.
+//
+//   request(job) ──▶ queue ──▶ a worker opens it ──▶ take_opened()
+//
+// Opening goes through /proc/PID/map_files/BEGIN-END: the right inode, deleted files and memfds too. When the process is gone: by name, in
+// our root and in the root of another process that maps the file, accepted only if it is the same inode or the same build-id; a deleted
+// name is never tried.
+//
+// A file system that does not answer costs a worker, not the caller: it is abandoned after `timeout`, and its file's outcome is an error.
+// Threads: any.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/address.h"
+#include "base/process_key.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "base/work_queue.h"
+#include "elf/image_header.h"
+#include "process/images/file_identity.h"
+
+namespace cicada::process {
+
+// What tells two contents of one inode apart.
+struct FileContents {
+  int64_t modified_s = 0, modified_ns = 0;
+  uint64_t size = 0;
+  auto operator<=>(const FileContents&) const = default;
+};
+
+// Asks no server. Nothing: fstat's errors.
+std::optional<FileContents> contents_of(int fd);
+
+// A place where a process maps the file.
+struct ImageHint {
+  Pid pid = 0;
+  Range<RuntimeAddr> range;
+};
+
+struct ImageJob {
+  uint32_t id = 0;
+  FileIdentity file;
+  std::string path;
+  bool deleted = false;
+  std::vector<ImageHint> hints;
+  // As it was when it was opened; empty before.
+  FileContents contents;
+  std::string build_id;
+};
+
+struct OpenedImage {
+  UniqueFd fd;  // of a remote file only a handle (O_PATH)
+  FileContents contents;
+  std::optional<elf::ImageHeader> header;  // nothing: not an ELF this program reads
+  std::shared_ptr<const UniqueFd> root;    // mount_roots.h
+  bool path_matters = false;               // inode numbers are not unique on its file system
+  bool remote = false;
+};
+
+// Is it what the job was opened as? Written over with the same build, it is.
+bool is_same_image(const ImageJob& job, const OpenedImage& opened);
+
+class ImageOpener {
+ public:
+  struct Options {
+    unsigned workers = 2;
+    std::chrono::milliseconds timeout{2000};
+    unsigned max_abandoned = 4;
+  };
+  static constexpr size_t kMaxQueued = 65'536;
+  static constexpr uint64_t kMaxCopyBytes = 256 << 20;
+
+  explicit ImageOpener(const Options& options);
+
+  struct Outcome {
+    uint32_t id;
+    Result<OpenedImage> opened;
+  };
+  // Exactly one outcome follows. Fails: kGone (no process maps it any more, or another file has its name), kUnsupported (no regular file),
+  // kLimit (too much waits), what the file system says, or that it says nothing.
+  void request(const ImageJob& job);
+  std::vector<Outcome> take_opened();
+  int ready_fd() const;  // readable when take_opened() has something: an eventfd
+  uint64_t abandoned() const { return queue_.counts().abandoned + copies_.counts().abandoned; }
+
+  struct Reread {
+    UniqueFd fd;                       // readable, with a position of its own; of a remote file, a copy in memory
+    std::optional<OpenedImage> image;  // it had to be opened again
+  };
+  // An image that was opened before, for `held`, which may be empty. Waits: for a remote file as long as it answers now and then.
+  // Fails: kGone (written over, or replaced), and like request().
+  Result<Reread> reread(ImageJob job, UniqueFd held, bool remote);
+
+ private:
+  struct Shared;  // with jobs that hang
+  std::shared_ptr<Shared> shared_;
+  const std::chrono::milliseconds timeout_;
+  WorkQueue queue_, copies_;
+};
+
+}  // namespace cicada::process
