@@ -6,6 +6,9 @@
 # through that view, so an include the graph forbids does not compile. *_test.cc and *_for_test.cc become one GoogleTest binary,
 # `NAME_tests`.
 add_custom_target(unit_tests)
+# Those of modules in which threads meet (label `threads`): CI runs them under the thread sanitizer.
+add_custom_target(threads_tests)
+set(modules_with_threads base process ingest bpf_source engine)
 function(add_module NAME)
   cmake_parse_arguments(M "" "" "DEPS;EXCLUDE;LIBS" ${ARGN})
   file(GLOB_RECURSE M_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
@@ -52,8 +55,13 @@ function(add_module NAME)
     target_compile_options(${NAME}_tests PRIVATE ${test_options})
     target_link_libraries(${NAME}_tests PRIVATE cicada_${NAME} GTest::gmock GTest::gtest GTest::gtest_main)
     add_test(NAME unit.${NAME} COMMAND ${NAME}_tests)
-    set_tests_properties(unit.${NAME} PROPERTIES LABELS unit)
+    set(labels unit)
     add_dependencies(unit_tests ${NAME}_tests)
+    if(NAME IN_LIST modules_with_threads)
+      list(APPEND labels threads)
+      add_dependencies(threads_tests ${NAME}_tests)
+    endif()
+    set_tests_properties(unit.${NAME} PROPERTIES LABELS "${labels}")
   endif()
 endfunction()
 

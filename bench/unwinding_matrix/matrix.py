@@ -178,7 +178,8 @@ class Matrix:
     def by_cicada(self, options, command=()):
         text = self.path("cicada.txt")
         quiet([self.cicada, "record", "-q", "-F", str(OURS_HZ), "-o", text, *options, *command])
-        return [s for s in truth.read_samples(text, None) if s.user]
+        with open(text, encoding="utf-8", errors="replace") as lines:
+            return [s for s in truth.read_samples(lines) if s.user]
 
     def by_cicada_often(self, statements, options, command=()):
         samples = []

@@ -1,21 +1,76 @@
 # SPDX-License-Identifier: Apache-2.0
-# accounting.py SUMMARY SAMPLES RATE CPUS: prints the account that a recording with --stats gives of its samples, and fails unless
-#   fired is what the clock says (rate x CPUs x seconds, within 2 % and a sample a CPU),
-#   fired = stored + idle + not a target + lost(reason), to the sample,
-#   stored is the number of samples that were written.
+"""Prints the accounts that a recording with --stats gives of its samples, an event a line, and fails unless they are right.
+
+usage: accounting.py SUMMARY RECORDING.txt EVENT=HZ…
+
+Of each event: fired = stored + idle + not a target + lost(reason), to the sample; stored is the number of samples that were written. Of those
+given as EVENT=HZ, clocks: fired is what the clock says, rate x CPUs x seconds, within 2 % and a sample a CPU.
+"""
+import collections
 import re
 import sys
+import typing
 
-text = open(sys.argv[1], encoding="utf-8").read()
-rate, cpus = int(sys.argv[3]), int(sys.argv[4])
-number = lambda digits: int(digits.replace(",", ""))
-fired, seconds = re.search(r"^([0-9,]+) samples in ([0-9.]+) s", text, re.M).groups()
-fired = number(fired)
-parts = {m[2]: number(m[1]) for m in re.finditer(r"^ +([0-9,]+) +[0-9.]+ %  (.*)$", text, re.M)}
-written = sum(1 for line in open(sys.argv[2], encoding="utf-8", errors="replace") if re.match(r"\S.* cpu-clock:", line))
-clock = rate * cpus * float(seconds)
-named = " + ".join(f"{value:,} {name.split(' (')[0]}" for name, value in parts.items() if value)
-print(f"{rate:5} Hz: the clock says {clock:,.0f}; fired {fired:,} = {named}; difference {fired - sum(parts.values())}; written {written:,}")
-# Seconds are printed with one digit.
-slack = 0.02 * clock + cpus + rate * cpus * 0.05
-sys.exit(0 if sum(parts.values()) == fired and parts["stored"] == written and abs(fired - clock) <= slack else 1)
+
+class Account(typing.NamedTuple):
+    event: str
+    fired: int
+    seconds: float
+    cpus: int
+    outcomes: dict
+
+
+def number(digits):
+    return int(digits.replace(",", ""))
+
+
+def read_accounts(summary):
+    accounts = []
+    for line in summary.splitlines():
+        if match := re.match(r"([0-9,]+) samples in ([0-9.]+) s  \((.+), [^,]+, ([0-9]+) CPUs?\)$", line):
+            accounts.append(Account(match[3], number(match[1]), float(match[2]), int(match[4]), {}))
+        elif accounts and (match := re.match(r" +([0-9,]+) +[0-9.]+ %  (.*)$", line)):
+            accounts[-1].outcomes[match[2]] = number(match[1])
+    return accounts
+
+
+def count_written(lines):
+    """{event: samples} of a recording as text"""
+    return collections.Counter(match[1] for line in lines if (match := re.match(r"\S.* \[[0-9]+\] +[0-9.]+: +[0-9]+ (\S+):", line)))
+
+
+def faults_of(account, written, rate=None):
+    """What is wrong with it, in words."""
+    faults = []
+    if not account.outcomes:
+        faults.append("no outcomes")
+    if sum(account.outcomes.values()) != account.fired:
+        faults.append(f"{account.fired - sum(account.outcomes.values()):+,} samples are neither stored nor lost")
+    if account.outcomes.get("stored", 0) != written:
+        faults.append(f"{written:,} samples were written")
+    if rate is not None:
+        clock = rate * account.cpus * account.seconds
+        slack = 0.02 * clock + account.cpus + rate * account.cpus * 0.05  # seconds are printed with one digit
+        if abs(account.fired - clock) > slack:
+            faults.append(f"the clock says {clock:,.0f}")
+    return faults
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        accounts = read_accounts(file.read())
+    with open(sys.argv[2], encoding="utf-8", errors="replace") as file:
+        written = count_written(file)
+    rates = {event: int(rate) for event, rate in (argument.split("=") for argument in sys.argv[3:])}
+    wrong = [f"{event}: no account" for event in {*rates, *written} - {account.event for account in accounts}]
+    for account in accounts:
+        named = " + ".join(f"{value:,} {name.split(' (')[0]}" for name, value in account.outcomes.items() if value)
+        print(f"{account.event}: {account.fired:,} fired = {named}")
+        wrong += [f"{account.event}: {fault}" for fault in faults_of(account, written[account.event], rates.get(account.event))]
+    for fault in wrong:
+        print("WRONG   " + fault)
+    sys.exit(1 if wrong or not accounts else 0)
+
+
+if __name__ == "__main__":
+    main()

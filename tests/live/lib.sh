@@ -4,6 +4,7 @@
 set -euo pipefail
 : "${CICADA:?}" "${WORKLOADS:?}"
 LIVE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+[[ -z ${POOLS:-} ]] || { mkdir -p "$POOLS" && POOL=$POOLS/$(basename "$0" .sh) && rm -f "$POOL"; }
 T=$(mktemp -d "${TMPDIR:-/tmp}/cicada-live.XXXXXX")
 cd "$T"
 
@@ -73,7 +74,7 @@ record_truth() {
   local workload=$1
   shift
   "$CICADA" record -F 997 "${options[@]}" -o recording.txt -- "$WORKLOADS/$workload" "$@" >truth 2>err || fail "record -- $workload ended with $?"
-  compare_with_truth "$workload"
+  WALK=${WALK:-exec} compare_with_truth "$workload"
 }
 
 # record_running OPTIONS… -- WORKLOAD ARGUMENTS…: the same for a process that runs already, by its pid, for two seconds.
@@ -93,13 +94,15 @@ record_running() {
   compare_with_truth "$workload"
 }
 
-# compare_with_truth NAME: threads of this name only; all of them with ANY_NAME=1 (the workload renames its threads). COMPLETE=P: P % whole
-# stacks are enough, whatever the workload asks for.
+# compare_with_truth NAME: threads of this name only; all of them with ANY_NAME=1 (the workload renames its threads). What it finds goes into the
+# pool of WALK, a class of walks (live.truth-of-all judges the pools). LEAST=P: P % are enough for what is else true of every sample, and
+# nothing goes into a pool.
 compare_with_truth() {
-  [[ -z ${COMPLETE:-} ]] || sed -i "s/^complete\( .*\)\?$/complete $COMPLETE/" truth
+  [[ -z ${LEAST:-} ]] || sed -i -E "s/^((chain|through|inside|depth) .*|complete)$/& min $LEAST/" truth
   local only=()
   [[ -n ${ANY_NAME:-} ]] || only=("$(basename "$1")")
-  python3 "$LIVE/truth.py" recording.txt err truth "${only[@]}" || fail "$1: the recording contradicts the truth"
+  [[ -z ${POOL:-} ]] || only+=(--class "${WALK:-running}" --pool "$POOL")
+  python3 -B "$LIVE/truth.py" recording.txt err truth "${only[@]}" || fail "$1: the recording contradicts the truth"
 }
 
 # expect_error CODE TEXT COMMAND…: this exit code, one line on standard error, which contains TEXT.
@@ -121,7 +124,7 @@ record_foreign() {
   "$CICADA" record -F "$frequency" -d 2 --stats -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
   rm -f "/tmp/perf-$pid.map"
   cp out truth
-  ANY_NAME=1 compare_with_truth "$name"
+  WALK=foreign ANY_NAME=1 compare_with_truth "$name"
 }
 foreign_command() { "$LIVE/../workloads/foreign/build.sh" "$1" "$WORKLOADS/foreign"; }
 said_all() { grep -qE '^(complete|addresses|share)' out; }

@@ -2,29 +2,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares a recording (.txt) with what the workload said about itself.
 
-usage: truth.py RECORDING.txt SUMMARY TRUTH [COMM]
+usage: truth.py RECORDING.txt SUMMARY TRUTH [COMM] [--pool FILE]     compares
+       truth.py --judge-pool FOLDER                                  judges what many recordings found, per class of walk
 
 Statements (TRUTH, one a line; "#…" is a remark). A frame is an exact name, or "~REGEX" for the whole name.
-  chain A;B;…;Z [min P]     of the samples with Z on the user stack, P % (99.9) have A;B;…;Z in a row, and if A is main, a whole stack
-  through A;B;…;Z [min P]   of the samples with Z on the user stack, P % (99.9) have all of them in this order, with others between; the outermost
-                            frame is one that a thread begins with
-  addresses A-B;C-D;…       of the samples whose leaf is in the last range, 99.9 % have their callers in the others, outermost first, in a row
+  chain A;B;…;Z [min P]     the samples with Z on the user stack have A;B;…;Z in a row, and if A is main, a whole stack
+  through A;B;…;Z [min P]   the samples with Z on the user stack have all of them in this order, with others between; the outermost frame is one
+                            that a thread begins with
+  inside Z A;B;…;Y [min P]  the same of the samples that have any frame below Z: those whose leaf is Z itself are not asked
+  addresses A-B;C-D;…       the samples whose leaf is in the last range have their callers in the others, outermost first, in a row
+  depth A N [min P]         A is N times on the stacks it is on
+  complete [min P]          the user stacks are whole: in the summary, and by the name of the outermost frame
   only A T1-T2 T3-T4 …      no sample has A on its user stack at another time (CLOCK_MONOTONIC, s), and ENOUGH have it
   order A;B;…;Z             five samples at least have these frames in this order, with others between
   split A P B Q [tolerance T]  leaf functions A and B share their samples P to Q, within 4 standard deviations (+ T points)
   share A P                 A is on P % of the samples at least
-  depth A N                 A is N times on 99 % of the stacks it is on
   absent A P                A is on P % of the samples at most
-  complete [P]              P % (99.9) of the user stacks are whole: in the summary, and by the name of the outermost frame
-A percentage is missed where so many wrong samples are too many to be chance: fewer than one in fifty recordings of a cicada that just reaches
-it would have more. Of 1,000 samples 3 may differ at 99.9 %, of 100 one.
+
+The first six are true of every sample. One recording has too few to tell 99.7 % from 99.95 %, so it may miss three in a thousand, and appends
+what it found to its pool: "CLASS JUDGED WRONG", a sample being wrong if any statement is. A pool must have 10,000 samples, and of a thousand
+at most one may be wrong. "min P" is another bound, for this recording alone.
 """
+import argparse
+import collections
 import math
+import os
 import re
 import sys
 import typing
 
 ENOUGH = 100
+POOL_ENOUGH = 10_000
+POOL_PERCENT = 99.9
+RECORDING_PERCENT = 99.7
 ROOTS = re.compile(r"_start|_dl_start_user|_{0,2}clone3?|thread_start|start_thread|__start_context|coroutine|runtime\.goexit.*|runtime\.mstart.*|"
                    r"runtime\.rt0_go.*|_rt0_amd64.*|libc_start_main_stage2|(libc\.so\.6|libc\.so|ld-musl-x86_64\.so\.1)\+0x[0-9a-f]+")
 LOADER = re.compile(r"ld-linux-x86-64\.so\.2\+0x([0-9a-f]+)")
@@ -40,16 +50,17 @@ def loader_start():
 
 
 LOADER_START = range(loader_start(), loader_start() + 96)
+HEAD = re.compile(r"^(.*?) +-?[0-9]+/-?[0-9]+ +\[[0-9]+\] +([0-9]+\.[0-9]+): ")
 FRAME = re.compile(r"^\t *([0-9a-f]+) (.*) \(([^()]*|\[[^]]*\][^()]*)\)$")
 
 
 class Sample(typing.NamedTuple):
-    """Outermost first. `all`: the kernel's frames and groups too."""
+    """Outermost first. `all`: the kernel's frames and groups too; `time` in seconds."""
 
     user: list
     all: list
     addresses: list
-    time: float
+    time: float = 0.0
 
 
 def is_kernel(image):
@@ -61,33 +72,41 @@ def is_context(name, image):
     return image == "[unknown]" and name.startswith("[") and name != "[unknown]"
 
 
-def read_samples(path, comm):
-    """[Sample]"""
-    samples, frames, wanted = [], [], False
-    with open(path, encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            line = line.rstrip("\n")
-            if line.startswith("\t"):
-                match = FRAME.match(line)
-                if not match:
-                    sys.exit(f"unreadable line: {line!r}")
-                frames.append((match[2], match[3], int(match[1], 16)))
-            elif line:
-                name = line.rsplit(" ", 5)[0] if " [" not in line else line[: line.index(" [")].rsplit(" ", 1)[0]
-                time = float(re.search(r" ([0-9]+\.[0-9]+): ", line)[1])
-                wanted, frames = comm is None or name == comm[:15], []
-            elif wanted:
-                frames.reverse()
-                groups = [name for name, image, _ in frames if image == "[group]"]
-                user = [frame for frame in frames if not is_kernel(frame[1]) and frame[1] != "[group]" and not is_context(*frame[:2])]
-                samples.append(Sample([name for name, _, _ in user], groups + [name for name, image, _ in frames if image != "[group]"],
-                                      [address for _, _, address in user], time))
-                wanted = False
+def to_sample(time, frames):
+    """frames: (name, image, address), outermost first"""
+    groups = [name for name, image, _ in frames if image == "[group]"]
+    user = [frame for frame in frames if not is_kernel(frame[1]) and frame[1] != "[group]" and not is_context(*frame[:2])]
+    return Sample([name for name, _, _ in user], groups + [name for name, image, _ in frames if image != "[group]"],
+                  [address for _, _, address in user], time)
+
+
+def read_samples(lines, comm=None):
+    """[Sample] of the threads named comm, or of all"""
+    samples, head, frames = [], None, []
+    for line in [*lines, ""]:
+        line = line.rstrip("\n")
+        if line.startswith("\t"):
+            match = FRAME.match(line)
+            if not match or head is None:
+                sys.exit(f"unreadable line: {line!r}")
+            frames.append((match[2], match[3], int(match[1], 16)))
+        elif line:
+            head, frames = HEAD.match(line), []
+            if head is None:
+                sys.exit(f"unreadable line: {line!r}")
+        elif head is not None:
+            if comm is None or head[1] == comm[:15]:
+                samples.append(to_sample(float(head[2]), frames[::-1]))
+            head = None
     return samples
 
 
 def matches(pattern, name):
     return re.fullmatch(pattern[1:], name) is not None if pattern.startswith("~") else pattern == name
+
+
+def has(stack, pattern):
+    return any(matches(pattern, name) for name in stack)
 
 
 def has_in_a_row(stack, chain):
@@ -105,60 +124,63 @@ def is_whole(user):
 
 
 def allowed(total, percent):
-    """How many of so many samples may differ: the smallest k that a Poisson variable exceeds in less than one case of fifty."""
-    mean = total * (100 - percent) / 100
-    if mean > 100:
-        return math.floor(mean + 2.06 * math.sqrt(mean))
-    k, term = 0, math.exp(-mean)
-    reached = term
-    while reached < 0.98:
-        k += 1
-        term *= mean / k
-        reached += term
-    return max(1, k)
+    """How many of so many may be wrong: one at least, and no share of a sample less."""
+    return max(1, math.ceil(total * (100 - percent) / 100 - 1e-9))
 
 
 class Truth:
+    """`judged` and `wrong`: of which samples (by their numbers) anything was asked that is true of all, and of which it did not hold."""
+
     def __init__(self, samples, summary):
         self.samples, self.summary, self.failures = samples, summary, 0
+        self.judged, self.wrong = set(), set()
 
     def expect(self, holds, statement, found):
         print(("ok      " if holds else "WRONG   ") + f"{statement}: {found}")
         self.failures += not holds
 
-    def share(self, statement, good, total, percent):
-        self.expect(total >= ENOUGH and total - good <= allowed(total, percent), statement, f"{good} of {total}")
+    def of_all(self, statement, having, good, words=()):
+        """Of the samples that are `having`, all are `good`; or the P % of "min P"."""
+        judged = {i for i, sample in enumerate(self.samples) if having(sample)}
+        wrong = {i for i in judged if not good(self.samples[i])}
+        percent = float(words[1]) if words else RECORDING_PERCENT
+        if not words:
+            self.judged |= judged
+            self.wrong |= wrong
+        self.expect(len(judged) >= ENOUGH and len(wrong) <= allowed(len(judged), percent), statement, f"{len(judged) - len(wrong)} of {len(judged)}")
+        for i in sorted(wrong)[:3]:
+            print("        e.g. " + ";".join(self.samples[i].user))
 
     def chain(self, statement, words):
         chain = words[0].split(";")
-        percent = float(words[2]) if len(words) > 2 else 99.9
-        having = [s.user for s in self.samples if any(matches(chain[-1], n) for n in s.user)]
-        good = [u for u in having if has_in_a_row(u, chain) and (chain[0] != "main" or is_whole(u))]
-        self.share(statement, len(good), len(having), percent)
-        for wrong in [u for u in having if u not in good][:3]:
-            print("        e.g. " + ";".join(wrong))
+        self.of_all(statement, lambda s: has(s.user, chain[-1]), lambda s: has_in_a_row(s.user, chain) and (chain[0] != "main" or is_whole(s.user)), words[1:])
 
     def through(self, statement, words):
         chain = words[0].split(";")
-        percent = float(words[2]) if len(words) > 2 else 99.9
-        having = [s.user for s in self.samples if any(matches(chain[-1], n) for n in s.user)]
-        good = [u for u in having if has_in_order(u, chain) and is_whole(u)]
-        self.share(statement, len(good), len(having), percent)
-        for wrong in [u for u in having if u not in good][:3]:
-            print("        e.g. " + ";".join(wrong))
+        self.of_all(statement, lambda s: has(s.user, chain[-1]), lambda s: has_in_order(s.user, chain) and is_whole(s.user), words[1:])
+
+    def inside(self, statement, words):
+        chain = words[1].split(";") + [words[0]]
+        self.of_all(statement, lambda s: has(s.user[:-1], words[0]), lambda s: has_in_order(s.user, chain) and is_whole(s.user), words[2:])
 
     def addresses(self, statement, words):
-        ranges = [tuple(int(end, 16) for end in r.split("-")) for r in words[0].split(";")]
-        inside = lambda address, r: r[0] <= address < r[1]
-        having = [s.addresses for s in self.samples if s.addresses and inside(s.addresses[-1], ranges[-1])]
-        good = [a for a in having if len(a) > len(ranges) and all(inside(x, r) for x, r in zip(a[-len(ranges) :], ranges))]
-        self.share(statement, len(good), len(having), 99.9)
-        for wrong in [a for a in having if a not in good][:3]:
-            print("        e.g. " + ";".join(f"{x:x}" for x in wrong))
+        ranges = [range(*(int(end, 16) for end in r.split("-"))) for r in words[0].split(";")]
+        self.of_all(statement, lambda s: s.addresses and s.addresses[-1] in ranges[-1],
+                    lambda s: len(s.addresses) > len(ranges) and all(x in r for x, r in zip(s.addresses[-len(ranges) :], ranges)))
+
+    def depth(self, statement, words):
+        self.of_all(statement, lambda s: has(s.user, words[0]), lambda s: sum(matches(words[0], n) for n in s.user) == int(words[1]), words[2:])
+
+    def complete(self, statement, words):
+        self.of_all(statement, lambda s: s.user, lambda s: is_whole(s.user), words)
+        percent = float(words[1]) if words else RECORDING_PERCENT
+        match = re.search(r"([0-9.]+) % of ([0-9,]+) user stacks are complete", self.summary)
+        said, of = (float(match[1]), int(match[2].replace(",", ""))) if match else (-1.0, 0)
+        self.expect(match is not None and said >= 100 - 100 * allowed(of, percent) / max(of, 1) - 0.01, statement + " (summary)", f"{said} % of {of}")
 
     def only(self, statement, words):
         turns = [tuple(map(float, turn.split("-"))) for turn in words[1:]]
-        having = [s.time for s in self.samples if any(matches(words[0], n) for n in s.user)]
+        having = [s.time for s in self.samples if has(s.user, words[0])]
         wrong = [t for t in having if not any(begin <= t <= end for begin, end in turns)]
         self.expect(len(having) >= ENOUGH and not wrong, f"only {words[0]} in {len(turns)} turns", f"{len(wrong)} of {len(having)} outside")
         for time in wrong[:3]:
@@ -179,39 +201,53 @@ class Truth:
         self.expect(n >= ENOUGH and abs(n_a / max(n, 1) - expected) <= deviation, statement,
                     f"{n_a} to {n_b}, {100 * n_a / max(n, 1):.1f} % (± {100 * deviation:.1f})")
 
-    def on_stack(self, name):
-        return sum(any(matches(name, n) for n in s.all) for s in self.samples)
+    def share(self, statement, words):
+        count, total = sum(has(s.all, words[0]) for s in self.samples), len(self.samples)
+        self.expect(total >= ENOUGH and count * 100 >= float(words[1]) * total, statement, f"on {count} of {total}")
 
-    def complete(self, statement, words):
-        percent = float(words[0]) if words else 99.9
-        users = [s.user for s in self.samples if s.user]
-        self.share(statement, sum(map(is_whole, users)), len(users), percent)
-        for root in sorted({u[0] for u in users if not is_whole(u)})[:5]:
-            print("        outermost frame: " + root)
-        match = re.search(r"([0-9.]+) % of ([0-9,]+) user stacks are complete", self.summary)
-        said, of = (float(match[1]), int(match[2].replace(",", ""))) if match else (-1.0, 0)
-        self.expect(match is not None and said >= 100 - 100 * allowed(of, percent) / max(of, 1) - 0.01, statement + " (summary)", f"{said} % of {of}")
+    def absent(self, statement, words):
+        count, total = sum(has(s.all, words[0]) for s in self.samples), len(self.samples)
+        self.expect(total >= ENOUGH and count * 100 <= float(words[1]) * total, statement, f"on {count} of {total}")
 
     def check(self, statement):
         verb, *words = statement.split()
-        if verb == "share":
-            self.share(statement, self.on_stack(words[0]), len(self.samples), float(words[1]))
-        elif verb == "absent":
-            count = self.on_stack(words[0])
-            self.expect(len(self.samples) >= ENOUGH and count * 100 <= float(words[1]) * len(self.samples), statement, f"on {count} of {len(self.samples)}")
-        elif verb == "depth":
-            counts = [sum(matches(words[0], n) for n in s.user) for s in self.samples]
-            counts = [count for count in counts if count]
-            self.share(statement, counts.count(int(words[1])), len(counts), 99)
-        elif verb in ("chain", "through", "addresses", "only", "order", "split", "complete"):
-            getattr(self, verb)(statement, words)
-        else:
+        if verb not in STATEMENTS:
             sys.exit(f"no such statement: {statement}")
+        getattr(self, verb)(statement, words)
+
+
+STATEMENTS = ("chain", "through", "inside", "addresses", "depth", "complete", "only", "order", "split", "share", "absent")
+
+
+def judge_pool(lines):
+    """Prints a line a class; how many classes fail."""
+    pool = collections.Counter()
+    wrong = collections.Counter()
+    for line in lines:
+        name, judged, bad = line.split()
+        pool[name] += int(judged)
+        wrong[name] += int(bad)
+    failures = 0
+    for name in sorted(pool):
+        good = pool[name] >= POOL_ENOUGH and wrong[name] <= allowed(pool[name], POOL_PERCENT)
+        failures += not good
+        print(("ok      " if good else "WRONG   ") + f"{name}: {wrong[name]} of {pool[name]} samples contradict their workload, {100 - 100 * wrong[name] / max(pool[name], 1):.3f} % do not")
+    return failures if pool else 1
 
 
 def main():
-    recording, summary, truth_path = sys.argv[1:4]
-    samples = read_samples(recording, sys.argv[4] if len(sys.argv) > 4 else None)
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("arguments", nargs="*")
+    parser.add_argument("--pool", metavar="FILE")
+    parser.add_argument("--class", dest="walk", default="other")
+    parser.add_argument("--judge-pool", metavar="FOLDER")
+    options = parser.parse_args()
+    if options.judge_pool:
+        files = [os.path.join(options.judge_pool, name) for name in sorted(os.listdir(options.judge_pool))]
+        sys.exit(judge_pool([line for file in files for line in open(file, encoding="utf-8")]) > 0)
+    recording, summary, truth_path, comm = (options.arguments + [None])[:4]
+    with open(recording, encoding="utf-8", errors="replace") as lines:
+        samples = read_samples(lines, comm)
     with open(summary, encoding="utf-8", errors="replace") as file:
         truth = Truth(samples, file.read())
     with open(truth_path, encoding="utf-8") as file:
@@ -220,6 +256,9 @@ def main():
         sys.exit("the workload said nothing")
     for statement in statements:
         truth.check(statement)
+    if options.pool and truth.judged:
+        with open(options.pool, "a", encoding="utf-8") as pool:
+            print(options.walk, len(truth.judged), len(truth.wrong), file=pool)
     sys.exit(1 if truth.failures else 0)
 
 

@@ -4,4 +4,4 @@
 # (a millisecond or two, more on a crowded machine) has a stack of 208 KB, and a copy to finish it from ends at 64.
 source "$(dirname "$0")/lib.sh"
 record_running -- recursion 4 1000
-COMPLETE=99 record_truth -- recursion 1 1000
+LEAST=99 record_truth -- recursion 1 1000

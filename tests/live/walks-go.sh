@@ -9,11 +9,11 @@ start ./go_stripped 60
 wait_for 20 said_all
 "$CICADA" record -F 997 -d 2 -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
 # goexit, runtime.main, main.main and the four that it calls.
-python3 - "$LIVE" recording.txt <<'PY' || fail "stripped: too few stacks are seven frames deep"
+python3 -B - "$LIVE" recording.txt <<'PY' || fail "stripped: too few stacks are seven frames deep"
 import sys
 sys.path.insert(0, sys.argv[1])
 import truth
-depths = [len(s.user) for s in truth.read_samples(sys.argv[2], None) if s.user]
+depths = [len(s.user) for s in truth.read_samples(open(sys.argv[2])) if s.user]
 print(len(depths), "samples,", depths.count(7), "with seven frames")
 sys.exit(not (len(depths) >= truth.ENOUGH and depths.count(7) >= 0.97 * len(depths)))
 PY

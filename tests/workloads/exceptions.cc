@@ -17,7 +17,7 @@ NOINLINE int catches() {
 }
 int main(int argc, char** argv) {
   begin(argc, argv);
-  puts("through main;catches();throws(int);__cxa_throw");
+  puts("inside _Unwind_RaiseException main;catches();throws(int);__cxa_throw");
   puts("through main;catches();~_Unwind_RaiseException");
   puts("complete");
   while (running()) catches();

@@ -9,7 +9,7 @@ int main(int argc, char **argv) {
   int wanted = argc > 2 ? atoi(argv[2]) : 100;
   char *arguments[] = {SHORT_LIVED, argc > 1 ? argv[1] : "0.02", NULL};
   begin(argc, argv);
-  puts("chain main;short_work;short_leaf min 95");
+  puts("chain main;short_work;short_leaf");
   for (int started = 0, alive = 0; started < wanted || alive > 0;) {
     pid_t child;
     if (started < wanted && alive < 2) {

@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
   char *first = mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_PRIVATE, self, (off_t)offset);
   char *second = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (first == MAP_FAILED || second == MAP_FAILED) abort();
-  puts("chain main;run_copy;moved_leaf min 99");
+  puts("chain main;run_copy;moved_leaf");
   puts("share moved_leaf 95");
   const double middle = wall_seconds() + (workload_end - wall_seconds()) / 4;
   while (wall_seconds() < middle) run_copy((void (*)(void))(uintptr_t)first);
