@@ -55,12 +55,13 @@ TEST_F(ProcessTableFixture, WalksWhereCodeIsReplacedAreWatchedFromThenOn) {
   EXPECT_EQ(kernel.watched, (std::map<uint32_t, uint64_t>{{space, now}}));
   const uint64_t before = now;
   now += kMs;
-  table->apply(map_event(5, 0x900000, 4, 13));
-  kernel.capacity = 0;  // nothing can be published
+  table->apply(map_event(5, 0x901000, 1, 13));  // takes more blocks
+  kernel.capacity = 0;                          // of which there are none
   advance();
   EXPECT_EQ(kernel.watched[space], before);
   kernel.capacity = 1 << 20;
   now += 1000 * kMs;
+  table->apply(map_event(5, 0xa00000, 1, 14));  // what could not be published goes with what comes next
   advance();
   EXPECT_EQ(kernel.watched[space], now);
 }
