@@ -13,7 +13,11 @@ started=()
 clean_up() {
   local code=$?
   ((${#started[@]} == 0)) || kill -KILL "${started[@]}" 2>/dev/null || true
-  if ((code != 0 && code != 77)) && [[ -n ${KEEP:-} ]]; then echo "kept: $T"; else rm -rf "$T"; fi
+  if ((code != 0 && code != 77)) && [[ -n ${KEEP:-} ]]; then
+    echo "kept: $T"
+  else
+    rm -rf "$T" 2>/dev/null || { sleep 1; rm -rf "$T"; }  # a child of who was killed may write its last file
+  fi
 }
 trap clean_up EXIT
 
