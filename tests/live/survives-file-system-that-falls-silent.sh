@@ -7,9 +7,11 @@ run_on_hanging_file_system chain_gcc_O2_static
 "$CICADA" record -q -F 997 -d 0.5 -p "$victim" -o answered.folded || fail "record ended with $?"
 grep -q ';main;' answered.folded || fail "no names: $(head -3 answered.folded)"
 # … and when it does not: a recording none the less, an end, and one line.
-(sleep 1 && kill -USR1 "$fs") &
+(sleep 0.15 && kill -USR1 "$fs") &  # names are looked up a quarter of a second after a frame was first seen
 begin=$SECONDS
 timeout -s KILL 60 "$CICADA" record -F 997 -d 2 -p "$victim" -o recording.txt 2>err || fail "record ended with $?"
 ((SECONDS - begin <= 10)) || fail "a recording of 2 s took $((SECONDS - begin)) s"
-[[ $(grep -c 'does not answer' err) == 1 ]] || fail "not one line about the file system"
+lines=$(grep -c 'does not answer' err || true)
+# Said once; unless the names were read before it fell silent.
+[[ $lines == 1 ]] || { [[ $lines == 0 ]] && grep -q ' leaf (' recording.txt; } || fail "$lines lines about the file system"
 (($(grep -c "^program $victim/" recording.txt) > 500)) || fail "the program's samples are missing"
