@@ -12,7 +12,7 @@ serve() {
   "$lair/silent_fs" "$T/mnt" "$attacker" "$1" >fs.out 2>&1 &
   fs=$!
   started+=("$fs")
-  trap 'kill -KILL $fs 2>/dev/null; umount -l "$T/mnt" 2>/dev/null; clean_up' EXIT
+  trap 'kill -KILL $fs 2>/dev/null || true; umount -l "$T/mnt" 2>/dev/null || true; clean_up' EXIT
   wait_for 10 mounted_or_ended
   grep -q mounted fs.out || skip "no FUSE in this kernel"
 }
