@@ -47,7 +47,7 @@ std::string last_log_lines() {
 }
 
 Error load_error(int error) {
-  if (error == EPERM || error == EACCES) {
+  if (error == EPERM || (error == EACCES && last_log_lines().empty())) {  // the verifier says EACCES, too
     return make_error(ErrorKind::kPermission,
                       "load the BPF programs: not permitted (run as root, or give cicada CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; `cicada doctor` "
                       "tells more)");
