@@ -12,10 +12,10 @@ addresses() { grep -c 'many_leaves+0x' "$1" || true; }
 
 "$CICADA" record -F 5000 -d 0.05 -p "$pid" -o short.folded 2>err || fail "record ended with $?"
 "$CICADA" record -F 5000 -d 0.9 --stats -p "$pid" -o soon.folded 2>err || fail "record ended with $?"
-soon=$(sed -n 's/.*; \([0-9]*\) were looked up meanwhile/\1/p' err)
+soon=$(sed -n 's/.*; \([0-9]*\) had one before the end/\1/p' err)
 ((soon >= 100)) || fail "only $soon frames were looked up within 0.9 s"
 "$CICADA" record -F 5000 -d 3.3 --stats -p "$pid" -o long.folded -o long.cicada 2>err || fail "record ended with $?"
-ahead=$(sed -n 's/.*; \([0-9]*\) were looked up meanwhile/\1/p' err)
+ahead=$(sed -n 's/.*; \([0-9]*\) had one before the end/\1/p' err)
 ((ahead >= 200)) || fail "only $ahead frames were looked up meanwhile"
 leaves long.folded >long
 [[ $(wc -l <long) == 300 ]] || fail "$(wc -l <long) leaves instead of 300"

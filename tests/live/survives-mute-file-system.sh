@@ -13,6 +13,6 @@ record_and_end() {
   [[ $lines == 1 ]] || { [[ $lines == 0 && $1 == later ]] && grep -q ' leaf (' recording.txt; } || fail "$lines lines about the file system"
   (($(grep -c "^program $victim/" recording.txt) > 500)) || fail "the program's samples are missing"
 }
-(sleep 0.15 && kill -USR2 "$fs") &  # names are looked up a quarter of a second after a frame was first seen
+(sleep 1 && kill -USR2 "$fs") &
 record_and_end later
 record_and_end now
