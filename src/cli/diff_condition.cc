@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/clean_text.h"
 #include "cli/diff_table.h"
 #include "cli/report_functions.h"
 #include "cli/report_text.h"
@@ -49,7 +50,7 @@ std::vector<std::string> find_violations(const profile::ProfileDiff& diff, const
     const double p = condition.self ? function.self_p : function.total_p;
     const bool real = condition.function == "*" ? function.significant && p < kSignificant : p < kSignificant;
     if (growth > condition.percent && real)
-      violations.push_back(fmt::format("{} grew by {:.1f} % ({}; at most {:g} % allowed)", printable(diff.tree.text(function.name)), growth,
+      violations.push_back(fmt::format("{} grew by {:.1f} % ({}; at most {:g} % allowed)", clean_text(diff.tree.text(function.name)), growth,
                                        condition.self ? "itself" : "with what it calls", condition.percent));
   }
   return violations;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/clean_text.h"
 #include "cli/report_text.h"
 #include "sink/flamegraph/svg_caption.h"
 #include "sink/flamegraph/svg_text.h"
@@ -51,7 +52,7 @@ std::string format_diff(const profile::ProfileDiff& diff, const DiffTableOptions
       out += fmt::format("{:8.2f}{:+9.2f} {:9.2f}{:+10.2f} {:>10} {} {}\n", percent(static_cast<double>(function.self.a) * diff.scale_a),
                          percent(function.self_change), percent(static_cast<double>(function.total.a) * diff.scale_a),
                          percent(function.total_change), probability(function), function.significant ? '*' : ' ',
-                         sink::shortened(printable(diff.tree.text(function.name)), room));
+                         sink::shortened(clean_text(diff.tree.text(function.name)), room));
     }
     if (shown.size() > options.rows) out += fmt::format("… {} more\n", shown.size() - options.rows);
     out += fmt::format("\n* significant: not explained by chance (false-discovery rate 1 %); {} of {}\n", significant, diff.functions.size());

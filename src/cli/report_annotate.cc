@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/clean_text.h"
 #include "base/file_mapping.h"
 #include "cli/report_functions.h"
 #include "cli/report_text.h"
@@ -99,14 +100,14 @@ Result<std::string> annotate_source(const ProfileSnapshot& profile, const Costs&
     const std::vector<std::string> lines = TRY(read_lines(path));
     if (counted.rbegin()->first > lines.size())
       return make_error(ErrorKind::kGone, "{}: has {} lines, but was recorded with {}", path, lines.size(), counted.rbegin()->first);
-    out += fmt::format("{}\n{:>9}{:>9}{:>7}\n", printable(path), "self", "total", "line");
+    out += fmt::format("{}\n{:>9}{:>9}{:>7}\n", clean_text(path), "self", "total", "line");
     uint32_t next = 1;
     for (const auto& [line, cost] : counted) {
       const uint32_t from = line > kContextLines ? line - kContextLines : 1;
       if (from > next) out += next == 1 ? "" : fmt::format("{:>25}\n", "…");
       for (uint32_t i = std::max(from, next); i <= std::min<size_t>(line + kContextLines, lines.size()); ++i) {
         const auto here = counted.find(i);
-        out += fmt::format("{}{:>7}  {}\n", here == counted.end() ? std::string(18, ' ') : numbers(here->second, costs.all), i, printable(lines[i - 1]));
+        out += fmt::format("{}{:>7}  {}\n", here == counted.end() ? std::string(18, ' ') : numbers(here->second, costs.all), i, clean_text(lines[i - 1]));
         next = i + 1;
       }
     }
@@ -170,7 +171,7 @@ Result<std::string> annotate_instructions(const ProfileSnapshot& profile, const 
       Bytes code = elf.contents_at(LinkAddr(begin));
       code = code.first(std::min<uint64_t>({code.size(), ends[begin] - begin, kMaxCodeBytes}));
       if (code.empty()) continue;
-      out += fmt::format("{} in {}\n", printable(profile.text(profile.functions()[function.value].name)), printable(path));
+      out += fmt::format("{} in {}\n", clean_text(profile.text(profile.functions()[function.value].name)), clean_text(path));
       out += TRY(disassemble(code, begin, counted, costs.all));
     }
   }

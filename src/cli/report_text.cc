@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "base/clean_text.h"
 #include "cli/report_functions.h"
 #include "profile/completeness.h"
 #include "profile/frame_text.h"
@@ -32,7 +33,7 @@ std::string start_text(uint64_t realtime_ns) {
 }
 
 void append_line(std::string& out, std::string_view what, std::string_view text) {
-  if (!text.empty()) out += fmt::format("{:<10} {}\n", what, printable(text));
+  if (!text.empty()) out += fmt::format("{:<10} {}\n", what, clean_text(text));
 }
 
 std::string rate_text(const profile::Event& event) {
@@ -101,7 +102,7 @@ class TreeText {
     const std::string self = node.self == 0 ? "" : fmt::format("{:.1f} %", percent(node.self, tree_.total()));
     const size_t used = 21 + indent(next.level);
     const size_t room = limits_.columns > used + 30 ? limits_.columns - used : 30;
-    std::string name = printable(tree_.text(node.name));
+    std::string name = clean_text(tree_.text(node.name));
     if (node.kind == NodeKind::kInlined) name += " [inlined]";
     // The mark stands left of the name, so that names of one level stay in line and only calls are to the right of it.
     out_ += fmt::format("{:7.1f} %{:>9} {:{}}{}{}\n", percent(node.total, tree_.total()), self, "", indent(next.level),
@@ -115,17 +116,6 @@ class TreeText {
 };
 
 }  // namespace
-
-std::string printable(std::string_view text) {
-  std::string storage;
-  std::string out(profile::valid_utf8(text, storage));
-  for (char& c : out)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  // C1 controls (U+0080–U+009F) steer terminals as well; in UTF-8 they are C2 80 … C2 9F.
-  for (size_t i = 0; i + 1 < out.size(); ++i)
-    if (out[i] == '\xc2' && static_cast<unsigned char>(out[i + 1]) < 0xa0) out[i] = out[i + 1] = '?';
-  return out;
-}
 
 std::string format_report_header(const profile::ProfileSnapshot& profile, const std::string& file) {
   const profile::Header& header = profile.header;
@@ -158,8 +148,8 @@ std::string format_functions(const CallTree& tree, const ReportLimits& limits) {
   for (size_t i = 0; i < std::min(costs.size(), limits.functions); ++i) {
     // fmt pads by code points, as shortened() counts them.
     out += fmt::format("{:7.1f} %{:7.1f} %{:>12}  {:<{}}{}\n", percent(costs[i].self, tree.total()), percent(costs[i].total, tree.total()),
-                       grouped_digits(costs[i].self), sink::shortened(printable(tree.text(costs[i].name)), name_columns - 2), name_columns,
-                       sink::shortened(printable(profile::file_name(tree.text(costs[i].image))), kImage));
+                       grouped_digits(costs[i].self), sink::shortened(clean_text(tree.text(costs[i].name)), name_columns - 2), name_columns,
+                       sink::shortened(clean_text(profile::file_name(tree.text(costs[i].image))), kImage));
   }
   if (costs.size() > limits.functions) out += fmt::format("  … {} more functions\n", costs.size() - limits.functions);
   return out;
@@ -179,7 +169,7 @@ std::string format_groups(const CallTree& tree, const ReportLimits& limits) {
     const CallNode& node = tree.nodes[group.node];
     if (group.node != 0)
       out += fmt::format("{:7.1f} %{:>12}  {:{}}{}\n", percent(node.total, tree.total()), grouped_digits(node.total), "", (group.level - 1) * 2,
-                         sink::shortened(printable(tree.text(node.name)), limits.columns));
+                         sink::shortened(clean_text(tree.text(node.name)), limits.columns));
     children.clear();
     for (uint32_t at = node.first_child; at != 0; at = tree.nodes[at].next_sibling)
       if (tree.nodes[at].kind == NodeKind::kGroup) children.push_back(at);

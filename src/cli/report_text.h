@@ -15,9 +15,6 @@ struct ReportLimits {
   size_t columns = 100;
 };
 
-// A name is a stranger's text: neither control characters nor broken UTF-8 reach the terminal.
-std::string printable(std::string_view text);
-
 std::string format_report_header(const profile::ProfileSnapshot& profile, const std::string& file);
 std::string format_functions(const profile::CallTree& tree, const ReportLimits& limits);
 // The root frames that grouping made: how much each has.

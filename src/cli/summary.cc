@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/clean_text.h"
 #include "cli/report_functions.h"
 #include "cli/report_text.h"
 #include "profile/completeness.h"
@@ -23,7 +24,7 @@ void append_taken(const ProfileSnapshot& profile, const profile::Event& event, s
   const profile::Header& header = profile.header;
   std::string rate = event.frequency_hz != 0 ? fmt::format("{} Hz", event.frequency_hz) : fmt::format("every {}", grouped_digits(event.period));
   out += fmt::format("\n{} samples in {:.1f} s  ({}, {}, {} CPU{})\n", grouped_digits(event.fired), static_cast<double>(header.duration_ns) / 1e9,
-                     printable(event.name), rate, header.cpu_count, header.cpu_count == 1 ? "" : "s");
+                     clean_text(event.name), rate, header.cpu_count, header.cpu_count == 1 ? "" : "s");
 }
 
 void append_outcomes(const profile::Event& event, bool stats, std::string& out) {
@@ -57,12 +58,12 @@ void append_hottest(const ProfileSnapshot& profile, profile::EventId event, cons
   constexpr size_t kNumbers = 23, kImage = 24;
   const size_t name_columns = options.columns > kNumbers + kImage + 20 ? options.columns - kNumbers - kImage : 40;
   const bool several = profile.header.events.size() > 1;
-  if (several) out += fmt::format("\n{}:", printable(profile.event(event).name));
+  if (several) out += fmt::format("\n{}:", clean_text(profile.event(event).name));
   out += fmt::format("\n{:>9}{:>12}  {:<{}}{}\n", "self", profile::unit_text(profile.event(event).unit), "function", name_columns, "image");
   for (const FunctionCost& function : hot) {
     out += fmt::format("{:7.1f} %{:>12}  {:<{}}{}\n", 100.0 * static_cast<double>(function.self) / static_cast<double>(tree.total()), grouped_digits(function.self),
-                       shortened(printable(tree.text(function.name)), name_columns - 2), name_columns,
-                       shortened(printable(profile::file_name(tree.text(function.image))), kImage));
+                       shortened(clean_text(tree.text(function.name)), name_columns - 2), name_columns,
+                       shortened(clean_text(profile::file_name(tree.text(function.image))), kImage));
   }
 }
 
@@ -82,7 +83,7 @@ std::string format_summary(const ProfileSnapshot& profile, const std::vector<std
     }
   }
   for (const profile::EventId event : profile::sampled_events(profile)) append_hottest(profile, event, options, out);
-  for (const std::string& warning : profile.header.warnings) out += fmt::format("\nwarning: {}", printable(warning));
+  for (const std::string& warning : profile.header.warnings) out += fmt::format("\nwarning: {}", clean_text(warning));
   if (!profile.header.warnings.empty()) out += "\n";
   if (profile.sample_count() == 0) {
     out +=

@@ -8,8 +8,8 @@
 #include <atomic>
 #include <string>
 
+#include "base/clean_text.h"
 #include "base/diagnostics.h"
-#include "cli/report_text.h"
 
 namespace cicada::cli {
 namespace {
@@ -38,18 +38,13 @@ void write_line(std::string_view prefix, std::string_view line) {
 
 // Names of files, threads and symbols are strangers' texts: nothing in them steers the terminal.
 void print_error(std::string_view lines) {
-  std::string text;
-  for (size_t begin = 0, end = 0; begin <= lines.size(); begin = end + 1) {
-    end = std::min(lines.find('\n', begin), lines.size());
-    text += (begin == 0 ? "" : "\n") + printable(lines.substr(begin, end - begin));
-  }
-  write_line("cicada: ", text);
+  write_line("cicada: ", clean_lines(lines));
 }
-void print_warning(std::string_view line) { write_line("cicada: warning: ", printable(line)); }
+void print_warning(std::string_view line) { write_line("cicada: warning: ", clean_text(line)); }
 
 void print_message(std::string_view text) {
   end_progress();
-  write_all(text);
+  write_all(clean_lines(text));
 }
 
 void print_progress(std::string_view line) {
@@ -70,7 +65,7 @@ unsigned terminal_columns() {
 void show_diagnostics(bool show_warnings, bool show_info) {
   diagnostics().set_handler([=](Severity severity, const std::string& line) {
     if (severity == Severity::kWarning && show_warnings) print_warning(line);
-    if (severity == Severity::kInfo && show_info) write_line("cicada: ", line);
+    if (severity == Severity::kInfo && show_info) write_line("cicada: ", clean_text(line));
   });
 }
 

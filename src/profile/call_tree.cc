@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/clean_text.h"
 #include "profile/frame_text.h"
 #include "profile/kernel_context.h"
 #include "profile/stack_totals.h"
@@ -201,7 +202,7 @@ class Builder {
   }
 
   // Everything that leaves through the tree is UTF-8.
-  StringId intern(std::string_view text) { return tree_.strings.intern(valid_utf8(text, utf8_)); }
+  StringId intern(std::string_view text) { return tree_.strings.intern(clean_text(text, clean_)); }
 
   void add_totals() {
     for (size_t i = tree_.nodes.size(); i-- > 0;) {
@@ -229,7 +230,7 @@ class Builder {
   std::vector<ShownFrame> shown_;
   std::vector<Span> shown_spans_;  // by frame
   ContentIndex entry_index_, group_index_, child_index_;
-  std::string utf8_;
+  std::string clean_;
 };
 
 }  // namespace

@@ -107,46 +107,4 @@ std::string group_text(const ProfileSnapshot& profile, GroupBy by, const Sample&
   return "[unknown]";
 }
 
-namespace {
-
-// Length of the well-formed sequence at the start of `text`, or 0; then `bad` is how many bytes one U+FFFD stands for.
-size_t sequence_length(std::string_view text, size_t& bad) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0}; };
-  const uint8_t lead = byte(0);
-  bad = 1;
-  if (lead < 0x80) return 1;
-  const size_t length = lead >= 0xc2 && lead <= 0xdf ? 2 : (lead & 0xf0) == 0xe0 ? 3 : lead >= 0xf0 && lead <= 0xf4 ? 4 : 0;
-  if (length == 0) return 0;
-  const uint8_t low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;   // no overlong forms
-  const uint8_t high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;  // no surrogates, nothing above U+10FFFF
-  if (byte(1) < low || byte(1) > high) return 0;
-  for (bad = 2; bad < length; ++bad)
-    if ((byte(bad) & 0xc0) != 0x80) return 0;
-  return length;
-}
-
-}  // namespace
-
-std::string_view valid_utf8(std::string_view text, std::string& storage) {
-  size_t good = 0, bad = 0;
-  while (good < text.size()) {
-    const size_t length = sequence_length(text.substr(good), bad);
-    if (length == 0) break;
-    good += length;
-  }
-  if (good >= text.size()) return text;
-  storage.assign(text.substr(0, good));
-  while (good < text.size()) {
-    const size_t length = sequence_length(text.substr(good), bad);
-    if (length == 0) {
-      storage += "\xef\xbf\xbd";
-      good += bad;
-    } else {
-      storage.append(text.substr(good, length));
-      good += length;
-    }
-  }
-  return storage;
-}
-
 }  // namespace cicada::profile

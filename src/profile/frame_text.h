@@ -21,8 +21,4 @@ std::string thread_text(const ProfileSnapshot& profile, ThreadId id);    // "wor
 // The root frame that `by` puts above a sample. Image: the one the sample was taken in (its innermost frame with an image).
 std::string group_text(const ProfileSnapshot& profile, GroupBy by, const Sample& sample);
 
-// The text with every byte sequence that is not UTF-8 replaced by U+FFFD (the maximal-subpart rule of Unicode 3.9). Returns
-// `text` itself, without a copy, when nothing is to be replaced; else a view of `storage`.
-std::string_view valid_utf8(std::string_view text, std::string& storage);
-
 }  // namespace cicada::profile

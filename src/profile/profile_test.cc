@@ -84,15 +84,5 @@ TEST(Validate, FindsAFrameOfNoImage) {
   EXPECT_FALSE(profile.validate());
 }
 
-TEST(ValidUtf8, ReplacesOnlyWhatIsNotUtf8) {
-  std::string storage;
-  const std::string good = "f<ä, €, 𝄞>";
-  EXPECT_EQ(valid_utf8(good, storage).data(), good.data());
-  EXPECT_EQ(valid_utf8("a\xff" "b", storage), "a\xef\xbf\xbd" "b");
-  EXPECT_EQ(valid_utf8("\xe2\x82", storage), "\xef\xbf\xbd");                              // cut off: one
-  EXPECT_EQ(valid_utf8("\xed\xa0\x80", storage), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");  // surrogate
-  EXPECT_EQ(valid_utf8("\xc0\xaf", storage), "\xef\xbf\xbd\xef\xbf\xbd");                  // overlong
-}
-
 }  // namespace
 }  // namespace cicada::profile

@@ -7,10 +7,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/clean_text.h"
+
 namespace cicada::sink {
 
 std::string to_json_string(std::string_view text) {
-  std::string out = nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string storage;
+  std::string out = nlohmann::json(clean_text(text, storage)).dump();
   for (size_t at = 0; (at = out.find('<', at)) != std::string::npos; at += 6) out.replace(at, 1, "\\u003c");
   return out;
 }

@@ -50,7 +50,7 @@ TEST(XmlText, EscapesWhatXmlCannotHold) {
 
 TEST(JsonText, CannotCloseAScript) {
   EXPECT_EQ(json_text("</script>&\"\\"), "\"\\u003c/script\\u003e\\u0026\\\"\\\\\"");
-  EXPECT_EQ(json_text("\x02"), "\"\\u0002\"");
+  EXPECT_EQ(json_text("\x02"), "\"\xef\xbf\xbd\"");
 }
 
 TEST(Shortened, CutsBetweenCodePoints) {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "profile/frame_text.h"
+#include "base/clean_text.h"
 
 namespace cicada::sink {
 namespace {
@@ -19,7 +19,7 @@ bool noncharacter(std::string_view text, size_t at) {
 
 std::string xml_text(std::string_view text) {
   std::string storage, out;
-  text = profile::valid_utf8(text, storage);
+  text = clean_text(text, storage);
   out.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -29,10 +29,8 @@ std::string xml_text(std::string_view text) {
       case '>': out += "&gt;"; break;
       case '"': out += "&quot;"; break;
       case '\'': out += "&#39;"; break;
-      case '\t': case '\n': case '\r': out += ' '; break;
       default:
-        if (static_cast<uint8_t>(c) < 0x20) out += kReplacement;
-        else if (noncharacter(text, i)) out += kReplacement, i += 2;
+        if (noncharacter(text, i)) out += kReplacement, i += 2;
         else out += c;
     }
   }
@@ -41,12 +39,12 @@ std::string xml_text(std::string_view text) {
 
 std::string json_text(std::string_view text) {
   std::string storage, out = "\"";
-  text = profile::valid_utf8(text, storage);
+  text = clean_text(text, storage);
   out.reserve(text.size() + 2);
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '"' || c == '\\') (out += '\\') += c;
-    else if (static_cast<uint8_t>(c) < 0x20 || c == '<' || c == '>' || c == '&') out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else if (c == '<' || c == '>' || c == '&') out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
     else if (noncharacter(text, i)) out += kReplacement, i += 2;
     else out += c;
   }

@@ -4,6 +4,7 @@
 // Each sample carries labels (process, pid, thread, tid), so that `pprof -tagfocus` works without grouping.
 #include <algorithm>
 
+#include "base/clean_text.h"
 #include "profile/frame_text.h"
 #include "profile/kernel_context.h"
 #include "profile/stack_totals.h"
@@ -46,7 +47,7 @@ class Writer {
 
  private:
   uint64_t string(std::string_view text) {
-    const profile::StringId id = strings_.intern(profile::valid_utf8(text, utf8_));
+    const profile::StringId id = strings_.intern(clean_text(text, clean_));
     return id.valid() ? uint64_t{id.value} + 1 : 0;
   }
 
@@ -241,7 +242,7 @@ class Writer {
   GzipWriter gzip_;
   std::vector<profile::ValueUnit> units_;  // of the events
   std::vector<int64_t> values_;
-  std::string bytes_, utf8_;
+  std::string bytes_, clean_;
   pbf_builder<pprof::Profile> message_{bytes_};
   profile::StringTable strings_;
   std::vector<Function> functions_;

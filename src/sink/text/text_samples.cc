@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/clean_text.h"
 #include "profile/completeness.h"
 #include "profile/frame_text.h"
 #include "profile/kernel_context.h"
@@ -38,16 +39,6 @@ std::string_view place_without_image(profile::FrameKind kind) {
 using profile::Profile;
 using profile::ProfileSnapshot;
 
-// One line stays one line.
-std::string printable(std::string_view text) {
-  std::string storage, out;
-  for (const char c : profile::valid_utf8(text, storage)) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
-    else out += c;
-  }
-  return out;
-}
-
 class TextSamplesSink : public FileSink {
  public:
   using FileSink::FileSink;
@@ -65,16 +56,16 @@ class TextSamplesSink : public FileSink {
       if (!is_wanted(profile, options_.tree, options_.tree.event.value_or(sample.event), i)) continue;
       const profile::Thread& thread = profile.threads()[sample.thread.value];
       const profile::Process& process = profile.processes()[thread.process.value];
-      file.write(fmt::format("{} {}/{} [{:03}] {}.{:09}: {} {}:{}\n", printable(profile.text(thread.name.valid() ? thread.name : process.name)),
+      file.write(fmt::format("{} {}/{} [{:03}] {}.{:09}: {} {}:{}\n", clean_text(profile.text(thread.name.valid() ? thread.name : process.name)),
                              process.pid, thread.tid, sample.cpu, sample.time_ns / 1000000000, sample.time_ns % 1000000000,
-                             sample.value * factors[sample.event.value], printable(profile.event(sample.event).name), incomplete(sample.end_reason)));
+                             sample.value * factors[sample.event.value], clean_text(profile.event(sample.event).name), incomplete(sample.end_reason)));
       const auto context = contexts.find(sample.stack);
       for (profile::StackId stack = sample.stack; stack.valid(); stack = profile.stacks()[stack.value].parent) {
         file.write(lines(profile, profile.stacks()[stack.value].frame));
         if (context && stack == context->entry) file.write(fmt::format("\t{:>16x} {} ([kernel])\n", 0, context->text));
       }
       for (size_t g = options_.tree.group_by.size(); g-- > 0;)
-        file.write(fmt::format("\t{:>16x} {} ([group])\n", 0, printable(group_text(profile, options_.tree.group_by[g], sample))));
+        file.write(fmt::format("\t{:>16x} {} ([group])\n", 0, clean_text(group_text(profile, options_.tree.group_by[g], sample))));
       file.write('\n');
     }
   }
@@ -101,7 +92,7 @@ class TextSamplesSink : public FileSink {
       if (inlined && !options_.tree.expand_inlined) continue;
       const profile::ImageId image = image_of(profile, id, which);
       const std::string_view path = image.valid() ? profile.text(profile.images()[image.value].path) : place_without_image(frame.kind);
-      text += fmt::format("\t{:>16x} {} ({})\n", frame.address, printable(frame_name(profile, id, which)), inlined ? "inlined" : printable(path));
+      text += fmt::format("\t{:>16x} {} ({})\n", frame.address, clean_text(frame_name(profile, id, which)), inlined ? "inlined" : clean_text(path));
     }
     return text;
   }
