@@ -162,6 +162,7 @@ int run_record(const RecordOptions& options) {
     command.emplace(std::move(*held));
   }
 
+  signals->watch();
   auto source = bpf_source::BpfSource::open(sampling_config(options, command));
   if (!source) return fail(source.error());
   engine::SessionConfig config;
