@@ -73,11 +73,17 @@ void unguard(uintptr_t begin) {
 }  // namespace
 
 Result<UniqueFd> open_regular(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!fd) return errno_error(errno, fmt::format("open {}", path));
+  const UniqueFd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!handle) return errno_error(errno, fmt::format("open {}", path));
+  return reopen_regular(handle, path);
+}
+
+Result<UniqueFd> reopen_regular(const UniqueFd& handle, const std::string& path) {
   struct stat st {};
-  if (::fstat(fd.get(), &st) != 0) return errno_error(errno, fmt::format("stat {}", path));
+  if (::fstat(handle.get(), &st) != 0) return errno_error(errno, fmt::format("stat {}", path));
   if (!S_ISREG(st.st_mode)) return make_error(ErrorKind::kInvalid, "{}: not a regular file", path);
+  UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", handle.get()).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd) return errno_error(errno, fmt::format("open {}", path));
   return fd;
 }
 

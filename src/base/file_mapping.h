@@ -20,7 +20,7 @@ class FileMapping {
   static constexpr uint64_t kCopyLimit = 64 << 10;
   static constexpr uint64_t kMaxBytes = uint64_t{16} << 30;
 
-  // Opens without following into FIFOs or terminals (O_NONBLOCK|O_NOCTTY|O_CLOEXEC), then maps.
+  // Opens as open_regular() does, then maps.
   static Result<FileMapping> open(const std::string& path);
   // `name` is what errors call the file.
   static Result<FileMapping> map(int fd, const std::string& name);
@@ -38,7 +38,10 @@ class FileMapping {
   bool mapped_ = false;  // else new[]
 };
 
-// Opens a path that a stranger may have prepared: never blocks on a FIFO, must be a regular file.
+// Opens a path that a stranger may have prepared, which must be a regular file: a FIFO or a device is looked at, but never opened (that
+// alone may wait, or do things).
 Result<UniqueFd> open_regular(const std::string& path);
+// The same for a handle to it (O_PATH).
+Result<UniqueFd> reopen_regular(const UniqueFd& handle, const std::string& path);
 
 }  // namespace cicada

@@ -20,6 +20,7 @@ struct Invocation {
 struct Command {
   CLI::App* parser = nullptr;                 // owned by the application's parser
   std::function<int(const Invocation&)> run;  // gives the exit code
+  bool needs_root = false;                    // else under sudo it is run by who called it
 };
 
 }  // namespace cicada::cli

@@ -8,6 +8,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/help_formatter.h"
+#include "cli/invoking_user.h"
 #include "cli/running_process.h"
 #include "cli/terminal.h"
 #include "process/tracking/address_blocks.h"
@@ -121,13 +122,16 @@ Command add_debug_command(CLI::App& app) {
 
   return {debug, [=](const Invocation&) {
             show_diagnostics(true, false);
-            const Result<void> done = rows->parsed()     ? debug_rows(*options)
-                                      : blocks->parsed() ? debug_blocks(*options)
-                                                         : debug_symbols(*options);
+            const auto run = [&]() -> Result<void> {
+              if (blocks->parsed()) return debug_blocks(*options);  // of other users' processes: nothing but /proc is read
+              TRY(InvokingUser::detect().become());
+              return rows->parsed() ? debug_rows(*options) : debug_symbols(*options);
+            };
+            const Result<void> done = run();
             if (done) return kExitSuccess;
             print_error(done.error().message());
             return kExitFailure;
-          }};
+          }, true};
 }
 
 }  // namespace cicada::cli

@@ -73,7 +73,7 @@ Command add_doctor_command(CLI::App& app) {
             const std::string text = *as_json ? checks_as_json(checks) : format_checks(checks);
             std::fwrite(text.data(), 1, text.size(), stdout);
             return can_record(checks) ? kExitSuccess : kExitNotAllWorks;
-          }};
+          }, true};
 }
 
 }  // namespace cicada::cli

@@ -2,7 +2,10 @@
 #include "cli/invoking_user.h"
 
 #include <grp.h>
+#include <linux/capability.h>
 #include <pwd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -72,6 +75,28 @@ Result<void> InvokingUser::give(const std::string& path) const {
   if (!through_sudo_ || path == "-") return {};
   if (::lchown(path.c_str(), uid_, gid_) != 0)
     return errno_error(errno, fmt::format("{}: cannot give it to {}", path, name_));
+  return {};
+}
+
+Result<void> InvokingUser::become() const {
+  if (!through_sudo_) return {};
+  const std::vector<std::string> theirs = environment();
+  if (::prctl(PR_SET_KEEPCAPS, 1) != 0 || ::setgroups(groups_.size(), groups_.data()) != 0 || ::setresgid(gid_, gid_, gid_) != 0 ||
+      ::setresuid(uid_, uid_, uid_) != 0)
+    return errno_error(errno, fmt::format("become user {}", uid_));
+  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, 2> kept{};
+  kept[CAP_TO_INDEX(CAP_SYSLOG)].permitted = kept[CAP_TO_INDEX(CAP_SYSLOG)].effective = CAP_TO_MASK(CAP_SYSLOG);
+  if (::syscall(SYS_capset, &head, kept.data()) != 0) {
+    kept = {};  // not among those that we have
+    if (::syscall(SYS_capset, &head, kept.data()) != 0) return errno_error(errno, "give up capabilities");
+  }
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  ::clearenv();
+  for (const std::string& variable : theirs) {
+    const size_t equals = variable.find('=');
+    if (equals != std::string::npos) ::setenv(variable.substr(0, equals).c_str(), variable.c_str() + equals + 1, 1);
+  }
   return {};
 }
 

@@ -28,6 +28,10 @@ class InvokingUser {
   // Makes a file that cicada wrote theirs; nothing to do unless through_sudo(). A symbolic link is not followed.
   Result<void> give(const std::string& path) const;
 
+  // This process is the user's from now on: before files are read that others may have written. Kept is the right to see kernel addresses
+  // (CAP_SYSLOG), by which frames of a killed recording are named. Nothing to do unless through_sudo(). Before any thread is started.
+  Result<void> become() const;
+
   // This process' environment as the user would have it: HOME, USER, LOGNAME and SHELL are theirs, SUDO_* is gone.
   std::vector<std::string> environment() const;
 

@@ -12,6 +12,7 @@
 #include "cli/doctor_command.h"
 #include "cli/exit_code.h"
 #include "cli/help_formatter.h"
+#include "cli/invoking_user.h"
 #include "cli/merge_command.h"
 #include "cli/record_command.h"
 #include "cli/report_command.h"
@@ -80,7 +81,10 @@ int main(int argc, char** argv) {
   }
   for (const Command& command : commands) {
     if (!command.parser->parsed()) continue;
-    const cicada::Result<int> code = cicada::catching("cicada", [&] { return cicada::Result<int>(command.run(invocation)); });
+    const cicada::Result<int> code = cicada::catching("cicada", [&]() -> cicada::Result<int> {
+      if (!command.needs_root) TRY(InvokingUser::detect().become());
+      return command.run(invocation);
+    });
     if (code) return *code;
     print_error(code.error().message());
     return kExitFailure;

@@ -133,7 +133,7 @@ Command add_record_command(CLI::App& app) {
   add_where(*record, *raw);
   // Options that may be repeated take one word each time: "-o a.svg -o b.html", never the next word by accident.
   for (CLI::Option* option : record->get_options()) option->allow_extra_args(false);
-  return {record, [raw](const Invocation& invocation) { return run(*raw, invocation); }};
+  return {record, [raw](const Invocation& invocation) { return run(*raw, invocation); }, true};
 }
 
 }  // namespace cicada::cli

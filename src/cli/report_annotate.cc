@@ -4,6 +4,7 @@
 #include "cli/report_annotate.h"
 
 #include <capstone/capstone.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -13,6 +14,7 @@
 #include "cli/report_functions.h"
 #include "cli/report_text.h"
 #include "elf/elf_file.h"
+#include "process/procfs/process_files.h"
 #include "profile/stack_totals.h"
 #include "symbolize/files/image_files.h"
 #include "symbolize/symbols/image_symbols.h"
@@ -78,8 +80,19 @@ std::string numbers(const Cost& cost, uint64_t all) {
   return fmt::format("{:>9}{:>9}", percent(cost.self), percent(cost.total));
 }
 
+// A recording names any file as source: the programs in it say so. Root reads what everybody may read.
+Result<UniqueFd> open_source(const std::string& path) {
+  if (::geteuid() != 0) return open_regular(path);
+  DisposableChildren children(std::chrono::seconds(2));
+  auto file = process::ProcessFiles::open_as_nobody(children, path);
+  if (!file && file.error().kind() == ErrorKind::kPermission) return file.error().within("not readable for everybody, and this is root");
+  if (!file) return file.error();
+  return std::move(file->fd);
+}
+
 Result<std::vector<std::string>> read_lines(const std::string& path) {
-  const FileMapping file = TRY(FileMapping::open(path));
+  const UniqueFd fd = TRY(open_source(path));
+  const FileMapping file = TRY(FileMapping::map(fd.get(), path));
   const Bytes bytes = file.bytes();
   if (bytes.size() > kMaxSourceBytes) return make_error(ErrorKind::kLimit, "{}: too large to be source", path);
   std::vector<std::string> lines(1);

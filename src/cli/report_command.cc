@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/clean_text.h"
 #include "cli/exit_code.h"
 #include "cli/help_formatter.h"
 #include "cli/report_annotate.h"
@@ -53,9 +54,9 @@ Result<void> report(const ReportOptions& options) {
   profile::CallTreeOptions how = tree_options(options, profile);
   how.group_by = grouping;
   profile::CallTree tree = profile::build_call_tree(profile, how);
-  sink::OutputFile out = TRY(sink::OutputFile::create("-", std::nullopt));
+  sink::OutputFile out = TRY(sink::OutputFile::create("-", {}));
   if (!options.annotate.empty()) {
-    out.write(TRY(annotate_function(profile, how, options.annotate)));
+    out.write(clean_lines(TRY(annotate_function(profile, how, options.annotate))));
     return out.commit();
   }
   const bool part = !options.callers.empty() || !options.callees.empty();
@@ -64,9 +65,9 @@ Result<void> report(const ReportOptions& options) {
   if (options.json) {
     write_report_json(profile, tree, [&](std::string_view text) { out.write(text); });
   } else if (part) {
-    out.write(format_tree(tree, options.limits));
+    out.write(clean_lines(format_tree(tree, options.limits)));
   } else {
-    out.write(format_report(options, profile, tree));
+    out.write(clean_lines(format_report(options, profile, tree)));
   }
   return out.commit();
 }

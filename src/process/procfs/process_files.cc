@@ -22,15 +22,9 @@
 #include "process/procfs/proc_fs.h"
 
 namespace cicada::process {
-namespace {
-
-constexpr int64_t kClockSlackS = 2;              // ticks are coarse, and the real time may have been adjusted since boot
-constexpr size_t kMaxStatusBytes = 1 << 20;      // 65,536 groups and everything else
-enum Refusal : uint32_t { kNone, kNotRegular, kManyNames, kForeign, kOlder };
-constexpr uint32_t kCopied = 1U << 31;
 
 // What a child needs to know; no memory is asked for in it.
-struct Request {
+struct OpenRequest {
   int root = -1, memory = -1;
   const char* path = nullptr;
   uint32_t uid = 0, gid = 0;
@@ -38,7 +32,16 @@ struct Request {
   size_t group_count = 0;
   int64_t began_s = 0;
   uint64_t from = 0;
+  bool of_process = true;  // else anybody's
 };
+
+namespace {
+
+constexpr int64_t kClockSlackS = 2;              // ticks are coarse, and the real time may have been adjusted since boot
+constexpr size_t kMaxStatusBytes = 1 << 20;      // 65,536 groups and everything else
+enum Refusal : uint32_t { kNone, kNotRegular, kManyNames, kForeign, kOlder };
+constexpr uint32_t kCopied = 1U << 31;
+constexpr uint32_t kNobody = 65534;
 
 // Ext2 to 4, XFS, Btrfs, F2FS, ZFS, bcachefs, in memory, read-only images. Not overlayfs: what is below it may be anything.
 bool is_answered_by_kernel(uint64_t magic) {
@@ -49,7 +52,7 @@ bool is_answered_by_kernel(uint64_t magic) {
 
 // In the child, by system calls: those of the library would tell the other threads, which are not there. The real user stays ours, so the
 // process's user can neither trace nor signal the child.
-bool take_rights(const Request& request) {
+bool take_rights(const OpenRequest& request) {
   const bool ours = request.uid == ::geteuid();
   if (::syscall(SYS_setgroups, request.group_count, request.groups) != 0 && !ours) return false;
   ::syscall(SYS_setfsgid, request.gid);
@@ -61,8 +64,9 @@ bool take_rights(const Request& request) {
   return ::syscall(SYS_capset, &head, none.data()) == 0 && ::prctl(PR_SET_DUMPABLE, 0) == 0;
 }
 
-Refusal find_refusal(const struct stat& st, const Request& request) {
+Refusal find_refusal(const struct stat& st, const OpenRequest& request) {
   if (!S_ISREG(st.st_mode)) return kNotRegular;
+  if (!request.of_process) return kNone;
   if (st.st_nlink > 1) return kManyNames;
   if (st.st_uid != request.uid && st.st_uid != 0) return kForeign;
   return st.st_mtim.tv_sec + kClockSlackS < request.began_s ? kOlder : kNone;
@@ -83,10 +87,10 @@ bool copy(int from, int to, uint64_t begin, uint64_t size) {
 }
 
 // O_PATH first: nothing happens to what is behind the name until it is known.
-bool open_in_child(const Request& request, ChildAnswer& answer) {
+bool open_in_child(const OpenRequest& request, ChildAnswer& answer) {
   if (!take_rights(request)) return false;
   open_how how{};
-  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+  how.flags = O_PATH | O_CLOEXEC | (request.of_process ? O_NOFOLLOW : 0);
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   const auto handle = static_cast<int>(::syscall(SYS_openat2, request.root, request.path, &how, sizeof how));
   struct stat st {};
@@ -183,16 +187,27 @@ Result<void> ProcessFiles::read_rights(const std::string& status) {
 }
 
 Result<ProcessFiles::File> ProcessFiles::open_file(DisposableChildren& children, const std::string& path, uint64_t from) const {
-  File file;
+  return open_as(children, {root_.get(), -1, path.c_str(), uid_, gid_, groups_.data(), groups_.size(), began_s_, from}, fmt::format("{} (process {})", path, pid_));
+}
+
+Result<ProcessFiles::File> ProcessFiles::open_as_nobody(DisposableChildren& children, const std::string& path) {
+  const UniqueFd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  OpenRequest request{root.get(), -1, path.c_str(), kNobody, kNobody};
+  request.of_process = false;
+  return open_as(children, request, path);
+}
+
+Result<ProcessFiles::File> ProcessFiles::open_as(DisposableChildren& children, const OpenRequest& asked, const std::string& what) {
   UniqueFd memory(::memfd_create("copy", MFD_CLOEXEC));
   if (!memory) return errno_error(errno, "memfd_create");
-  const Request request{root_.get(), memory.get(), path.c_str(), uid_, gid_, groups_.data(), groups_.size(), began_s_, from};
-  auto answer = TRY(children.run({root_.get(), memory.get()}, [&request](ChildAnswer& said) {
+  OpenRequest request = asked;
+  request.memory = memory.get();
+  auto answer = TRY(children.run({request.root, request.memory}, [&request](ChildAnswer& said) {
     if (!open_in_child(request, said)) said.error = errno != 0 ? errno : EPERM;
   }));
-  const std::string what = fmt::format("{} (process {})", path, pid_);
   if (!answer) return make_error(ErrorKind::kIo, "{}: its file system does not answer", what);
   if (answer->error != 0) return errno_error(answer->error, fmt::format("open {}", what));
+  File file;
   file.is_copy = answer->number == kCopied;
   if (!file.is_copy && answer->number != kNone) return refused(static_cast<Refusal>(answer->number), what);
   file.fd = file.is_copy ? std::move(memory) : std::move(answer->fd);

@@ -24,6 +24,8 @@
 
 namespace cicada::process {
 
+struct OpenRequest;
+
 class ProcessFiles {
  public:
   static constexpr uint64_t kMaxCopyBytes = 128 << 20;
@@ -41,10 +43,13 @@ class ProcessFiles {
   // Fails: kNotFound (also: older than the process), kPermission (the system's, or owner), kInvalid (not a regular file with one name),
   // kIo (no answer).
   Result<File> open_file(DisposableChildren& children, const std::string& path, uint64_t from) const;
+  // A regular file that everybody may read: root opens what a stranger's file names as user "nobody" would. Links are followed.
+  static Result<File> open_as_nobody(DisposableChildren& children, const std::string& path);
 
  private:
   ProcessFiles() = default;
   Result<void> read_rights(const std::string& status);
+  static Result<File> open_as(DisposableChildren& children, const OpenRequest& request, const std::string& what);
   Pid pid_ = 0, pid_inside_ = 0;
   uint32_t uid_ = 0, gid_ = 0;
   std::vector<uint32_t> groups_;

@@ -22,12 +22,7 @@ Result<UniqueFd> FileRoot::open(const std::string& path) const {
     handle = UniqueFd(static_cast<int>(::syscall(SYS_openat2, folder_->get(), path.c_str(), &how, sizeof how)));
   }
   if (!handle) return errno_error(errno, "open " + path);
-  struct stat st {};
-  if (::fstat(handle.get(), &st) != 0) return errno_error(errno, "stat " + path);
-  if (!S_ISREG(st.st_mode)) return make_error(ErrorKind::kInvalid, "{}: not a regular file", path);
-  UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", handle.get()).c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (!fd) return errno_error(errno, "open " + path);
-  return fd;
+  return reopen_regular(handle, path);
 }
 
 std::string FileRoot::outside_path(const std::string& path) const {
