@@ -166,7 +166,8 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
     if (on_exit) on_exit(process);
   };
   parts->metadata = std::make_shared<process::ProcessMetadataCache>();
-  parts->metadata_reader = std::make_unique<ingest::MetadataReader>(parts->metadata, config.read_environments);
+  parts->metadata_reader = std::make_unique<ingest::MetadataReader>(parts->metadata, config.read_environments,
+                                                                    config.with_arguments ? process::Arguments::kAll : process::Arguments::kProgram);
   if (config.read_environments) {
     callbacks.on_exec = [reader = parts->metadata_reader.get(), on_exec = std::move(callbacks.on_exec)](const process::ProcessInfo& process) {
       reader->request({process.pid, process::to_ticks(process.start_ns)});

@@ -7,7 +7,6 @@
 
 #include "cli/exit_code.h"
 #include "cli/help_formatter.h"
-#include "cli/invoking_user.h"
 #include "cli/report_input.h"
 #include "cli/terminal.h"
 #include "sink/sink_registry.h"
@@ -35,8 +34,7 @@ Result<void> convert(const ConvertOptions& options) {
   sink_options.tree.kernel_frames = !options.no_kernel;
   sink_options.tree.group_by = TRY(parse_grouping(options.group_by));
   sink_options.title = options.title;
-  const InvokingUser user = InvokingUser::detect();
-  if (user.through_sudo()) sink_options.owner = sink::FileOwner{user.uid(), user.gid()};
+  sink_options.rights = rights_like({options.input});
   std::vector<std::unique_ptr<profile::Sink>> sinks;
   for (const std::string& path : options.outputs) sinks.push_back(TRY(sink::make_sink(path, sink_options)));
   const profile::FilterOptions filter = TRY(parse_filters(options.filters));

@@ -6,12 +6,12 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/clean_text.h"
 #include "cli/diff_condition.h"
 #include "cli/diff_json.h"
 #include "cli/diff_table.h"
 #include "cli/exit_code.h"
 #include "cli/help_formatter.h"
-#include "cli/invoking_user.h"
 #include "cli/report_input.h"
 #include "cli/terminal.h"
 #include "profile/stack_totals.h"
@@ -27,13 +27,13 @@ struct DiffCommandOptions {
   bool absolute = false, no_kernel = false, no_inlines = false, include_idle = false, json = false;
 };
 
-Result<void> check_output(const std::string& path) {
+Result<void> check_output(const std::string& path, const sink::FileRights& rights) {
   if (!path.ends_with(".svg") && !path.ends_with(".html"))
     return make_error(ErrorKind::kInvalid, "{}: a comparison is written as .svg or .html", path);
-  return sink::check_writable(path);
+  return sink::check_writable(path, rights);
 }
 
-Result<void> write_picture(const std::string& path, const profile::ProfileDiff& diff, bool absolute, const sink::Caption& caption) {
+Result<void> write_picture(const std::string& path, const profile::ProfileDiff& diff, bool absolute, const sink::Caption& caption, const sink::FileRights& rights) {
   sink::Baseline baseline;
   for (const profile::DiffValue& value : diff.self) baseline.self.push_back(value.a);
   for (const profile::DiffValue& value : diff.total) baseline.total.push_back(value.a);
@@ -44,9 +44,7 @@ Result<void> write_picture(const std::string& path, const profile::ProfileDiff& 
   std::string text;
   if (path.ends_with(".svg")) sink::append_flame_graph_svg(diff.tree, caption, &baseline, text);
   else sink::append_diff_report_html(diff.tree, baseline, caption, text);
-  std::optional<sink::FileOwner> owner;
-  if (const InvokingUser user = InvokingUser::detect(); user.through_sudo()) owner = sink::FileOwner{user.uid(), user.gid()};
-  sink::OutputFile file = TRY(sink::OutputFile::create(path, owner));
+  sink::OutputFile file = TRY(sink::OutputFile::create(path, rights));
   file.write(text);
   return file.commit();
 }
@@ -54,7 +52,8 @@ Result<void> write_picture(const std::string& path, const profile::ProfileDiff& 
 Result<int> compare(const DiffCommandOptions& options) {
   std::vector<DiffCondition> conditions;
   for (const std::string& text : options.conditions) conditions.push_back(TRY(parse_condition(text)));
-  for (const std::string& path : options.outputs) TRY(check_output(path));
+  const sink::FileRights rights = rights_like({options.a, options.b});
+  for (const std::string& path : options.outputs) TRY(check_output(path, rights));
   const profile::FilterOptions filter = TRY(parse_filters(options.filters));
   const profile::Profile a = TRY(load_profile(options.a, filter, options.event));
   const profile::Profile b = TRY(load_profile(options.b, filter, options.event));
@@ -80,15 +79,15 @@ Result<int> compare(const DiffCommandOptions& options) {
     if (!is_known(diff, conditions[i])) print_warning(fmt::format("--fail-if {}: neither side has samples in such a function", options.conditions[i]));
     for (std::string& violation : find_violations(diff, conditions[i])) violations.push_back(std::move(violation));
   }
-  sink::OutputFile out = TRY(sink::OutputFile::create("-", std::nullopt));
+  sink::OutputFile out = TRY(sink::OutputFile::create("-", {}));
   if (options.json)
     write_diff_json({options.a, a}, {options.b, b}, diff, how.normalise, violations, [&](std::string_view text) { out.write(text); });
   else
-    out.write(format_diff(diff, options.table));
+    out.write(clean_lines(format_diff(diff, options.table)));
   TRY(out.commit());
   const sink::Caption caption = sink::make_caption(b, fmt::format("{} compared with {}", options.b, options.a));
   for (const std::string& path : options.outputs) {
-    TRY(write_picture(path, diff, options.absolute, caption));
+    TRY(write_picture(path, diff, options.absolute, caption, rights));
     print_message(fmt::format("differential flame graph in {}\n", path));
   }
   for (const std::string& violation : violations) print_error(violation);

@@ -17,6 +17,8 @@
 namespace cicada::cli {
 namespace {
 
+constexpr unsigned kCloseOnExec = 1U << 2;  // CLOSE_RANGE_CLOEXEC
+
 std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
   for (std::string& string : strings) pointers.push_back(string.data());
@@ -62,6 +64,8 @@ Result<std::string> find_program(const std::string& name) {
   // Dispositions are not ours to reset: under nohup, SIGHUP stays ignored. What StopSignals blocked is.
   sigset_t ours = StopSignals::blocked();
   ::sigprocmask(SIG_UNBLOCK, &ours, nullptr);
+  // Of descriptors the command gets the three that it knows of.
+  ::syscall(SYS_close_range, 3U, ~0U, kCloseOnExec);
   bool changed = true;
   if (user.through_sudo()) {
     changed = ::setgroups(user.groups().size(), user.groups().data()) == 0 && ::setgid(user.gid()) == 0 &&

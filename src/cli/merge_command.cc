@@ -7,7 +7,6 @@
 
 #include "cli/exit_code.h"
 #include "cli/help_formatter.h"
-#include "cli/invoking_user.h"
 #include "cli/report_input.h"
 #include "cli/terminal.h"
 #include "profile/stack_totals.h"
@@ -25,8 +24,7 @@ struct MergeOptions {
 
 Result<void> merge_files(const MergeOptions& options) {
   sink::SinkOptions sink_options;
-  const InvokingUser user = InvokingUser::detect();
-  if (user.through_sudo()) sink_options.owner = sink::FileOwner{user.uid(), user.gid()};
+  sink_options.rights = rights_like(options.inputs);
   const std::unique_ptr<profile::Sink> sink = TRY(sink::make_sink(options.output, sink_options));
   profile::Profile all;
   for (const std::string& input : options.inputs) profile::merge(all, TRY(load_profile(input)));

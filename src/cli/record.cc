@@ -2,9 +2,11 @@
 #include "cli/record.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <thread>
 
 #include "base/catching.h"
@@ -16,6 +18,7 @@
 #include "cli/summary.h"
 #include "cli/terminal.h"
 #include "engine/session.h"
+#include "process/metadata/arguments.h"
 #include "sink/sink_registry.h"
 #include "symbolize/files/debuginfod_client.h"
 #include "symbolize/jit/jit_advice.h"
@@ -55,6 +58,7 @@ bpf_source::SamplingConfig sampling_config(const RecordOptions& options, const s
   sampling.kernel_frames = options.kernel_frames;
   sampling.include_idle = options.include_idle;
   sampling.max_map_memory_bytes = options.max_map_memory_bytes;
+  sampling.with_arguments = options.with_arguments;
   switch (options.unwind) {
     case UnwindMode::kAuto: sampling.unwind = bpf_source::UnwindMode::kAuto; break;
     case UnwindMode::kFramePointer: sampling.unwind = bpf_source::UnwindMode::kFramePointer; break;
@@ -63,10 +67,32 @@ bpf_source::SamplingConfig sampling_config(const RecordOptions& options, const s
   return sampling;
 }
 
+process::Arguments arguments_of(const RecordOptions& options) {
+  return options.with_arguments ? process::Arguments::kAll : process::Arguments::kProgram;
+}
+
+// cicada's own words, and what is kept of the command's.
+std::vector<std::string> kept_command_line(const RecordOptions& options) {
+  std::vector<std::string> kept(options.command_line.begin(), options.command_line.end() - static_cast<ptrdiff_t>(options.target.command.size()));
+  for (std::string& word : process::kept_arguments(options.target.command, arguments_of(options))) kept.push_back(std::move(word));
+  return kept;
+}
+
+// Does the recording show what the user might not see otherwise?
+bool shows_others(const RecordOptions& options, const InvokingUser& user) {
+  if (options.target.whole_machine) return true;
+  const auto is_theirs = [&](int id) {
+    struct stat st {};
+    return ::stat(fmt::format("/proc/{}", id).c_str(), &st) == 0 && st.st_uid == user.uid();
+  };
+  return !std::all_of(options.target.pids.begin(), options.target.pids.end(), is_theirs) ||
+         !std::all_of(options.target.tids.begin(), options.target.tids.end(), is_theirs);
+}
+
 std::string title_of(const RecordOptions& options) {
   if (options.target.whole_machine) return "whole machine";
   std::string title;
-  for (const std::string& word : options.target.command) title += (title.empty() ? "" : " ") + word;
+  if (!options.target.command.empty()) title = process::shown_arguments(options.target.command, arguments_of(options));
   for (const Pid pid : options.target.pids) title += fmt::format("{}{}", title.empty() ? "process " : ", ", pid);
   for (const Tid tid : options.target.tids) title += fmt::format("{}{}", title.empty() ? "thread " : ", ", tid);
   return title;
@@ -79,7 +105,8 @@ Result<void> add_sinks(engine::Session& session, const RecordOptions& options, c
   sink_options.tree.kernel_frames = options.kernel_frames;
   sink_options.tree.group_by = options.group_by;
   sink_options.title = title_of(options);
-  if (user.through_sudo()) sink_options.owner = sink::FileOwner{user.uid(), user.gid()};
+  if (user.through_sudo()) sink_options.rights.owner = sink::FileOwner{user.uid(), user.gid()};
+  if (shows_others(options, user)) sink_options.rights.mode = 0600;
   // The recording first: nothing that goes wrong with a picture can cost it.
   std::vector<std::string> outputs = options.outputs;
   std::stable_partition(outputs.begin(), outputs.end(), [](const std::string& path) { return path.ends_with(".cicada"); });
@@ -128,6 +155,16 @@ void open_in_browser(const std::string& path, const InvokingUser& user) {
   if (!opened) print_warning(fmt::format("--open: {} (open {} yourself)", opened.error().message(), path));
 }
 
+// Run times write to /tmp/perf-PID.map, whatever somebody else has put there. The kernel keeps them from following links; root is kept from
+// files of others, too.
+bool is_shared_folder_guarded(bool root) {
+  const auto is_on = [](const char* setting) {
+    int value = 0;
+    return static_cast<bool>(std::ifstream(fmt::format("/proc/sys/fs/{}", setting)) >> value) && value > 0;
+  };
+  return is_on("protected_symlinks") && (!root || is_on("protected_regular"));
+}
+
 // So that a run time that compiles code writes down its names.
 std::vector<std::string> more_environment(const std::vector<std::string>& command, const InvokingUser& user) {
   const std::vector<std::string> environment = user.environment();
@@ -135,7 +172,12 @@ std::vector<std::string> more_environment(const std::vector<std::string>& comman
   for (const std::string_view variable : environment) {
     if (variable.starts_with("PATH=")) path = variable.substr(5);
   }
-  return symbolize::jit_environment(command, environment, path);
+  std::vector<std::string> variables = symbolize::jit_environment(command, environment, path);
+  if (!variables.empty() && !is_shared_folder_guarded(user.uid() == 0)) {
+    print_warning("the kernel does not guard files in /tmp (fs.protected_symlinks, fs.protected_regular): the command is not told to write the names of its code there");
+    variables.clear();
+  }
+  return variables;
 }
 
 int fail(const Error& error) {
@@ -166,7 +208,7 @@ int run_record(const RecordOptions& options) {
   auto source = bpf_source::BpfSource::open(sampling_config(options, command));
   if (!source) return fail(source.error());
   engine::SessionConfig config;
-  config.command_line = options.command_line;
+  config.command_line = kept_command_line(options);
   config.names = symbolize_options(options);
   engine::Session session(std::move(*source), std::move(config));
   if (const Result<void> added = add_sinks(session, options, user); !added) return fail(added.error());

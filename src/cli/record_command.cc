@@ -100,6 +100,7 @@ void add_where(CLI::App& record, RawRecordOptions& raw) {
   record.add_option("-o,--output", raw.outputs, "where to write; may be repeated; formats below; without: cicada.cicada")
       ->type_name("FILE")
       ->group("Results");
+  record.add_flag("--with-arguments", raw.with_arguments, "keep the arguments of commands, secrets masked; else the programs only")->group("Results");
   record.add_flag("--open", raw.open, "show the result in the browser")->group("Results");
   record.add_flag("--stats", raw.stats, "every counter at the end")->group("Results");
   record.add_flag("-q,--quiet", raw.quiet, "errors only")->group("Results");

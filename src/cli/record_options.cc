@@ -163,6 +163,7 @@ Result<RecordOptions> check_record_options(const RawRecordOptions& raw) {
   options.open = raw.open;
   options.stats = raw.stats;
   options.as_root = raw.as_root;
+  options.with_arguments = raw.with_arguments;
   if (raw.quiet) options.verbosity = Verbosity::kQuiet;
   if (raw.verbose) options.verbosity = Verbosity::kVerbose;
   // What touches the machine comes last: a typing error is not hidden behind a process that has gone.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/report_input.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "base/file_mapping.h"
@@ -98,6 +100,15 @@ Result<profile::Profile> load_profile(const std::string& path, const profile::Fi
   const bool everything = filter.processes.empty() && filter.threads.empty() && !filter.from_ns && !filter.to_ns && filter.function.empty();
   if (everything) return profile;
   return profile::extract(profile, TRY(profile::make_sample_filter(profile, filter)));
+}
+
+sink::FileRights rights_like(const std::vector<std::string>& inputs) {
+  sink::FileRights rights;
+  for (const std::string& path : inputs) {
+    struct stat st {};
+    if (::stat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode)) rights.mode &= st.st_mode | 0600;
+  }
+  return rights;
 }
 
 }  // namespace cicada::cli

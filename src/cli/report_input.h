@@ -6,6 +6,7 @@
 
 #include "profile/call_tree.h"
 #include "profile/profile_merge.h"
+#include "sink/output_file.h"
 
 namespace cicada::cli {
 
@@ -21,5 +22,8 @@ Result<std::vector<profile::GroupBy>> parse_grouping(const std::vector<std::stri
 // as they are: there is nothing to check a file's version by.
 // Fails: as sink::read_profile; kInvalid for a malformed regular expression.
 Result<profile::Profile> load_profile(const std::string& path, const profile::FilterOptions& filter = {}, const std::string& event = {});
+
+// Of an output that is made of these files: nobody may read it who may not read all of them.
+sink::FileRights rights_like(const std::vector<std::string>& inputs);
 
 }  // namespace cicada::cli

@@ -3,9 +3,10 @@
 
 namespace cicada::ingest {
 
-MetadataReader::MetadataReader(std::shared_ptr<process::ProcessMetadataCache> cache, bool environments)
+MetadataReader::MetadataReader(std::shared_ptr<process::ProcessMetadataCache> cache, bool environments, process::Arguments arguments)
     : cache_(std::move(cache)),
       environments_(environments),
+      arguments_(arguments),
       queue_({.thread_name = "cicada-describe", .max_bytes = kMaxQueued * WorkQueue::kJobBytes, .stop_timeout = kSyncTimeout}) {}
 
 void MetadataReader::request(ProcessKey key) {

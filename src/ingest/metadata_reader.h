@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "base/work_queue.h"
+#include "process/metadata/arguments.h"
 #include "process/metadata/metadata_cache.h"
 
 namespace cicada::ingest {
@@ -24,17 +25,19 @@ class MetadataReader {
   static constexpr auto kTargetTimeout = std::chrono::milliseconds(2000);
   static constexpr auto kSyncTimeout = std::chrono::milliseconds(200);
 
-  MetadataReader(std::shared_ptr<process::ProcessMetadataCache> cache, bool environments);
+  MetadataReader(std::shared_ptr<process::ProcessMetadataCache> cache, bool environments, process::Arguments arguments = process::Arguments::kProgram);
 
   // Never waits.
   void request(ProcessKey key);
   // Waits until what was requested has been read, kSyncTimeout at most.
   void sync() { queue_.wait_idle(kSyncTimeout); }
+  process::Arguments arguments() const { return arguments_; }  // that a profile keeps
   uint64_t refused() const { return queue_.counts().refused; }
 
  private:
   std::shared_ptr<process::ProcessMetadataCache> cache_;
   const bool environments_;
+  const process::Arguments arguments_;
   WorkQueue queue_;
 };
 

@@ -11,21 +11,6 @@
 namespace cicada::ingest {
 namespace {
 
-constexpr size_t kMaxCmdline = 512;
-
-std::string joined(const std::vector<std::string>& arguments) {
-  std::string text;
-  for (const std::string& argument : arguments) {
-    if (!text.empty()) text += ' ';
-    text += argument;
-    if (text.size() > kMaxCmdline) {
-      text.resize(kMaxCmdline);
-      return text + "…";
-    }
-  }
-  return text;
-}
-
 // The low half of a start time, completed: it was in the last 497 days.
 uint64_t full_ticks(uint32_t low) {
   timespec now{};
@@ -84,7 +69,7 @@ void ThreadTable::refresh(ProcessEntry& entry, const process::ProcessTable& proc
     const auto described = metadata.snapshot({entry.pid, info->start_ns / kNsPerTick});
     if (!described || !described->cmdline) return;
     entry.described = true;
-    process.cmdline = profile_.intern(joined(*described->cmdline));
+    process.cmdline = profile_.intern(process::shown_arguments(*described->cmdline, metadata_reader_.arguments()));
     if (described->cgroup) process.cgroup = profile_.intern(*described->cgroup);
   });
 }

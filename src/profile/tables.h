@@ -71,7 +71,7 @@ struct Process {
   uint64_t start_ns = 0;  // since boot; (pid, start_ns) is unique
   Pid parent_pid = 0;
   StringId name;          // comm
-  StringId cmdline;       // arguments joined by spaces
+  StringId cmdline;       // the program, and its arguments if they were asked for
   StringId cgroup;
   auto operator<=>(const Process&) const = default;
 };

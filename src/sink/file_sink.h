@@ -15,7 +15,7 @@ class FileSink : public profile::Sink {
   FileSink(std::string path, const SinkOptions& options, std::string_view what) : options_(options), path_(std::move(path)), what_(what) {}
 
   Result<void> finish(const profile::ProfileSnapshot& profile) final {
-    OutputFile file = TRY(OutputFile::create(path_, options_.owner));
+    OutputFile file = TRY(OutputFile::create(path_, options_.rights));
     write(profile, file);
     return file.commit();
   }

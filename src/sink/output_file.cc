@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sink/output_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -47,10 +50,12 @@ Error write_error(int error, const std::string& path) {
 struct Place {
   UniqueFd directory;
   std::string name;
-  bool special = false;  // exists and is a FIFO, device or socket: opened as it is
+  UniqueFd special;  // a FIFO, device or socket that exists: a handle (O_PATH) to what is opened as it is
 };
 
-Result<Place> open_place(const std::string& path) {
+uid_t asked_by(const FileRights& rights) { return rights.owner ? rights.owner->uid : ::geteuid(); }
+
+Result<Place> open_place(const std::string& path, const FileRights& rights) {
   const Split parts = split(path);
   if (parts.name.empty() || parts.name == "." || parts.name == "..")
     return make_error(ErrorKind::kInvalid, "{}: is a directory; give a file name", path);
@@ -58,12 +63,50 @@ Result<Place> open_place(const std::string& path) {
   place.name = parts.name;
   place.directory.reset(::open(parts.directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!place.directory) return errno_error(errno, fmt::format("write {}: open directory {}", path, parts.directory));
+  UniqueFd handle(::openat(place.directory.get(), parts.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat st {};
-  if (::fstatat(place.directory.get(), parts.name.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0) {
-    if (S_ISDIR(st.st_mode)) return make_error(ErrorKind::kInvalid, "{}: is a directory; give a file name", path);
-    place.special = !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode);
-  }
+  if (!handle || ::fstat(handle.get(), &st) != 0 || S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)) return place;
+  if (S_ISDIR(st.st_mode)) return make_error(ErrorKind::kInvalid, "{}: is a directory; give a file name", path);
+  if (st.st_uid != 0 && st.st_uid != asked_by(rights))
+    return make_error(ErrorKind::kPermission, "write {}: is a FIFO or device that belongs to user {}; give another name", path, st.st_uid);
+  place.special = std::move(handle);
   return place;
+}
+
+// Opening a FIFO without a reader would wait for one.
+Result<UniqueFd> open_special(const UniqueFd& handle, const std::string& path) {
+  UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", handle.get()).c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!fd && errno == ENXIO) return make_error(ErrorKind::kIo, "write {}: nobody reads it", path);
+  if (!fd) return errno_error(errno, fmt::format("write {}", path));
+  ::fcntl(fd.get(), F_SETFL, O_WRONLY);
+  return fd;
+}
+
+constexpr size_t kRandomDigits = 8;
+constexpr std::string_view kPart = ".part";
+
+// A name is at most 255 bytes: the original is shortened, not the random part.
+std::string part_prefix(const std::string& name) { return fmt::format(".{}.", name.substr(0, 200)); }
+
+// Of runs that were killed. Who writes one has its lock; a moment lies between its creation and that.
+void remove_left_behind(int directory, const std::string& name, const FileRights& rights) {
+  constexpr int kMaxEntries = 10'000;
+  constexpr time_t kYoungS = 10;
+  const int listed = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(listed >= 0 ? ::fdopendir(listed) : nullptr, ::closedir);
+  if (!entries) return;
+  const std::string prefix = part_prefix(name);
+  for (int i = 0; i < kMaxEntries; ++i) {
+    const dirent* entry = ::readdir(entries.get());
+    if (entry == nullptr) return;
+    const std::string_view found = entry->d_name;
+    if (found.size() != prefix.size() + kRandomDigits + kPart.size() || !found.starts_with(prefix) || !found.ends_with(kPart)) continue;
+    struct stat st {};
+    if (::fstatat(directory, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) || st.st_uid != asked_by(rights)) continue;
+    if (st.st_mtim.tv_sec + kYoungS > ::time(nullptr)) continue;
+    const UniqueFd fd(::openat(directory, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) ::unlinkat(directory, entry->d_name, 0);
+  }
 }
 
 }  // namespace
@@ -78,7 +121,7 @@ void OutputFile::RemoveTemporary::operator()(Temporary* temporary) const {
   delete temporary;
 }
 
-Result<OutputFile> OutputFile::create(const std::string& path, std::optional<FileOwner> owner) {
+Result<OutputFile> OutputFile::create(const std::string& path, const FileRights& rights) {
   OutputFile file;
   file.path_ = path == "-" ? "standard output" : path;
   if (const auto descriptor = find_descriptor(path)) {
@@ -86,25 +129,25 @@ Result<OutputFile> OutputFile::create(const std::string& path, std::optional<Fil
     if (!file.fd_) return errno_error(errno, fmt::format("write {}", file.path_));
     return file;
   }
-  Place place = TRY(open_place(path));
+  Place place = TRY(open_place(path, rights));
   if (place.special) {
-    file.fd_.reset(::openat(place.directory.get(), place.name.c_str(), O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
-    if (!file.fd_) return errno_error(errno, fmt::format("write {}", path));
+    file.fd_ = TRY(open_special(place.special, path));
     return file;
   }
+  remove_left_behind(place.directory.get(), place.name, rights);
   std::random_device random;
   for (int attempt = 0;; ++attempt) {
-    // A name is at most 255 bytes: the original is shortened, not the random part.
-    const std::string name = fmt::format(".{}.{:08x}.part", place.name.substr(0, 200), random());
-    file.fd_.reset(::openat(place.directory.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+    const std::string name = fmt::format("{}{:0{}x}{}", part_prefix(place.name), random(), kRandomDigits, kPart);
+    file.fd_.reset(::openat(place.directory.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, rights.mode));
     if (file.fd_) {
+      ::flock(file.fd_.get(), LOCK_EX | LOCK_NB);
       file.temporary_.reset(new Temporary{std::move(place.directory), name, place.name});
       file.replaceable_ = true;
       break;
     }
     if (errno != EEXIST || attempt == 16) return errno_error(errno, fmt::format("write {}", path));
   }
-  if (owner && ::fchown(file.fd_.get(), owner->uid, owner->gid) != 0)
+  if (rights.owner && ::fchown(file.fd_.get(), rights.owner->uid, rights.owner->gid) != 0)
     return errno_error(errno, fmt::format("change the owner of {}", path));
   return file;
 }
@@ -166,12 +209,12 @@ Result<void> OutputFile::commit() {
   return published;
 }
 
-Result<void> check_writable(const std::string& path) {
+Result<void> check_writable(const std::string& path, const FileRights& rights) {
   if (const auto descriptor = find_descriptor(path)) {
     if (::fcntl(*descriptor, F_GETFL) < 0) return errno_error(errno, fmt::format("write {}", path));
     return {};
   }
-  const Place place = TRY(open_place(path));
+  const Place place = TRY(open_place(path, rights));
   const int failed = place.special ? ::faccessat(place.directory.get(), place.name.c_str(), W_OK, AT_EACCESS)
                                    : ::faccessat(place.directory.get(), ".", W_OK | X_OK, AT_EACCESS);
   if (failed != 0) return errno_error(errno, fmt::format("write {}", path));

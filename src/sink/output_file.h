@@ -3,7 +3,9 @@
 //
 // cicada runs as root and writes where strangers can write. So the temporary file is created exclusively, in the directory
 // that was opened once; a symbolic link at the final name is replaced, never followed; an existing FIFO or device is
-// written to as it is; a directory is refused. "-", /dev/stdout and /dev/fd/N mean the descriptor.
+// written to as it is if it belongs to root or to who asked, and a FIFO that nobody reads is an error, not a wait; a directory is refused.
+// "-", /dev/stdout and /dev/fd/N mean the descriptor.
+// A temporary file that a killed run left behind is removed by the next one for the same name: nobody holds its lock any more.
 // Writes are buffered, and the first error sticks: commit() returns it (full disk, closed pipe), and nothing is left.
 // Threads: one at a time.
 #pragma once
@@ -19,15 +21,19 @@
 
 namespace cicada::sink {
 
-// The user who asked for the file, when cicada itself runs as root.
 struct FileOwner {
   uid_t uid = 0;
   gid_t gid = 0;
 };
 
+struct FileRights {
+  std::optional<FileOwner> owner = {};  // who asked for the file, when cicada itself runs as root
+  mode_t mode = 0644;                   // less the umask
+};
+
 class OutputFile {
  public:
-  static Result<OutputFile> create(const std::string& path, std::optional<FileOwner> owner);
+  static Result<OutputFile> create(const std::string& path, const FileRights& rights);
   OutputFile(OutputFile&&) noexcept = default;
   OutputFile& operator=(OutputFile&&) noexcept = default;
 
@@ -66,6 +72,6 @@ class OutputFile {
 };
 
 // Whether create() would succeed, without creating anything: asked before a recording starts.
-Result<void> check_writable(const std::string& path);
+Result<void> check_writable(const std::string& path, const FileRights& rights);
 
 }  // namespace cicada::sink

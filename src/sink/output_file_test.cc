@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sink/output_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -65,7 +66,7 @@ TEST_F(OutputFileTest, ReplacesASymbolicLinkAndNotItsTarget) {
 
 TEST_F(OutputFileTest, BelongsToWhoAskedForIt) {
   if (::geteuid() != 0) GTEST_SKIP() << "changing owners needs root";
-  auto file = OutputFile::create(directory / "x", FileOwner{1234, 2345});
+  auto file = OutputFile::create(directory / "x", {.owner = FileOwner{1234, 2345}});
   ASSERT_TRUE(file);
   ASSERT_TRUE(file->commit());
   struct stat st {};
@@ -99,10 +100,52 @@ TEST_F(OutputFileTest, AClosedPipeIsAnErrorAndNotASignal) {
 TEST_F(OutputFileTest, RefusesDirectoriesAndMissingOnes) {
   EXPECT_FALSE(OutputFile::create(directory, {}));
   EXPECT_FALSE(OutputFile::create(directory / "none" / "x", {}));
-  EXPECT_FALSE(check_writable(directory));
-  EXPECT_FALSE(check_writable(directory / "none" / "x"));
-  EXPECT_TRUE(check_writable(directory / "x"));
-  EXPECT_TRUE(check_writable("-"));
+  EXPECT_FALSE(check_writable(directory, {}));
+  EXPECT_FALSE(check_writable(directory / "none" / "x", {}));
+  EXPECT_TRUE(check_writable(directory / "x", {}));
+  EXPECT_TRUE(check_writable("-", {}));
+}
+
+TEST_F(OutputFileTest, AFifoNeedsAReaderAndMustBeOurs) {
+  const fs::path path = directory / "fifo";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0666), 0);
+  const auto unread = OutputFile::create(path, {});
+  ASSERT_FALSE(unread);
+  EXPECT_NE(unread.error().message().find("nobody reads"), std::string::npos);
+  const UniqueFd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  auto file = OutputFile::create(path, {});
+  ASSERT_TRUE(file) << file.error().message();
+  file->write("text");
+  ASSERT_TRUE(file->commit());
+  char text[8] = {};
+  EXPECT_EQ(::read(reader.get(), text, sizeof text), 4);
+  if (::geteuid() != 0) GTEST_SKIP() << "changing owners needs root";
+  ASSERT_EQ(::chown(path.c_str(), 1234, 1234), 0);
+  EXPECT_EQ(OutputFile::create(path, {}).error().kind(), ErrorKind::kPermission);
+  EXPECT_EQ(check_writable(path, {}).error().kind(), ErrorKind::kPermission);
+  EXPECT_TRUE(OutputFile::create(path, {.owner = FileOwner{1234, 1234}}));
+}
+
+TEST_F(OutputFileTest, IsReadableForWhomItShallBe) {
+  auto file = OutputFile::create(directory / "x", {.mode = 0600});
+  ASSERT_TRUE(file);
+  ASSERT_TRUE(file->commit());
+  EXPECT_EQ(fs::status(directory / "x").permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
+TEST_F(OutputFileTest, RemovesWhatAKilledRunLeftBehind) {
+  const auto open = OutputFile::create(directory / "x", {});
+  ASSERT_TRUE(open);
+  std::ofstream(directory / ".x.01234567.part") << "half";
+  std::ofstream(directory / ".x.0123456.part") << "somebody's";
+  std::ofstream(directory / ".y.01234567.part") << "another's";
+  for (const auto& entry : fs::directory_iterator(directory)) fs::last_write_time(entry, fs::file_time_type::clock::now() - std::chrono::minutes(5));
+  fs::create_symlink("/etc/passwd", directory / ".x.89abcdef.part");
+  ASSERT_EQ(entries(), 5U);
+  const auto next = OutputFile::create(directory / "x", {});
+  ASSERT_TRUE(next);
+  EXPECT_FALSE(fs::exists(directory / ".x.01234567.part"));
+  EXPECT_EQ(entries(), 5U) << "two are being written, two are not ours, one is a link";
 }
 
 TEST_F(OutputFileTest, TheRegistryNamesWhatItKnows) {

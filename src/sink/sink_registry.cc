@@ -56,7 +56,7 @@ Result<std::unique_ptr<profile::Sink>> make_sink(const std::string& path, const 
     for (const Entry& entry : kEntries) known += fmt::format("{}{}", known.empty() ? "" : " ", entry.format.extension);
     return make_error(ErrorKind::kInvalid, "{}: unknown output format; the name must end in one of {}", path, known);
   }
-  TRY(check_writable(path));
+  TRY(check_writable(path, options.rights));
   return best->make(path, options);
 }
 

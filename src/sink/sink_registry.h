@@ -4,7 +4,6 @@
 //   std::unique_ptr<profile::Sink> sink = TRY(make_sink("out.speedscope.json", options));
 #pragma once
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -17,7 +16,7 @@ namespace cicada::sink {
 struct SinkOptions {
   profile::CallTreeOptions tree = {};
   std::string title = {};  // empty: the sink's own choice
-  std::optional<FileOwner> owner = {};
+  FileRights rights = {};
 };
 
 struct Format {

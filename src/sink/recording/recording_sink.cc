@@ -16,7 +16,7 @@ constexpr int kLevel = 9, kLevelOfMany = 3;  // of zstd; 23.9 bytes a sample of 
 
 class RecordingSink : public profile::Sink {
  public:
-  RecordingSink(std::string path, std::optional<FileOwner> owner) : path_(std::move(path)), owner_(owner) {}
+  RecordingSink(std::string path, const FileRights& rights) : path_(std::move(path)), rights_(rights) {}
 
   Result<void> update(const ProfileSnapshot& profile) override {
     if (chunks_ && profile.sizes() == written_) return {};
@@ -39,7 +39,7 @@ class RecordingSink : public profile::Sink {
     const bool whole = profile.samples().dropped() == 0 && profile.sample_count() <= kMaxRewritten;
     if (chunks_ && chunks_->count() > 1 && whole && chunks_->file().replaceable()) {
       // If that fails (no room for both), the file written so far is still there, and is continued.
-      if (RecordingSink(path_, owner_).finish(profile)) return {};
+      if (RecordingSink(path_, rights_).finish(profile)) return {};
     }
     TRY(append(profile));
     raw_.clear();
@@ -50,7 +50,7 @@ class RecordingSink : public profile::Sink {
 
   // What is new, and the header in any case.
   Result<void> append(const ProfileSnapshot& profile) {
-    if (!chunks_) chunks_.emplace(TRY(OutputFile::create(path_, owner_)));
+    if (!chunks_) chunks_.emplace(TRY(OutputFile::create(path_, rights_)));
     const int level = profile.sizes().samples - written_.samples > kMaxRewritten ? kLevelOfMany : kLevel;
     do {
       raw_.clear();
@@ -61,7 +61,7 @@ class RecordingSink : public profile::Sink {
   }
 
   std::string path_;
-  std::optional<FileOwner> owner_;
+  FileRights rights_;
   std::optional<ChunkWriter> chunks_;
   profile::SnapshotSizes written_;
   ByteWriter raw_;
@@ -71,7 +71,7 @@ class RecordingSink : public profile::Sink {
 }  // namespace
 
 std::unique_ptr<profile::Sink> make_recording_sink(std::string path, const SinkOptions& options) {
-  return std::make_unique<RecordingSink>(std::move(path), options.owner);
+  return std::make_unique<RecordingSink>(std::move(path), options.rights);
 }
 
 }  // namespace cicada::sink
