@@ -32,6 +32,9 @@ constexpr uint64_t kNamesNs = 100'000'000;  // that frames wait at most before t
 // Samples and stacks: of a larger profile no more than two outputs are made at a time, each of which may have a call tree of its own.
 constexpr size_t kMaxWrittenTogether = 1 << 19;
 
+// At the end: what was not looked up by then has no name. A gigabyte of debug information takes 5 s.
+constexpr std::chrono::seconds kNamingTime(60);
+
 constexpr int kNiceOfResults = -5;
 
 // The calling thread, and those it starts, go before usual ones until this ends: three quarters of a CPU that another one wants, instead of half.
@@ -145,7 +148,7 @@ Result<void> Session::stop() {
 symbolize::SymbolizeStats Session::symbolize() {
   if (symbolizer_ == nullptr) return {};  // never started
   symbolizer_->add_jit_symbols(source_->take_jit_symbols());
-  return symbolizer_->finish(profile_);
+  return symbolizer_->finish(profile_, symbolize::Symbolizer::Clock::now() + kNamingTime);
 }
 
 std::vector<SinkOutcome> Session::finish() {

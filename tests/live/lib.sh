@@ -32,6 +32,13 @@ fail() {
 }
 ((EUID == 0)) || skip "needs root"
 
+# The kernel guards files in /tmp until the test ends, as on every distribution: without that run times are not told to write maps there.
+guard_shared_folders() {
+  guards_before=$(sysctl fs.protected_symlinks fs.protected_regular)
+  trap 'sysctl -q -p - <<<"$guards_before" >/dev/null; clean_up' EXIT
+  sysctl -q fs.protected_symlinks=1 fs.protected_regular=1
+}
+
 # start COMMAND…: in the background; its pid in $pid, its output in $T/out.
 start() {
   "$@" >out 2>&1 &

@@ -4,6 +4,7 @@
 # A node that runs without a map: the summary says how to restart it.
 source "$(dirname "$0")/lib.sh"
 command -v node >/dev/null || skip "no node"
+guard_shared_folders
 cat >app.js <<'JS'
 const seconds = Number(process.argv[2] || 2);
 function processData(rows) {

@@ -9,6 +9,8 @@
 
 #include <cerrno>
 
+#include "base/file_mapping.h"
+
 namespace cicada::symbolize {
 
 Result<UniqueFd> FileRoot::open(const std::string& path) const {
