@@ -159,13 +159,19 @@ bool JitRecorder::is_running(const JitProcess& process) const {
 }
 
 void JitRecorder::copy_map(Sources& sources) {
-  if (!sources.map_reader) return;
+  if (!sources.map_reader || is_full()) return;
   const auto read = [&]() -> Result<symbolize::PerfMapCounts> {
     if (sources.map.fd) return sources.map_reader->update(sources.map.fd.get(), symbols_);
     const auto file = TRY(open_file(*sources.files, sources.map.path, sources.map_reader->offset()));
     return sources.map_reader->update(file.fd.get(), symbols_);
   }();
-  if (!read) diagnostics().warn(sources.map.path, "{}", read.error().message());
+  if (read) bytes_ += read->bytes;
+  else diagnostics().warn(sources.map.path, "{}", read.error().message());
+}
+
+bool JitRecorder::is_full() const {
+  if (bytes_ >= kMaxBytes) diagnostics().warn("generated code", "more than {} MiB of names; the rest is left out", kMaxBytes >> 20);
+  return bytes_ >= kMaxBytes;
 }
 
 Result<void> JitRecorder::copy_dump(const JitProcess& process, const Sources& sources) {
@@ -173,7 +179,10 @@ Result<void> JitRecorder::copy_dump(const JitProcess& process, const Sources& so
   UniqueFd copied;
   if (!sources.dump.fd) copied = TRY(open_file(*sources.files, path, 0)).fd;
   const FileMapping contents = TRY(FileMapping::map(copied ? copied.get() : sources.dump.fd.get(), path));
-  return symbolize::append_jitdump(contents.bytes(), path, sources.pid_inside, process.address_space, symbols_);
+  const size_t before = symbols_.size();
+  const Result<void> read = symbolize::append_jitdump(contents.bytes(), path, sources.pid_inside, process.address_space, symbols_);
+  for (size_t i = before; i < symbols_.size(); ++i) bytes_ += symbolize::bytes_of(symbols_[i]);
+  return read;
 }
 
 void JitRecorder::publish() {
@@ -186,7 +195,7 @@ void JitRecorder::publish() {
 void JitRecorder::copy(const JitProcess& process, Sources& sources) {
   look_for(process, sources, true);
   copy_map(sources);
-  if (sources.dump.path.empty()) return;
+  if (sources.dump.path.empty() || is_full()) return;
   if (const auto read = copy_dump(process, sources); !read) diagnostics().warn(sources.dump.path, "{}", read.error().message());
 }
 

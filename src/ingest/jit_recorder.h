@@ -10,7 +10,7 @@
 // (some run times write it then). Not named: code of a process that ends before its first sample is seen here (20 ms). Where files are
 // in a file system that does not answer (FUSE, NFS), those of their user are left alone for a minute, and that is said once for each file.
 //
-// Bounds: kMaxProcesses open at a time, kMaxJitSymbols names in all, kFinishPatience for finish().
+// Bounds: kMaxProcesses open at a time, kMaxBytes of names in all, kFinishPatience for finish().
 //
 // Threads: note_sampled and finish: the drain thread's; note_exit: any, never waits. The worker starts with the first process.
 #pragma once
@@ -43,6 +43,7 @@ struct JitProcess {
 class JitRecorder {
  public:
   static constexpr size_t kMaxProcesses = 256;
+  static constexpr size_t kMaxBytes = 192 << 20;
   static constexpr auto kRetry = std::chrono::seconds(1);
   static constexpr auto kSlowestRetry = std::chrono::seconds(16);
   static constexpr auto kCopyEvery = std::chrono::seconds(2);
@@ -83,6 +84,7 @@ class JitRecorder {
   Result<process::ProcessFiles::File> open_file(const process::ProcessFiles& files, const std::string& path, uint64_t from);
   bool is_running(const JitProcess& process) const;
   void copy(const JitProcess& process, Sources& sources);
+  bool is_full() const;
   void copy_map(Sources& sources);
   Result<void> copy_dump(const JitProcess& process, const Sources& sources);
   void publish();
@@ -98,6 +100,7 @@ class JitRecorder {
   std::atomic<bool> active_{false};
   std::map<JitProcess, Sources> open_;         // the worker's
   std::vector<symbolize::JitSymbol> symbols_;  // the worker's until it has ended
+  size_t bytes_ = 0;                           // of symbols_, likewise
   size_t published_ = 0;                       // of symbols_, likewise
   std::jthread thread_;
 };

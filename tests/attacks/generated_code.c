@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// generated_code SECONDS COMMAND: a thread whose name holds a newline runs code at 0x700000000 that no file names, after COMMAND, which finds
-// its pid in $P.
+// generated_code SECONDS COMMAND [dump]: a thread whose name holds a newline runs code at 0x700000000 that no file names, after COMMAND, which finds
+// its pid in $P; "dump": with jit-$P.dump of its folder mapped.
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,11 @@ int main(int argc, char **argv) {
   if (system(argv[2]) != 0) return 3;
   void *code = mmap((void *)0x700000000, 1 << 16, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   memcpy(code, kCount, sizeof kCount);
+  if (argc > 3) {
+    char dump[32];
+    snprintf(dump, sizeof dump, "jit-%s.dump", pid);
+    if (mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, open(dump, O_RDONLY), 0) == MAP_FAILED) return 4;
+  }
   prctl(PR_SET_NAME, "a\nb");
   puts("running");
   fflush(stdout);

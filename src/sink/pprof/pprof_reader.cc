@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two passes, because tables may come in any order: one that collects strings, functions, mappings and locations (pprof_tables.h), one
 // over the samples. protozero checks every length and throws; nothing thrown leaves this file.
+#include <algorithm>
+
 #include "sink/gzip.h"
 #include "sink/pprof/pprof_fields.h"
 #include "sink/pprof/pprof_tables.h"
@@ -16,6 +18,10 @@ using protozero::pbf_message;
 // gzip itself reaches 1032:1; profiles 3 to 20.
 constexpr uint64_t kFreeBytes = 64 << 20;
 constexpr uint64_t kMaxExpansion = 64;
+// Of the tree of all stacks, inlined calls included. A stack row takes two bytes or more, and has some inlined calls; but 4,096 of them in one
+// row of 30,000 in a stack make a tree of 6 GB from 430 bytes.
+constexpr uint64_t kFreeFrames = 1 << 20;
+constexpr uint64_t kMaxFramesPerByte = 16;
 
 class PprofReader {
  public:
@@ -106,7 +112,13 @@ class PprofReader {
     if (value < 0) return make_error(ErrorKind::kUnsupported, "negative values (a difference of profiles)");
     Sample sample;
     sample.thread = thread_of(labels);
-    for (size_t i = path_.size(); i-- > 0;) sample.stack = profile_.intern_stack(sample.stack, path_[i]);  // leaf first in the file
+    for (size_t i = path_.size(); i-- > 0;) {  // leaf first in the file
+      const size_t before = profile_.stacks().size();
+      sample.stack = profile_.intern_stack(sample.stack, path_[i]);
+      if (profile_.stacks().size() != before) shown_frames_ += std::max<size_t>(1, profile_.locations(path_[i]).size());
+    }
+    if (shown_frames_ > kFreeFrames + kMaxFramesPerByte * message_.size())
+      return make_error(ErrorKind::kLimit, "{} frames in a profile of {} bytes", shown_frames_, message_.size());
     sample.time_ns = profile_.sample_count();
     if (value == 0) return {};  // of another type only
     sample.value = static_cast<uint64_t>(value);
@@ -151,7 +163,7 @@ class PprofReader {
   Profile profile_;
   PprofTables tables_;
   static constexpr uint64_t kMaxTotal = uint64_t{1} << 62;
-  uint64_t total_ = 0;
+  uint64_t total_ = 0, shown_frames_ = 0;
   size_t chosen_ = 0;
   std::vector<FrameId> path_;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/diagnostics.h"
 #include "base/seeded_hash.h"
 #include "symbolize/jit/perf_map.h"
 
@@ -60,7 +61,8 @@ class Dump {
     pending_.clear();
     if (cursor.failed() || size == 0 || address + size < address || name.empty()) return;
     append(address, size, std::string(name.substr(0, 4096)), lines);
-    if (loaded_.size() < kMaxJitSymbols) loaded_[index] = std::string(name.substr(0, 4096));
+    bytes_ += name.size();
+    if (loaded_.size() < kMaxJitSymbols && !is_full()) loaded_[index] = std::string(name.substr(0, 4096));
   }
 
   void read_move(ByteCursor cursor) {
@@ -76,30 +78,38 @@ class Dump {
     append(address, size, name->second, {});
   }
 
+  bool is_full() const { return bytes_ >= kMaxJitBytes || symbols_.size() >= kMaxJitSymbols; }
+
  private:
+  void keep(const JitSymbol& symbol) {
+    bytes_ += bytes_of(symbol);
+    symbols_.push_back(symbol);
+  }
+
   void append(uint64_t begin, uint64_t size, std::string name, const std::vector<LineEntry>& lines) {
-    if (symbols_.size() >= kMaxJitSymbols) return;
+    if (is_full()) return;
     JitSymbol symbol;
     symbol.address_space = address_space_;
     symbol.code = {RuntimeAddr(begin), RuntimeAddr(begin + size)};
     symbol.name = std::move(name);
     symbol.source = profile::NameSource::kJitDump;
     tidy_jit_name(symbol);
-    symbols_.push_back(symbol);
+    keep(symbol);
     // later symbols win where they overlap, so lines are laid over the whole function
-    for (size_t i = 0; i < lines.size() && symbols_.size() < kMaxJitSymbols; ++i) {
+    for (size_t i = 0; i < lines.size() && !is_full(); ++i) {
       const uint64_t from = std::max(lines[i].address, begin);
       const uint64_t to = std::min(i + 1 < lines.size() ? lines[i + 1].address : begin + size, begin + size);
       if (from >= to) continue;
       symbol.code = {RuntimeAddr(from), RuntimeAddr(to)};
       symbol.file = std::string(lines[i].file.substr(0, 4096));
       symbol.line = lines[i].line;
-      symbols_.push_back(symbol);
+      keep(symbol);
     }
   }
 
   uint32_t address_space_;
   std::vector<JitSymbol>& symbols_;
+  size_t bytes_ = 0;  // of symbols and names; one file's lines may all name the same long path
   std::vector<LineEntry> pending_;
   uint64_t pending_code_ = 0;
   std::unordered_map<uint64_t, std::string, SeededHash> loaded_;
@@ -132,6 +142,7 @@ Result<void> append_jitdump(Bytes bytes, const std::string& name, Pid pid, uint3
     if (id == kCodeMove) dump.read_move(ByteCursor(body));
     if (id == kDebugInfo) dump.read_debug_info(ByteCursor(body));
   }
+  if (dump.is_full()) diagnostics().warn(name, "more than {} MiB of names; the rest is left out", kMaxJitBytes >> 20);
   return {};
 }
 

@@ -112,6 +112,7 @@ PerfMapCounts append_perf_map(std::string_view text, uint32_t address_space, std
       continue;
     }
     tidy_jit_name(symbol);
+    counts.bytes += bytes_of(symbol);
     symbols.push_back(std::move(symbol));
     ++counts.symbols;
   }
@@ -125,7 +126,7 @@ Result<PerfMapCounts> PerfMapReader::update(int fd, std::vector<JitSymbol>& symb
   if (size < offset_) offset_ = 0;  // written anew
   PerfMapCounts total;
   std::string block;
-  while (offset_ < std::min(size, kMaxPerfMapBytes)) {
+  while (offset_ < std::min(size, kMaxPerfMapBytes) && bytes_ < kMaxJitBytes) {
     block.resize(kBlockBytes);
     const ssize_t got = ::pread(fd, block.data(), block.size(), static_cast<off_t>(offset_));
     if (got < 0 && errno == EINTR) continue;
@@ -134,12 +135,15 @@ Result<PerfMapCounts> PerfMapReader::update(int fd, std::vector<JitSymbol>& symb
     block.resize(static_cast<size_t>(got));
     size_t used = 0;
     const PerfMapCounts counts = append_perf_map(block, address_space_, symbols, used);
+    bytes_ += counts.bytes;
     total.symbols += counts.symbols;
+    total.bytes += counts.bytes;
     total.garbage_lines += counts.garbage_lines;
     if (used == 0 && block.size() < kBlockBytes) break;  // an unfinished line
     offset_ += used == 0 ? block.size() : used;          // a megabyte without a newline is garbage
   }
   if (total.garbage_lines > 0) diagnostics().warn(name_, "{} lines are not \"ADDRESS SIZE name\" and were left out", total.garbage_lines);
+  if (bytes_ >= kMaxJitBytes) diagnostics().warn(name_, "more than {} MiB of names; the rest is left out", kMaxJitBytes >> 20);
   if (size > kMaxPerfMapBytes) diagnostics().warn(name_, "read up to {} MiB only", kMaxPerfMapBytes >> 20);
   return total;
 }

@@ -2,7 +2,7 @@
 // /tmp/perf-PID.map: what a JIT compiler writes about its code, one "BEGIN SIZE name" line (hexadecimal) a function.
 //
 // The file grows while it is read: update() takes up where it stopped and leaves an unfinished last line for the next time.
-// Bounds: kMaxPerfMapBytes a file, kMaxJitSymbols symbols, names of 4 KiB.
+// Bounds: kMaxPerfMapBytes a file, kMaxJitSymbols symbols, names of 4 KiB, kMaxJitBytes of symbols from one file (450,000 usual ones).
 #pragma once
 #include <string>
 #include <string_view>
@@ -15,9 +15,14 @@ namespace cicada::symbolize {
 
 constexpr uint64_t kMaxPerfMapBytes = uint64_t{1} << 30;
 constexpr size_t kMaxJitSymbols = 4 << 20;
+constexpr size_t kMaxJitBytes = 64 << 20;
+
+// That it takes in memory.
+inline size_t bytes_of(const JitSymbol& symbol) { return sizeof symbol + symbol.name.size() + symbol.file.size(); }
 
 struct PerfMapCounts {
   size_t symbols = 0, garbage_lines = 0;
+  size_t bytes = 0;  // of the symbols
 };
 
 // Complete lines of `text`; `used_bytes` is what they took.
@@ -42,6 +47,7 @@ class PerfMapReader {
   std::string name_;
   uint32_t address_space_;
   uint64_t offset_ = 0;
+  size_t bytes_ = 0;  // of symbols, so far
 };
 
 }  // namespace cicada::symbolize

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A pprof of 430 bytes whose one stack unfolds into 120 million inlined calls, and a jitdump of 36 MB whose two million lines all name the
+# same long path: both used to take gigabytes.
+source "$(dirname "$0")/lib.sh"
+python3 - <<'PYTHON'
+import gzip
+def number(n):
+    out = b''
+    while n > 127: out, n = out + bytes([n & 127 | 128]), n >> 7
+    return out + bytes([n])
+def text(tag, b): return number(tag << 3 | 2) + number(len(b)) + b
+def value(tag, n): return number(tag << 3) + number(n)
+p = text(1, value(1, 1) + value(2, 2)) + text(2, text(1, b'\x01' * 30000) + text(2, b'\x01'))
+p += text(4, value(1, 1) + b''.join(text(4, value(1, 1 + k % 2)) for k in range(4096)))
+p += text(5, value(1, 1) + value(2, 3)) + text(5, value(1, 2) + value(2, 4))
+for s in (b'', b'samples', b'count', b'f', b'g'): p += text(6, s)
+open('deep.pb.gz', 'wb').write(gzip.compress(p, 9))
+PYTHON
+for output in deep.html deep.svg deep.folded deep.txt; do
+  code=0
+  bounded 300 5 "$CICADA" convert deep.pb.gz "$output" 2>err || code=$?
+  [[ $code == 125 ]] && grep -q "frames in a profile" err || fail "$output: ended with $code: $(<err)"
+done
+bounded 300 5 "$CICADA" report deep.pb.gz >shown 2>&1 || true
+
+cat >"$lair/jitdump.py" <<'PYTHON'
+import os, struct
+pid, lines, base = int(os.environ['P']), 2000000, 0x700000000
+with open(f'jit-{pid}.dump', 'wb') as out:
+    out.write(struct.pack('<IIIIIIQQ', 0x4A695444, 1, 40, 62, 0, pid, 1, 0))
+    body = struct.pack('<QQ', base, lines) + struct.pack('<QII', base, 1, 0) + b'f' * 4095 + b'\0'
+    body += b''.join(struct.pack('<QII', base + i, i, 0) + b'\xff\0' for i in range(1, lines))
+    out.write(struct.pack('<IIQ', 2, 16 + len(body), 1) + body)
+    body = struct.pack('<IIQQQQ', pid, pid, base, base, lines + 10, 1) + b'x' * 4095 + b'\0'
+    out.write(struct.pack('<IIQ', 0, 16 + len(body), 2) + body)
+PYTHON
+compiled generated_code
+start "${as_attacker[@]}" "$lair/generated_code" 60 'python3 jitdump.py' dump
+wait_for 60 grep -qs running out
+bounded 600 10 "$CICADA" record -F 997 -d 2 -p "$pid" -o r.folded 2>err || fail "record ended with $?"
+grep -q 'MiB of names' err || fail "nothing was said of the names that are left out"
+grep -q 'xxxxxxxx' r.folded || fail "the function has no name"
