@@ -27,7 +27,7 @@ void ImageUnwinders::make_room() {
 }
 
 Result<std::shared_ptr<const elf::ElfFile>> ImageUnwinders::open(uint32_t image) {
-  const UniqueFd fd = TRY(images_.open(image));
+  const UniqueFd fd = TRY(images_.open(image, process::RemoteFile::kInPlace));  // its code is kept, and read now and then
   const std::string name = images_.find(image)->path;
   FileMapping file = TRY(FileMapping::map(fd.get(), name));
   return std::make_shared<const elf::ElfFile>(TRY(elf::ElfFile::parse(std::move(file), name)));

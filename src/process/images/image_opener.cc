@@ -148,7 +148,8 @@ Result<OpenedImage> open_image(const ImageJob& job, FileSystems& file_systems) {
 }
 
 // `progress`: of a remote file.
-Result<ImageOpener::Reread> reread_image(const ImageJob& job, UniqueFd held, FileSystems& file_systems, const std::function<void()>& progress) {
+Result<ImageOpener::Reread> reread_image(const ImageJob& job, UniqueFd held, FileSystems& file_systems, RemoteFile how,
+                                         const std::function<void()>& progress) {
   ImageOpener::Reread reread;
   if (held && progress) TRY(file_systems.ask(job.file, fmt::format("/proc/{}/fd/{}", ::getpid(), held.get())));
   // A descriptor keeps the inode, not what is in it: written over in place, it would give the names of another program.
@@ -160,7 +161,7 @@ Result<ImageOpener::Reread> reread_image(const ImageJob& job, UniqueFd held, Fil
     if (!is_same_image(job, *reread.image)) return make_error(ErrorKind::kGone, "{}: written over or replaced since it was mapped", job.path);
   }
   reread.fd = TRY(open_anew(reread.image ? reread.image->fd.get() : held.get(), job.path));
-  if (progress) reread.fd = TRY(copy_of(reread.fd.get(), job.path, progress));
+  if (progress && how == RemoteFile::kCopy) reread.fd = TRY(copy_of(reread.fd.get(), job.path, progress));
   return reread;
 }
 
@@ -234,8 +235,8 @@ std::vector<ImageOpener::Outcome> ImageOpener::take_opened() {
 
 int ImageOpener::ready_fd() const { return shared_->ready.get(); }
 
-Result<ImageOpener::Reread> ImageOpener::reread(ImageJob job, UniqueFd held, bool remote) {
-  if (!remote) return reread_image(job, std::move(held), shared_->file_systems, nullptr);
+Result<ImageOpener::Reread> ImageOpener::reread(ImageJob job, UniqueFd held, bool remote, RemoteFile how) {
+  if (!remote) return reread_image(job, std::move(held), shared_->file_systems, how, nullptr);
   struct Call {
     ImageJob job;
     UniqueFd held;
@@ -244,8 +245,9 @@ Result<ImageOpener::Reread> ImageOpener::reread(ImageJob job, UniqueFd held, boo
   auto call = std::make_shared<Call>(Call{std::move(job), std::move(held), {}});
   auto outcome = call->promise.get_future();
   const auto id = copies_.submit({.timeout = timeout_,
-                                  .run = [call, shared = shared_](WorkQueue::Attempt& attempt) {
-                                    auto reread = reread_image(call->job, std::move(call->held), shared->file_systems, [&] { attempt.progress(); });
+                                  .run = [call, shared = shared_, how](WorkQueue::Attempt& attempt) {
+                                    auto reread = reread_image(call->job, std::move(call->held), shared->file_systems, how,
+                                                               [&] { attempt.progress(); });
                                     if (attempt.commit()) call->promise.set_value(std::move(reread));
                                   },
                                   .give_up = [call, shared = shared_](const Error& why) { call->promise.set_value(shared->explain(call->job, why)); }});

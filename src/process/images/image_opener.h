@@ -65,6 +65,9 @@ struct OpenedImage {
 // Is it what the job was opened as? Written over with the same build, it is.
 bool is_same_image(const ImageJob& job, const OpenedImage& opened);
 
+// How remote files are read. In place costs no memory, but who reads one hangs when its file system falls silent.
+enum class RemoteFile : uint8_t { kCopy, kInPlace };
+
 class ImageOpener {
  public:
   struct Options {
@@ -89,12 +92,12 @@ class ImageOpener {
   uint64_t abandoned() const { return queue_.counts().abandoned + copies_.counts().abandoned; }
 
   struct Reread {
-    UniqueFd fd;                       // readable, with a position of its own; of a remote file, a copy in memory
+    UniqueFd fd;                       // readable, with a position of its own
     std::optional<OpenedImage> image;  // it had to be opened again
   };
   // An image that was opened before, for `held`, which may be empty. Waits: for a remote file as long as it answers now and then.
-  // Fails: kGone (written over, or replaced), and like request().
-  Result<Reread> reread(ImageJob job, UniqueFd held, bool remote);
+  // Fails: kGone (written over, or replaced), kLimit (larger than kMaxCopyBytes), and like request().
+  Result<Reread> reread(ImageJob job, UniqueFd held, bool remote, RemoteFile how);
 
  private:
   struct Shared;  // with jobs that hang

@@ -148,7 +148,7 @@ ImageEntry* ImageRegistry::find_vdso() {
   return image;
 }
 
-Result<UniqueFd> ImageRegistry::open(uint32_t id) {
+Result<UniqueFd> ImageRegistry::open(uint32_t id, RemoteFile how) {
   std::unique_lock lock(mutex_);
   const ImageEntry* image = table_.find(id);
   if (image == nullptr) return no_such_image(id);
@@ -157,7 +157,7 @@ Result<UniqueFd> ImageRegistry::open(uint32_t id) {
   const bool remote = image->remote;
   UniqueFd held = duplicate(id == vdso_ ? vdso_fd_.get() : descriptors_.find(id));
   lock.unlock();
-  ImageOpener::Reread reread = TRY(opener_.reread(job, std::move(held), remote));
+  ImageOpener::Reread reread = TRY(opener_.reread(job, std::move(held), remote, how));
   if (reread.image) {
     lock.lock();
     ++counts_.reopened;

@@ -55,9 +55,9 @@ class ImageRegistry final : public ImageSource {
   // The vDSO, copied once from our own memory (every 64-bit process of a boot has the same). 0: there is none.
   uint32_t vdso_image();
 
-  // A readable descriptor of its own, of what it was when it was mapped; of a remote file a copy in memory.
-  // Fails: kNotFound (no such id), kGone (cannot be opened again), what the file system says.
-  Result<UniqueFd> open(uint32_t image);
+  // A readable descriptor of its own, of what it was when it was mapped.
+  // Fails: kNotFound (no such id), kGone (cannot be opened again), kLimit (large and remote), what the file system says.
+  Result<UniqueFd> open(uint32_t image, RemoteFile how = RemoteFile::kCopy);
   // The root folder (mount_roots.h) of the process it was first opened for: where its debug files are. Null: ours.
   std::shared_ptr<const UniqueFd> root(uint32_t image) const;
   // Nothing: no such id.
