@@ -9,10 +9,15 @@ enum filter_mode {
   FILTER_TIDS = 2,     // threads in `target_tids` (their processes are in `processes` too)
 };
 
+//   X(name, as `record --unwind` has it)
+#define UNWIND_MODES(X)                                                                   \
+  X(UNWIND_AUTO, "auto")        /* tables; frame pointers where there is no table */      \
+  X(UNWIND_FRAME_POINTER, "fp") /* frame pointers everywhere */                           \
+  X(UNWIND_TABLE, "table")      /* tables only: no rule, no caller */
 enum unwind_mode {
-  UNWIND_AUTO = 0,           // tables; frame pointers where there is no table
-  UNWIND_FRAME_POINTER = 1,  // frame pointers everywhere
-  UNWIND_TABLE = 2,          // tables only: no rule, no caller
+#define X(name, text) name,
+  UNWIND_MODES(X)
+#undef X
 };
 
 #define KERNEL_SYMBOL_BATCH 256

@@ -128,9 +128,7 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
   settings.filter_mode = options.targets == TargetKind::kMachine     ? FILTER_ALL
                          : options.targets == TargetKind::kProcesses ? FILTER_TARGETS
                                                                      : FILTER_TIDS;
-  settings.unwind_mode = options.unwind == UnwindMode::kAuto           ? UNWIND_AUTO
-                         : options.unwind == UnwindMode::kFramePointer ? UNWIND_FRAME_POINTER
-                                                                       : UNWIND_TABLE;
+  settings.unwind_mode = options.unwind;
   settings.include_idle = options.include_idle ? 1 : 0;
   settings.kernel_stacks = options.kernel_frames ? 1 : 0;
   std::random_device entropy;

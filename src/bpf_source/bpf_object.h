@@ -16,6 +16,7 @@
 #include "abi/map_version.h"
 #include "abi/mapping.h"
 #include "abi/process_update.h"
+#include "abi/settings.h"
 #include "abi/unwind_table.h"
 #include "base/process_key.h"
 #include "base/result.h"
@@ -23,13 +24,12 @@
 namespace cicada::bpf_source {
 
 enum class TargetKind : uint8_t { kMachine, kProcesses, kThreads };
-enum class UnwindMode : uint8_t { kAuto, kFramePointer, kTable };
 
 struct BpfObjectOptions {
   TargetKind targets = TargetKind::kMachine;
   bool kernel_frames = true;
   bool include_idle = false;
-  UnwindMode unwind = UnwindMode::kAuto;
+  unwind_mode unwind = UNWIND_AUTO;
   uint32_t ring_bytes = 8 << 20;            // a power of two
   uint32_t max_mapping_blocks = 256 << 10;  // of the LPM trie, allocated as used
   uint32_t deferred_kib_per_second = 64 << 10;  // of stack copies, and CPU; each counts as 16 KiB more than it has

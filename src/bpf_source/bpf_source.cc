@@ -160,7 +160,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   parts->unwinders = std::make_unique<ingest::ImageUnwinders>(*parts->images);
   parts->loader = std::make_unique<TableLoader>(*parts->store, *parts->unwinders, table_workers());
   const bool machine = config.targets == TargetKind::kMachine;
-  parts->mappings = std::make_unique<PrefetchingPublisher>(kernel, *parts->loader, !machine && config.unwind != UnwindMode::kFramePointer);
+  parts->mappings = std::make_unique<PrefetchingPublisher>(kernel, *parts->loader, !machine && config.unwind != UNWIND_FRAME_POINTER);
   callbacks.on_exit = [recorder = &parts->jit_recorder, on_exit = std::move(callbacks.on_exit)](const process::ProcessInfo& process) {
     recorder->note_exit(process.pid);
     if (on_exit) on_exit(process);

@@ -18,7 +18,7 @@ struct SamplingConfig {
   PerfEventOptions events;
   bool kernel_frames = true;
   bool include_idle = false;  // idle samples are stored; otherwise only counted
-  UnwindMode unwind = UnwindMode::kAuto;
+  unwind_mode unwind = UNWIND_AUTO;
   uint64_t max_map_memory_bytes = uint64_t{64} << 20;
   bool with_arguments = false;     // of processes: kept in the profile, secrets masked; else their programs only
   bool read_environments = false;  // at exec and first sample: Session::metadata().environ_var() then answers for the dead, too

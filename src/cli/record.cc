@@ -59,11 +59,7 @@ bpf_source::SamplingConfig sampling_config(const RecordOptions& options, const s
   sampling.include_idle = options.include_idle;
   sampling.max_map_memory_bytes = options.max_map_memory_bytes;
   sampling.with_arguments = options.with_arguments;
-  switch (options.unwind) {
-    case UnwindMode::kAuto: sampling.unwind = bpf_source::UnwindMode::kAuto; break;
-    case UnwindMode::kFramePointer: sampling.unwind = bpf_source::UnwindMode::kFramePointer; break;
-    case UnwindMode::kTable: sampling.unwind = bpf_source::UnwindMode::kTable; break;
-  }
+  sampling.unwind = options.unwind;
   return sampling;
 }
 

@@ -33,8 +33,11 @@ Result<T> parse_choice(std::string_view text, std::string_view what, const Choic
   return make_error(ErrorKind::kInvalid, "{} {}: use one of {}", what, text, known);
 }
 
-constexpr Choice<UnwindMode> kUnwindModes[] = {
-    {"auto", UnwindMode::kAuto}, {"fp", UnwindMode::kFramePointer}, {"table", UnwindMode::kTable}};
+constexpr Choice<unwind_mode> kUnwindModes[] = {
+#define X(name, text) {text, name},
+    UNWIND_MODES(X)
+#undef X
+};
 constexpr Choice<symbolize::Demangle> kDemangles[] = {
     {"full", symbolize::Demangle::kFull}, {"short", symbolize::Demangle::kShort}, {"none", symbolize::Demangle::kNone}};
 constexpr Choice<bool> kClones[] = {{"fold", true}, {"show", false}};

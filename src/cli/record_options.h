@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "abi/settings.h"
 #include "base/process_key.h"
 #include "base/result.h"
 #include "bpf_source/perf_events.h"
@@ -22,8 +23,6 @@ struct RecordTarget {
   std::vector<std::string> command;  // after --: argv, held until sampling runs
 };
 
-enum class UnwindMode : uint8_t { kAuto, kFramePointer, kTable };
-
 enum class Verbosity : uint8_t { kQuiet, kNormal, kVerbose };
 
 struct RecordOptions {
@@ -35,7 +34,7 @@ struct RecordOptions {
   // --- what is kept
   bool kernel_frames = true;
   bool include_idle = false;
-  UnwindMode unwind = UnwindMode::kAuto;
+  unwind_mode unwind = UNWIND_AUTO;
   uint64_t max_map_memory_bytes = uint64_t{64} << 20;
 
   // --- names
