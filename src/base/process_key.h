@@ -9,7 +9,7 @@ namespace cicada {
 using Pid = int32_t;  // the process: the kernel's tgid, as in the initial pid namespace
 using Tid = int32_t;  // the thread: the kernel's pid
 
-inline constexpr uint64_t kNsPerTick = 10'000'000;  // USER_HZ is 100 on x86-64
+inline constexpr uint64_t kNsPerTick = 10'000'000;  // USER_HZ is 100
 
 struct ProcessKey {
   Pid pid = 0;

@@ -20,6 +20,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "abi/arch.h"
 #include "base/unique_fd.h"
 #include "cli/invoking_user.h"
 
@@ -71,9 +72,9 @@ MachineCheck kernel_version() {
     check.verdict = Verdict::kMissing;
     check.remedy = fmt::format("cicada's kernel side needs Linux {}.{} or newer", kOldestMajor, kOldestMinor);
   }
-  if (std::strcmp(name.machine, "x86_64") != 0) {
+  if (std::strcmp(name.machine, ARCH_NAME) != 0) {
     check.verdict = Verdict::kMissing;
-    check.remedy = "only x86_64 is supported";
+    check.remedy = "this cicada was built for " ARCH_NAME;
   }
   return check;
 }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 
+#include "abi/arch.h"
 #include "base/clean_text.h"
 #include "base/file_mapping.h"
 #include "cli/report_functions.h"
@@ -139,7 +140,7 @@ struct Disassembler {
 
 Result<std::string> disassemble(Bytes code, uint64_t begin, const std::map<uint64_t, Cost>& counted, uint64_t all) {
   Disassembler disassembler;
-  if (cs_open(CS_ARCH_X86, CS_MODE_64, &disassembler.handle) != CS_ERR_OK) return make_error(ErrorKind::kUnsupported, "capstone cannot disassemble x86-64");
+  if (cs_open(CS_ARCH_X86, CS_MODE_64, &disassembler.handle) != CS_ERR_OK) return make_error(ErrorKind::kUnsupported, "capstone cannot disassemble " ARCH_NAME);
   cs_option(disassembler.handle, CS_OPT_SKIPDATA, CS_OPT_ON);
   disassembler.instruction = cs_malloc(disassembler.handle);
   const cs_insn* instruction = disassembler.instruction;

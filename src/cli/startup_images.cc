@@ -10,6 +10,7 @@
 #include <deque>
 #include <unordered_set>
 
+#include "abi/arch.h"
 #include "base/file_mapping.h"
 #include "base/seeded_hash.h"
 #include "elf/elf_file.h"
@@ -20,7 +21,7 @@ namespace {
 constexpr size_t kMaxImages = 256;
 constexpr int kMaxScripts = 4;  // as the kernel
 constexpr uint64_t kPageMask = 4095;
-constexpr std::string_view kDefaultFolders[] = {"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"};
+constexpr std::string_view kDefaultFolders[] = {"/lib/" ARCH_NAME "-linux-gnu", "/usr/lib/" ARCH_NAME "-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"};
 
 // What follows "#!", or nothing.
 std::string script_interpreter(const std::string& path) {

@@ -29,7 +29,7 @@ struct Section {
 class ElfFile {
  public:
   // `name` is what errors call the file.
-  // Fails: kCorrupt (header or tables out of the file), kUnsupported (not ELF64 little-endian x86-64).
+  // Fails: kCorrupt (header or tables out of the file), kUnsupported (not ELF64 little-endian of this architecture).
   static Result<ElfFile> parse(FileMapping file, const std::string& name);
   static Result<ElfFile> open(const std::string& path);
   // An image that is only bytes in memory (the vDSO). Copies.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "abi/arch.h"
+
 namespace cicada::elf {
 namespace {
 
@@ -74,7 +76,7 @@ Result<FileHeader> parse_file_header(Bytes bytes, const std::string& name) {
   h.section_count = cursor.u16();
   h.name_section = cursor.u16();
   if (cursor.failed()) return make_error(ErrorKind::kCorrupt, "{}: ELF header cut off at {} bytes", name, bytes.size());
-  if (h.machine != EM_X86_64) return make_error(ErrorKind::kUnsupported, "{}: not an x86-64 ELF file", name);
+  if (h.machine != ARCH_ELF_MACHINE) return make_error(ErrorKind::kUnsupported, "{}: not an ELF file for " ARCH_NAME, name);
   if (h.segment_table == 0) h.segment_count = 0;
   if (h.section_table == 0) h.section_count = 0;
   return h;

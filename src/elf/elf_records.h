@@ -21,7 +21,7 @@ struct FileHeader {
   void take_counts(const Section& first);
 };
 
-// From the first bytes of a file, sizeof(Elf64_Ehdr) of them. Fails: kUnsupported (not ELF64 little-endian x86-64),
+// From the first bytes of a file, sizeof(Elf64_Ehdr) of them. Fails: kUnsupported (not ELF64 little-endian of this architecture),
 // kCorrupt (cut off).
 Result<FileHeader> parse_file_header(Bytes bytes, const std::string& name);
 // `name`: its place in the table of names.

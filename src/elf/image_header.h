@@ -29,7 +29,7 @@ struct ImageHeader {
 };
 
 // Reads at most kMaxHeaderBytes, by pread: the file may change meanwhile.
-// Fails: kCorrupt (cut off, or tables out of the file), kUnsupported (not ELF64 little-endian x86-64), kLimit, what
+// Fails: kCorrupt (cut off, or tables out of the file), kUnsupported (not ELF64 little-endian of this architecture), kLimit, what
 // reading says.
 inline constexpr uint64_t kMaxHeaderBytes = 2 << 20;
 Result<ImageHeader> read_image_header(int fd);

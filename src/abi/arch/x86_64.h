@@ -51,11 +51,6 @@ ABI_INLINE __u64 arch_plt_cfa(__u64 sp, __u64 ip, __s32 bound) { return sp + 8 +
 #define ARCH_TRAMPOLINE_CFA 16
 ABI_INLINE int arch_is_trampoline(__u64 code_at_return) { return (code_at_return & 0xffffffffffull) == 0xc308c48348ull; }
 
-// Tasks and system calls, as pt_regs shows them.
-#define X86_USER_CODE_SEGMENT_32 0x23  // __USER32_CS: a 32-bit task
-#define X86_SYSCALL_CLONE 56
-#define X86_SYSCALL_CLONE3 435
-
 // Files.
 #define ARCH_ELF_MACHINE 62  // EM_X86_64
 #define ARCH_RELOCATION_GLOB_DAT 6
