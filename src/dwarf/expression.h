@@ -34,8 +34,8 @@ class Memory {
  public:
   virtual ~Memory() = default;
   virtual std::optional<uint64_t> find_word(uint64_t address) const = 0;  // eight bytes, little-endian
-  // `size` 1, 2, 4 or 8. The default asks for the word.
-  virtual std::optional<uint64_t> find(uint64_t address, unsigned size) const;
+  // `size` 1, 2, 4 or 8.
+  std::optional<uint64_t> find(uint64_t address, unsigned size) const;
 };
 
 constexpr unsigned kRegisterCount = ARCH_RETURN + 1;  // DWARF numbers: general-purpose ones, then the return address

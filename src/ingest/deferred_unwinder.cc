@@ -140,9 +140,9 @@ FinishedWalk DeferredUnwinder::finish_walk(const UnwindJob& job) {
   copy.new_stack = copy.all_registers && (job.sample.flags & SAMPLE_NEW_STACK) != 0;
   copy.pages = start.pages;
   copy.stack = Bytes(job.record).subspan(sizeof(unwind_request), start.stack_bytes);
-  unwind::RescuedStack rescued = unwind::finish_walk(copy, *view_);
-  result.frames = std::move(rescued.frames);
-  result.end_reason = static_cast<uint8_t>(rescued.end);
+  unwind::DeferredStack finished = unwind::finish_walk(copy, *view_);
+  result.frames = std::move(finished.frames);
+  result.end_reason = static_cast<uint8_t>(finished.end);
   if (const auto mapping = mappings_.find_mapping(start.address_space, RuntimeAddr(start.ip)); mapping && mapping->image != 0) {
     if (start.end_reason == END_NO_TABLE) tables_.request_again(mapping->image);
   }

@@ -126,7 +126,7 @@ StackFlow::Outcome StackFlow::join(int64_t target, const StackState& state, uint
   return Outcome::kDone;
 }
 
-// Where rbp points may differ, and is then of no use.
+// Where the frame pointer points may differ, and is then of no use.
 void StackFlow::note_indirect(const StackState& state) {
   const auto same = std::find_if(indirect_.begin(), indirect_.end(), [&](const StackState& other) { return other.same_stack(state); });
   const auto both = same == indirect_.end() ? std::nullopt : StackState::meet(*same, state);
@@ -151,7 +151,7 @@ bool StackFlow::never_returns(const Instruction& insn, int64_t next) const {
 
 // From `at` on until there is no next instruction, or nothing new is learnt.
 StackFlow::Outcome StackFlow::run(uint32_t at) {
-  bool compared = false;  // rsp with the end of a loop of stack probes, by the instruction before
+  bool compared = false;  // the stack pointer with the end of a loop of stack probes, by the instruction before
   for (;;) {
     Record& record = records_[index_[at]];
     StackState state = record.state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The unwind rows of one image: which rule holds from which address on. rows/ has them in three forms:
 //
-//   RowTable      while they are made: cfi/ appends rows, heuristics/ and x86_64/ overwrite some by RowEditor
+//   RowTable      while they are made: cfi/ appends rows, heuristics/ overwrites some by RowEditor
 //   UnwindRows    the result
 //   TableLayout   what the kernel's walk reads (abi/unwind_table.h)
 //

@@ -35,7 +35,7 @@ class StackReader final : public cicada::dwarf::Memory {
       const uint64_t below = (uint64_t{1} << page) - 1;
       const auto missing = static_cast<uint64_t>(std::popcount(~pages_ & below));
       offset -= missing * kPage;
-      if (page != 0 && (pages_ & 1) == 0) offset += begin_ % kPage;  // the first page would have begun at rsp
+      if (page != 0 && (pages_ & 1) == 0) offset += begin_ % kPage;  // the first page would have begun at the stack pointer
     }
     if (offset >= stack_.size()) return std::nullopt;
     return offset;
@@ -68,8 +68,8 @@ class Walk {
     known_ = from.all_registers ? ARCH_ALL_REGISTERS : ARCH_CALLEE_SAVED;
   }
 
-  RescuedStack run(size_t max_frames, const StackCopy& from) {
-    RescuedStack result;
+  DeferredStack run(size_t max_frames, const StackCopy& from) {
+    DeferredStack result;
     int end = END_NONE;
     while (end == END_NONE) {
       if (result.frames.size() == max_frames) {
@@ -208,7 +208,7 @@ class Walk {
 
 }  // namespace
 
-RescuedStack finish_walk(const StackCopy& from, AddressSpaceView& view, size_t max_frames) {
+DeferredStack finish_walk(const StackCopy& from, AddressSpaceView& view, size_t max_frames) {
   return Walk(from, view).run(max_frames, from);
 }
 

@@ -47,11 +47,11 @@ struct StackCopy {
   Bytes stack;                 // from gpr[ARCH_SP] up
 };
 
-struct RescuedStack {
+struct DeferredStack {
   std::vector<uint64_t> frames;  // abi/frame.h, leaf first; frames[0] is the frame of the given registers themselves
   end_reason end = END_NONE;     // END_DEFERRED when complete; else why not, END_DEFERRED_FAILED if no step could be done
 };
 
-RescuedStack finish_walk(const StackCopy& from, AddressSpaceView& view, size_t max_frames = MAX_USER_FRAMES);
+DeferredStack finish_walk(const StackCopy& from, AddressSpaceView& view, size_t max_frames = MAX_USER_FRAMES);
 
 }  // namespace cicada::unwind

@@ -65,7 +65,7 @@ struct Stack {
     from.gpr[7] = kStack;
     from.exact_ip = from.all_registers = true;
   }
-  RescuedStack finish(TestSpace& space) {
+  DeferredStack finish(TestSpace& space) {
     from.stack = Bytes(reinterpret_cast<const uint8_t*>(words.data()), words.size() * 8);
     return finish_walk(from, space);
   }
@@ -85,7 +85,7 @@ TEST(FinishWalk, NewTaskHasNoCaller) {
   EXPECT_EQ(stack.finish(space).end, END_UNMAPPED_PC);
   EXPECT_EQ(stack.finish(space).frames.size(), 2u);
   stack.from.new_task = true;
-  RescuedStack ended = stack.finish(space);
+  DeferredStack ended = stack.finish(space);
   EXPECT_EQ(ended.end, END_DEFERRED);
   EXPECT_EQ(ended.frames, std::vector<uint64_t>{frame_in_image(9, 0x11020)});
   stack.words.clear();  // the end of the mapping
@@ -126,7 +126,7 @@ TEST(FinishWalk, GoesToTheOutermostFrame) {
   Stack stack;
   stack.from.ip = kCode + 5;
   stack.words[0] = kCode + 0x100 + 1;  // return address into the second function, just behind its first byte
-  const RescuedStack result = stack.finish(space);
+  const DeferredStack result = stack.finish(space);
   EXPECT_EQ(result.end, END_DEFERRED);
   ASSERT_EQ(result.frames.size(), 2u);
   EXPECT_EQ(result.frames[0], frame_in_image(9, 0x11005));
@@ -138,7 +138,7 @@ TEST(FinishWalk, ReturnAddressBelongsToTheCallBeforeIt) {
   Stack stack;
   stack.from.ip = kCode;
   stack.words[0] = kCode + 0x200;  // a noreturn call is the last instruction of the outermost function
-  const RescuedStack result = stack.finish(space);
+  const DeferredStack result = stack.finish(space);
   EXPECT_EQ(result.end, END_DEFERRED);
   EXPECT_EQ(result.frames.back(), frame_in_image(9, 0x111ff));
 }
@@ -150,7 +150,7 @@ TEST(FinishWalk, FollowsWhatFitsNoRow) {
   stack.words[1] = kStack + 16;
   stack.words[2] = kStack + 64;
   stack.words[7] = kCode + 0x101;  // at cfa - 8
-  const RescuedStack result = stack.finish(space);
+  const DeferredStack result = stack.finish(space);
   EXPECT_EQ(result.end, END_DEFERRED);
   EXPECT_EQ(result.frames.size(), 2u);
 }
@@ -166,7 +166,7 @@ TEST(FinishWalk, KeepsRegistersThatOnlyFullCfiTracks) {
   stack.words[7] = kCode + 0x101;
   stack.words[6] = kStack + 128;         // rcx of the caller
   stack.words[16 + 1] = kCode + 0x201;  // at rcx + 16 - 8
-  const RescuedStack result = stack.finish(space);
+  const DeferredStack result = stack.finish(space);
   EXPECT_EQ(result.end, END_DEFERRED);
   EXPECT_EQ(result.frames.size(), 3u);
 }
@@ -193,7 +193,7 @@ TEST(FinishWalk, ThroughATrampolineWithoutFramePointer) {
   stack.from.gpr[6] = 0;            // of no use
   stack.words[1] = kTrampoline;     // the leaf's return address
   stack.words[3] = kCode + 0x110;   // behind eight bytes, the trampoline's
-  const RescuedStack result = stack.finish(space);
+  const DeferredStack result = stack.finish(space);
   EXPECT_EQ(result.end, END_DEFERRED);
   ASSERT_EQ(result.frames.size(), 3u);
   EXPECT_EQ(result.frames[1], frame_at(FRAME_JIT, kTrampoline - 1));
@@ -215,7 +215,7 @@ TEST(FinishWalk, ReturnsToAHandler) {
   stack.words[8] = kStack + 256;         // its rbp
   stack.words[8 + 11] = kCode + 0x100;   // the handler
   stack.words[32 + 1] = kCode + 0x201;   // the handler's frame: the return address
-  const RescuedStack result = stack.finish(space);
+  const DeferredStack result = stack.finish(space);
   EXPECT_EQ(result.end, END_DEFERRED);
   EXPECT_EQ(result.frames, (std::vector<uint64_t>{frame_in_image(9, 0x11005), frame_in_image(9, 0x11100), frame_in_image(9, 0x11200)}));
   stack.words[8 + 11] = 0x1000;
@@ -245,7 +245,7 @@ TEST(FinishWalk, NativeToJitToNativeAndTableLess) {
   stack.words[11] = kCode + 0x110;
   stack.words[12] = 0;                // native: rbp at cfa - 16, return address at cfa - 8
   stack.words[13] = kCode + 0x201;
-  const RescuedStack result = stack.finish(space);
+  const DeferredStack result = stack.finish(space);
   EXPECT_EQ(result.end, END_DEFERRED);
   ASSERT_EQ(result.frames.size(), 5u);
   EXPECT_EQ(result.frames[1], frame_at(FRAME_JIT, kJit + 0xf));
@@ -267,7 +267,7 @@ TEST(FinishWalk, EndsSayWhy) {
   Stack endless;
   endless.from.ip = kCode;
   for (auto& word : endless.words) word = kCode + 1;
-  const RescuedStack result = endless.finish(space);
+  const DeferredStack result = endless.finish(space);
   EXPECT_EQ(result.end, END_UNREADABLE);  // the copy is over
   EXPECT_EQ(result.frames.size(), 65u);
   endless.words.assign(4096, kCode + 1);
@@ -282,7 +282,7 @@ TEST(FinishWalk, ThirtyTwoBitByFramePointer) {
   stack.from.gpr[6] = 0xffff1008;
   stack.from.ip = 0x08049000;
   stack.words[1] = uint64_t{0x08049100} << 32 | 0xffff1010;
-  const RescuedStack result = stack.finish(space);
+  const DeferredStack result = stack.finish(space);
   EXPECT_EQ(result.end, END_DEFERRED);
   ASSERT_EQ(result.frames.size(), 2u);
   EXPECT_EQ(result.frames[1], frame_at(FRAME_USER_32, 0x080490ff));
@@ -318,7 +318,7 @@ TEST(FinishWalk, ThirtyTwoBitByFramePointer) {
     ASSERT_EQ(::process_vm_readv(::getpid(), &to, 1, &of, 1, 0), static_cast<ssize_t>(size));
   }
   from.stack = Bytes(stack, size);
-  const RescuedStack result = finish_walk(from, space);
+  const DeferredStack result = finish_walk(from, space);
   end = result.end;
   for (const uint64_t frame : result.frames) ours.push_back(space.bias_of(frame_image_of(frame)) + frame_link_address_of(frame));
   // What backtrace() does; between it and this frame sanitizers put one of their own.

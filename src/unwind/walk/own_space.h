@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: the process that runs, with its own mappings and files, as the walk sees it.
 #pragma once
-#include <gtest/gtest.h>
 
 #include <fstream>
 #include <sstream>

@@ -249,7 +249,7 @@ void follow_child(const std::function<void()>& what, Range<RuntimeAddr> code, st
   ::waitpid(child, nullptr, 0);
 }
 
-RescuedStack walk(const State& state, OwnSpace& space) {
+DeferredStack walk(const State& state, OwnSpace& space) {
   StackCopy from;
   std::copy_n(state.registers.value.begin(), 16, from.gpr);
   from.ip = state.registers.value[16];
@@ -265,7 +265,7 @@ void expect_foretold(const std::function<void()>& what, RuntimeAddr function, si
   std::vector<State> states;
   ASSERT_NO_FATAL_FAILURE(follow_child(what, *code, states));
   EXPECT_EQ(states.size(), instructions + 1);
-  const RescuedStack arrived = walk(states.back(), space);
+  const DeferredStack arrived = walk(states.back(), space);
   EXPECT_EQ(arrived.end, END_DEFERRED);
   EXPECT_GT(arrived.frames.size(), 5u);
   for (size_t i = 0; i + 1 < states.size(); ++i) {
@@ -274,7 +274,7 @@ void expect_foretold(const std::function<void()>& what, RuntimeAddr function, si
     const Bytes bytes = space.find_image(mapping->image)->code_at(LinkAddr(registers.value[16] - mapping->bias));
     EXPECT_EQ(follow_handler_return(bytes, states[i], registers), dwarf::FrameStep::kDone) << i;
     EXPECT_EQ(registers.value, states.back().registers.value) << i;
-    const RescuedStack result = walk(states[i], space);
+    const DeferredStack result = walk(states[i], space);
     EXPECT_EQ(result.end, END_DEFERRED) << i;
     ASSERT_FALSE(result.frames.empty());
     EXPECT_EQ(std::vector<uint64_t>(result.frames.begin() + 1, result.frames.end()), arrived.frames) << i;
