@@ -9,13 +9,13 @@
 #include "settings.bpf.h"
 #include "abi/unwind_table.h"
 
-// First by where the frame is on the stack: frames that follow each other in a walk follow each other in memory, so the walk reads lines that the
+// L1, by where the frame is on the stack: frames that follow each other in a walk follow each other in memory, so the walk reads lines that the
 // CPU fetches ahead, in a few pages. By address alone each frame is a line somewhere in 16 pages, and cold at 1 kHz: from 16 to 105 frames of one
 // call chain a frame cost 53 ns, now 11. Where no two samples share a frame (50 random chains) a walk costs a fifth more.
-#define NEAR_SETS 1024
-// Then by address: two ways, and what leaves a set goes to its neighbour's second: with 512 addresses in use a direct-mapped cache of the same size missed 10 %, two
+#define L1_SETS 1024
+// L2, by address: two ways, and what leaves a set goes to its neighbour's second: with 512 addresses in use a direct-mapped cache of the same size missed 10 %, two
 // ways alone 3-5 % (bench/kernel_cost). Not larger: with 4,096 sets fewer missed, but on a busy machine a sample took a tenth longer (64 pages).
-#define FRAME_CACHE_SETS 1024
+#define L2_SETS 1024
 #define MAPPING_CACHE_ENTRIES 256
 #define MAX_CPUS 1024
 
@@ -33,8 +33,8 @@ struct cached_mapping {
 };
 
 struct frame_cache {
-  struct cached_frame near[NEAR_SETS][2];
-  struct cached_frame frames[FRAME_CACHE_SETS][2];  // the newer first
+  struct cached_frame l1[L1_SETS][2];  // the newer first
+  struct cached_frame l2[L2_SETS][2];
   struct cached_mapping mappings[MAPPING_CACHE_ENTRIES];
 };
 
@@ -53,20 +53,20 @@ static __always_inline __u64 frame_cache_key(__u32 address_space, __u32 generati
   key = (key ^ key >> 33) * 0xc4ceb9fe1a85ec53ull;
   return (key ^ key >> 29) | 1ull << 63;  // no tag is 0, as a free entry's
 }
-static __always_inline __u32 frame_cache_set(__u64 tag) {
-  return (__u32)((tag * 0x9e3779b97f4a7c15ull) >> 48) & (FRAME_CACHE_SETS - 1);
+static __always_inline __u32 frame_l2_set(__u64 tag) {
+  return (__u32)((tag * 0x9e3779b97f4a7c15ull) >> 48) & (L2_SETS - 1);
 }
 // 64 bytes of stack a set; `salt` keeps threads apart, whose stacks begin at equal offsets.
-static __always_inline __u32 frame_cache_near_set(__u64 stack_pointer, __u32 salt) { return ((__u32)(stack_pointer >> 6) + salt) & (NEAR_SETS - 1); }
+static __always_inline __u32 frame_l1_set(__u64 stack_pointer, __u32 salt) { return ((__u32)(stack_pointer >> 6) + salt) & (L1_SETS - 1); }
 static __always_inline __u32 frame_cache_salt(__u64 stack_pointer, __u64 key) {
   return (__u32)(((stack_pointer >> 20 ^ key) * 0x9e3779b97f4a7c15ull) >> 48);
 }
 // Into the newer place of a set, which it returns.
-static __always_inline struct cached_frame *keep_near(struct frame_cache *cache, __u32 set, const struct cached_frame *frame) {
-  struct cached_frame *near = cache->near[set & (NEAR_SETS - 1)];
-  near[1] = near[0];
-  near[0] = *frame;
-  return near;
+static __always_inline struct cached_frame *keep_in_l1(struct frame_cache *cache, __u32 set, const struct cached_frame *frame) {
+  struct cached_frame *ways = cache->l1[set & (L1_SETS - 1)];
+  ways[1] = ways[0];
+  ways[0] = *frame;
+  return ways;
 }
 static __always_inline __u32 mapping_cache_slot(__u32 address_space, __u64 address) {
   return (__u32)(((address >> 16 ^ (__u64)address_space << 20) * 0x9e3779b97f4a7c15ull) >> 48) & (MAPPING_CACHE_ENTRIES - 1);

@@ -88,13 +88,13 @@ __weak __noinline int look_up_frame(struct walk_state *walk, struct frame_cache 
   return walk->rule.cfa_kind == CFA_NONE ? END_NO_RULE : END_NONE;
 }
 
-// The same for what neither set of the frame cache holds, and into both.
-__weak __noinline int look_up_and_keep(struct walk_state *walk, struct frame_cache *cache, __u64 address, __u32 near_set) {
+// The same for what neither level of the frame cache holds, and into both.
+__weak __noinline int look_up_and_keep(struct walk_state *walk, struct frame_cache *cache, __u64 address, __u32 l1_set) {
   if (!walk || !cache) return END_NO_TABLE;
   __u64 tag = address ^ walk->cache_key;
-  __u32 set = frame_cache_set(tag);
-  struct cached_frame *entry = cache->frames[set];
-  struct cached_frame *next = cache->frames[set ^ 1];
+  __u32 set = frame_l2_set(tag);
+  struct cached_frame *entry = cache->l2[set];
+  struct cached_frame *next = cache->l2[set ^ 1];
   // The neighbour set keeps what left this one (its own overflow comes here).
   if (next[1].tag == tag) {
     walk->frame = next[1].frame;
@@ -109,6 +109,6 @@ __weak __noinline int look_up_and_keep(struct walk_state *walk, struct frame_cac
   entry->tag = tag;
   entry->frame = walk->frame;
   entry->rule = walk->rule;
-  keep_near(cache, near_set, entry);
+  keep_in_l1(cache, l1_set, entry);
   return END_NONE;
 }

@@ -78,20 +78,20 @@ static long walk_fast(__u32 index, void *opaque) {
     __u64 address = regs.ip - not_exact;
     not_exact = 1;
     __u64 tag = address ^ key;
-    __u32 near = frame_cache_near_set(regs.sp, salt);
-    struct cached_frame *entry = cache->near[near];
+    __u32 l1_set = frame_l1_set(regs.sp, salt);
+    struct cached_frame *entry = cache->l1[l1_set];
     if (entry->tag != tag) entry++;
     if (entry->tag != tag) {
-      struct cached_frame *far = cache->frames[frame_cache_set(tag)];
-      if (far->tag != tag) far++;
-      if (far->tag == tag) entry = keep_near(cache, near, far);
+      struct cached_frame *l2 = cache->l2[frame_l2_set(tag)];
+      if (l2->tag != tag) l2++;
+      if (l2->tag == tag) entry = keep_in_l1(cache, l1_set, l2);
     }
     const struct unwind_rule *rule = &entry->rule;
     __u64 frame;
     if (__builtin_expect(entry->tag == tag, 1)) {
       frame = entry->frame;
     } else {
-      reason = look_up_and_keep(walk, cache, address, near);
+      reason = look_up_and_keep(walk, cache, address, l1_set);
       frame = walk->frame;
       rule = &walk->rule;
     }

@@ -40,7 +40,7 @@ unsigned number_behind(const char* log, const char* text) {
 double load_once(std::vector<ProgramCost>* costs) {
   cicada_bpf* skeleton = cicada_bpf__open();
   if (!skeleton) return -1;
-  // As collect/ does: one frame cache and one rescue copy for each CPU there can be.
+  // As bpf_source/ does: one frame cache and one copy of a stack for each CPU there can be.
   bpf_map__set_max_entries(skeleton->maps.frame_caches, static_cast<unsigned>(libbpf_num_possible_cpus()));
   bpf_map__set_max_entries(skeleton->maps.request_copies, static_cast<unsigned>(libbpf_num_possible_cpus()));
   // A log buffer for each program: "verification time N usec" and "processed N insns" at log level 4.

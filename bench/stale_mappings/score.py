@@ -10,7 +10,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tests" / "live"))
 import truth  # noqa: E402
 
-samples = truth.read_samples(sys.argv[1], None)
+with open(sys.argv[1], encoding="utf-8", errors="replace") as lines:
+    samples = list(truth.read_samples(lines, None))
 stats = open(sys.argv[2], encoding="utf-8").read()
 turns = {}
 for line in open(sys.argv[3], encoding="utf-8"):

@@ -103,7 +103,7 @@ TEST_F(TableStoreTest, NoTableIsLoadedInASlabThatTheKernelRefused) {
   EXPECT_EQ(store.stats().tables, 1U);
 }
 
-// What the thread sanitizer is for: tables come and go on two threads while a third asks, as the rescuer does.
+// What the thread sanitizer is for: tables come and go on two threads while a third asks, as the deferred unwinder does.
 TEST_F(TableStoreTest, IsAskedWhileOthersLoad) {
   TableStore store(maps(), 8 << 20);
   std::atomic<bool> done{false};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled images, shared by the table loader (which writes them into the kernel) and the rescuer (which walks with them): a cold image
+// Compiled images, shared by the table loader (which writes them into the kernel) and the deferred unwinder (which walks with them): a cold image
 // is usually wanted by both at the same moment and compiled once.
 //
 // Bounded: beyond kMaxRows (8 bytes each) those leave that were not used for kKeep, beyond kMaxRowsInUse the least recently used. One limit for
-// both compiled libLLVM and libclang-cpp (1.7 million rows together) anew for each stack that clang's cold start left to the rescuer.
+// both compiled libLLVM and libclang-cpp (1.7 million rows together) anew for each stack that clang's cold start left to it.
 // Who holds an image keeps it. Threads: any.
 #pragma once
 #include <chrono>

@@ -46,7 +46,7 @@ TEST_F(StackTableTest, SaysWhenARecordNeverArrived) {
   EXPECT_TRUE(table.find(0, 0));
 }
 
-TEST_F(StackTableTest, TheRescuedPartReplacesTheFrameWhereTheKernelStopped) {
+TEST_F(StackTableTest, TheFinishedPartReplacesTheFrameWhereTheKernelStopped) {
   add(1, STACK_USER, {frame_in_image(1, 0x10), frame_at(FRAME_UNKNOWN, 0x7000)}, 5);
   const auto stack = table.continue_user_stack(1, std::vector<uint64_t>{frame_in_image(2, 0x30), frame_in_image(2, 0x40)}, 5);
   EXPECT_EQ(addresses(stack), (std::vector<uint64_t>{0x10, 0x30, 0x40}));

@@ -33,7 +33,7 @@ constexpr uint64_t kPatienceNs = 50'000'000;
 // Who has no sample in the ring this long after his end will have none. Memory is torn down after the exit record; with 2 ms, one sample in 700
 // of a machine that was full came too late.
 constexpr uint64_t kLastSampleNs = 10'000'000;
-// See ProcessTable::advance(). Rescues are allowed for every sample up to 820 Hz, of small stacks (16 KiB) up to 2,000 Hz.
+// See ProcessTable::advance(). Deferred walks are allowed for every sample up to 820 Hz, of small stacks (16 KiB) up to 2,000 Hz.
 constexpr uint64_t kYoungNs = 3'000'000;
 
 }  // namespace

@@ -23,7 +23,9 @@ add() {
   done < <(ldd "$1" 2>/dev/null | grep -o '/[^ ]*')
 }
 add "$CICADA"
-for name in chain_gcc_O2_pie recursion threads in_kernel; do add "$WORKLOADS/$name"; done
+for name in chain_gcc_O2_pie recursion threads in_kernel reload; do add "$WORKLOADS/$name"; done
+mkdir -p "$root$WORKLOADS"
+cp "$WORKLOADS"/libplugin_{one,two}.so "$root$WORKLOADS/"  # loaded by path
 printf 'root:x:0:0::/tmp:/bin/sh\nnobody:x:65534:65534::/tmp:/bin/sh\n' >"$root/etc/passwd"
 cat >"$root/init" <<'INIT'
 #!/bin/sh

@@ -19,7 +19,7 @@ ends outermost 'outermost frame'
 ends zero 'zero return address'
 ends unreadable 'unreadable stack memory'
 ends bad-frame-pointer 'frame pointer leads nowhere'
-ends rescued 'finished in user space'
+ends deferred 'finished in user space'
 ends unmapped 'address outside every known mapping'
 ends no-rule 'no unwind rule for the address'
 ends refused 'could not be finished in user space'
@@ -28,14 +28,14 @@ ends refused 'could not be finished in user space'
 (($(count_of 'depth limit') > 100)) || fail "3,000 frames: no depth limit"
 
 # More than the bucket has: what is not sent is counted, and says what the kernel met.
-start "$WORKLOADS/end_reasons" 20 rescued
+start "$WORKLOADS/end_reasons" 20 deferred
 wait_for 10 said_something
 "$CICADA" record -F 20000 -d 2 --stats -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
 kill -KILL "$pid"
-(($(count_of 'finished in user space') > 100)) || fail "nothing rescued"
+(($(count_of 'finished in user space') > 100)) || fail "no walk was finished in user space"
 if (($(count_of 'stored') > 8000)); then
-  (($(count_of 'stacks not sent: deferred unwinding rate-limited') > 0)) || fail "no limit to rescues"
-  (($(count_of 'rule the kernel walk cannot follow') > 0)) || fail "what was not rescued does not say why"
+  (($(count_of 'stacks not sent: deferred unwinding rate-limited') > 0)) || fail "no limit to deferred unwinding"
+  (($(count_of 'rule the kernel walk cannot follow') > 0)) || fail "what was not finished does not say why"
 fi
 "$CICADA" record -F 997 -o recording.txt -- "$WORKLOADS/end_reasons" 1 unreadable 2>err >truth || fail "record ended with $?"
 grep -q 'unreadable stack memory' err || fail "without --stats the summary does not say why stacks are incomplete"

@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
   else if (strcmp(how, "unreadable") == 0) stack[0] = framed_return;
   else if (strcmp(how, "bad-frame-pointer") == 0) stack[0] = table_less_return;
   else if (strcmp(how, "refused") == 0) stack[0] = unmapped;
-  else if (strcmp(how, "rescued") == 0) stack[5] = outermost_return;
+  else if (strcmp(how, "deferred") == 0) stack[5] = outermost_return;
   else if (strcmp(how, "unmapped") == 0) stack[5] = unmapped;
   else if (strcmp(how, "no-rule") == 0) stack[5] = no_rule_return;
   else return 2;

@@ -36,7 +36,7 @@ TEST_F(ProcessTableFixture, ExecRecordMayComeFirst) {
   EXPECT_EQ(maps_reads, 0u);
 }
 
-TEST_F(ProcessTableFixture, YoungProgramIsKnownToRescuesBeforeTheKernelSeesIt) {
+TEST_F(ProcessTableFixture, YoungProgramIsKnownToDeferredWalksBeforeTheKernelSeesIt) {
   const auto advance_in_storm = [&](uint64_t ms) {
     now += ms * kMs;
     return table->advance(now, 3 * kMs);
