@@ -36,7 +36,8 @@ def read_accounts(summary):
 
 def count_written(lines):
     """{event: samples} of a recording as text"""
-    return collections.Counter(match[1] for line in lines if (match := re.match(r"\S.* \[[0-9]+\] +[0-9.]+: +[0-9]+ (\S+):", line)))
+    # A thread's name may begin with blanks, or be empty; frames begin with a tab.
+    return collections.Counter(match[1] for line in lines if (match := re.match(r"[^\t].* \[[0-9]+\] +[0-9.]+: +[0-9]+ (\S+):", line)))
 
 
 def faults_of(account, written, rate=None):

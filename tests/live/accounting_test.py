@@ -32,7 +32,7 @@ class Accounting(unittest.TestCase):
         self.assertEqual(accounting.read_accounts("no samples\n"), [])
 
     def test_counts_samples_by_event(self):
-        lines = ["a b 1/1 [000] 1.000000001: 1003009 cpu-clock:\n", "\t 10 f (a)\n", "\n", "c 1/1 [001] 1.000000002: 1 cycles: (incomplete: x)\n"]
+        lines = ["a b 1/1 [000] 1.000000001: 1003009 cpu-clock:\n", "\t 10 f (a)\n", "\n", "  1/1 [001] 1.000000002: 1 cycles: (incomplete: x)\n"]
         self.assertEqual(accounting.count_written(lines * 2), {"cpu-clock": 2, "cycles": 2})
 
     def test_right_accounts(self):

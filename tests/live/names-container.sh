@@ -60,5 +60,5 @@ all=$(awk '{n += $NF} END {print n + 0}' out.folded)
 (( all >= 1000 )) || fail "$all samples only"
 (( $(count 'only_the_debug_file_knows') * 10 > all )) || fail "the debug file in the container was not used"
 # Which of a loop's few instructions an interrupt is charged to differs from run to run: 8 to 50 % of the samples.
-(( $(count 'only_the_debug_file_knows;folded_in') * 50 > all )) || fail "no inlined call from the container's DWARF"
+(( $(count 'only_the_debug_file_knows;folded_in') * 20 > all )) || fail "no inlined call from the container's DWARF"
 (( $(count "written_in_the_container .app.py.") * 10 > all )) || fail "the perf map in the container's /tmp was not used"

@@ -2,4 +2,4 @@
 # SPDX-License-Identifier: Apache-2.0
 # Exceptions in flight.
 source "$(dirname "$0")/lib.sh"
-record_truth -- exceptions 1
+record_truth -- exceptions 2

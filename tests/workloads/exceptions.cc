@@ -17,7 +17,9 @@ NOINLINE int catches() {
 }
 int main(int argc, char** argv) {
   begin(argc, argv);
-  puts("inside _Unwind_RaiseException main;catches();throws(int);__cxa_throw");
+  // While it copies the registers of catches() over its own saved ones, the return address included, CFI leads to catches() by way of throws(int):
+  // 0.3 % of these samples.
+  puts("inside _Unwind_RaiseException main;catches();throws(int);__cxa_throw min 99");
   puts("through main;catches();~_Unwind_RaiseException");
   puts("complete");
   while (running()) catches();
