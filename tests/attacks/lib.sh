@@ -12,7 +12,8 @@ mkdir "$lair"
 chown "$attacker:$attacker" "$lair"
 
 # "${as_attacker[@]}" COMMAND…: in $lair, without groups, capabilities and root's environment. An array, so that a job's pid is the command's.
-as_attacker=(env -C "$lair" -i "PATH=$PATH" "HOME=$lair" setpriv --reuid "$attacker" --regid "$attacker" --clear-groups --inh-caps=-all)
+# setpriv looks for the command while it has root's capabilities: in folders for everybody only.
+as_attacker=(env -C "$lair" -i PATH=/usr/local/bin:/usr/bin:/bin "HOME=$lair" setpriv --reuid "$attacker" --regid "$attacker" --clear-groups --inh-caps=-all)
 
 # bounded MEGABYTES SECONDS COMMAND…: its exit code; fails the test beyond either limit. What it took is in $T/taken.
 bounded() {

@@ -4,6 +4,7 @@
 set -euo pipefail
 cicada=$(realpath "${1:?usage: $0 CICADA GENERATOR}") generator=$(realpath "$2")
 dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
+chmod 755 "$dir"  # root is shown source that everybody may read
 cd "$dir"
 fail() { echo "FAILED: $1"; shift; cat "$@"; exit 1; }
 has() { grep -Eq -- "$1" "$2" || fail "no line matches: $1" "$2"; }
