@@ -17,7 +17,7 @@ namespace {
 struct ConvertOptions {
   std::string event, input, title;
   std::vector<std::string> outputs, filters, group_by;
-  bool no_kernel = false, no_inlines = false, include_idle = false, quiet = false;
+  bool no_kernel = false, no_inlines = false, include_idle = false, force = false, quiet = false;
 };
 
 std::string footer() {
@@ -27,7 +27,8 @@ std::string footer() {
   return text + "  -                  folded stacks on standard output";
 }
 
-Result<void> convert(const ConvertOptions& options) {
+// True: every output was written.
+Result<bool> convert(const ConvertOptions& options) {
   sink::SinkOptions sink_options;
   sink_options.tree.expand_inlined = !options.no_inlines;
   sink_options.tree.include_idle = options.include_idle;
@@ -35,18 +36,21 @@ Result<void> convert(const ConvertOptions& options) {
   sink_options.tree.group_by = TRY(parse_grouping(options.group_by));
   sink_options.title = options.title;
   sink_options.rights = rights_like({options.input});
-  std::vector<std::unique_ptr<profile::Sink>> sinks;
-  for (const std::string& path : options.outputs) sinks.push_back(TRY(sink::make_sink(path, sink_options)));
+  sink_options.rights.replace_recordings = options.force;
+  const auto sinks = TRY(sink::make_sinks(options.outputs, sink_options));
   const profile::FilterOptions filter = TRY(parse_filters(options.filters));
 
   const profile::Profile profile = TRY(load_profile(options.input, filter, options.event));
   for (const std::string& warning : profile.header.warnings)
     if (!options.quiet) print_warning(fmt::format("{}: {}", options.input, warning));
+  bool all = true;
   for (const auto& sink : sinks) {
-    TRY(sink->finish(profile));
-    if (!options.quiet) print_message(sink->description() + "\n");
+    const Result<void> written = sink->finish(profile);
+    if (!written) print_error(written.error().message());
+    else if (!options.quiet) print_message(sink->description() + "\n");
+    all = all && written;
   }
-  return {};
+  return all;
 }
 
 }  // namespace
@@ -69,11 +73,12 @@ Command add_convert_command(CLI::App& app) {
   command->add_flag("--no-kernel", options->no_kernel, "leave kernel frames out");
   command->add_flag("--no-inline", options->no_inlines, "leave inlined functions out");
   command->add_flag("--include-idle", options->include_idle, "draw idle CPUs, too");
+  command->add_flag("--force", options->force, "replace a recording that is there already");
   command->add_flag("-q,--quiet", options->quiet, "errors only");
   return {command, [options](const Invocation&) {
             show_diagnostics(!options->quiet, false);
-            const Result<void> done = convert(*options);
-            if (done) return kExitSuccess;
+            const Result<bool> done = convert(*options);
+            if (done) return *done ? kExitSuccess : kExitFailure;
             print_error(done.error().message());
             return kExitFailure;
           }};

@@ -54,6 +54,7 @@ Result<int> compare(const DiffCommandOptions& options) {
   for (const std::string& text : options.conditions) conditions.push_back(TRY(parse_condition(text)));
   const sink::FileRights rights = rights_like({options.a, options.b});
   for (const std::string& path : options.outputs) TRY(check_output(path, rights));
+  TRY(sink::check_distinct(options.outputs));
   const profile::FilterOptions filter = TRY(parse_filters(options.filters));
   const profile::Profile a = TRY(load_profile(options.a, filter, options.event));
   const profile::Profile b = TRY(load_profile(options.b, filter, options.event));

@@ -29,6 +29,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
 // What execvp would find, so that a typing error is reported before anything is recorded. Permission of another user is
 // left to exec.
 Result<std::string> find_program(const std::string& name) {
+  if (name.empty()) return make_error(ErrorKind::kNotFound, "'': the command's name is empty");
   std::vector<std::string> candidates;
   if (name.find('/') != std::string::npos) {
     candidates.push_back(name);

@@ -3,6 +3,7 @@
 #include "cli/merge_command.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 
 #include "cli/exit_code.h"
@@ -19,12 +20,18 @@ namespace {
 struct MergeOptions {
   std::string output;
   std::vector<std::string> inputs;
-  bool quiet = false;
+  bool force = false, quiet = false;
 };
 
 Result<void> merge_files(const MergeOptions& options) {
   sink::SinkOptions sink_options;
   sink_options.rights = rights_like(options.inputs);
+  sink_options.rights.replace_recordings = options.force;
+  for (const std::string& input : options.inputs) {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(input, options.output, ignored))
+      return make_error(ErrorKind::kInvalid, "-o {}: is one of the inputs", options.output);
+  }
   const std::unique_ptr<profile::Sink> sink = TRY(sink::make_sink(options.output, sink_options));
   profile::Profile all;
   for (const std::string& input : options.inputs) profile::merge(all, TRY(load_profile(input)));
@@ -42,9 +49,10 @@ Result<void> merge_files(const MergeOptions& options) {
 Command add_merge_command(CLI::App& app) {
   auto options = std::make_shared<MergeOptions>();
   CLI::App* command = app.add_subcommand("merge", "put several recordings together");
-  command->formatter(std::make_shared<HelpFormatter>("cicada merge [OPTIONS] OUT IN…"));
-  command->add_option("OUT", options->output, "the extension decides the format, as for convert")->required();
+  command->formatter(std::make_shared<HelpFormatter>("cicada merge [OPTIONS] IN… -o OUT"));
   command->add_option("IN", options->inputs, "recordings, folded stacks or pprof")->required();
+  command->add_option("-o,--output", options->output, "the extension decides the format, as for convert")->type_name("OUT")->required();
+  command->add_flag("--force", options->force, "replace a recording that is there already");
   command->add_flag("-q,--quiet", options->quiet, "errors only");
   return {command, [options](const Invocation&) {
             show_diagnostics(!options->quiet, false);

@@ -30,14 +30,13 @@ namespace {
 // How long a command that was asked to end (-d is over) may take before it is killed.
 constexpr auto kPatience = std::chrono::seconds(5);
 
-bool has_place_for_lines(const std::string& path) {
-  return !path.ends_with(".svg") && !path.ends_with(".folded") && !path.ends_with(".txt") && path != "-";
-}
+bool has_lines(const std::string& path) { return sink::find_format(path)->has_lines; }
+bool is_recording(const std::string& path) { return sink::find_format(path)->recording; }
 
 symbolize::SymbolizeOptions symbolize_options(const RecordOptions& options) {
   symbolize::SymbolizeOptions out;
   out.inlines = options.inlines.value_or(true);
-  out.lines = options.lines.value_or(std::any_of(options.outputs.begin(), options.outputs.end(), has_place_for_lines));
+  out.lines = options.lines.value_or(std::any_of(options.outputs.begin(), options.outputs.end(), has_lines));
   out.demangle = options.demangle;
   out.fold_clones = options.fold_clones;
   out.debuginfod = options.debuginfod || symbolize::DebuginfodClient::named_by_environment();
@@ -94,7 +93,7 @@ std::string title_of(const RecordOptions& options) {
   return title;
 }
 
-Result<void> add_sinks(engine::Session& session, const RecordOptions& options, const InvokingUser& user) {
+sink::SinkOptions sink_options_of(const RecordOptions& options, const InvokingUser& user) {
   sink::SinkOptions sink_options;
   sink_options.tree.expand_inlined = options.inlines.value_or(true);
   sink_options.tree.include_idle = options.include_idle;
@@ -103,11 +102,25 @@ Result<void> add_sinks(engine::Session& session, const RecordOptions& options, c
   sink_options.title = title_of(options);
   if (user.through_sudo()) sink_options.rights.owner = sink::FileOwner{user.uid(), user.gid()};
   if (shows_others(options, user)) sink_options.rights.mode = 0600;
+  sink_options.rights.replace_recordings = options.force;
+  return sink_options;
+}
+
+Result<void> add_sinks(engine::Session& session, const RecordOptions& options, const sink::SinkOptions& sink_options) {
   // The recording first: nothing that goes wrong with a picture can cost it.
   std::vector<std::string> outputs = options.outputs;
-  std::stable_partition(outputs.begin(), outputs.end(), [](const std::string& path) { return path.ends_with(".cicada"); });
-  for (const std::string& path : outputs) session.add_sink(TRY(sink::make_sink(path, sink_options)));
+  std::stable_partition(outputs.begin(), outputs.end(), is_recording);
+  for (auto& sink : TRY(sink::make_sinks(outputs, sink_options))) session.add_sink(std::move(sink));
   return {};
+}
+
+// No output could be written from which the others can be made: a full disk must not cost what was recorded.
+Result<std::string> write_elsewhere(const profile::ProfileSnapshot& profile, const sink::SinkOptions& options) {
+  const char* variable = std::getenv("TMPDIR");
+  const std::string_view folder = variable != nullptr && *variable != 0 ? variable : "/tmp";
+  const auto sink = TRY(sink::make_sink(fmt::format("{}/cicada-{}.cicada", folder, profile.header.start_realtime_ns), options));
+  TRY(sink->finish(profile));
+  return sink->description();
 }
 
 // Ends a command whose time is over; its exit code then says nothing about it.
@@ -134,7 +147,7 @@ int end_command(LaunchedCommand& command, std::optional<int> signal) {
 
 void print_summary(engine::Session& session, const RecordOptions& options, std::vector<std::string> written) {
   for (std::string& advice : symbolize::jit_advice(session.profile())) session.profile().header.warnings.push_back(std::move(advice));
-  if (options.outputs.size() == 1 && written.size() == 1 && options.outputs[0].ends_with(".cicada"))
+  if (options.outputs.size() == 1 && written.size() == 1 && is_recording(options.outputs[0]))
     written[0] += fmt::format("   (cicada report {0}; cicada convert {0} x.html)", options.outputs[0]);
   SummaryOptions summary;
   summary.include_idle = options.include_idle;
@@ -207,7 +220,8 @@ int run_record(const RecordOptions& options) {
   config.command_line = kept_command_line(options);
   config.names = symbolize_options(options);
   engine::Session session(std::move(*source), std::move(config));
-  if (const Result<void> added = add_sinks(session, options, user); !added) return fail(added.error());
+  const sink::SinkOptions sink_options = sink_options_of(options, user);
+  if (const Result<void> added = add_sinks(session, options, sink_options); !added) return fail(added.error());
   if (const Result<void> started = session.start(); !started) return fail(started.error());
 
   if (command) {
@@ -244,12 +258,14 @@ int run_record(const RecordOptions& options) {
       written.push_back(outcome.description);
     }
   }
+  if (written.empty() && !failures.empty()) {
+    const Result<std::string> saved = write_elsewhere(session.profile(), sink_options);
+    if (saved) written.push_back(*saved + ", because nothing else could be written");
+    if (!saved || quiet) failures.push_back(saved ? written.back() : saved.error().message());
+  }
   if (!quiet) print_summary(session, options, std::move(written));
   for (const std::string& failure : failures) print_error(failure);
-  if (options.open && failures.empty()) {
-    const auto page = std::find_if(options.outputs.begin(), options.outputs.end(), opens_in_browser);
-    if (page != options.outputs.end()) open_in_browser(*page, user);
-  }
+  if (options.open && failures.empty()) open_in_browser(*options.open, user);
   return failures.empty() && ran ? exit_code : kExitFailure;
 }
 

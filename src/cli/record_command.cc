@@ -97,10 +97,11 @@ void add_names(CLI::App& record, RawRecordOptions& raw) {
 }
 
 void add_where(CLI::App& record, RawRecordOptions& raw) {
-  record.add_option("-o,--output", raw.outputs, "where to write; may be repeated; formats below; without: cicada.cicada")
+  record.add_option("-o,--output", raw.outputs, "where to write; may be repeated; formats below; without: cicada.cicada, or the next free number")
       ->type_name("FILE")
       ->group("Results");
   record.add_flag("--with-arguments", raw.with_arguments, "keep the arguments of commands, secrets masked; else the programs only")->group("Results");
+  record.add_flag("--force", raw.force, "replace a recording that is there already")->group("Results");
   record.add_flag("--open", raw.open, "show the result in the browser")->group("Results");
   record.add_flag("--stats", raw.stats, "every counter at the end")->group("Results");
   record.add_flag("-q,--quiet", raw.quiet, "errors only")->group("Results");
@@ -116,8 +117,6 @@ int run(RawRecordOptions raw, const Invocation& invocation) {
   }
   options->command_line = invocation.command_line;
   show_diagnostics(options->verbosity != Verbosity::kQuiet, options->verbosity == Verbosity::kVerbose);
-  if (options->verbosity != Verbosity::kQuiet) {
-  }
   return run_record(*options);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/record_options.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 
@@ -12,7 +14,6 @@
 namespace cicada::cli {
 namespace {
 
-constexpr const char* kDefaultOutput = "cicada.cicada";  // everything else can be made from it
 constexpr const char* kDefaultPage = "cicada.html";      // beside it when a browser shall show something
 constexpr uint64_t kMinMapMemory = 1 << 20;  // less than one slab holds no table at all
 
@@ -116,31 +117,32 @@ Result<void> check_cpus(const RawRecordOptions& raw, RecordOptions& options) {
   return {};
 }
 
+// cicada.cicada, from which everything else can be made; cicada.2.cicada and so on beside earlier ones.
+std::string default_output() {
+  std::string name = "cicada.cicada";
+  for (int i = 2; ::access(name.c_str(), F_OK) == 0; ++i) name = fmt::format("cicada.{}.cicada", i);
+  return name;
+}
+
 Result<void> check_outputs(const RawRecordOptions& raw, RecordOptions& options) {
   options.outputs = raw.outputs;
+  options.force = raw.force;
   if (options.outputs.empty()) {
-    options.outputs.emplace_back(kDefaultOutput);
+    options.outputs.push_back(raw.force ? "cicada.cicada" : default_output());
     if (raw.open) options.outputs.emplace_back(kDefaultPage);
   }
-  for (size_t i = 0; i < options.outputs.size(); i++) {
-    const std::string& path = options.outputs[i];
-    const auto sink = sink::make_sink(path, {});  // writes nothing: the extension is known, the place can be written to
-    if (!sink) return sink.error().within("-o");
-    if (std::find(options.outputs.begin(), options.outputs.begin() + static_cast<ptrdiff_t>(i), path) !=
-        options.outputs.begin() + static_cast<ptrdiff_t>(i)) {
-      return make_error(ErrorKind::kInvalid, "-o {}: given twice", path);
-    }
-  }
-  if (raw.open && std::none_of(options.outputs.begin(), options.outputs.end(), opens_in_browser)) {
-    return make_error(ErrorKind::kInvalid,
-                      "--open: no output that a browser shows; add -o cicada.svg or -o cicada.html");
-  }
+  sink::SinkOptions sink_options;
+  sink_options.rights.replace_recordings = raw.force;
+  if (const auto sinks = sink::make_sinks(options.outputs, sink_options); !sinks) return sinks.error().within("-o");  // writes nothing
+  const auto opens = [](const std::string& path) { return sink::find_format(path)->opens_in_browser; };
+  const auto page = std::find_if(options.outputs.begin(), options.outputs.end(), opens);
+  if (raw.open && page == options.outputs.end())
+    return make_error(ErrorKind::kInvalid, "--open: no output that a browser shows; add -o cicada.svg or -o cicada.html");
+  if (raw.open) options.open = *page;
   return {};
 }
 
 }  // namespace
-
-bool opens_in_browser(const std::string& path) { return path.ends_with(".svg") || path.ends_with(".html"); }
 
 Result<RecordOptions> check_record_options(const RawRecordOptions& raw) {
   RecordOptions options;
@@ -163,7 +165,6 @@ Result<RecordOptions> check_record_options(const RawRecordOptions& raw) {
   options.kernel_frames = !raw.no_kernel;
   options.include_idle = raw.include_idle;
   options.debuginfod = raw.debuginfod;
-  options.open = raw.open;
   options.stats = raw.stats;
   options.as_root = raw.as_root;
   options.with_arguments = raw.with_arguments;

@@ -47,7 +47,8 @@ struct RecordOptions {
 
   // --- where it goes
   std::vector<std::string> outputs;  // as given; "-": folded stacks on standard output. Never empty
-  bool open = false;                 // show the first output that opens_in_browser
+  bool force = false;                // they may replace recordings
+  std::optional<std::string> open;   // the output to show in a browser
   Verbosity verbosity = Verbosity::kNormal;
   bool stats = false;
   bool as_root = false;  // run the command as root even under sudo
@@ -68,13 +69,10 @@ struct RawRecordOptions {
   std::string unwind = "auto", demangle = "full", clones = "fold";
   bool kernel = false, no_kernel = false, include_idle = false, as_root = false, stats = false, with_arguments = false;
   bool inlines = false, no_inlines = false, lines = false, no_lines = false, debuginfod = false;
-  bool open = false, quiet = false, verbose = false;
+  bool open = false, force = false, quiet = false, verbose = false;
 };
 
 // Fails (kInvalid, kNotFound, kGone, kPermission) with one line that names the option's object and the remedy.
 Result<RecordOptions> check_record_options(const RawRecordOptions& raw);
-
-// A page or a picture, by its name.
-bool opens_in_browser(const std::string& path);
 
 }  // namespace cicada::cli

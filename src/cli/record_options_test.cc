@@ -99,7 +99,7 @@ TEST_F(RecordOptionsTest, RefusesOutputsItCannotWrite) {
   raw_.outputs = {folder_ / "x.unknown"};
   EXPECT_THAT(error(), HasSubstr(".folded"));
   raw_.outputs = {folder_ / "x.folded", folder_ / "x.folded"};
-  EXPECT_THAT(error(), HasSubstr("given twice"));
+  EXPECT_THAT(error(), HasSubstr("the same output twice"));
 }
 
 TEST_F(RecordOptionsTest, KeepsTheRecordingUnlessToldOtherwise) {

@@ -11,7 +11,11 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <filesystem>
+#include <map>
 #include <random>
+
+#include "sink/recording/recording_chunks.h"
 
 namespace cicada::sink {
 namespace {
@@ -28,7 +32,7 @@ Split split(const std::string& path) {
 
 // The descriptor that a name stands for, if it does: process substitution passes /dev/fd/63.
 std::optional<int> find_descriptor(std::string_view path) {
-  if (path == "-" || path == "/dev/stdout") return STDOUT_FILENO;
+  if (is_standard_output(path)) return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
   for (const std::string_view prefix : {"/dev/fd/", "/proc/self/fd/"}) {
     if (!path.starts_with(prefix)) continue;
@@ -71,6 +75,12 @@ Result<Place> open_place(const std::string& path, const FileRights& rights) {
     return make_error(ErrorKind::kPermission, "write {}: is a FIFO or device that belongs to user {}; give another name", path, st.st_uid);
   place.special = std::move(handle);
   return place;
+}
+
+bool is_recording(const Place& place) {
+  char begin[kRecordingMagic.size()];
+  const UniqueFd fd(::openat(place.directory.get(), place.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  return fd && ::read(fd.get(), begin, sizeof begin) == static_cast<ssize_t>(sizeof begin) && std::string_view(begin, sizeof begin) == kRecordingMagic;
 }
 
 // Opening a FIFO without a reader would wait for one.
@@ -218,6 +228,23 @@ Result<void> check_writable(const std::string& path, const FileRights& rights) {
   const int failed = place.special ? ::faccessat(place.directory.get(), place.name.c_str(), W_OK, AT_EACCESS)
                                    : ::faccessat(place.directory.get(), ".", W_OK | X_OK, AT_EACCESS);
   if (failed != 0) return errno_error(errno, fmt::format("write {}", path));
+  if (!place.special && !rights.replace_recordings && is_recording(place))
+    return make_error(ErrorKind::kInvalid, "{}: is a recording already; give another name, or --force to replace it", path);
+  return {};
+}
+
+bool is_standard_output(std::string_view path) { return path == "-" || path == "/dev/stdout"; }
+
+Result<void> check_distinct(const std::vector<std::string>& paths) {
+  std::map<std::string, const std::string*> known;
+  for (const std::string& path : paths) {
+    const auto descriptor = find_descriptor(path);
+    const Split parts = split(path);
+    std::error_code ignored;
+    const std::string place = descriptor ? fmt::format("{}", *descriptor) : (std::filesystem::canonical(parts.directory, ignored) / parts.name).string();
+    const auto [at, is_new] = known.try_emplace(place, &path);
+    if (!is_new) return make_error(ErrorKind::kInvalid, "{} and {}: the same output twice", *at->second, path);
+  }
   return {};
 }
 

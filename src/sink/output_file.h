@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -29,6 +30,7 @@ struct FileOwner {
 struct FileRights {
   std::optional<FileOwner> owner = {};  // who asked for the file, when cicada itself runs as root
   mode_t mode = 0644;                   // less the umask
+  bool replace_recordings = false;      // --force
 };
 
 class OutputFile {
@@ -71,7 +73,12 @@ class OutputFile {
   std::optional<Error> error_;
 };
 
-// Whether create() would succeed, without creating anything: asked before a recording starts.
+bool is_standard_output(std::string_view path);
+
+// Whether create() would succeed, without creating anything: asked before a recording starts. A recording that is there already counts as
+// not writable unless it may be replaced: it cannot be made again.
 Result<void> check_writable(const std::string& path, const FileRights& rights);
+// Fails (kInvalid) if two are the same descriptor or file, however they are spelt.
+Result<void> check_distinct(const std::vector<std::string>& paths);
 
 }  // namespace cicada::sink

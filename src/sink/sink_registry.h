@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "profile/call_tree.h"
 #include "profile/sink.h"
@@ -22,13 +23,20 @@ struct SinkOptions {
 struct Format {
   std::string_view extension;  // ".folded"; compared with the end of the file name
   std::string_view description;
+  bool recording = false;        // every other one can be made from it
+  bool has_lines = true;         // a place for source lines
+  bool opens_in_browser = false;
 };
 
 // All formats that can be written, in the order of the manual.
 std::span<const Format> known_formats();
+// The longest extension that fits decides; "-" is folded. Null: none fits.
+const Format* find_format(std::string_view path);
 
-// The longest extension that fits decides. "-": folded stacks on standard output.
-// Fails: unknown extension (the message lists the known ones), or a place that cannot be written to.
+// Fails: unknown extension (the message lists the known ones), a place that cannot be written to, a recording that would be replaced
+// although `options.rights` does not allow it.
 Result<std::unique_ptr<profile::Sink>> make_sink(const std::string& path, const SinkOptions& options);
+// The same for several, in their order. Fails also if two of them are one file.
+Result<std::vector<std::unique_ptr<profile::Sink>>> make_sinks(const std::vector<std::string>& paths, const SinkOptions& options);
 
 }  // namespace cicada::sink

@@ -24,14 +24,14 @@ has '^golden \(4711\);worker.* \(4712\);main;' grouped.folded
 [ "$(total grouped.folded)" = 100 ] || fail "grouping changes the total" grouped.folded
 code 0 "$cicada" convert golden.cicada part.folded --filter function='^sys_'
 [ "$(total part.folded)" = 30 ] || fail "the filter keeps another part" part.folded
-code 0 "$cicada" convert golden.cicada golden.cicada
-code 0 "$cicada" merge all.folded golden.cicada golden.folded x.pb.gz
+code 0 "$cicada" convert golden.cicada golden.cicada --force
+code 0 "$cicada" merge golden.cicada golden.folded x.pb.gz -o all.folded
 [ "$(total all.folded)" = 300 ] || fail "merge loses samples" all.folded
 code 125 "$cicada" convert golden.cicada x.unknown
 has 'must end in one of' err
 head -c 5000 /dev/urandom >junk.cicada
 code 125 "$cicada" convert junk.cicada junk.svg
-code 125 "$cicada" merge merged.svg golden.cicada junk.cicada
+code 125 "$cicada" merge golden.cicada junk.cicada -o merged.svg
 [ ! -e junk.svg ] && [ ! -e merged.svg ] || fail "a file is left after an error" err
 [ -z "$(find . -name '.*' -type f)" ] || fail "temporary files are left" err
 code 125 "$cicada" convert golden.cicada /nonexistent/x.svg

@@ -34,7 +34,7 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=8k tmpfs small 2>/dev/null; then
   done
   code 125 "$cicada" diff good.cicada good.cicada -o small/x.svg
   nothing_in small
-  code 125 "$cicada" merge small/x.cicada good.cicada good.cicada
+  code 125 "$cicada" merge good.cicada good.cicada -o small/x.cicada
   nothing_in small
   umount small
 else
@@ -48,7 +48,7 @@ refused() {  # FILE REGEX: by every command that reads
   has "$2" err
   code 125 "$cicada" report "$1"
   code 125 "$cicada" diff "$1" good.cicada
-  code 125 "$cicada" merge outputs/x.cicada good.cicada "$1"
+  code 125 "$cicada" merge good.cicada "$1" -o outputs/x.cicada
   nothing_in outputs
 }
 printf '\x89CICADA\n\xc8\0\0\0' >newer.cicada
