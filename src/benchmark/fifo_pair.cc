@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmark/fifo_pair.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <fstream>
+
+namespace cicada::benchmark {
+namespace {
+
+std::string command_of(pid_t pid) {
+  std::string name;
+  std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)), name);
+  return name.empty() ? "?" : name;
+}
+
+Result<UniqueFd> take_lock(const std::string& path) {
+  UniqueFd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
+  if (!lock) return errno_error(errno, fmt::format("open {}", path));
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    char text[16] = {};
+    [[maybe_unused]] const ssize_t got = ::read(lock.get(), text, sizeof text - 1);
+    const pid_t holder = std::atoi(text);
+    return make_error(ErrorKind::kLimit, "another benchmark run is under way: process {} ({}); clients know one pair of FIFOs, so wait until it ends", holder, command_of(holder));
+  }
+  const std::string pid = fmt::format("{}\n", ::getpid());
+  if (::ftruncate(lock.get(), 0) != 0 || ::write(lock.get(), pid.data(), pid.size()) < 0) return errno_error(errno, fmt::format("write {}", path));
+  return lock;
+}
+
+// Some process that has this file open.
+std::string who_has(const struct stat& file) {
+  DIR* processes = ::opendir("/proc");
+  std::string found = "a process";
+  while (const dirent* entry = processes == nullptr ? nullptr : ::readdir(processes)) {
+    const pid_t pid = std::atoi(entry->d_name);
+    if (pid <= 0 || pid == ::getpid()) continue;
+    const std::string folder = fmt::format("/proc/{}/fd", pid);
+    DIR* files = ::opendir(folder.c_str());
+    while (const dirent* fd = files == nullptr ? nullptr : ::readdir(files)) {
+      struct stat st {};
+      if (::stat(fmt::format("{}/{}", folder, fd->d_name).c_str(), &st) == 0 && S_ISFIFO(st.st_mode) && st.st_ino == file.st_ino && st.st_dev == file.st_dev)
+        found = fmt::format("process {} ({})", pid, command_of(pid));
+    }
+    if (files != nullptr) ::closedir(files);
+  }
+  if (processes != nullptr) ::closedir(processes);
+  return found;
+}
+
+// Of a runner that is no cicada.
+Result<void> check_stale(int folder, const std::string& name) {
+  struct stat st {};
+  if (::fstatat(folder, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISFIFO(st.st_mode)) return {};
+  const UniqueFd writer(::openat(folder, name.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  if (!writer) return {};  // nobody reads
+  return make_error(ErrorKind::kLimit, "{} is in use by {}: another runner, or a client of one", name, who_has(st));
+}
+
+Result<UniqueFd> make_fifo(int folder, const std::string& name, uid_t uid, gid_t gid, int flags) {
+  if (::unlinkat(folder, name.c_str(), 0) != 0 && errno != ENOENT) return errno_error(errno, fmt::format("replace {}", name));
+  if (::mknodat(folder, name.c_str(), S_IFIFO | 0600, 0) != 0) return errno_error(errno, fmt::format("make {}", name));
+  UniqueFd fifo(::openat(folder, name.c_str(), flags | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  if (!fifo) return errno_error(errno, fmt::format("open {}", name));
+  struct stat st {};
+  if (::fstat(fifo.get(), &st) != 0 || !S_ISFIFO(st.st_mode) || st.st_uid != ::geteuid() || st.st_nlink != 1)
+    return make_error(ErrorKind::kPermission, "{} was replaced by somebody else at once", name);
+  if (::fchown(fifo.get(), uid, gid) != 0) return errno_error(errno, fmt::format("give {} to user {}", name, uid));
+  return fifo;
+}
+
+ino_t inode_of(int fd) {
+  struct stat st {};
+  return ::fstat(fd, &st) == 0 ? st.st_ino : 0;
+}
+
+// In the child, system calls only: until the other end of `pipe` is closed.
+[[noreturn]] void remove_later(int pipe, int folder, const char* control, ino_t control_inode, const char* answer, ino_t answer_inode) {
+  ::setsid();
+  sigset_t all;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  const int kept_pipe = ::fcntl(pipe, F_DUPFD, 3), kept_folder = ::fcntl(folder, F_DUPFD, 3);
+  ::dup2(kept_pipe, 0);
+  ::dup2(kept_folder, 1);
+  ::syscall(SYS_close_range, 2U, ~0U, 0U);
+  char byte = 0;
+  while (::read(0, &byte, 1) < 0 && errno == EINTR) continue;
+  struct stat st {};
+  if (::fstatat(1, control, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == control_inode) ::unlinkat(1, control, 0);
+  if (::fstatat(1, answer, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == answer_inode) ::unlinkat(1, answer, 0);
+  ::_exit(0);
+}
+
+}  // namespace
+
+Result<FifoPair> FifoPair::create(uid_t uid, gid_t gid, const FifoPlaces& places) {
+  FifoPair pair;
+  pair.lock_ = TRY(take_lock(places.lock));
+  const UniqueFd folder(::open(places.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return errno_error(errno, fmt::format("open {}", places.folder));
+  TRY(check_stale(folder.get(), places.control));
+  pair.answer_ = TRY(make_fifo(folder.get(), places.answer, uid, gid, O_RDWR));
+  pair.control_ = TRY(make_fifo(folder.get(), places.control, uid, gid, O_RDONLY));
+  const ino_t control_inode = inode_of(pair.control_.get()), answer_inode = inode_of(pair.answer_.get());
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error(errno, "pipe");
+  const UniqueFd read_end(ends[0]);
+  pair.remover_.reset(ends[1]);
+  pair.child_ = ::fork();
+  if (pair.child_ < 0) return errno_error(errno, "fork");
+  if (pair.child_ == 0) remove_later(read_end.get(), folder.get(), places.control.c_str(), control_inode, places.answer.c_str(), answer_inode);
+  return pair;
+}
+
+FifoPair::~FifoPair() {
+  if (!remover_) return;
+  remover_.reset();
+  while (child_ > 0 && ::waitpid(child_, nullptr, 0) < 0 && errno == EINTR) continue;
+}
+
+}  // namespace cicada::benchmark

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmark/protocol_server.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+
+#include "base/monotonic_clock.h"
+
+namespace cicada::benchmark {
+namespace {
+
+std::string u32(uint32_t v) { return {reinterpret_cast<const char*>(&v), 4}; }
+std::string u64(uint64_t v) { return {reinterpret_cast<const char*>(&v), 8}; }
+
+class Client {
+ public:
+  explicit Client(const FifoPlaces& places)
+      : control_(::open((places.folder + "/" + places.control).c_str(), O_RDWR)), answer_(::open((places.folder + "/" + places.answer).c_str(), O_RDWR | O_NONBLOCK)) {}
+  void send(std::string_view bytes) const { ASSERT_EQ(::write(control_.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size())); }
+  std::string ask(const std::string& body) const {
+    send(u32(static_cast<uint32_t>(body.size())));
+    send(body);
+    return answer();
+  }
+  std::string answer() const {
+    pollfd polled{answer_.get(), POLLIN, 0};
+    if (::poll(&polled, 1, 3000) <= 0) return "nothing";
+    uint32_t length = 0;
+    if (::read(answer_.get(), &length, 4) != 4 || length > 100) return "no length";
+    std::string body(length, '\0');
+    return ::read(answer_.get(), body.data(), length) == static_cast<ssize_t>(length) ? u32(length) + body : "no body";
+  }
+
+ private:
+  UniqueFd control_, answer_;
+};
+
+class ProtocolServerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/cicada-server-XXXXXX";
+    places_.folder = ::mkdtemp(name);
+    places_.lock = places_.folder + "/lock";
+    auto fifos = FifoPair::create(::geteuid(), ::getegid(), places_);
+    ASSERT_TRUE(fifos);
+    fifos_.emplace(std::move(*fifos));
+    ServerHost host;
+    host.gate = [this](bool open) { open_ = open; };
+    host.identify = [](Pid pid) { return ProcessId{pid + 1000, 0}; };
+    auto server = ProtocolServer::start(*fifos_, std::move(host));
+    ASSERT_TRUE(server);
+    server_ = std::move(*server);
+  }
+  void TearDown() override {
+    server_.reset();
+    fifos_.reset();
+    std::filesystem::remove_all(places_.folder);
+  }
+  FifoPlaces places_;
+  std::optional<FifoPair> fifos_;
+  std::unique_ptr<ProtocolServer> server_;
+  std::atomic<bool> open_ = true;
+};
+
+TEST_F(ProtocolServerTest, FlipsTheGateBeforeItAnswers) {
+  const Client client(places_);
+  EXPECT_EQ(client.ask(u32(8) + u64(2)), kAckBytes);
+  EXPECT_FALSE(open_);
+  EXPECT_EQ(client.ask(u32(9)), kWalltimeBytes);
+  EXPECT_EQ(client.ask(u32(1)), kAckBytes);
+  EXPECT_TRUE(open_);
+  EXPECT_EQ(client.ask(u32(1)), kAckBytes);
+  EXPECT_EQ(client.ask(u32(2)), kAckBytes);
+  EXPECT_TRUE(open_);
+  EXPECT_EQ(client.ask(u32(2)), kAckBytes);
+  EXPECT_FALSE(open_);
+  EXPECT_EQ(client.ask(u32(2)), kAckBytes);  // without a Start
+  EXPECT_EQ(client.ask(u32(0) + u32(7) + u64(3) + "a::b"), kErrBytes);  // longer than its string
+}
+
+TEST_F(ProtocolServerTest, WritesDownWhatClientsSay) {
+  {
+    const Client client(places_);
+    EXPECT_EQ(client.ask(u32(5) + u64(4) + "name" + u64(3) + "1.2"), kAckBytes);
+    EXPECT_EQ(client.ask(u32(1)), kAckBytes);
+    EXPECT_EQ(client.ask(u32(7) + u32(7) + u32(2) + u64(55)), kAckBytes);
+    EXPECT_EQ(client.ask(u32(2)), kAckBytes);
+    EXPECT_EQ(client.ask(u32(0) + u32(7) + u64(4) + "a::b"), kAckBytes);
+  }
+  server_->stop();
+  EXPECT_EQ(server_->integration(), "name 1.2");
+  ASSERT_GE(server_->announcements().size(), 4U);
+  EXPECT_EQ(server_->announcements()[1].time_ns, 55U);
+  EXPECT_EQ(server_->announcements()[3].uri, "a::b");
+  EXPECT_EQ(server_->announcements()[3].process.pid, 1007);
+  EXPECT_EQ(server_->counts().errors, 0U);
+}
+
+TEST_F(ProtocolServerTest, RefusesWhatItDoesNotSpeak) {
+  const Client client(places_);
+  EXPECT_EQ(client.ask(u32(8) + u64(3)), kErrBytes);
+  EXPECT_EQ(client.ask(u32(8) + u64(0)), kErrBytes);
+  EXPECT_EQ(client.ask(u32(3)), kErrBytes);
+  EXPECT_EQ(client.ask(u32(11)), kErrBytes);
+  EXPECT_EQ(client.ask(u32(1)), kAckBytes);
+  server_->stop();
+  EXPECT_EQ(server_->counts().errors, 4U);
+}
+
+TEST_F(ProtocolServerTest, AnswersBothOfTwoClientsWhoseWritesMix) {
+  const Client a(places_), b(places_);
+  a.send(u32(4));
+  b.send(u32(4));
+  a.send(u32(1));
+  b.send(u32(2));
+  EXPECT_EQ(a.answer(), kAckBytes);
+  EXPECT_EQ(b.answer(), kAckBytes);
+}
+
+TEST_F(ProtocolServerTest, AnswersAPingOfAnOldClient) {
+  const Client client(places_);
+  EXPECT_EQ(client.ask(u32(4)), kAckBytes);
+}
+
+// A dead client's answer must not be taken for the next one's.
+TEST_F(ProtocolServerTest, ServesAThousandClientsOfWhichSomeDie) {
+  const auto unread = [&] {
+    int bytes = 0;
+    return ::ioctl(fifos_->answer(), FIONREAD, &bytes) == 0 ? bytes : -1;
+  };
+  for (int i = 0; i < 1000; ++i) {
+    for (int waited = 0; unread() != 0 && waited < 2000; ++waited) ::usleep(1000);
+    const Client client(places_);
+    if (i % 5 == 0) {
+      client.send(u32(4));  // and dies
+    } else if (i % 5 == 1) {
+      client.send(u32(4) + u32(9));  // and does not wait for the answer
+      pollfd answered{fifos_->answer(), POLLIN, 0};
+      ASSERT_EQ(::poll(&answered, 1, 3000), 1);
+    } else {
+      ASSERT_EQ(client.ask(u32(8) + u64(2)), kAckBytes) << i;
+      ASSERT_EQ(client.ask(u32(9)), kWalltimeBytes) << i;
+    }
+  }
+  server_->stop();
+  EXPECT_GE(server_->counts().unread, 200U);
+}
+
+}  // namespace
+}  // namespace cicada::benchmark

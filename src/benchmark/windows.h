@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which span of time belongs to which benchmark: out of what clients said, in the order in which it came.
+//
+// Start and Stop carry no pid, so windows are global until a CurrentBenchmark names them: the newest finished one that has no name, else the
+// next. A Stop closes the newest open window. Rounds are placed by their time, never by their arrival: several clients tell them at the end.
+//
+//   tinybench   Start ······ Stop Current(a) Marker Marker
+//   playwright  Current(b) Start Marker Marker Stop
+//
+// Pure; times are ns of CLOCK_MONOTONIC.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/process_key.h"
+
+namespace cicada::benchmark {
+
+// A process as the kernel knows it. 0: unknown.
+struct ProcessId {
+  Pid pid = 0;
+  uint64_t start_ns = 0;  // on the clock of windows; to 10 ms
+  bool operator==(const ProcessId&) const = default;
+};
+
+struct Announcement {
+  enum class Kind : uint8_t { kStart, kStop, kCurrent, kRoundStart, kRoundEnd, kNobody };  // kNobody: no client was connected
+  Kind kind;
+  uint64_t time_ns = 0;       // of markers: what the client says
+  Pid told_pid = 0;           // kCurrent, markers: as the client knows it
+  ProcessId process = {};     // kCurrent
+  std::string uri = {};       // kCurrent
+};
+
+struct Round {
+  uint64_t begin_ns = 0, end_ns = 0;
+};
+
+struct Window {
+  uint64_t begin_ns = 0, end_ns = 0;  // half-open
+  std::string uri;                    // empty: never named
+  Pid told_pid = 0;
+  ProcessId process;
+  std::vector<Round> rounds;          // by time
+  bool overlaps = false;              // with another window
+};
+
+struct Windows {
+  std::vector<Window> windows;  // by begin
+  uint64_t duplicate_starts = 0;  // while one was open, from the same client as far as can be told
+  uint64_t stray_stops = 0, unnamed = 0, abandoned = 0, stray_rounds = 0;
+};
+
+// `end_ns`: when the run ended; windows that are open then are abandoned.
+Windows assign_windows(std::span<const Announcement> said, uint64_t end_ns);
+
+}  // namespace cicada::benchmark

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmark/windows.h"
+
+#include <gmock/gmock.h>
+
+namespace cicada::benchmark {
+namespace {
+
+using Kind = Announcement::Kind;
+
+Announcement start(uint64_t t) { return {.kind = Kind::kStart, .time_ns = t}; }
+Announcement stop(uint64_t t) { return {.kind = Kind::kStop, .time_ns = t}; }
+Announcement current(uint64_t t, Pid pid, std::string uri, uint64_t since = 0) {
+  return {.kind = Kind::kCurrent, .time_ns = t, .told_pid = pid, .process = {pid, since}, .uri = std::move(uri)};
+}
+Announcement begin(uint64_t t, Pid pid = 1) { return {.kind = Kind::kRoundStart, .time_ns = t, .told_pid = pid}; }
+Announcement end(uint64_t t, Pid pid = 1) { return {.kind = Kind::kRoundEnd, .time_ns = t, .told_pid = pid}; }
+Announcement nobody() { return {.kind = Kind::kNobody}; }
+
+Windows assign(std::vector<Announcement> said) { return assign_windows(said, 1'000'000); }
+std::string shown(const Windows& windows) {
+  std::string out;
+  for (const Window& window : windows.windows) out += fmt::format("{}[{},{})x{} ", window.uri, window.begin_ns, window.end_ns, window.rounds.size());
+  return out;
+}
+
+TEST(AssignWindows, UnderstandsTheOrderOfEveryClient) {
+  // tinybench: name and old-dated rounds after Stop
+  EXPECT_EQ(shown(assign({start(10), stop(20), current(21, 1, "a"), begin(11), end(19), start(30), stop(40), current(41, 1, "b"), begin(31), end(39)})),
+            "a[10,20)x1 b[30,40)x1 ");
+  // vitest, google benchmark, criterion, divan: rounds inside
+  EXPECT_EQ(shown(assign({start(10), begin(11), end(12), begin(13), end(14), stop(20), current(21, 1, "a")})), "a[10,20)x2 ");
+  // pytest, jvm: no rounds
+  EXPECT_EQ(shown(assign({start(10), stop(20), current(21, 1, "a")})), "a[10,20)x0 ");
+  // go: all rounds after Stop, before the name; an extra Stop on failure
+  EXPECT_EQ(shown(assign({start(10), stop(20), begin(11), end(12), begin(13), end(14), current(21, 1, "a"), stop(25)})), "a[10,20)x2 ");
+  // playwright: the name first
+  EXPECT_EQ(shown(assign({current(1, 1, "a"), start(10), begin(11), end(12), stop(20), current(21, 1, "b"), start(30), stop(40)})), "a[10,20)x1 b[30,40)x0 ");
+  // the name inside
+  EXPECT_EQ(shown(assign({start(10), current(12, 1, "a"), stop(20)})), "a[10,20)x0 ");
+}
+
+TEST(AssignWindows, NamesTheNewestFinishedWindow) {
+  const Windows all = assign({start(10), stop(20), start(30), stop(40), current(41, 1, "b")});
+  EXPECT_EQ(shown(all), "b[30,40)x0 ");
+  EXPECT_EQ(all.unnamed, 1U);
+}
+
+TEST(AssignWindows, LeavesAWindowToThoseWhoWereThere) {
+  // The first client died before it named its window; the second one begins with its name.
+  EXPECT_EQ(shown(assign({start(10), stop(20), nobody(), current(31, 2, "b", 30), start(35), stop(40)})), "b[35,40)x0 ");
+}
+
+TEST(AssignWindows, ForgetsWhatADeadClientLeftOpen) {
+  const Windows all = assign({start(10), nobody(), start(30), stop(40), current(41, 2, "b", 25)});
+  EXPECT_EQ(shown(all), "b[30,40)x0 ");
+  EXPECT_EQ(all.abandoned, 1U);
+}
+
+TEST(AssignWindows, CountsStopsWithoutAStart) {
+  const Windows all = assign({stop(5), start(10), stop(20), current(21, 1, "a")});
+  EXPECT_EQ(shown(all), "a[10,20)x0 ");
+  EXPECT_EQ(all.stray_stops, 1U);
+}
+
+TEST(AssignWindows, KeepsARepeatedStartApart) {
+  const Windows all = assign({start(10), start(12), stop(20), current(21, 1, "a")});
+  EXPECT_EQ(shown(all), "a[12,20)x0 ");
+  EXPECT_EQ(all.duplicate_starts, 1U);
+  EXPECT_EQ(all.abandoned, 1U);
+}
+
+TEST(AssignWindows, MarksOverlapsAndGivesRoundsToTheirProcess) {
+  const Windows all = assign({start(10), start(15), begin(16, 2), end(19, 2), begin(11, 1), end(29, 1), stop(20), current(21, 2, "b"), stop(30), current(31, 1, "a"), start(40), stop(50), current(51, 1, "c")});
+  EXPECT_EQ(shown(all), "a[10,30)x1 b[15,20)x1 c[40,50)x0 ");
+  EXPECT_TRUE(all.windows[0].overlaps);
+  EXPECT_TRUE(all.windows[1].overlaps);
+  EXPECT_FALSE(all.windows[2].overlaps);
+}
+
+TEST(AssignWindows, CountsRoundsThatBelongNowhere) { EXPECT_EQ(assign({start(10), stop(20), current(21, 1, "a"), begin(25), end(27)}).stray_rounds, 1U); }
+
+}  // namespace
+}  // namespace cicada::benchmark
