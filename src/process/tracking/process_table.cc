@@ -257,7 +257,10 @@ void ProcessTable::apply(MapsScanner::Found found) {
     const auto mapping = resolve_mapping({entry.file, found.pid, entry.range, entry.offset, entry.path, entry.deleted}, images_);
     if (mapping) mappings.insert(*mapping);
   }
-  for (const Mapping& mapping : found.later) mappings.insert(mapping);
+  for (Mapping& mapping : found.later) {  // its image may have been opened meanwhile
+    if (mapping.binding.state == BindingState::kPending) mapping.binding = images_.re_resolve(mapping.binding.image, mapping.range, mapping.offset);
+    mappings.insert(mapping);
+  }
   const std::unique_lock lock(mutex_);
   find(found.pid)->exec.note_scan(found.begin_ns);
   if (spaces_.assign(found.pid, std::move(mappings))) trie_.mark_dirty(spaces_.find(found.pid));

@@ -74,6 +74,23 @@ TEST_F(ProcessTableFixture, ExecWhoseEventsWereLostIsRescanned) {
   EXPECT_EQ(kernel.image(5, 0x400000), 7u);
 }
 
+// A mapping that a scan hands over was bound when it came: its image may have been opened before the scan was applied.
+TEST_F(ProcessTableFixture, ImageOpenedWhileAScanWaitsIsNotPendingForEver) {
+  run_program(5, 7);
+  maps[5].entries = {maps_entry(0x400000, 4, 7)};
+  now += 2000 * kMs;
+  table->request_rescan(5);
+  advance();
+  ASSERT_EQ(maps_reads, 1u);
+  images.slow = true;
+  table->apply(map_event(5, 0x400000, 4, 8));
+  images.slow = false;
+  images.ready = {8};
+  advance();
+  EXPECT_EQ(kernel.image(5, 0x400000), 8u);
+  EXPECT_TRUE(table->is_caught_up());
+}
+
 TEST_F(ProcessTableFixture, TwoExecsInARowKeepTheirSetsApart) {
   run_program(5, 7);
   const MappingEvent c1 = exec_event(5), m1 = map_event(5, 0x500000, 1, 8);
