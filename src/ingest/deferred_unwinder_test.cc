@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stacks of JIT code with frame pointers, in address spaces from a script.
+#include "ingest/deferred_unwinder.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "abi/frame.h"
+#include "base/monotonic_clock.h"
+
+namespace cicada::ingest {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kCode = 0x7e0000000000, kStack = 0x7ffc00001000;
+constexpr uint32_t kSpace = 5;
+
+// Answers under a lock: the walk asks from its thread.
+class ScriptedMappings final : public MappingHistory {
+ public:
+  std::atomic<uint64_t> watermark = ~uint64_t{0};
+  std::atomic<int> polls = 0;
+  std::atomic<uint64_t> retained_since = 0;
+  std::atomic<bool> mapped = true;
+
+  void map(mapping_value value) {
+    const std::lock_guard lock(mutex_);
+    value_ = value;
+  }
+  void replace(process::StaleMapping stale) {
+    const std::lock_guard lock(mutex_);
+    stale_.push_back(stale);
+  }
+  uint64_t watermark_ns() const override { return watermark; }
+  void request_poll() override { ++polls; }
+  void retain_exited_since(uint64_t submitted_ns) override { retained_since = submitted_ns; }
+  std::optional<mapping_value> find_mapping(uint32_t address_space, RuntimeAddr address) const override {
+    const std::lock_guard lock(mutex_);
+    if (!mapped || address_space != kSpace || address.value < value_.begin || address.value >= value_.end) return std::nullopt;
+    return value_;
+  }
+  std::vector<process::StaleMapping> find_stale(uint32_t, Pid, uint64_t, bool later) const override {
+    const std::lock_guard lock(mutex_);
+    return later ? stale_ : std::vector<process::StaleMapping>();
+  }
+  uint64_t stale_until_ns() const override {
+    const std::lock_guard lock(mutex_);
+    return stale_.empty() ? 0 : ~uint64_t{0};
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mapping_value value_{.begin = kCode, .end = kCode + 0x1000, .bias = 0, .image = 0, .flags = MAPPING_JIT};
+  std::vector<process::StaleMapping> stale_;
+};
+
+class Tables final : public TableRequests {
+ public:
+  std::vector<uint32_t> requested;  // read after finish()
+  void request_again(uint32_t image) override { requested.push_back(image); }
+};
+
+class DeferredUnwinderTest : public testing::Test {
+ protected:
+  // The leaf at kCode + 0x10 was called by kCode + 0x20, that by nobody.
+  static UnwindJob job(uint64_t time_ns, uint64_t number = 1, size_t stack_bytes = 32) {
+    UnwindJob job;
+    job.sample = {};
+    job.sample.time_ns = time_ns;
+    job.sample.value = number;
+    unwind_request head{};
+    head.kind = RECORD_UNWIND_REQUEST;
+    head.time_ns = time_ns;
+    head.address_space = kSpace;
+    head.end_reason = END_NO_TABLE;
+    head.all_registers = 1;
+    head.gpr[ARCH_SP] = kStack;
+    head.gpr[ARCH_FP] = kStack;
+    head.ip = kCode + 0x10;
+    head.stack_bytes = static_cast<uint32_t>(stack_bytes);
+    head.pages = ~uint64_t{0};
+    job.record.resize(sizeof head + stack_bytes);
+    std::memcpy(job.record.data(), &head, sizeof head);
+    const uint64_t words[] = {kStack + 16, kCode + 0x20, 0, 0};
+    std::memcpy(job.record.data() + sizeof head, words, sizeof words);
+    return job;
+  }
+  // Of one job.
+  FinishedWalk wait() {
+    for (;;) {
+      std::vector<FinishedWalk> finished = unwinder.take();
+      if (!finished.empty()) {
+        EXPECT_EQ(finished.size(), 1u);
+        return finished[0];
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  static std::vector<uint64_t> both_frames() { return {frame_at(FRAME_JIT, kCode + 0x10), frame_at(FRAME_JIT, kCode + 0x1f)}; }
+
+  ScriptedMappings mappings;
+  process::ImageRegistry registry{{}};
+  ImageUnwinders images{registry};
+  Tables tables;
+  DeferredUnwinder unwinder{mappings, images, tables};
+};
+
+TEST_F(DeferredUnwinderTest, FinishesAWalkOnItsCopy) {
+  ASSERT_TRUE(unwinder.submit(job(monotonic_ns(), 77)));
+  const FinishedWalk walk = wait();
+  EXPECT_EQ(walk.sample.value, 77u);
+  EXPECT_EQ(walk.frames, both_frames());
+  EXPECT_EQ(walk.end_reason, END_DEFERRED);
+  EXPECT_EQ(mappings.polls, 0);
+}
+
+TEST_F(DeferredUnwinderTest, WaitsForTheMappingsOfItsSubmission) {
+  mappings.watermark = 0;
+  mappings.mapped = false;
+  const uint64_t begin = monotonic_ns();
+  ASSERT_TRUE(unwinder.submit(job(begin + 1000 * kMs)));
+  while (mappings.polls == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(unwinder.take().empty());
+  EXPECT_GE(mappings.retained_since, begin);
+  mappings.mapped = true;
+  mappings.watermark = monotonic_ns() + 1;
+  EXPECT_EQ(wait().frames, both_frames());
+  EXPECT_EQ(mappings.retained_since, 0u) << "nobody waits any more";
+}
+
+TEST_F(DeferredUnwinderTest, WaitsNotForEver) {
+  mappings.watermark = 0;
+  const uint64_t begin = monotonic_ns();
+  ASSERT_TRUE(unwinder.submit(job(begin)));
+  EXPECT_EQ(wait().frames, both_frames());
+  EXPECT_GE(monotonic_ns() - begin, 250 * kMs);
+}
+
+TEST_F(DeferredUnwinderTest, AMappingThatComesLateIsFound) {
+  mappings.mapped = false;
+  ASSERT_TRUE(unwinder.submit(job(monotonic_ns() + 1000 * kMs)));
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  mappings.mapped = true;
+  EXPECT_EQ(wait().frames, both_frames());
+}
+
+TEST_F(DeferredUnwinderTest, OneThatNeverComesIsNamedAsTheReason) {
+  mappings.mapped = false;
+  ASSERT_TRUE(unwinder.submit(job(monotonic_ns() - 1000 * kMs)));  // old: nothing is awaited
+  EXPECT_EQ(wait().end_reason, END_DEFERRED_FAILED);
+}
+
+TEST_F(DeferredUnwinderTest, WhatWasReplacedSinceTheSampleIsWhatItRan) {
+  const uint64_t now = monotonic_ns();
+  mappings.map({.begin = kCode, .end = kCode + 0x1000, .bias = kCode, .image = 9, .flags = 0});
+  process::StaleMapping replaced;
+  replaced.range = {RuntimeAddr(kCode), RuntimeAddr(kCode + 0x1000)};
+  replaced.was.state = process::BindingState::kJit;
+  replaced.since_ns = now;
+  mappings.replace(replaced);
+  ASSERT_TRUE(unwinder.submit(job(now - 1)));
+  EXPECT_EQ(wait().frames, both_frames());
+  ASSERT_TRUE(unwinder.submit(job(now + 1)));
+  EXPECT_EQ(wait().frames, std::vector<uint64_t>{frame_in_image(9, 0x10)}) << "later ones ran the new code, which has no file here";
+}
+
+TEST_F(DeferredUnwinderTest, AnImageWhoseTableWasMissingIsAskedForAgain) {
+  mappings.map({.begin = kCode, .end = kCode + 0x1000, .bias = kCode, .image = 9, .flags = 0});
+  ASSERT_TRUE(unwinder.submit(job(monotonic_ns())));
+  wait();
+  unwinder.finish();
+  EXPECT_EQ(tables.requested, std::vector<uint32_t>{9});
+}
+
+TEST_F(DeferredUnwinderTest, IsBoundedInBytesAndFinishesWhatItTook) {
+  mappings.mapped = false;  // the first job waits meanwhile
+  const uint64_t then = monotonic_ns() + 60'000 * kMs;
+  constexpr size_t kBytes = 1 << 20;
+  size_t taken = 0;
+  while (taken <= DeferredUnwinder::kMaxQueuedBytes / kBytes && unwinder.submit(job(then, taken, kBytes))) ++taken;
+  EXPECT_GE(taken, DeferredUnwinder::kMaxQueuedBytes / kBytes - 1);
+  EXPECT_LE(taken, DeferredUnwinder::kMaxQueuedBytes / kBytes + 1);
+  EXPECT_FALSE(unwinder.submit(job(then, 0, 2 * kBytes)));
+  mappings.mapped = true;
+  unwinder.finish();
+  const std::vector<FinishedWalk> finished = unwinder.take();
+  ASSERT_EQ(finished.size(), taken);
+  for (size_t i = 0; i < taken; ++i) EXPECT_EQ(finished[i].sample.value, i);
+}
+
+}  // namespace
+}  // namespace cicada::ingest
