@@ -7,121 +7,10 @@
 #include <memory>
 
 #include "profile/frame_text.h"
+#include "profile/row_copier.h"
 
 namespace cicada::profile {
 namespace {
-
-// Copies rows on first use, so that an extract holds only what its samples refer to.
-class Copier {
- public:
-  Copier(Profile& into, const ProfileSnapshot& from)
-      : into_(into), from_(from), images_(from.images().size()), functions_(from.functions().size()), frames_(from.frames().size()),
-        stacks_(from.stacks().size()), processes_(from.processes().size()), threads_(from.threads().size()) {
-    for (const Frame& frame : into.frames()) address_space_base_ = std::max(address_space_base_, frame.address_space);
-  }
-
-  ThreadId thread(ThreadId id) {
-    if (threads_[id.value].valid()) return threads_[id.value];
-    const Thread& row = from_.threads()[id.value];
-    const ThreadId copy = into_.intern_thread(process(row.process), row.tid);
-    into_.edit_thread(copy, [&](Thread& out) {
-      if (row.name.valid()) out.name = text(row.name);
-      out.main = row.main;
-    });
-    return threads_[id.value] = copy;
-  }
-
-  LabelSetId labels(LabelSetId id) {
-    if (!id.valid()) return id;
-    if (label_sets_.size() <= id.value) label_sets_.resize(id.value + 1);
-    LabelSetId& copy = label_sets_[id.value];
-    if (copy.valid()) return copy;
-    std::vector<Label> set;
-    for (const Label& label : from_.labels(id)) set.push_back({text(label.key), text(label.value)});
-    return copy = into_.intern_labels(set);
-  }
-
-  StackId stack(StackId id) {
-    if (!id.valid()) return id;
-    path_.clear();
-    for (; id.valid() && !stacks_[id.value].valid(); id = from_.stacks()[id.value].parent) path_.push_back(id);
-    StackId copy = id.valid() ? stacks_[id.value] : StackId();
-    for (size_t i = path_.size(); i-- > 0;) copy = stacks_[path_[i].value] = into_.intern_stack(copy, frame(from_.stacks()[path_[i].value].frame));
-    return copy;
-  }
-
- private:
-  StringId text(StringId id) { return into_.intern(from_.text(id)); }
-
-  ImageId image(ImageId id) {
-    if (!id.valid()) return id;
-    ImageId& copy = images_[id.value];
-    const Image& row = from_.images()[id.value];
-    if (!copy.valid()) copy = into_.intern_image({text(row.path), text(row.build_id), row.kind});
-    return copy;
-  }
-
-  FunctionId function(FunctionId id) {
-    FunctionId& copy = functions_[id.value];
-    const Function& row = from_.functions()[id.value];
-    if (!copy.valid()) copy = into_.intern_function({text(row.name), text(row.linkage_name), image(row.image)});
-    return copy;
-  }
-
-  FrameId frame(FrameId id) {
-    FrameId& copy = frames_[id.value];
-    if (copy.valid()) return copy;
-    Frame row = from_.frames()[id.value];
-    row.image = image(row.image);
-    if (row.label.valid()) row.label = text(row.label);
-    if (row.address_space != 0) row.address_space += address_space_base_;
-    const size_t before = into_.frames().size();
-    copy = into_.intern_frame(row);
-    const auto locations = from_.locations(id);
-    if (locations.empty()) return copy;
-    std::vector<Location> copies;
-    for (Location location : locations) {
-      location.function = function(location.function);
-      location.file = text(location.file);
-      copies.push_back(location);
-    }
-    const auto known = into_.locations(copy);
-    const bool same = into_.frames().size() > before || known.empty() ||
-                      std::equal(known.begin(), known.end(), copies.begin(), copies.end(),
-                                 [](const Location& a, const Location& b) { return a.function == b.function && a.line == b.line; });
-    if (!same) {  // equal addresses, other names: folded stacks, kernels of two boots
-      row.address_space = ++address_space_extra_ + 0x80000000;
-      copy = into_.intern_frame(row);
-    }
-    if (into_.locations(copy).empty()) into_.set_locations(copy, copies);
-    return copy;
-  }
-
-  ProcessId process(ProcessId id) {
-    if (processes_[id.value].valid()) return processes_[id.value];
-    const Process& row = from_.processes()[id.value];
-    const ProcessId copy = into_.intern_process(row.pid, row.start_ns);
-    into_.edit_process(copy, [&](Process& out) {
-      if (row.name.valid()) out.name = text(row.name);
-      if (row.cmdline.valid()) out.cmdline = text(row.cmdline);
-      if (row.cgroup.valid()) out.cgroup = text(row.cgroup);
-      out.parent_pid = row.parent_pid;
-    });
-    return processes_[id.value] = copy;
-  }
-
-  Profile& into_;
-  const ProfileSnapshot& from_;
-  uint32_t address_space_base_ = 0, address_space_extra_ = 0;
-  std::vector<ImageId> images_;
-  std::vector<FunctionId> functions_;
-  std::vector<FrameId> frames_;
-  std::vector<StackId> stacks_;
-  std::vector<ProcessId> processes_;
-  std::vector<ThreadId> threads_;
-  std::vector<LabelSetId> label_sets_;
-  std::vector<StackId> path_;
-};
 
 void add_counts(std::vector<Count>& into, const std::vector<Count>& from) {
   for (const Count& count : from) {
@@ -235,12 +124,9 @@ void merge(Profile& into, const ProfileSnapshot& from) {
   // t_into = t_from + shift: both clocks are known at the start of both recordings.
   const uint64_t shift = (from.header.start_realtime_ns - from.header.start_monotonic_ns) - (into.header.start_realtime_ns - into.header.start_monotonic_ns);
   if (!first) merge_headers(into.header, from.header);
-  Copier copier(into, from);
+  RowCopier copier(into, from);
   for (size_t i = 0; i < from.sample_count(); ++i) {
-    Sample sample = from.sample(i);
-    sample.thread = copier.thread(sample.thread);
-    sample.stack = copier.stack(sample.stack);
-    sample.labels = copier.labels(sample.labels);
+    Sample sample = copier.copy(from.sample(i));
     sample.event = events[sample.event.value];
     if (sample.event.value == 0xff) continue;
     sample.time_ns += shift;
@@ -277,14 +163,10 @@ Profile extract(const ProfileSnapshot& profile, const SampleFilter& wanted) {
   Profile part;
   part.header = profile.header;
   part.header.end_reasons.clear();  // of the whole; the samples of the part have their own
-  Copier copier(part, profile);
+  RowCopier copier(part, profile);
   for (size_t i = 0; i < profile.sample_count(); ++i) {
     if (wanted && !wanted(profile, i)) continue;
-    Sample sample = profile.sample(i);
-    sample.thread = copier.thread(sample.thread);
-    sample.stack = copier.stack(sample.stack);
-    sample.labels = copier.labels(sample.labels);
-    part.append_sample(sample);
+    part.append_sample(copier.copy(profile.sample(i)));
   }
   if (part.sample_count() != profile.sample_count())
     part.header.warnings.push_back(fmt::format("a part of a recording: {} of {} samples", part.sample_count(), profile.sample_count()));
@@ -304,7 +186,7 @@ Result<Profile> extract_event(const ProfileSnapshot& profile, std::string_view n
   part.header = profile.header;
   part.header.events = {*found};
   part.header.end_reasons.clear();
-  Copier copier(part, profile);
+  RowCopier copier(part, profile);
   for (size_t i = 0; i < profile.sample_count(); ++i) {
     Sample sample = profile.sample(i);
     if (sample.event != wanted) continue;
