@@ -16,10 +16,12 @@
 #include "bpf_source/bpf_mappings.h"
 #include "bpf_source/sample_accounting.h"
 #include "bpf_source/table_loader.h"
+#include "bpf_source/target_time.h"
 #include "ingest/batching.h"
 #include "ingest/record_pipeline.h"
 #include "ingest/scoped_short_slice.h"
 #include "process/procfs/proc_fs.h"
+#include "profile/cpu_time.h"
 
 namespace cicada::bpf_source {
 namespace {
@@ -33,6 +35,7 @@ constexpr uint32_t kWakeupBytes = 64 << 10;
 constexpr int kFirstScanMs = 500;
 constexpr int kLastSyncMs = 1000;
 constexpr long kStormDrainNs = 8'000'000;
+constexpr double kWarnUnsampled = 0.02;
 constexpr int kSoonMs = 2, kFollowUpPolls = 2;
 
 // The process a thread belongs to.
@@ -101,6 +104,7 @@ struct BpfSource::Parts {
   std::unique_ptr<ingest::MetadataReader> metadata_reader;  // the tracker tells it of execs
   std::unique_ptr<ingest::Tracker> tracker;
   std::optional<PerfEvents> events;
+  std::optional<TargetTime> target_time;
   std::unique_ptr<ingest::RecordPipeline> pipeline;
   std::vector<UniqueFd> target_fds;  // pidfds
   uint64_t opened_ns = monotonic_ns(), sampling_ns = 0;
@@ -215,6 +219,7 @@ Result<void> BpfSource::start(profile::Profile& profile) {
   for (const std::string& warning : p.events->warnings()) profile.header.warnings.push_back(warning);
   p.next_cycle_ns = monotonic_ns() + kCycleNs;
   p.prompt.emplace();
+  p.target_time.emplace(p.config);
   TRY(p.events->enable());
   p.sampling_ns = monotonic_ns();
   return {};
@@ -234,6 +239,7 @@ Result<bool> BpfSource::drain(profile::Profile&, int timeout_ms, std::span<const
     p.next_cycle_ns = now + kCycleNs;
     p.pipeline->end_cycle();
     p.events->follow_hotplug();
+    p.target_time->look();
   }
   return true;
 }
@@ -242,6 +248,7 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   Parts& p = *parts_;
   p.events->disable();
   p.prompt.reset();
+  profile.header.target_cpu_ns = p.target_time->used_ns(p.tracker->table().pids());
   std::vector<std::vector<CpuCount>> fired;
   for (size_t i = 0; i < p.events->events().size(); ++i) fired.push_back(p.events->counts(i));
   while (!p.look(0)) {
@@ -251,6 +258,10 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   for (size_t i = 0; i < fired.size(); ++i) {
     fill_account(profile.header.events[i], {fired[i], p.events->events()[i], !p.config.include_idle}, p.kernel->counters(static_cast<uint32_t>(i)),
                  p.pipeline->assembler().counts(static_cast<uint8_t>(i)));
+  }
+  if (const profile::Unsampled gap = profile::find_unsampled(profile, {0}); gap.share() >= kWarnUnsampled) {
+    profile.header.warnings.push_back(fmt::format("{:.0f} % of the target's CPU time has no samples ({} stored, about {} expected): percentages are of what is stored",
+                                                  100 * gap.share(), gap.stored, gap.expected));
   }
   const auto note = [&](const char* text, uint64_t value) { profile.header.events[0].counts.push_back({text, value, false}); };
   note("stacks not finished: queue of deferred unwinding full", p.pipeline->assembler().requests_refused());

@@ -59,11 +59,6 @@ uint64_t number_in(const char* path, uint64_t otherwise) {
   return value;
 }
 
-uint64_t idle_of(const IdleTimes& times, int cpu) {
-  const auto found = times.find(cpu);
-  return found == times.end() ? 0 : found->second;
-}
-
 Error open_error(int error, int cpu, std::string_view name) {
   const std::string what = fmt::format("open event {} on CPU {}", name, cpu);
   if (error == EACCES || error == EPERM) {
@@ -150,8 +145,8 @@ Result<PerfEvents::OnCpu> PerfEvents::open_on(int cpu) const {
   return opened;
 }
 
-Result<void> PerfEvents::enable(OnCpu& cpu, const IdleTimes& idle) const {
-  cpu.idle_ns_before = idle_of(idle, cpu.cpu);
+Result<void> PerfEvents::enable(OnCpu& cpu, const CpuTimes& now) const {
+  if (const auto found = now.find(cpu.cpu); found != now.end()) cpu.before = found->second;
   for (size_t i = 0; i < events_.size(); ++i) {
     if (::ioctl(cpu.fds[i].get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
       return errno_error(errno, fmt::format("enable {} on CPU {}", events_[i].type->name, cpu.cpu));
@@ -160,8 +155,8 @@ Result<void> PerfEvents::enable(OnCpu& cpu, const IdleTimes& idle) const {
 }
 
 Result<void> PerfEvents::enable() {
-  const IdleTimes idle = read_idle_times();
-  for (OnCpu& cpu : cpus_) TRY(enable(cpu, idle));
+  const CpuTimes now = read_cpu_times();
+  for (OnCpu& cpu : cpus_) TRY(enable(cpu, now));
   enabled_ = true;
   return {};
 }
@@ -181,7 +176,7 @@ int PerfEvents::follow_hotplug() {
   for (const int cpu : *online) {
     if (std::any_of(cpus_.begin(), cpus_.end(), [&](const OnCpu& known) { return known.cpu == cpu; })) continue;
     Result<OnCpu> opened = open_on(cpu);
-    if (!opened || !enable(*opened, read_idle_times())) continue;
+    if (!opened || !enable(*opened, read_cpu_times())) continue;
     cpus_.push_back(std::move(*opened));
     ++added;
   }
@@ -190,14 +185,13 @@ int PerfEvents::follow_hotplug() {
 
 std::vector<CpuCount> PerfEvents::counts(size_t event) const {
   std::vector<CpuCount> counts;
-  const IdleTimes idle = read_idle_times();
+  CpuTimes now = read_cpu_times();
   for (const OnCpu& cpu : cpus_) {
     struct {
       uint64_t count, enabled_ns;
     } value{};
     if (::read(cpu.fds[event].get(), &value, sizeof value) != sizeof value) continue;
-    const uint64_t idle_ns = idle_of(idle, cpu.cpu);
-    counts.push_back({cpu.cpu, value.count, value.enabled_ns, idle_ns - std::min(idle_ns, cpu.idle_ns_before)});
+    counts.push_back({cpu.cpu, value.count, value.enabled_ns, now[cpu.cpu] - cpu.before});
   }
   return counts;
 }

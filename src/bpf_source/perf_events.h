@@ -12,8 +12,8 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "bpf_source/cpu_times.h"
 #include "bpf_source/event_spec.h"
-#include "bpf_source/idle_times.h"
 
 namespace cicada::bpf_source {
 
@@ -30,7 +30,7 @@ struct CpuCount {
   int cpu = 0;
   uint64_t count = 0;       // event units since enable()
   uint64_t enabled_ns = 0;  // since enable(). A timer: what `count` would be, had the kernel never throttled the event
-  uint64_t idle_ns = 0;     // that the CPU slept, by the kernel's own account, since enable(); to 10 ms
+  CpuTime time = {};        // since enable()
 };
 
 class PerfEvents {
@@ -62,10 +62,10 @@ class PerfEvents {
   struct OnCpu {
     int cpu;
     std::vector<UniqueFd> fds, links;  // by event
-    uint64_t idle_ns_before = 0;
+    CpuTime before = {};
   };
   Result<OnCpu> open_on(int cpu) const;
-  Result<void> enable(OnCpu& cpu, const IdleTimes& idle) const;
+  Result<void> enable(OnCpu& cpu, const CpuTimes& now) const;
 
   std::vector<Event> events_;
   std::vector<std::string> warnings_;

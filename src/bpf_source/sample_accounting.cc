@@ -9,6 +9,10 @@
 //
 // Asleep: some machines (virtual ones with few CPUs, seen under 6.18) do not run the timer of a CPU that has nothing to do; perf and bpftrace get
 // no samples from it either. What is missing there, up to the time the kernel says the CPU slept, is not lost: there was nothing to see.
+//
+// Stolen: while the hypervisor runs something else the timer of a virtual CPU does not fire, and the program does not run either. The kernel says
+// per CPU for how long. What no account explains is called so: the kernel skips a program silently while another BPF program or a map call
+// runs on the same CPU.
 #include "bpf_source/sample_accounting.h"
 
 #include <algorithm>
@@ -18,6 +22,9 @@
 
 namespace cicada::bpf_source {
 namespace {
+
+// Idle and I/O wait are each cut to a tick of 10 ms, at the start and at the end.
+constexpr uint64_t kIdleRoundingNs = 20'000'000;
 
 struct CounterText {
   bool outcome;
@@ -59,11 +66,27 @@ uint64_t throttled_on(const CpuCount& event, const EventAccount& events) {
   return (event.enabled_ns - event.count) / events.event.period;
 }
 
-// How many of `missing` samples fell into sleep.
-uint64_t asleep_on(const CpuCount& event, const CpuCounters& cpu, const EventAccount& events, uint64_t missing) {
-  if (!is_timer(events) || !events.idle_is_counted) return 0;
-  const uint64_t idle = event.idle_ns / events.event.period;
-  return std::min(missing, idle - std::min(idle, cpu.counts[COUNTER_IDLE]));
+// Interrupts of one CPU that no program saw, by what became of them.
+struct Missing {
+  uint64_t skipped = 0, throttled = 0, asleep = 0, stolen = 0;
+};
+
+// A sleeping CPU's event is throttled as often as skipped; a stolen one's is skipped.
+void explain(const CpuCount& event, const CpuCounters& cpu, const EventAccount& events, Missing& missing) {
+  if (!is_timer(events)) return;
+  const auto move = [](uint64_t& from, uint64_t& to, uint64_t& budget) {
+    const uint64_t moved = std::min(from, budget);
+    from -= moved;
+    to += moved;
+    budget -= moved;
+  };
+  uint64_t stolen = event.time.stolen / events.event.period;
+  move(missing.skipped, missing.stolen, stolen);
+  if (!events.idle_is_counted || event.time.idle == 0) return;
+  const uint64_t idle = (event.time.idle + kIdleRoundingNs) / events.event.period;
+  uint64_t asleep = idle - std::min(idle, cpu.counts[COUNTER_IDLE]);
+  move(missing.throttled, missing.asleep, asleep);
+  move(missing.skipped, missing.asleep, asleep);
 }
 
 }  // namespace
@@ -72,21 +95,19 @@ void fill_account(profile::Event& row, const EventAccount& events, std::span<con
   const std::span<const CpuCount> fired = events.cpus;
   const uint64_t period = events.event.period;
   CpuCounters sum;
-  uint64_t skipped = 0, throttled = 0, asleep = 0;
+  Missing all;
   row.fired = 0;
   for (const CpuCounters& cpu : kernel) {
     for (size_t i = 0; i < COUNTER_COUNT; ++i) sum.counts[i] += cpu.counts[i];
     const uint64_t seen = outcomes(cpu);
     const auto event = std::find_if(fired.begin(), fired.end(), [&](const CpuCount& c) { return c.cpu == cpu.cpu; });
-    const uint64_t missed = event == fired.end() ? 0 : skipped_on(*event, cpu, period);
-    const uint64_t never_raised = event == fired.end() ? 0 : throttled_on(*event, events);
-    const uint64_t in_sleep = event == fired.end() ? 0 : asleep_on(*event, cpu, events, missed + never_raised);
-    const uint64_t throttled_in_sleep = std::min(in_sleep, never_raised);
-    asleep += in_sleep;
-    throttled += never_raised - throttled_in_sleep;
-    skipped += missed - (in_sleep - throttled_in_sleep);
+    Missing missing;
+    if (event != fired.end()) missing = {skipped_on(*event, cpu, period), throttled_on(*event, events)};
+    const Missing unseen = missing;
+    if (event != fired.end()) explain(*event, cpu, events, missing);
+    for (uint64_t Missing::*kind : {&Missing::skipped, &Missing::throttled, &Missing::asleep, &Missing::stolen}) all.*kind += missing.*kind;
     // From the event alone where its period is fixed, so that the sum of outcomes can be held against it.
-    row.fired += (event != fired.end() && period != 0 ? event->count / period : seen + missed) + never_raised;
+    row.fired += (event != fired.end() && period != 0 ? event->count / period : seen + unseen.skipped) + unseen.throttled;
   }
   row.counts.clear();
   for (size_t i = 0; i < COUNTER_COUNT; ++i) {
@@ -94,9 +115,10 @@ void fill_account(profile::Event& row, const EventAccount& events, std::span<con
     if (i == COUNTER_STORED) value -= std::min(value, assembled.lost_stack);
     row.counts.push_back({kCounterTexts[i].text, value, kCounterTexts[i].outcome});
   }
-  row.counts.push_back({"idle, without an interrupt (the CPU slept)", asleep, true});
-  row.counts.push_back({"lost: skipped by the kernel (another BPF program or map call on that CPU)", skipped, true});
-  row.counts.push_back({"lost: throttled by the kernel (too many samples without a timer tick)", throttled, true});
+  row.counts.push_back({"idle, without an interrupt (the CPU slept)", all.asleep, true});
+  row.counts.push_back({"lost: stolen (the hypervisor ran something else on that CPU)", all.stolen, true});
+  row.counts.push_back({"lost: skipped by the kernel for an unknown reason", all.skipped, true});
+  row.counts.push_back({"lost: throttled by the kernel (too many samples without a timer tick)", all.throttled, true});
   row.counts.push_back({"lost: stack record missing", assembled.lost_stack, true});
 }
 

@@ -21,10 +21,10 @@ namespace cicada::cli {
 namespace {
 
 struct DiffCommandOptions {
-  std::string event, a, b;
+  std::string event, a, b, per;
   std::vector<std::string> outputs, filters, conditions, group_by;
   DiffTableOptions table = {};
-  bool absolute = false, no_kernel = false, no_inlines = false, include_idle = false, json = false;
+  bool allow_missing = false, no_kernel = false, no_inlines = false, include_idle = false, json = false;
 };
 
 Result<void> check_output(const std::string& path, const sink::FileRights& rights) {
@@ -33,13 +33,13 @@ Result<void> check_output(const std::string& path, const sink::FileRights& right
   return sink::check_writable(path, rights);
 }
 
-Result<void> write_picture(const std::string& path, const profile::ProfileDiff& diff, bool absolute, const sink::Caption& caption, const sink::FileRights& rights) {
+Result<void> write_picture(const std::string& path, const profile::ProfileDiff& diff, profile::Per per, const sink::Caption& caption, const sink::FileRights& rights) {
   sink::Baseline baseline;
   for (const profile::DiffValue& value : diff.self) baseline.self.push_back(value.a);
   for (const profile::DiffValue& value : diff.total) baseline.total.push_back(value.a);
-  if (absolute && diff.scale_b > 0 && diff.total[0].a != 0) {
+  if (per != profile::Per::kShare && diff.total[0].a != 0) {
     baseline.whole_before = static_cast<double>(diff.total[0].a);
-    baseline.whole_after = baseline.whole_before * diff.scale_a / diff.scale_b;  // what A would have counted in B's time
+    baseline.whole_after = baseline.whole_before * diff.scale_a / diff.scale_b;  // what A would have counted in B's time or run
   }
   std::string text;
   if (path.ends_with(".svg")) sink::append_flame_graph_svg(diff.tree, caption, &baseline, text);
@@ -47,6 +47,16 @@ Result<void> write_picture(const std::string& path, const profile::ProfileDiff& 
   sink::OutputFile file = TRY(sink::OutputFile::create(path, rights));
   file.write(text);
   return file.commit();
+}
+
+// A job that ran from its beginning to its end costs what it costs. Of anything else only the division is comparable, unless asked.
+Result<profile::Per> choose_per(const std::string& word, const profile::Header& a, const profile::Header& b) {
+  if (word == "share") return profile::Per::kShare;
+  if (word == "run") return profile::Per::kRun;
+  if (word.empty()) return a.runs != 0 && b.runs != 0 ? profile::Per::kRun : profile::Per::kShare;
+  if (word != "second") return make_error(ErrorKind::kInvalid, "--per {}: use one of run, second, share", word);
+  if (a.duration_ns == 0 || b.duration_ns == 0) print_warning("--per second: a recording does not say how long it took; plain sums are compared");
+  return profile::Per::kSecond;
 }
 
 Result<int> compare(const DiffCommandOptions& options) {
@@ -63,11 +73,8 @@ Result<int> compare(const DiffCommandOptions& options) {
   const profile::Event &event_a = a.event(profile::main_event(a)), &event_b = b.event(profile::main_event(b));
   if (event_a.unit != event_b.unit)
     return make_error(ErrorKind::kInvalid, "{} counts {} and {} {}: they cannot be compared", options.a, profile::unit_text(event_a.unit), options.b, profile::unit_text(event_b.unit));
-  if (options.absolute && (a.header.duration_ns == 0 || b.header.duration_ns == 0))
-    print_warning("--absolute: a recording does not say how long it took; plain sums are compared");
-
   profile::DiffOptions how;
-  how.normalise = !options.absolute;
+  how.per = TRY(choose_per(options.per, a.header, b.header));
   how.values_are_counts = event_a.unit == profile::Unit::kSamples;
   how.tree.group_by = TRY(parse_grouping(options.group_by));
   how.tree.group_numbers = false;  // pids of two recordings never agree
@@ -77,18 +84,19 @@ Result<int> compare(const DiffCommandOptions& options) {
   const profile::ProfileDiff diff = profile::diff(a, b, how);
   std::vector<std::string> violations;
   for (size_t i = 0; i < conditions.size(); ++i) {
-    if (!is_known(diff, conditions[i])) print_warning(fmt::format("--fail-if {}: neither side has samples in such a function", options.conditions[i]));
+    if (!options.allow_missing && !is_known(diff, conditions[i]))
+      return make_error(ErrorKind::kNotFound, "--fail-if {}: neither side has samples in such a function (--allow-missing: that is fine)", options.conditions[i]);
     for (std::string& violation : find_violations(diff, conditions[i])) violations.push_back(std::move(violation));
   }
   sink::OutputFile out = TRY(sink::OutputFile::create("-", {}));
   if (options.json)
-    write_diff_json({options.a, a}, {options.b, b}, diff, how.normalise, violations, [&](std::string_view text) { out.write(text); });
+    write_diff_json({options.a, a}, {options.b, b}, diff, how.per, violations, [&](std::string_view text) { out.write(text); });
   else
-    out.write(clean_lines(format_diff(diff, options.table)));
+    out.write(clean_lines(format_whole({options.a, a}, {options.b, b}, diff, how.per) + format_diff(diff, options.table)));
   TRY(out.commit());
   const sink::Caption caption = sink::make_caption(b, fmt::format("{} compared with {}", options.b, options.a));
   for (const std::string& path : options.outputs) {
-    TRY(write_picture(path, diff, options.absolute, caption, rights));
+    TRY(write_picture(path, diff, how.per, caption, rights));
     print_message(fmt::format("differential flame graph in {}\n", path));
   }
   for (const std::string& violation : violations) print_error(violation);
@@ -102,7 +110,7 @@ Command add_diff_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("diff", "what changed between two recordings");
   command->formatter(std::make_shared<HelpFormatter>("cicada diff [OPTIONS] A B"));
   command->footer(
-      "Shares are in percent of each recording, so that their lengths do not matter.\n"
+      "Two commands that were recorded from beginning to end are compared by what a run costs, everything else by shares of each recording.\n"
       "Exit code: 1 when a --fail-if condition is violated, 125 when cicada failed.");
   command->add_option("A", options->a, "before: a recording, folded stacks or pprof")->required();
   command->add_option("B", options->b, "after")->required();
@@ -116,12 +124,14 @@ Command add_diff_command(CLI::App& app) {
   command->add_option("--filter", options->filters, "a part of both: process=, thread=, time=, function=REGEX")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  command->add_option("-n,--functions", options->table.rows, "how many functions")->type_name("N")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command->add_option("-n,--functions", options->table.rows, "rows of the table")->type_name("N")->check(CLI::NonNegativeNumber)->capture_default_str();
   command->add_option("--by,--group-by", options->group_by, "root frames: process, thread, cpu, cgroup, image; by name, without pids")
       ->type_name("LIST")
       ->allow_extra_args(false);
   command->add_flag("--json", options->json, "for machines: every function, whatever the limits");
-  command->add_flag("--absolute", options->absolute, "compare values per second, in percent of A's, not shares");
+  command->add_option("--per", options->per, "what is compared: the cost of a run, of a second, or shares; default: run where both are commands that ended, else share")
+      ->type_name("run|second|share");
+  command->add_flag("--allow-missing", options->allow_missing, "--fail-if may name a function that neither side has");
   command->add_flag("--all", options->table.all, "changes that chance explains, too");
   command->add_flag("--no-kernel", options->no_kernel, "leave kernel frames out");
   command->add_flag("--no-inline", options->no_inlines, "leave inlined functions out");

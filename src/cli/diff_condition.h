@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `--fail-if '[self:]NAME>PERCENT%'`: what a comparison must not show. NAME is meant as for `report --callers`; `*` is every
-// function. PERCENT: by how many percentage points the function's share of the recording may grow; with --absolute, how much
-// its rate may grow in percent of A's whole rate. With what it calls, unless "self:" stands before it.
+// function. PERCENT of what A cost as a whole: by how much the function's cost (its share, with --per share) may grow. With what it calls, unless "self:" stands before it.
 // Only significant growth counts: noise does not fail a build.
 #pragma once
 #include <string>

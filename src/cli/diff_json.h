@@ -4,16 +4,12 @@
 #include <functional>
 #include <string_view>
 
-#include "profile/profile_diff.h"
+#include "cli/diff_table.h"
 
 namespace cicada::cli {
 
-struct DiffSide {
-  std::string_view file;
-  const profile::ProfileSnapshot& profile;
-};
 // `violations`: texts of the --fail-if conditions that do not hold.
-void write_diff_json(const DiffSide& a, const DiffSide& b, const profile::ProfileDiff& diff, bool normalised,
+void write_diff_json(const DiffSide& a, const DiffSide& b, const profile::ProfileDiff& diff, profile::Per per,
                      const std::vector<std::string>& violations, const std::function<void(std::string_view)>& write);
 
 }  // namespace cicada::cli

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/clean_text.h"
-#include "cli/report_text.h"
+#include "profile/cpu_time.h"
 #include "sink/flamegraph/svg_caption.h"
 #include "sink/flamegraph/svg_text.h"
 
@@ -25,21 +25,39 @@ std::string probability(const FunctionDelta& function) {
 
 double whole_of(const profile::ProfileDiff& diff) {
   const double before = static_cast<double>(diff.total.empty() ? 0 : diff.total[0].a) * diff.scale_a;
-  return before > 0 ? before : 1;  // normalised: 1. Nothing before: whatever there is now is growth
+  return before > 0 ? before : 1;  // shares: 1. Nothing before: whatever there is now is growth
+}
+
+std::string format_whole(const DiffSide& a, const DiffSide& b, const profile::ProfileDiff& diff, profile::Per per) {
+  const auto counts = fmt::format("{} samples before, {} after", sink::grouped_digits(diff.samples.a), sink::grouped_digits(diff.samples.b));
+  if (per == profile::Per::kShare) return fmt::format("shares of each recording: {}\n", counts);
+  const auto values = [](double before, double after, bool seconds, std::string_view what) {
+    const auto text = [&](double value) { return seconds ? profile::seconds_text(value) : fmt::format("{:.6g}", value); };
+    const std::string change = before > 0 ? fmt::format(" ({:+.1f} %)", 100 * (after - before) / before) : "";
+    return fmt::format("{} → {} {}{}", text(before), text(after), what, change);
+  };
+  const profile::EventId event = profile::main_event(a.profile);
+  const bool seconds = profile::seconds_per_value(a.profile, event) > 0 && profile::seconds_per_value(b.profile, event) > 0;
+  std::string out = fmt::format("per {}: {}", per == profile::Per::kRun ? "run" : "second",
+                                values(static_cast<double>(diff.total[0].a) * diff.scale_a, static_cast<double>(diff.total[0].b) * diff.scale_b, seconds,
+                                       seconds ? "of CPU" : profile::unit_text(a.profile.event(event).unit)));
+  const auto wall = [](const DiffSide& side) { return static_cast<double>(side.profile.header.runs_ns) / 1e9 / static_cast<double>(side.profile.header.runs); };
+  if (per == profile::Per::kRun && a.profile.header.runs != 0 && b.profile.header.runs != 0) out += ", " + values(wall(a), wall(b), true, "of wall time");
+  return out + fmt::format("; percent of what it cost before\n{}\n", counts);
 }
 
 std::string format_diff(const profile::ProfileDiff& diff, const DiffTableOptions& options) {
   const double whole = whole_of(diff);
   std::vector<const FunctionDelta*> shown;
-  size_t noise = 0, significant = 0;
+  size_t noise = 0, significant = 0, displaced = 0;
   for (const FunctionDelta& function : diff.functions) {
     if (size_of(function) == 0) continue;
     significant += function.significant;
     if (function.significant || options.all) shown.push_back(&function);
-    else ++noise;
+    else ++(function.displaced ? displaced : noise);
   }
   std::stable_sort(shown.begin(), shown.end(), [](const auto* a, const auto* b) { return size_of(*a) > size_of(*b); });
-  std::string out = fmt::format("{} samples before, {} after\n", sink::grouped_digits(diff.samples.a), sink::grouped_digits(diff.samples.b));
+  std::string out;
   if (shown.empty()) {
     out += "no significant difference\n";
   } else {
@@ -57,6 +75,10 @@ std::string format_diff(const profile::ProfileDiff& diff, const DiffTableOptions
     if (shown.size() > options.rows) out += fmt::format("… {} more\n", shown.size() - options.rows);
     out += fmt::format("\n* significant: not explained by chance (false-discovery rate 1 %); {} of {}\n", significant, diff.functions.size());
   }
+  const auto grown = std::max_element(diff.functions.begin(), diff.functions.end(), [](const auto& x, const auto& y) { return x.self_change < y.self_change; });
+  if (displaced != 0 && grown->self_change > 0)
+    out += fmt::format("{} shares shrank only because others grew ({} by {:.2f} points): left out (--all shows them)\n", displaced,
+                       sink::shortened(clean_text(diff.tree.text(grown->name)), 60), 100 * grown->self_change);
   if (noise != 0) out += fmt::format("{} smaller or uncertain changes are left out (--all shows them)\n", noise);
   return out;
 }

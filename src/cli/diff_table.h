@@ -13,8 +13,15 @@ struct DiffTableOptions {
   bool all = false;  // changes that chance explains, too
 };
 
-// What 100 % is: everything (normalised), or A's values per second.
+// What 100 % is: all that A cost, scaled.
 double whole_of(const profile::ProfileDiff& diff);
+
+struct DiffSide {
+  std::string_view file;
+  const profile::ProfileSnapshot& profile;
+};
+// One line: what is compared, and by how much the whole changed.
+std::string format_whole(const DiffSide& a, const DiffSide& b, const profile::ProfileDiff& diff, profile::Per per);
 
 // In percent of whole_of(); the largest change (self or total) first. A mark stands beside what is significant.
 std::string format_diff(const profile::ProfileDiff& diff, const DiffTableOptions& options);

@@ -246,6 +246,10 @@ int run_record(const RecordOptions& options) {
   std::vector<std::string> failures;
   if (const Result<void> stopped = session.stop(); !stopped) failures.push_back(stopped.error().message());
   const std::optional<int> signal = signals->take();
+  if (command && command->find_exit_code() && !signal) {
+    session.profile().header.runs = 1;
+    session.profile().header.runs_ns = session.profile().header.duration_ns;
+  }
   const int exit_code = command ? end_command(*command, signal) : kExitSuccess;
   signals->let_through();
 

@@ -15,6 +15,7 @@
 #include "cli/report_json.h"
 #include "cli/report_text.h"
 #include "cli/terminal.h"
+#include "profile/cpu_time.h"
 #include "profile/stack_totals.h"
 #include "sink/output_file.h"
 
@@ -41,18 +42,20 @@ std::string format_report(const ReportOptions& options, const profile::ProfileSn
   std::string out = format_report_header(profile, options.file);
   if (tree.total() == 0 && !options.filters.empty())
     return out + "\nno samples pass the filter; `cicada report --by process,thread " + options.file + "` lists who has some\n";
-  if (tree.total() == 0) return out + "\nno samples to show; idle ones need --include-idle\n";
-  out += "\n" + format_functions(tree, options.limits);
+  if (tree.total() == 0) return out + (profile.sample_count() == 0 ? "\nno samples to show\n" : "\nonly idle samples; --include-idle shows them\n");
+  out += "\n" + format_functions(tree, options.limits, profile::unit_text(profile.event(main_event(profile)).unit));
   if (!options.by.empty()) out += "\n" + format_groups(tree, options.limits);
   return out + "\n" + format_tree(tree, options.limits);
 }
 
-Result<void> report(const ReportOptions& options) {
+Result<void> report(ReportOptions options) {
   const std::vector<profile::GroupBy> grouping = TRY(parse_grouping(options.by));
   const profile::FilterOptions filter = TRY(parse_filters(options.filters));
   const profile::Profile profile = TRY(load_profile(options.file, filter, options.event));
   profile::CallTreeOptions how = tree_options(options, profile);
   how.group_by = grouping;
+  options.limits.seconds_per_value = profile::seconds_per_value(profile, *how.event);
+  options.limits.duration_s = static_cast<double>(profile.header.duration_ns) * 1e-9;
   profile::CallTree tree = profile::build_call_tree(profile, how);
   sink::OutputFile out = TRY(sink::OutputFile::create("-", {}));
   if (!options.annotate.empty()) {
@@ -92,7 +95,7 @@ void add_options(CLI::App& command, ReportOptions& options) {
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   command.add_option("--max-depth", options.limits.depth, "deepest node of the tree")->type_name("N")->check(CLI::NonNegativeNumber)->capture_default_str();
-  command.add_option("-n,--functions", options.limits.functions, "how many functions")->type_name("N")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command.add_option("-n,--functions", options.limits.rows, "rows of each table")->type_name("N")->check(CLI::NonNegativeNumber)->capture_default_str();
   command.add_flag("--no-kernel", options.no_kernel, "leave kernel frames out");
   command.add_flag("--no-inline", options.no_inlines, "leave inlined functions out");
   command.add_flag("--include-idle", options.include_idle, "idle CPUs, too");

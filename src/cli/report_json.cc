@@ -30,6 +30,8 @@ void write_header(const profile::ProfileSnapshot& profile, sink::JsonStream& jso
   json.member("start_realtime_ns", header.start_realtime_ns);
   json.member("duration_ns", header.duration_ns);
   json.member("cpus", header.cpu_count);
+  json.member("cpu_ns", header.target_cpu_ns);
+  json.member("runs", header.runs);
   json.member("fired", event.fired);
   json.member("samples", count_samples(profile));
   json.key("outcomes");

@@ -34,9 +34,9 @@ CallTree tree_of(const ProfileSnapshot& profile, std::vector<profile::GroupBy> g
   return profile::build_call_tree(profile, options);
 }
 
-profile::ProfileDiff diff_of(std::string_view a, std::string_view b, bool normalise = true) {
+profile::ProfileDiff diff_of(std::string_view a, std::string_view b, profile::Per per = profile::Per::kShare) {
   profile::DiffOptions options;
-  options.normalise = normalise;
+  options.per = per;
   options.values_are_counts = true;
   const Profile before = folded(a), after = folded(b);
   return profile::diff(before, after, options);
@@ -121,7 +121,7 @@ TEST(Tree, TellsAnOnlyCalleeFromASibling) {
 TEST(Text, LetsNoControlCharacterReachTheTerminal) {
   const Profile hostile = profile::make_synthetic_profile({.hostile_names = true});
   const CallTree tree = tree_of(hostile, {profile::GroupBy::kProcess, profile::GroupBy::kThread});
-  for (const std::string& out : {format_functions(tree, {.functions = 1000}), format_tree(tree, {.min_percent = 0}), format_groups(tree, {})})
+  for (const std::string& out : {format_functions(tree, {.rows = 1000}), format_tree(tree, {.min_percent = 0}), format_groups(tree, {})})
     for (const char c : out) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
 }
 
@@ -184,10 +184,10 @@ TEST(Diff, ShowsWhatGrew) {
   EXPECT_THAT(out, ContainsRegex("50.00 +-30.00 .*\\* b\n"));
 }
 
-TEST(Diff, AbsoluteSeesGrowthThatSharesHide) {
+TEST(Diff, ASecondSeesGrowthThatSharesHide) {
   const auto shares = diff_of("main;a 500\nmain;b 500\n", "main;a 1000\nmain;b 1000\n");
   EXPECT_THAT(format_diff(shares, {}), HasSubstr("no significant difference"));
-  const auto sums = diff_of("main;a 500\nmain;b 500\n", "main;a 1000\nmain;b 1000\n", false);
+  const auto sums = diff_of("main;a 500\nmain;b 500\n", "main;a 1000\nmain;b 1000\n", profile::Per::kSecond);
   EXPECT_THAT(format_diff(sums, {}), ContainsRegex("50.00 +\\+50.00 .*\\* a\n"));
 }
 

@@ -7,6 +7,7 @@
 #include "base/clean_text.h"
 #include "cli/report_functions.h"
 #include "profile/completeness.h"
+#include "profile/cpu_time.h"
 #include "profile/frame_text.h"
 #include "profile/stack_totals.h"
 #include "sink/flamegraph/svg_caption.h"
@@ -19,6 +20,8 @@ using profile::CallNode;
 using profile::CallTree;
 using profile::NodeKind;
 using sink::grouped_digits;
+
+constexpr double kMostlyWaited = 0.1;
 
 double percent(uint64_t part, uint64_t all) {
   return all == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(all);
@@ -39,6 +42,11 @@ void append_line(std::string& out, std::string_view what, std::string_view text)
 std::string rate_text(const profile::Event& event) {
   if (event.frequency_hz != 0) return fmt::format("{} Hz {}", event.frequency_hz, event.name);
   return event.period == 0 ? "" : fmt::format("every {} {}", grouped_digits(event.period), event.name);
+}
+
+std::string cpu_column(uint64_t value, const ReportLimits& limits) {
+  if (limits.seconds_per_value == 0) return "";
+  return fmt::format("{:>10}", value == 0 ? "" : profile::seconds_text(static_cast<double>(value) * limits.seconds_per_value));
 }
 
 class TreeText {
@@ -117,6 +125,14 @@ class TreeText {
 
 }  // namespace
 
+std::string format_cpu_time(const profile::ProfileSnapshot& profile) {
+  const double used = static_cast<double>(profile.header.target_cpu_ns) * 1e-9, wall = static_cast<double>(profile.header.duration_ns) * 1e-9;
+  if (used == 0 || wall == 0) return "";
+  const bool waited = used < kMostlyWaited * wall;
+  return fmt::format("used {} of CPU in {} ({:.1f} % of one){}", profile::seconds_text(used), profile::seconds_text(wall), 100 * used / wall,
+                     waited ? ": mostly waiting, which CPU samples do not show; -e context-switches/period=1/ shows where" : "");
+}
+
 std::string format_report_header(const profile::ProfileSnapshot& profile, const std::string& file) {
   const profile::Header& header = profile.header;
   std::string command, out;
@@ -127,6 +143,7 @@ std::string format_report_header(const profile::ProfileSnapshot& profile, const 
   if (header.start_realtime_ns != 0) append_line(out, "start", start_text(header.start_realtime_ns));
   if (header.duration_ns != 0) append_line(out, "duration", fmt::format("{:.3f} s", static_cast<double>(header.duration_ns) / 1e9));
   const profile::Event& event = profile.event(main_event(profile));
+  append_line(out, "CPU", format_cpu_time(profile));
   append_line(out, "rate", rate_text(event));
   append_line(out, "samples", grouped_digits(count_samples(profile)));
   std::string lost;
@@ -140,18 +157,21 @@ std::string format_report_header(const profile::ProfileSnapshot& profile, const 
   return out;
 }
 
-std::string format_functions(const CallTree& tree, const ReportLimits& limits) {
-  constexpr size_t kNumbers = 32, kImage = 24;
-  const size_t name_columns = limits.columns > kNumbers + kImage + 20 ? limits.columns - kNumbers - kImage : 40;
+std::string format_functions(const CallTree& tree, const ReportLimits& limits, std::string_view unit) {
+  const bool times = limits.seconds_per_value > 0;
+  const size_t numbers = times ? 42 : 32;
+  constexpr size_t kImage = 24;
+  const size_t name_columns = limits.columns > numbers + kImage + 20 ? limits.columns - numbers - kImage : 40;
   const std::vector<FunctionCost> costs = add_up_functions(tree);
-  std::string out = fmt::format("{:>9}{:>9}{:>12}  {:<{}}image\n", "self", "total", "samples", "function", name_columns);
-  for (size_t i = 0; i < std::min(costs.size(), limits.functions); ++i) {
+  std::string out = fmt::format("{}{:>9}{:>9}{:>12}  {:<{}}image\n", times ? fmt::format("{:>10}", "CPU") : "", "self", "total", unit, "function", name_columns);
+  for (size_t i = 0; i < std::min(costs.size(), limits.rows); ++i) {
     // fmt pads by code points, as shortened() counts them.
+    out += cpu_column(costs[i].self, limits);
     out += fmt::format("{:7.1f} %{:7.1f} %{:>12}  {:<{}}{}\n", percent(costs[i].self, tree.total()), percent(costs[i].total, tree.total()),
                        grouped_digits(costs[i].self), sink::shortened(clean_text(tree.text(costs[i].name)), name_columns - 2), name_columns,
                        sink::shortened(clean_text(profile::file_name(tree.text(costs[i].image))), kImage));
   }
-  if (costs.size() > limits.functions) out += fmt::format("  … {} more functions\n", costs.size() - limits.functions);
+  if (costs.size() > limits.rows) out += fmt::format("  … {} more functions\n", costs.size() - limits.rows);
   return out;
 }
 
@@ -159,22 +179,32 @@ std::string format_groups(const CallTree& tree, const ReportLimits& limits) {
   struct Group {
     uint32_t node;
     size_t level;
+    size_t more;  // instead of a node: how many were left out
   };
-  std::vector<Group> pending{{0, 0}};
+  const bool times = limits.seconds_per_value > 0;
+  std::vector<Group> pending{{0, 0, 0}};
   std::vector<uint32_t> children;
-  std::string out = fmt::format("{:>9}{:>12}\n", "share", "samples");
+  std::string out = fmt::format("{}{:>9}{:>12}\n", times ? fmt::format("{:>10}{:>9}", "CPU", "of a CPU") : "", "share", "samples");
   while (!pending.empty()) {
     const Group group = pending.back();
     pending.pop_back();
     const CallNode& node = tree.nodes[group.node];
-    if (group.node != 0)
+    if (group.more != 0) {
+      out += fmt::format("{:{}}… {} more\n", "", (times ? 42 : 23) + (group.level - 1) * 2, group.more);
+      continue;
+    }
+    if (group.node != 0) {
+      out += cpu_column(node.total, limits);
+      if (times) out += limits.duration_s > 0 ? fmt::format("{:7.1f} %", 100 * static_cast<double>(node.total) * limits.seconds_per_value / limits.duration_s) : std::string(9, ' ');
       out += fmt::format("{:7.1f} %{:>12}  {:{}}{}\n", percent(node.total, tree.total()), grouped_digits(node.total), "", (group.level - 1) * 2,
                          sink::shortened(clean_text(tree.text(node.name)), limits.columns));
+    }
     children.clear();
     for (uint32_t at = node.first_child; at != 0; at = tree.nodes[at].next_sibling)
       if (tree.nodes[at].kind == NodeKind::kGroup) children.push_back(at);
-    std::stable_sort(children.begin(), children.end(), [&](uint32_t a, uint32_t b) { return tree.nodes[a].total < tree.nodes[b].total; });
-    for (const uint32_t at : children) pending.push_back({at, group.level + 1});
+    std::stable_sort(children.begin(), children.end(), [&](uint32_t a, uint32_t b) { return tree.nodes[a].total > tree.nodes[b].total; });
+    if (children.size() > limits.rows) pending.push_back({0, group.level + 1, children.size() - limits.rows});
+    for (size_t i = std::min(children.size(), limits.rows); i-- > 0;) pending.push_back({children[i], group.level + 1, 0});
   }
   return out;
 }

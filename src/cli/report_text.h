@@ -10,13 +10,18 @@ namespace cicada::cli {
 
 struct ReportLimits {
   double min_percent = 0.5;  // of everything; smaller nodes of the tree are added up in one line
-  size_t functions = 20;
+  size_t rows = 20;          // of each table
   size_t depth = 64;         // of the tree as drawn
   size_t columns = 100;
+  // For columns of CPU time; 0: there are none.
+  double seconds_per_value = 0;
+  double duration_s = 0;     // for CPU time in percent of one CPU
 };
 
 std::string format_report_header(const profile::ProfileSnapshot& profile, const std::string& file);
-std::string format_functions(const profile::CallTree& tree, const ReportLimits& limits);
+// The scheduler's account of what was recorded, and whether there is much to see in CPU samples; empty if unknown.
+std::string format_cpu_time(const profile::ProfileSnapshot& profile);
+std::string format_functions(const profile::CallTree& tree, const ReportLimits& limits, std::string_view unit = "samples");
 // The root frames that grouping made: how much each has.
 std::string format_groups(const profile::CallTree& tree, const ReportLimits& limits);
 // Children by total. A chain of only children is not indented: deep stacks stay readable.

@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/summary.h"
 
-#include <algorithm>
-
 #include "base/clean_text.h"
-#include "cli/report_functions.h"
 #include "cli/report_text.h"
 #include "profile/completeness.h"
-#include "profile/frame_text.h"
+#include "profile/cpu_time.h"
 #include "sink/flamegraph/svg_caption.h"
-#include "sink/flamegraph/svg_text.h"
 
 namespace cicada::cli {
 namespace {
 
 using profile::Count;
-using profile::Profile;
 using profile::ProfileSnapshot;
 using sink::grouped_digits;
-using sink::shortened;
 
 void append_taken(const ProfileSnapshot& profile, const profile::Event& event, std::string& out) {
   const profile::Header& header = profile.header;
@@ -49,22 +43,12 @@ void append_completeness(const ProfileSnapshot& profile, bool stats, std::string
   }
 }
 
-void append_hottest(const ProfileSnapshot& profile, profile::EventId event, const SummaryOptions& options, std::string& out) {
+void append_functions(const ProfileSnapshot& profile, profile::EventId event, const SummaryOptions& options, std::string& out) {
   const profile::CallTree tree = profile::build_call_tree(profile, {.expand_inlined = true, .include_idle = options.include_idle, .event = event});
-  std::vector<FunctionCost> hot = add_up_functions(tree);
-  std::erase_if(hot, [](const FunctionCost& cost) { return cost.self == 0; });
-  if (hot.empty()) return;
-  hot.resize(std::min(hot.size(), options.hottest));
-  constexpr size_t kNumbers = 23, kImage = 24;
-  const size_t name_columns = options.columns > kNumbers + kImage + 20 ? options.columns - kNumbers - kImage : 40;
-  const bool several = profile.header.events.size() > 1;
-  if (several) out += fmt::format("\n{}:", clean_text(profile.event(event).name));
-  out += fmt::format("\n{:>9}{:>12}  {:<{}}{}\n", "self", profile::unit_text(profile.event(event).unit), "function", name_columns, "image");
-  for (const FunctionCost& function : hot) {
-    out += fmt::format("{:7.1f} %{:>12}  {:<{}}{}\n", 100.0 * static_cast<double>(function.self) / static_cast<double>(tree.total()), grouped_digits(function.self),
-                       shortened(clean_text(tree.text(function.name)), name_columns - 2), name_columns,
-                       shortened(clean_text(profile::file_name(tree.text(function.image))), kImage));
-  }
+  if (tree.total() == 0) return;
+  if (profile.header.events.size() > 1) out += fmt::format("\n{}:", clean_text(profile.event(event).name));
+  out += "\n" + format_functions(tree, {.rows = options.rows, .columns = options.columns, .seconds_per_value = profile::seconds_per_value(profile, event)},
+                                 profile::unit_text(profile.event(event).unit));
 }
 
 }  // namespace
@@ -77,18 +61,17 @@ std::string format_summary(const ProfileSnapshot& profile, const std::vector<std
     append_outcomes(event, options.stats, out);
   }
   append_completeness(profile, options.stats, out);
+  if (const std::string used = format_cpu_time(profile); !used.empty()) out += "  " + used + "\n";
   if (options.stats) {
     for (const Count& count : profile.header.events[0].counts) {
       if (!count.outcome) out += fmt::format("  {:>12}            {}\n", grouped_digits(count.value), count.name);
     }
   }
-  for (const profile::EventId event : profile::sampled_events(profile)) append_hottest(profile, event, options, out);
+  for (const profile::EventId event : profile::sampled_events(profile)) append_functions(profile, event, options, out);
   for (const std::string& warning : profile.header.warnings) out += fmt::format("\nwarning: {}", clean_text(warning));
   if (!profile.header.warnings.empty()) out += "\n";
   if (profile.sample_count() == 0) {
-    out +=
-        "\nno samples: the target was idle or gone the whole time; -a shows what the machine did, --include-idle "
-        "counts idling\n";
+    out += "\nno samples: the target used no CPU time, or too little to be seen; -e context-switches/period=1/ shows where it waits, -a what the machine did\n";
   }
   if (!outputs.empty()) out += "\n";
   for (const std::string& output : outputs) out += output + "\n";

@@ -12,7 +12,7 @@ namespace cicada::cli {
 struct SummaryOptions {
   bool include_idle = false;  // idle samples take part in the hottest functions
   bool stats = false;         // every counter and every end reason, zeros too
-  size_t hottest = 10;
+  size_t rows = 10;       // of the table of functions
   size_t columns = 100;  // of the terminal
 };
 

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "profile/cpu_time.h"
+#include "profile/stack_totals.h"
+
 namespace cicada::profile {
 namespace {
 
@@ -88,16 +91,17 @@ class Differ {
   }
 
   void set_scales() {
-    const DiffValue all = diff_.total[0];
-    const auto inverse = [](double x) { return x > 0 ? 1 / x : 0; };
-    if (options_.normalise) {
-      diff_.scale_a = inverse(static_cast<double>(all.a));
-      diff_.scale_b = inverse(static_cast<double>(all.b));
-    } else {
-      diff_.scale_a = inverse(static_cast<double>(a_.header.duration_ns) / 1e9);
-      diff_.scale_b = inverse(static_cast<double>(b_.header.duration_ns) / 1e9);
-      if (diff_.scale_a == 0 || diff_.scale_b == 0) diff_.scale_a = diff_.scale_b = 1;  // formats without a duration
-    }
+    diff_.scale_a = scale(a_, diff_.total[0].a);
+    diff_.scale_b = scale(b_, diff_.total[0].b);
+    if (diff_.scale_a == 0 || diff_.scale_b == 0) diff_.scale_a = diff_.scale_b = 1;  // formats without a duration; nothing on one side
+  }
+
+  double scale(const ProfileSnapshot& profile, uint64_t all) const {
+    const auto over = [](double part, double whole) { return whole > 0 ? part / whole : 0; };
+    if (options_.per == Per::kShare) return over(1, static_cast<double>(std::max<uint64_t>(all, 1)));
+    const double seconds = seconds_per_value(profile, shown_event(profile, options_.tree)), unit = seconds > 0 ? seconds : 1;
+    if (options_.per == Per::kRun) return over(unit, static_cast<double>(std::max<uint64_t>(profile.header.runs, 1)));
+    return over(unit, static_cast<double>(profile.header.duration_ns) / 1e9);
   }
 
   void add_functions() {
@@ -142,14 +146,46 @@ class Differ {
     into.b += from.b;
   }
 
-  // Absolute: a + b events fall on two stretches of time in proportion to their length, if nothing changed.
   double p_value(const DiffValue& counts) const {
-    if (options_.normalise) return proportion_p_value(counts.a, diff_.samples.a, counts.b, diff_.samples.b);
+    if (options_.per == Per::kShare) return proportion_p_value(counts.a, diff_.samples.a, counts.b, diff_.samples.b);
+    return ratio_p_value(counts, diff_.scale_b / diff_.scale_a);
+  }
+
+  // a + b events fall on two sides in proportion to their weights (A's: `a_to_b`, B's: 1), if nothing changed.
+  static double ratio_p_value(const DiffValue& counts, double a_to_b) {
     const auto n = static_cast<double>(counts.a + counts.b);
     if (n == 0) return 1;
-    const double share = diff_.scale_b / (diff_.scale_a + diff_.scale_b);  // of A: scales are 1 / seconds
+    const double share = a_to_b / (1 + a_to_b);
     const double distance = std::abs(static_cast<double>(counts.a) - n * share) - 0.5;
     return distance <= 0 ? 1 : std::erfc(distance / std::sqrt(2 * n * share * (1 - share)));
+  }
+
+  // By how much the share of what did not change itself has shrunk: the median of all functions' ratios, weighted by their samples before.
+  double displacement() const {
+    std::vector<std::pair<double, uint64_t>> ratios;  // and weights
+    for (const FunctionDelta& function : diff_.functions) {
+      if (function.self.a != 0) ratios.emplace_back(static_cast<double>(function.self.b) * diff_.scale_b / (static_cast<double>(function.self.a) * diff_.scale_a), function.self.a);
+    }
+    std::sort(ratios.begin(), ratios.end());
+    uint64_t weight = 0;
+    for (const auto& [ratio, samples] : ratios) {
+      weight += samples;
+      if (2 * weight > diff_.total[0].a) return std::min(ratio, 1.0);
+    }
+    return 1;
+  }
+
+  // A share is a part of a whole: if one function grows, all others shrink with nothing changed in them.
+  void excuse_displaced() {
+    const double ratio = options_.per == Per::kShare ? displacement() : 1;
+    if (ratio >= 1 || ratio <= 0) return;
+    const double a_to_b = static_cast<double>(diff_.samples.a) / static_cast<double>(diff_.samples.b) / ratio;
+    for (size_t i = 0; i < diff_.functions.size(); ++i) {
+      FunctionDelta& function = diff_.functions[i];
+      if (!function.significant || function.self_change > 0 || function.total_change > 0) continue;
+      function.displaced = ratio_p_value(counts_[i].self, a_to_b) > kFalseDiscoveryRate && ratio_p_value(counts_[i].total, a_to_b) > kFalseDiscoveryRate;
+      if (function.displaced) function.significant = false;
+    }
   }
 
   // Benjamini–Hochberg: with m tests in order of p, the largest k with p(k) ≤ k/m × rate, and everything before it.
@@ -164,6 +200,7 @@ class Differ {
     for (size_t k = 0; k < tests.size(); ++k)
       if (tests[k].first <= static_cast<double>(k + 1) / static_cast<double>(tests.size()) * kFalseDiscoveryRate) passed = k + 1;
     for (size_t k = 0; k < passed; ++k) diff_.functions[tests[k].second].significant = true;
+    excuse_displaced();  // functions and counts_ have one order until here
     std::stable_sort(diff_.functions.begin(), diff_.functions.end(),
                      [](const FunctionDelta& x, const FunctionDelta& y) { return std::abs(x.self_change) > std::abs(y.self_change); });
   }

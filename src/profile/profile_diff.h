@@ -12,9 +12,12 @@
 
 namespace cicada::profile {
 
+// What is compared: the share of all samples, the cost of a second of recording, the cost of one run of a command.
+enum class Per : uint8_t { kShare, kSecond, kRun };
+
 struct DiffOptions {
   CallTreeOptions tree = {};
-  bool normalise = true;  // compare shares of all samples; else samples per second of recording
+  Per per = Per::kShare;
   // A value is a number of samples: folded stacks and pprof keep one row for many. Significance is then computed on values.
   bool values_are_counts = false;
 };
@@ -28,10 +31,11 @@ struct FunctionDelta {
   StringId name;  // in ProfileDiff::tree.strings
   StringId image;
   DiffValue self, total;       // total: stacks that contain the function, once each, however often it recurses
-  double self_change = 0;      // B − A: share of all (normalised: −1…1), else value per second
+  double self_change = 0;      // B − A, scaled: a share (−1…1), CPU seconds (of an event that counts none: values) per second or run
   double total_change = 0;
   double self_p = 1, total_p = 1;  // probability that chance alone makes a difference this large
   bool significant = false;        // self or total, after correction for the number of functions
+  bool displaced = false;          // shares: would be significant, but shrank only as much as everything did because others grew
 };
 
 struct ProfileDiff {
@@ -40,7 +44,7 @@ struct ProfileDiff {
   std::vector<DiffValue> total;
   std::vector<FunctionDelta> functions;  // the largest absolute change of self first
   DiffValue samples;              // counted
-  // What a value of A or B is multiplied by to be comparable: 1 / all (normalised) or 1 / seconds.
+  // What a value of A or B is multiplied by to be comparable.
   double scale_a = 0, scale_b = 0;
 
   double change(const DiffValue& value) const { return static_cast<double>(value.b) * scale_b - static_cast<double>(value.a) * scale_a; }

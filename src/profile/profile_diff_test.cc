@@ -83,7 +83,7 @@ TEST(ProfileDiff, FindsARealChangeAmongNoise) {
 
 TEST(ProfileDiff, AbsoluteComparesRates) {
   const Profile a = draw({1, 1}, 1000, 1), b = draw({1, 1}, 2000, 2);  // twice the work in the same time
-  EXPECT_TRUE(find(diff(a, b, {.normalise = false}), "f0")->significant);
+  EXPECT_TRUE(find(diff(a, b, {.per = Per::kSecond}), "f0")->significant);
   EXPECT_FALSE(find(diff(a, b, {}), "f0")->significant);
 }
 

@@ -65,6 +65,10 @@ void merge_headers(Header& into, const Header& from) {
   }
   into.duration_ns = end - into.start_realtime_ns;
   into.cpu_count = std::max(into.cpu_count, from.cpu_count);
+  const bool known = into.target_cpu_ns != 0 && from.target_cpu_ns != 0, all_ran = into.runs != 0 && from.runs != 0;
+  into.target_cpu_ns = known ? into.target_cpu_ns + from.target_cpu_ns : 0;
+  into.runs = all_ran ? into.runs + from.runs : 0;
+  into.runs_ns = all_ran ? into.runs_ns + from.runs_ns : 0;
   if (!from.host.empty() && into.host.find(from.host) == std::string::npos) into.host += (into.host.empty() ? "" : ", ") + from.host;
   if (into.boot_id != from.boot_id) into.boot_id.clear();
   add_counts(into.end_reasons, from.end_reasons);
@@ -163,6 +167,7 @@ Profile extract(const ProfileSnapshot& profile, const SampleFilter& wanted) {
   Profile part;
   part.header = profile.header;
   part.header.end_reasons.clear();  // of the whole; the samples of the part have their own
+  part.header.target_cpu_ns = 0;    // likewise
   RowCopier copier(part, profile);
   for (size_t i = 0; i < profile.sample_count(); ++i) {
     if (wanted && !wanted(profile, i)) continue;

@@ -99,6 +99,8 @@ struct Header {
   uint64_t start_monotonic_ns = 0;
   uint64_t duration_ns = 0;
   uint32_t cpu_count = 0;
+  uint64_t target_cpu_ns = 0;         // that the target used meanwhile, by the scheduler's account; 0: unknown
+  uint64_t runs = 0, runs_ns = 0;     // how many commands are in it from their first instruction to their own end, and for how long in all
   std::vector<Count> end_reasons;     // how user stacks ended, in samples
   std::vector<std::string> warnings;  // what the reader of this profile must know
 };

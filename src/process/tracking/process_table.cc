@@ -354,6 +354,13 @@ ProcessTableCounts ProcessTable::counts() const {
   return counts;
 }
 
+std::vector<Pid> ProcessTable::pids() const {
+  const std::shared_lock lock(mutex_);
+  std::vector<Pid> pids;
+  for (const auto& entry : processes_) pids.push_back(entry.first);
+  return pids;
+}
+
 uint64_t ProcessTable::replaced_mappings() const {
   const std::shared_lock lock(mutex_);
   return stale_.replaced_images();

@@ -99,6 +99,7 @@ class ProcessTable {
   // No sample of this time or later needs to ask; only for what has been applied (the watermark).
   uint64_t stale_until_ns() const { return stale_.until_ns(); }
   ProcessTableCounts counts() const;
+  std::vector<Pid> pids() const;  // of all that run
   uint64_t replaced_mappings() const;  // of counts(), without looking at every space
   // From the exec (fork of an unknown parent, adoption: not counted), and from a later mmap, until the kernel walk can see the mapping.
   // Includes the first opening of a file nobody has mapped before.

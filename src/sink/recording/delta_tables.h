@@ -49,7 +49,7 @@ void code_texts(Io& io, std::vector<std::string>& texts) {
 template <typename Io>
 void code_header(Io& io, profile::Header& header) {
   for (std::string* text : {&header.host, &header.kernel, &header.architecture, &header.cicada_version, &header.boot_id}) io.text(*text);
-  for (uint64_t* number : {&header.start_realtime_ns, &header.start_monotonic_ns, &header.duration_ns}) *number = io.number(*number);
+  for (uint64_t* number : {&header.start_realtime_ns, &header.start_monotonic_ns, &header.duration_ns, &header.target_cpu_ns, &header.runs, &header.runs_ns}) *number = io.number(*number);
   header.cpu_count = static_cast<uint32_t>(io.number(header.cpu_count));
   code_texts(io, header.command);
   code_texts(io, header.warnings);

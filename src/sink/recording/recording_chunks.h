@@ -17,7 +17,7 @@ struct ZSTD_CCtx_s;
 namespace cicada::sink {
 
 inline constexpr std::string_view kRecordingMagic{"\x89" "CICADA\n", 8};
-inline constexpr uint32_t kRecordingVersion = 3;
+inline constexpr uint32_t kRecordingVersion = 4;
 inline constexpr uint64_t kMaxRawChunkBytes = 64 << 20;
 
 enum class ChunkKind : uint32_t {

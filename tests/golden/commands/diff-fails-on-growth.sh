@@ -22,7 +22,7 @@ if command -v xmllint >/dev/null; then xmllint --noout d.svg; fi
 code 1 "$cicada" diff before.folded after.folded --fail-if 'a>5%'
 has 'a grew by 30\.0 %' err
 code 0 "$cicada" diff after.folded before.folded --fail-if 'a>5%'
-code 0 "$cicada" diff before.folded after.folded --fail-if 'misspelt>5%'
+code 125 "$cicada" diff before.folded after.folded --fail-if 'misspelt>5%'
 has 'neither side' err
 code 1 "$cicada" diff before.folded after.folded --json --fail-if 'a>5%'
 python3 - <<'PY' || fail json out
@@ -37,7 +37,7 @@ PY
 printf 'main;a 1000\nmain;b 1000\n' >twice.folded
 code 0 "$cicada" diff before.folded twice.folded -o share.svg
 has 'no significant difference' out
-code 1 "$cicada" diff before.folded twice.folded --absolute --fail-if 'a>10%' -o absolute.svg -o absolute.html
+code 1 "$cicada" diff before.folded twice.folded --per second --fail-if 'a>10%' -o absolute.svg -o absolute.html
 grep -q 'rgb(236,232,228)' share.svg || fail "shares that did not change are not grey" err
 [ "$(grep -c 'style="fill:rgb(236,232,228)"' absolute.svg)" = 0 ] || fail "absolute growth is grey" err
 grep -q '"wholes":\[1000,1000\]' absolute.svg || fail "both sides of an absolute picture relate to what was before" err
