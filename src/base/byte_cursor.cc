@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/byte_cursor.h"
 
+#include <algorithm>
+
 namespace cicada {
 
 std::optional<Bytes> find_subspan(Bytes bytes, uint64_t offset, uint64_t size) {
   if (offset > bytes.size() || size > bytes.size() - offset) return std::nullopt;
   return bytes.subspan(offset, size);
+}
+
+std::string_view text_at(Bytes table, uint64_t offset, uint64_t most_bytes) {
+  if (offset >= table.size()) return {};
+  return ByteCursor(table.subspan(offset, std::min<uint64_t>(table.size() - offset, most_bytes))).c_string();
 }
 
 // LEB128 numbers longer than 64 bits are malformed unless the extra bits only repeat zero (or the sign).

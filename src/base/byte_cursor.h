@@ -17,6 +17,12 @@ using Bytes = std::span<const uint8_t>;
 // The part [offset, offset + size) of `bytes`; nothing if any of it is outside. Cannot overflow.
 std::optional<Bytes> find_subspan(Bytes bytes, uint64_t offset, uint64_t size);
 
+// The text at `offset` of a table of texts (.strtab, .debug_str), up to its NUL; "" where there is none, or a longer one: nobody reads it, and the
+// search for its end would be repeated for each that refers to it. Texts may overlap, so their sum is not bounded by the table: who reads many
+// pays for them (base/work_budget.h).
+inline constexpr uint64_t kMaxTextAtBytes = 64 << 10;
+std::string_view text_at(Bytes table, uint64_t offset, uint64_t most_bytes = kMaxTextAtBytes);
+
 class ByteCursor {
  public:
   explicit ByteCursor(Bytes bytes) : bytes_(bytes) {}

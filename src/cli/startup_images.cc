@@ -3,6 +3,7 @@
 #include "cli/startup_images.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -70,10 +71,7 @@ DynamicNames read_dynamic(const elf::ElfFile& elf) {
   }
   if (strings == 0) return names;
   const Bytes table = elf.contents_at(LinkAddr(strings));
-  const auto text = [&](uint64_t offset) {
-    ByteCursor cursor(table, offset);
-    return std::string(cursor.c_string());
-  };
+  const auto text = [&](uint64_t offset) { return std::string(text_at(table, offset, PATH_MAX)); };
   for (const uint64_t offset : needed) names.needed.push_back(text(offset));
   for (const uint64_t offset : paths) names.run_path = text(offset);
   return names;

@@ -3,14 +3,18 @@
 // the file is an error for the two tables themselves, and an empty span for whatever they point to.
 #include "elf/elf_file.h"
 
+#include <algorithm>
+
 #include "elf/elf_records.h"
 
 namespace cicada::elf {
 namespace {
 
 // More than any compiler writes (-ffunction-sections objects of LLVM have 60,000); a stranger's sparse file must not take the memory.
-constexpr uint64_t kMaxSections = 1 << 20;
+constexpr uint64_t kMaxSections = 1 << 17;
 constexpr uint64_t kMaxSegments = 1 << 16;
+constexpr uint64_t kMaxNameBytes = 256;  // of a section: a longer name is none that is looked for
+constexpr uint64_t kMaxNotesBytes = 1 << 20;  // of all sections and segments, which may share them
 
 // A table of `count` entries of `entry_size` bytes at `offset`, or why it cannot be.
 Result<Bytes> find_table(Bytes bytes, uint64_t offset, uint64_t count, uint64_t entry_size, uint64_t least_size,
@@ -78,7 +82,7 @@ Result<ElfFile> ElfFile::parse_bytes(Bytes bytes, const std::string& name) {
   if (header.name_section < header.section_count) {
     const Bytes strings = elf.contents(elf.sections_[header.name_section]);
     for (uint64_t i = 0; i < header.section_count; ++i) {
-      if (names[i] < strings.size()) elf.sections_[i].name = ByteCursor(strings, names[i]).c_string();
+      elf.sections_[i].name = text_at(strings, names[i], kMaxNameBytes);
     }
   }
   return elf;
@@ -109,15 +113,19 @@ Bytes ElfFile::contents_at(LinkAddr address) const {
 
 // Sections first: in a separate debug file the segments keep their sizes but not their contents.
 std::string ElfFile::build_id() const {
+  uint64_t left = kMaxNotesBytes;
+  const auto find_in = [&](Bytes notes) {
+    notes = notes.first(std::min<uint64_t>(notes.size(), left));
+    left -= notes.size();
+    return find_build_id(notes);
+  };
   for (const Section& section : sections_) {
     if (section.type != SHT_NOTE) continue;
-    if (std::string id = find_build_id(contents(section)); !id.empty()) return id;
+    if (std::string id = find_in(contents(section)); !id.empty()) return id;
   }
   for (const Segment& segment : segments_) {
     if (segment.type != PT_NOTE) continue;
-    const auto notes = find_subspan(bytes_, segment.offset.value, segment.file_size);
-    if (!notes) continue;
-    if (std::string id = find_build_id(*notes); !id.empty()) return id;
+    if (std::string id = find_in(find_subspan(bytes_, segment.offset.value, segment.file_size).value_or(Bytes())); !id.empty()) return id;
   }
   return {};
 }

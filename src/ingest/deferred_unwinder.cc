@@ -7,7 +7,9 @@
 #include <thread>
 #include <unordered_map>
 
+#include "base/diagnostics.h"
 #include "base/monotonic_clock.h"
+#include "process/procfs/proc_fs.h"
 #include "unwind/walk/deferred_walk.h"
 
 namespace cicada::ingest {
@@ -91,9 +93,12 @@ DeferredUnwinder::~DeferredUnwinder() = default;
 
 bool DeferredUnwinder::submit(UnwindJob job) {
   const size_t bytes = job.record.size();
-  return queue_.submit({.bytes = bytes, .run = [this, job = std::move(job), now = monotonic_ns()](WorkQueue::Attempt& attempt) {
-                          run(job, now, attempt.stop_token());
-                        }}) != 0;
+  const uint32_t owner = process::owner_of(static_cast<Pid>(job.start().pid));
+  const sample_record sample = job.sample;
+  return queue_.submit({.owner = owner,
+                        .bytes = bytes,
+                        .run = [this, job = std::move(job), now = monotonic_ns()](WorkQueue::Attempt& attempt) { run(job, now, attempt.stop_token()); },
+                        .give_up = [this, sample](const Error&) { publish({sample, {}, END_DEFERRED_FAILED}); }}) != 0;
 }
 
 std::vector<FinishedWalk> DeferredUnwinder::take() {
@@ -102,15 +107,24 @@ std::vector<FinishedWalk> DeferredUnwinder::take() {
 }
 
 void DeferredUnwinder::finish() {
-  queue_.wait_idle();
+  if (!queue_.wait_idle(kFinishTime)) {
+    hurry_ = true;
+    diagnostics().warn("stacks", "not all that were left to user space are finished: it took too long");
+    queue_.wait_idle();
+  }
   queue_.stop();
 }
 
 void DeferredUnwinder::run(const UnwindJob& job, uint64_t submitted_ns, const std::stop_token& stop) {
+  if (hurry_) return publish({job.sample, {}, END_DEFERRED_FAILED});
   mappings_.retain_exited_since(submitted_ns);
   wait_for_mappings(submitted_ns, stop);
   FinishedWalk result = finish_walk(job);
   if (queue_.waiting() == 0) mappings_.retain_exited_since(0);  // else compiling libLLVM for one job may outlast the process of the next
+  publish(std::move(result));
+}
+
+void DeferredUnwinder::publish(FinishedWalk result) {
   const std::lock_guard lock(mutex_);
   results_.push_back(std::move(result));
 }

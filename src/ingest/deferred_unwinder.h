@@ -4,9 +4,11 @@
 //   drain thread ──submit──▶ queue ──▶ its thread ──▶ results ──take──▶ drain thread
 //
 // A job waits until all mapping events up to its submission have been applied (kMaxWait at most), because what was missing is
-// usually a mapping that is on its way: its exec or fork record came out of the ring just before. The queue is bounded in bytes: what does not fit is refused, and counted by the caller.
+// usually a mapping that is on its way: its exec or fork record came out of the ring just before. Users take turns. The queue is bounded in bytes:
+// what does not fit is refused, and counted by the caller.
 // Threads: submit, take, finish: the drain thread's.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -40,6 +42,7 @@ class DeferredUnwinder {
   // Of queued copies: 256 whole ones, or a second of 997 Hz on two CPUs with the usual 8 KiB.
   static constexpr size_t kMaxQueuedBytes = 16 << 20;
   static constexpr auto kMaxWait = std::chrono::milliseconds(250);
+  static constexpr auto kFinishTime = std::chrono::milliseconds(500);
 
   DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables);
   ~DeferredUnwinder();
@@ -47,12 +50,13 @@ class DeferredUnwinder {
   // False: refused.
   bool submit(UnwindJob job);
   std::vector<FinishedWalk> take();
-  // Works off what is queued and ends the thread; take() then has the rest.
+  // Works off what is queued, for kFinishTime at most, and ends the thread; take() then has the rest, finished or not.
   void finish();
 
  private:
   class View;
   void run(const UnwindJob& job, uint64_t submitted_ns, const std::stop_token& stop);
+  void publish(FinishedWalk result);
   void wait_for_mappings(uint64_t submitted_ns, const std::stop_token& stop);
   FinishedWalk finish_walk(const UnwindJob& job);
 
@@ -61,6 +65,7 @@ class DeferredUnwinder {
   std::unique_ptr<View> view_;
   std::mutex mutex_;
   std::vector<FinishedWalk> results_;
+  std::atomic<bool> hurry_{false};  // the end: what waits is not finished
   WorkQueue queue_;
 };
 

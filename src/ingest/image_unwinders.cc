@@ -5,24 +5,27 @@
 
 namespace cicada::ingest {
 
-std::shared_ptr<ImageUnwinders::Entry> ImageUnwinders::find_or_add(uint32_t image) {
+std::shared_ptr<ImageUnwinders::Compiled> ImageUnwinders::find_or_add(uint32_t image) {
   const std::lock_guard lock(mutex_);
-  auto& slot = entries_[image];
-  if (slot == nullptr) slot = std::make_shared<Entry>();
-  slot->last_used = std::chrono::steady_clock::now();
-  const auto entry = slot;
+  Entry& entry = entries_[image];
+  const auto now = Clock::now();
+  if (entry.compiled == nullptr && now >= entry.not_again_before) entry.compiled = std::make_shared<Compiled>();
+  entry.last_used = now;
+  const auto compiled = entry.compiled;
   make_room();
-  return entry;
+  return compiled;
 }
 
 void ImageUnwinders::make_room() {
+  const auto rows_of = [](const Entry& entry) { return entry.compiled == nullptr ? 0 : entry.compiled->rows; };
   while (rows_ > kMaxRows) {
-    const auto age = [](const auto& entry) { return entry.second->rows == 0 ? std::chrono::steady_clock::time_point::max() : entry.second->last_used; };
+    const auto age = [&](const auto& entry) { return rows_of(entry.second) == 0 ? Clock::time_point::max() : entry.second.last_used; };
     const auto oldest = std::min_element(entries_.begin(), entries_.end(), [&](const auto& a, const auto& b) { return age(a) < age(b); });
-    const bool in_use = oldest->second->last_used + kKeep > std::chrono::steady_clock::now();
-    if (oldest->second->rows == 0 || (in_use && rows_ <= kMaxRowsInUse)) return;
-    rows_ -= oldest->second->rows;
-    entries_.erase(oldest);
+    const size_t rows = rows_of(oldest->second);
+    const bool in_use = oldest->second.last_used + kKeep > Clock::now();
+    if (rows == 0 || (in_use && rows_ <= kMaxRowsInUse)) return;
+    rows_ -= rows;
+    oldest->second.compiled.reset();
   }
 }
 
@@ -34,22 +37,26 @@ Result<std::shared_ptr<const elf::ElfFile>> ImageUnwinders::open(uint32_t image)
 }
 
 Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::get(uint32_t image) {
-  const std::shared_ptr<Entry> entry = find_or_add(image);
-  std::call_once(entry->once, [&] {
+  const std::shared_ptr<Compiled> compiled = find_or_add(image);
+  if (compiled == nullptr) return make_error(ErrorKind::kLimit, "image {}: no room for its unwind table", image);
+  std::call_once(compiled->once, [&] {
+    const auto begin = Clock::now();
     const auto elf = open(image);
     if (!elf) {
-      entry->result.emplace(elf.error());
+      compiled->result.emplace(elf.error());
       return;
     }
     auto unwinder = std::make_shared<const unwind::ImageUnwinder>(*elf);
     (*elf)->drop_pages();  // of a file that may be 200 MB; what is needed again comes from the page cache
     const std::lock_guard lock(mutex_);
     make_room();
-    entry->rows = unwinder->rows().rows().size();
-    rows_ += entry->rows;
-    entry->result.emplace(std::move(unwinder));
+    compiled->rows = unwinder->rows().rows().size();
+    rows_ += compiled->rows;
+    const auto now = Clock::now();
+    entries_[image].not_again_before = now + kCostFactor * (now - begin);
+    compiled->result.emplace(std::move(unwinder));
   });
-  return *entry->result;
+  return *compiled->result;
 }
 
 }  // namespace cicada::ingest

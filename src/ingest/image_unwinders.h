@@ -3,7 +3,8 @@
 // is usually wanted by both at the same moment and compiled once.
 //
 // Bounded: beyond kMaxRows (8 bytes each) those leave that were not used for kKeep, beyond kMaxRowsInUse the least recently used. One limit for
-// both compiled libLLVM and libclang-cpp (1.7 million rows together) anew for each stack that clang's cold start left to it.
+// both compiled libLLVM and libclang-cpp (1.7 million rows together) anew for each stack that clang's cold start left to it. One that left is
+// compiled again after kCostFactor times what that took: a file may have more rows than there is room for.
 // Who holds an image keeps it. Threads: any.
 #pragma once
 #include <chrono>
@@ -19,29 +20,36 @@ namespace cicada::ingest {
 
 class ImageUnwinders {
  public:
+  using Clock = std::chrono::steady_clock;
   static constexpr size_t kMaxRows = 1'500'000, kMaxRowsInUse = 2'500'000;
   static constexpr auto kKeep = std::chrono::seconds(2);
+  static constexpr int kCostFactor = 10;
 
   explicit ImageUnwinders(process::ImageRegistry& images) : images_(images) {}
 
-  // Compiles at first use; whoever else asks meanwhile waits for it. Fails: the file cannot be read any more.
+  // Compiles at first use; whoever else asks meanwhile waits for it. Fails: the file cannot be read any more, kLimit (it left too recently).
   Result<std::shared_ptr<const unwind::ImageUnwinder>> get(uint32_t image);
 
  private:
-  struct Entry {
+  // One compilation.
+  struct Compiled {
     std::once_flag once;
     std::optional<Result<std::shared_ptr<const unwind::ImageUnwinder>>> result;
     size_t rows = 0;  // 0: not compiled yet, or nothing worth evicting
-    std::chrono::steady_clock::time_point last_used;
   };
-  std::shared_ptr<Entry> find_or_add(uint32_t image);
+  struct Entry {
+    std::shared_ptr<Compiled> compiled;  // null: evicted
+    Clock::time_point last_used, not_again_before;
+  };
+  // Null: it left too recently.
+  std::shared_ptr<Compiled> find_or_add(uint32_t image);
   void make_room();
   Result<std::shared_ptr<const elf::ElfFile>> open(uint32_t image);
 
   process::ImageRegistry& images_;
   std::mutex mutex_;
   size_t rows_ = 0;
-  std::unordered_map<uint32_t, std::shared_ptr<Entry>> entries_;
+  std::unordered_map<uint32_t, Entry> entries_;
 };
 
 }  // namespace cicada::ingest

@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "profile/profile.h"
 #include "symbolize/demangle_cache.h"
-#include "symbolize/work_budget.h"
+#include "base/work_budget.h"
 
 namespace cicada::symbolize {
 

@@ -29,3 +29,20 @@ compiled() {
   shift
   cc -O1 -w -pthread "$@" -o "$lair/$name" "$ATTACKS/$name.c" || fail "cannot compile $name.c"
 }
+
+# within SECONDS: what bounded ran last took no longer.
+within() { awk -v most="$1" '{ for (i = 2; i <= NF; ++i) if ($i == "s," && $(i - 1) <= most) ok = 1 } END { exit !ok }' "$T/taken"; }
+
+# start_neighbour: somebody else's program, by the name of neighbour and the pid $neighbour, in neighbours_hot().
+start_neighbour() {
+  cc -O1 -w -Dhot=neighbours_hot -o "$T/neighbour" "$ATTACKS/spin.c" || fail "cannot compile"
+  "$T/neighbour" 110 >/dev/null &
+  neighbour=$!
+  started+=("$neighbour")
+}
+
+# neighbour_is_whole RECORDING.txt: 99 % of the neighbour's stacks are complete and named.
+neighbour_is_whole() {
+  awk -v RS= '/^neighbour / { ++all; if (/_start/) ++whole }
+    END { print whole + 0 " of " all + 0 " of the neighbours stacks are whole"; exit !(all > 300 && whole >= all * 0.99) }' "$1"
+}

@@ -4,6 +4,7 @@
 #include "symbolize/dwarf/line_table.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using cicada::WorkBudget;
   using namespace cicada::symbolize;
   DwarfSections sections;
   sections.line = sections.str = sections.line_str = cicada::Bytes(data, size);

@@ -7,6 +7,7 @@
 #include "symbolize/files/section_contents.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using cicada::WorkBudget;
   using namespace cicada::symbolize;
   if (size == 0 || size > (1 << 20)) return 0;
   const std::vector<uint8_t> bytes(data + 1, data + size);

@@ -105,6 +105,11 @@ Result<ProcStat> read_stat(Pid pid) {
 
 Result<std::vector<Pid>> list_processes() { return list_numbers("/proc"); }
 
+uint32_t owner_of(Pid pid) {
+  struct stat st {};
+  return ::stat(fmt::format("/proc/{}", pid).c_str(), &st) == 0 ? st.st_uid : 0;
+}
+
 std::vector<Tid> list_threads(Pid pid) {
   auto threads = list_numbers(fmt::format("/proc/{}/task", pid));
   return threads ? *std::move(threads) : std::vector<Tid>();

@@ -27,6 +27,8 @@ Result<std::string> read_proc_file(const std::string& path, size_t max_bytes);
 
 std::optional<ProcStat> find_stat(std::string_view text);  // parses /proc/PID/stat
 Result<ProcStat> read_stat(Pid pid);
+// The effective user, whatever the process says of itself (one stat, 1 µs); root where there is no such process any more.
+uint32_t owner_of(Pid pid);
 inline uint64_t to_ticks(uint64_t start_ns) { return start_ns / kNsPerTick; }
 
 Result<std::vector<Pid>> list_processes();

@@ -9,12 +9,15 @@
 #include <algorithm>
 #include <array>
 
-#include "symbolize/section_text.h"
 
 namespace cicada::symbolize {
 namespace {
 
 constexpr size_t kMaxEntries = 1 << 20;
+
+// What a text begins with, for text_at().
+Bytes bytes_of(std::string_view text_before_nul) { return {reinterpret_cast<const uint8_t*>(text_before_nul.data()), text_before_nul.size() + 1}; }
+Bytes from(Bytes table, uint64_t offset) { return offset < table.size() ? table.subspan(offset) : Bytes(); }
 
 struct Column {
   uint64_t content = 0, form = 0;
@@ -60,17 +63,18 @@ std::optional<LineProgram> LineProgram::open(const DwarfSections& sections, uint
 }
 
 bool LineProgram::read_tables_v4(ByteCursor& cursor) {
-  directories_.push_back(directory_);
+  directories_.emplace_back();  // the unit's own
   while (!cursor.failed()) {
     const std::string_view directory = cursor.c_string();
     if (directory.empty()) break;
-    directories_.push_back(directory);
+    directories_.push_back(bytes_of(directory));
   }
   files_.emplace_back();  // counts from one
   while (!cursor.failed()) {
     FileEntry file;
-    file.name = cursor.c_string();
-    if (file.name.empty()) break;
+    const std::string_view name = cursor.c_string();
+    if (name.empty()) break;
+    file.name = bytes_of(name);
     file.directory = cursor.uleb128();
     cursor.uleb128();
     cursor.uleb128();
@@ -91,13 +95,17 @@ bool LineProgram::read_tables_v5(ByteCursor& cursor, const DwarfSections& sectio
     for (uint64_t i = 0; i < count && !cursor.failed(); ++i) {
       FileEntry entry;
       for (const Column& column : columns) {
-        std::string_view text;
+        Bytes text;
         uint64_t number = 0;
         const auto offset = [&] { return format_.offset_size == 8 ? cursor.u64() : cursor.u32(); };
         switch (column.form) {
-          case DW_FORM_string: text = cursor.c_string(); break;
-          case DW_FORM_line_strp: text = text_in(sections.line_str, offset()); break;
-          case DW_FORM_strp: text = text_in(sections.str, offset()); break;
+          case DW_FORM_string: {
+            const std::string_view inside = cursor.c_string();
+            if (!cursor.failed()) text = bytes_of(inside);
+            break;
+          }
+          case DW_FORM_line_strp: text = from(sections.line_str, offset()); break;
+          case DW_FORM_strp: text = from(sections.str, offset()); break;
           case DW_FORM_udata: number = cursor.uleb128(); break;
           case DW_FORM_data1: number = cursor.u8(); break;
           case DW_FORM_data2: number = cursor.u16(); break;
@@ -193,16 +201,18 @@ std::string_view LineProgram::file_path(uint64_t index, WorkBudget& budget) {
   if (index >= files_.size()) return {};
   const auto found = paths_.find(index);
   if (found != paths_.end()) return found->second;
-  FileEntry file = files_[index];
-  if (file.name.starts_with("./")) file.name.remove_prefix(2);  // clang's way of saying "here"
+  const FileEntry& file = files_[index];
+  std::string_view name = text_at(file.name, 0);
+  if (name.starts_with("./")) name.remove_prefix(2);  // clang's way of saying "here"
   std::string path;
-  if (!file.name.starts_with('/') && !file.name.empty()) {
-    const std::string_view folder = file.directory < directories_.size() ? directories_[file.directory] : std::string_view();
+  if (!name.starts_with('/') && !name.empty()) {
+    const bool of_unit = file.directory == 0 && format_.version < 5;
+    const std::string_view folder = of_unit ? directory_ : file.directory < directories_.size() ? text_at(directories_[file.directory], 0) : std::string_view();
     if (!folder.starts_with('/') && !directory_.empty() && folder != directory_) path = std::string(directory_) + "/";
     if (!folder.empty() && folder != ".") path += std::string(folder) + "/";
   }
-  path += file.name;
-  if (!budget.spend(path.size())) path.clear();
+  path += name;
+  if (!budget.spend(name.empty() ? kMaxTextAtBytes : path.size())) path.clear();
   return paths_.emplace(index, std::move(path)).first->second;
 }
 

@@ -29,8 +29,9 @@ class LineProgram {
   std::string_view file_path(uint64_t index, WorkBudget& budget);
 
  private:
+  // Texts begin there: of a million in one table two or three are read.
   struct FileEntry {
-    std::string_view name;
+    Bytes name;
     uint64_t directory = 0;
   };
   bool read_tables_v4(ByteCursor& cursor);
@@ -42,7 +43,7 @@ class LineProgram {
   int8_t line_base_ = 0;
   std::vector<uint8_t> opcode_operands_;
   std::string_view directory_;
-  std::vector<std::string_view> directories_;
+  std::vector<Bytes> directories_;
   std::vector<FileEntry> files_;
   std::unordered_map<uint64_t, std::string, SeededHash> paths_;
 };

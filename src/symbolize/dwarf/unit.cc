@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "symbolize/section_text.h"
 
 namespace cicada::symbolize {
 namespace {
@@ -132,7 +131,7 @@ std::string_view DwarfUnit::string_at(uint64_t index) const {
   if (index > UINT32_MAX) return {};
   ByteCursor cursor(sections_.str_offsets, str_offsets_base_ + index * header_.format.offset_size);
   const uint64_t offset = read_offset(cursor, header_.format);
-  return cursor.failed() ? std::string_view() : text_in(sections_.str, offset);
+  return cursor.failed() ? std::string_view() : text_at(sections_.str, offset);
 }
 
 AttributeValue DwarfUnit::read(ByteCursor& cursor, const AttributeSpec& spec) const {
@@ -171,9 +170,9 @@ AttributeValue DwarfUnit::read(ByteCursor& cursor, const AttributeSpec& spec) co
     case DW_FORM_ref_sup4: return {Kind::kAlternateReference, cursor.u32(), {}};
     case DW_FORM_ref_sup8: return {Kind::kAlternateReference, cursor.u64(), {}};
     case DW_FORM_string: return {Kind::kString, 0, cursor.c_string()};
-    case DW_FORM_strp: return {Kind::kString, 0, text_in(sections_.str, read_offset(cursor, format))};
-    case DW_FORM_line_strp: return {Kind::kString, 0, text_in(sections_.line_str, read_offset(cursor, format))};
-    case DW_FORM_GNU_strp_alt: case DW_FORM_strp_sup: return {Kind::kString, 0, text_in(sections_.alternate_str, read_offset(cursor, format))};
+    case DW_FORM_strp: return {Kind::kString, 0, text_at(sections_.str, read_offset(cursor, format))};
+    case DW_FORM_line_strp: return {Kind::kString, 0, text_at(sections_.line_str, read_offset(cursor, format))};
+    case DW_FORM_GNU_strp_alt: case DW_FORM_strp_sup: return {Kind::kString, 0, text_at(sections_.alternate_str, read_offset(cursor, format))};
     case DW_FORM_strx: case DW_FORM_GNU_str_index: return {Kind::kString, 0, string_at(cursor.uleb128())};
     case DW_FORM_strx1: return {Kind::kString, 0, string_at(cursor.u8())};
     case DW_FORM_strx2: return {Kind::kString, 0, string_at(cursor.u16())};

@@ -10,7 +10,7 @@
 
 #include "base/byte_cursor.h"
 #include "symbolize/dwarf/abbrev.h"
-#include "symbolize/work_budget.h"
+#include "base/work_budget.h"
 
 namespace cicada::symbolize {
 

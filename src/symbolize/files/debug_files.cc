@@ -44,7 +44,18 @@ std::optional<Link> find_link(const elf::ElfFile& elf) {
 using Place = CompanionFiles::Place;
 
 // A larger file without a build-id is not read to the end to be checked: 16 GiB of a hole cost nothing on disk.
-constexpr size_t kMaxCheckedBytes = size_t{1} << 30;
+constexpr size_t kMaxCheckedBytes = size_t{256} << 20, kCheckedAtATime = 16 << 20;
+
+uint32_t checksum_of(const elf::ElfFile& elf) {
+  uint32_t crc = 0;
+  for (Bytes rest = elf.bytes(); !rest.empty();) {
+    const size_t size = std::min(rest.size(), kCheckedAtATime);
+    crc = libdeflate_crc32(crc, rest.data(), size);
+    rest = rest.subspan(size);
+    elf.drop_pages();
+  }
+  return crc;
+}
 
 // `crc`: checked only if the image has no build-id to compare.
 std::optional<CompanionElf> open_checked(const elf::ElfFile& elf, const std::string& build_id, CompanionFiles& companions, Place place,
@@ -65,7 +76,7 @@ std::optional<CompanionElf> open_checked(const elf::ElfFile& elf, const std::str
     diagnostics().warn(candidate, "build-id {} is not that of {} ({}); not used", got, elf.name(), build_id);
     return std::nullopt;
   }
-  if (crc && file->elf.bytes().size() <= kMaxCheckedBytes && debug_link_crc(file->elf.bytes()) == *crc) return std::move(*file);
+  if (crc && file->elf.bytes().size() <= kMaxCheckedBytes && checksum_of(file->elf) == *crc) return std::move(*file);
   diagnostics().warn(candidate, "its checksum is not the one {} asks for; not used", elf.name());
   return std::nullopt;
 }
@@ -109,8 +120,6 @@ bool has_checksum(const elf::ElfFile& file, const AlternateLink& link) {
 }
 
 }  // namespace
-
-uint32_t debug_link_crc(Bytes bytes) { return libdeflate_crc32(0, bytes.data(), bytes.size()); }
 
 std::string build_id_path(const std::string& dir, const std::string& build_id, const std::string& suffix) {
   if (build_id.size() < 4 || build_id.size() > 128 || build_id.find_first_not_of("0123456789abcdef") != std::string::npos) return {};

@@ -32,7 +32,4 @@ std::optional<DebugFile> find_debug_file(const elf::ElfFile& elf, const std::str
 std::optional<elf::ElfFile> find_alternate_file(const elf::ElfFile& debug, const std::string& path, const std::vector<std::string>& debug_dirs,
                                                 CompanionFiles& companions);
 
-// CRC-32 as .gnu_debuglink wants it.
-uint32_t debug_link_crc(Bytes bytes);
-
 }  // namespace cicada::symbolize

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "elf/elf_file.h"
-#include "symbolize/work_budget.h"
+#include "base/work_budget.h"
 
 namespace cicada::symbolize {
 

@@ -6,10 +6,9 @@
 #include <utility>
 
 #include "base/seeded_hash.h"
+#include "base/work_budget.h"
 #include "names/demangle.h"
-#include "symbolize/section_text.h"
 #include "symbolize/symbols/dynamic_section.h"
-#include "symbolize/work_budget.h"
 #include "symbolize/x86_64/plt_stub.h"
 
 namespace cicada::symbolize {
@@ -52,7 +51,7 @@ class SlotReader {
 
  private:
   std::string_view name_at(uint64_t offset) {
-    const std::string_view name = text_in(dynamic_.strings(), offset);
+    const std::string_view name = text_at(dynamic_.strings(), offset);
     return budget_.spend(name.size() + 1) ? names::strip_version(name) : std::string_view();
   }
 

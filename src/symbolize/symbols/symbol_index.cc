@@ -3,16 +3,14 @@
 
 #include <algorithm>
 
+#include "base/work_budget.h"
 #include "names/demangle.h"
-#include "symbolize/section_text.h"
 #include "symbolize/symbols/dynamic_section.h"
-#include "symbolize/work_budget.h"
 
 namespace cicada::symbolize {
 namespace {
 
 constexpr uint64_t kLeastNameBytes = 16 << 20, kMaxNamesRatio = 8;  // of all names together, to the string table; linkers share tails
-constexpr uint64_t kNoEndBytes = 4096;  // what the search for a name costs that has no end
 constexpr uint64_t kMaxSymbols = 16 << 20;  // the largest known, of a browser with debug information, have 5 million
 
 uint8_t rank_of(uint8_t type, uint8_t binding) {
@@ -94,8 +92,8 @@ void SymbolIndexBuilder::append_table(const elf::ElfFile& elf, Bytes symbols, By
     if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx == SHN_ABS || symbol.st_shndx == SHN_COMMON) continue;
     const auto around = executable.find(symbol.st_value);
     if (!around) continue;
-    const std::string_view name = names::strip_version(text_in(strings, symbol.st_name));
-    if (!names_budget.spend(name.empty() && symbol.st_name != 0 ? kNoEndBytes : name.size())) break;
+    const std::string_view name = names::strip_version(text_at(strings, symbol.st_name));
+    if (!names_budget.spend(name.empty() && symbol.st_name != 0 ? kMaxTextAtBytes : name.size())) break;
     if (name.empty()) continue;
     uint64_t limit = around->second;
     if (symbol.st_size == 0 && source == profile::NameSource::kDynsym && around->first != symbol.st_value) limit = symbol.st_value + 1;

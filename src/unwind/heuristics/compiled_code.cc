@@ -4,10 +4,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/work_budget.h"
+
 namespace cicada::unwind {
 namespace {
 
 constexpr size_t kMaxSymbols = 1 << 18, kMaxRelocations = 1 << 18;  // of one section
+constexpr uint64_t kMaxNameBytes = 4096;                            // a longer name says nothing here
+constexpr uint64_t kLeastWorkBytes = 64 << 20, kUsualRatio = 4;     // of all sections, which may share tables and names; to the file's size
 
 bool never_returns(std::string_view name) {
   static constexpr std::string_view kNames[] = {
@@ -21,7 +25,7 @@ bool never_returns(std::string_view name) {
 // Parts that the compiler has put elsewhere have symbols like functions: what jumps to them knows their stack.
 bool is_part(std::string_view name) { return name.find(".cold") != std::string_view::npos; }
 
-void add_symbols(const elf::ElfFile& elf, const elf::Section& section, LinkAddr base, StackDepths& depths) {
+void add_symbols(const elf::ElfFile& elf, const elf::Section& section, LinkAddr base, WorkBudget& budget, StackDepths& depths) {
   if (section.link >= elf.sections().size()) return;
   const Bytes strings = elf.contents(elf.sections()[section.link]);
   ByteCursor symbols(elf.contents(section));
@@ -34,7 +38,8 @@ void add_symbols(const elf::ElfFile& elf, const elf::Section& section, LinkAddr 
     const uint64_t size = symbols.u64();
     const uint8_t type = ELF64_ST_TYPE(info);
     if (index == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC) || begin < base || begin - base > UINT32_MAX) continue;
-    const std::string_view text = ByteCursor(strings, name).c_string();
+    const std::string_view text = text_at(strings, name, kMaxNameBytes);
+    if (!budget.spend(sizeof(Elf64_Sym) + (text.empty() && name != 0 ? kMaxNameBytes : text.size()))) return;
     if (is_part(text)) continue;
     if (never_returns(text)) depths.add_never_returning(static_cast<uint32_t>(begin - base));
     depths.add_function(static_cast<uint32_t>(begin - base), static_cast<uint32_t>(std::min<uint64_t>(size, UINT32_MAX)));
@@ -42,7 +47,7 @@ void add_symbols(const elf::ElfFile& elf, const elf::Section& section, LinkAddr 
 }
 
 // Pointers to functions in data, of an image that is relocated, and slots of functions of other images.
-void add_pointers(const elf::ElfFile& elf, const elf::Section& section, LinkAddr base, StackDepths& depths) {
+void add_pointers(const elf::ElfFile& elf, const elf::Section& section, LinkAddr base, WorkBudget& budget, StackDepths& depths) {
   Bytes symbols, strings;
   if (section.link < elf.sections().size() && elf.sections()[section.link].type == SHT_DYNSYM) {
     const elf::Section& dynsym = elf.sections()[section.link];
@@ -55,9 +60,12 @@ void add_pointers(const elf::ElfFile& elf, const elf::Section& section, LinkAddr
     const uint64_t info = relocations.u64();
     const LinkAddr target(relocations.u64());
     const uint64_t type = ELF64_R_TYPE(info);
+    if (!budget.spend(sizeof(Elf64_Rela))) return;
     if ((type == ARCH_RELOCATION_JUMP_SLOT || type == ARCH_RELOCATION_GLOB_DAT) && slot >= base && slot - base <= UINT32_MAX) {
       const uint32_t name = ByteCursor(symbols, ELF64_R_SYM(info) * sizeof(Elf64_Sym)).u32();
-      if (name != 0 && never_returns(ByteCursor(strings, name).c_string())) depths.add_never_returning_slot(static_cast<uint32_t>(slot - base));
+      const std::string_view text = name == 0 ? std::string_view() : text_at(strings, name, kMaxNameBytes);
+      if (!budget.spend(text.empty() ? kMaxNameBytes : text.size())) return;
+      if (never_returns(text)) depths.add_never_returning_slot(static_cast<uint32_t>(slot - base));
     }
     if (type == ARCH_RELOCATION_RELATIVE && target >= base && target - base <= UINT32_MAX) {
       depths.add_candidate(static_cast<uint32_t>(target - base));
@@ -74,9 +82,10 @@ StackDepths read_functions(const elf::ElfFile& elf, const std::vector<Range<Link
     const Bytes bytes = elf.contents_at(range.begin);
     depths.add_code(static_cast<uint32_t>(range.begin - base), bytes.first(std::min<uint64_t>(bytes.size(), range.size())));
   }
+  WorkBudget budget(kLeastWorkBytes + kUsualRatio * elf.bytes().size());
   for (const elf::Section& section : elf.sections()) {
-    if (section.type == SHT_SYMTAB || section.type == SHT_DYNSYM) add_symbols(elf, section, base, depths);
-    if (section.type == SHT_RELA) add_pointers(elf, section, base, depths);
+    if (section.type == SHT_SYMTAB || section.type == SHT_DYNSYM) add_symbols(elf, section, base, budget, depths);
+    if (section.type == SHT_RELA) add_pointers(elf, section, base, budget, depths);
   }
   if (elf.entry() >= base && elf.entry() - base <= UINT32_MAX && elf.entry().value != 0) depths.add_candidate(static_cast<uint32_t>(elf.entry() - base));
   if (elf.type() == ET_EXEC) depths.set_absolute(base.value);

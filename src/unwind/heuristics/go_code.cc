@@ -14,6 +14,7 @@ constexpr uint32_t kGo118 = 0xfffffff0, kGo120 = 0xfffffff1;
 constexpr uint8_t kTopFrame = 1, kWritesStackPointer = 2;
 constexpr uint64_t kMaxSteps = 2 << 20;  // as many as 170 MB of code have; tables are shared, a hostile one could be asked for by all functions
 constexpr uint64_t kMaxFrameBytes = 1 << 28;
+constexpr uint64_t kMaxNameBytes = 1024;  // a longer name is none of those that are looked for
 
 class PclnTable {
  public:
@@ -89,8 +90,7 @@ class PclnTable {
   }
 
   std::string_view name_at(uint32_t offset) const {
-    ByteCursor name(bytes_, names_ + offset);
-    return name.c_string();
+    return text_at(bytes_, names_ + offset, kMaxNameBytes);
   }
 
   Bytes bytes_;

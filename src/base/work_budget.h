@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <stop_token>
 
-namespace cicada::symbolize {
+namespace cicada {
 
 class WorkBudget {
  public:
@@ -35,4 +35,4 @@ class WorkBudget {
   bool exhausted_ = false;
 };
 
-}  // namespace cicada::symbolize
+}  // namespace cicada
