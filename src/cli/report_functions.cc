@@ -69,32 +69,6 @@ Error no_such_function(const CallTree& tree, std::string_view function) {
 
 }  // namespace
 
-std::vector<FunctionCost> add_up_functions(const CallTree& tree) {
-  std::vector<FunctionCost> costs;
-  std::vector<uint32_t> cost_of_name(tree.strings.size(), profile::kNoNode), open(tree.strings.size(), 0);
-  profile::walk(
-      tree,
-      [&](uint32_t at) {
-        const CallNode& node = tree.nodes[at];
-        if (!is_function(node) || !node.name.valid()) return;
-        uint32_t& index = cost_of_name[node.name.value];
-        if (index == profile::kNoNode) {
-          index = static_cast<uint32_t>(costs.size());
-          costs.push_back({node.name, node.image, 0, 0});
-        }
-        costs[index].self += node.self;
-        if (open[node.name.value]++ == 0) costs[index].total += node.total;
-      },
-      [&](uint32_t at) {
-        const CallNode& node = tree.nodes[at];
-        if (is_function(node) && node.name.valid()) --open[node.name.value];
-      });
-  std::stable_sort(costs.begin(), costs.end(), [](const FunctionCost& a, const FunctionCost& b) {
-    return a.self != b.self ? a.self > b.self : a.total > b.total;
-  });
-  return costs;
-}
-
 bool is_meant(std::string_view name, std::string_view typed) {
   if (typed.empty() || !name.starts_with(typed)) return false;
   return name.size() == typed.size() || name[typed.size()] == '(';

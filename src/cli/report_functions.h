@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of a call tree: what each costs itself and with everything it calls, and the trees above and below one.
+// The trees above and below one function of a call tree, and which function a person means.
 #pragma once
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "profile/call_tree.h"
+#include "profile/function_table.h"
 
 namespace cicada::cli {
 
-struct FunctionCost {
-  profile::StringId name, image;  // in CallTree::strings
-  uint64_t self = 0;
-  uint64_t total = 0;  // stacks that contain the function, once each, however often it recurses
-};
-
-// The largest self first, then the largest total.
-std::vector<FunctionCost> add_up_functions(const profile::CallTree& tree);
+using profile::FunctionCost;
+using profile::add_up_functions;
 
 // Whether `name` is meant by what a person typed: the whole name, or all before its parameters ("f" means "f(int)").
 bool is_meant(std::string_view name, std::string_view typed);

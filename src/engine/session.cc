@@ -87,6 +87,7 @@ Session::Session(std::unique_ptr<ingest::SampleSource> source, SessionConfig con
   metadata_ = source_->metadata();
   describe_host(profile_.header);
   profile_.header.command = config_.command_line;
+  if (config_.functions) functions_.emplace(snapshots_, *config_.functions);
 }
 
 Session::~Session() = default;

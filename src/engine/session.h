@@ -9,7 +9,7 @@
 //   for (const SinkOutcome& outcome : session.finish()) …
 //
 // There is one collection loop (run); modes are sources, sinks and stop rules.
-// Threads: one; it is the drain thread. snapshot() is for any; a sink's finish runs on any.
+// Threads: one; it is the drain thread. snapshot() and functions() are for any; a sink's finish runs on any.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/live_functions.h"
 #include "engine/retention.h"
 #include "engine/snapshots.h"
 #include "ingest/sample_source.h"
@@ -30,6 +31,7 @@ struct SessionConfig {
   symbolize::SymbolizeOptions names;
   bool names_while_recording = true;      // in the background: snapshots have them, and less is left for finish()
   Retention retention;
+  std::optional<profile::CallTreeOptions> functions;  // set: functions() has tables
 };
 
 // The recording ends with the first of these.
@@ -70,6 +72,8 @@ class Session {
 
   // The profile as it was a moment ago. Threads: any.
   std::shared_ptr<const profile::ProfileSnapshot> snapshot() const { return snapshots_.latest(); }
+  // With the table of its functions, a second or two old; null if the configuration asks for none. Threads: any.
+  std::shared_ptr<const FunctionsOfSnapshot> functions() const { return functions_ ? functions_->latest() : nullptr; }
   // The profile itself, between calls of run().
   const profile::ProfileSnapshot& profile() const { return profile_; }
   profile::Profile& profile() { return profile_; }
@@ -84,6 +88,7 @@ class Session {
   SessionConfig config_;
   profile::Profile profile_;
   Snapshots snapshots_;
+  std::optional<LiveFunctions> functions_;
   std::unique_ptr<ingest::SampleSource> source_;                 // until finish()
   std::shared_ptr<process::ProcessMetadataCache> metadata_;
   std::vector<std::string> last_statistics_;                     // of source_

@@ -175,6 +175,32 @@ TEST(Session, SnapshotsGrowWhileItRunsAndEachStaysWhatItWas) {
   EXPECT_EQ(session.snapshot()->sample_count(), session.profile().sample_count());
 }
 
+TEST(Session, HasATableOfFunctionsForAnyThread) {
+  SessionConfig config;
+  config.functions = profile::CallTreeOptions{};
+  Session session(source({.per_drain = 100}), config);
+  ASSERT_TRUE(session.start());
+  std::atomic<bool> ended{false};
+  size_t looked = 0;
+  std::jthread viewer([&] {
+    while (!ended) {
+      const auto functions = session.functions();
+      uint64_t self = 0;
+      for (const profile::FunctionCost& cost : largest_functions(functions->rows, 1000)) {
+        self += cost.self;
+        EXPECT_FALSE(functions->texts.text(cost.name).empty());
+      }
+      EXPECT_EQ(self, functions->total);
+      EXPECT_EQ(self, functions->profile->sample_count());
+      looked += self != 0;
+    }
+  });
+  ASSERT_TRUE(session.run({.duration_ns = 2'200'000'000}));
+  ended = true;
+  viewer.join();
+  EXPECT_GT(looked, 0u);
+}
+
 TEST(Session, KeepsWhatRetentionSays) {
   SessionConfig config;
   config.retention.keep_samples = 10'000;

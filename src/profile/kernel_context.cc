@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 namespace cicada::profile {
@@ -147,29 +148,36 @@ bool is_kernel(const ProfileSnapshot& profile, StackId stack) {
 
 }  // namespace
 
-KernelContexts::KernelContexts(const ProfileSnapshot& profile) : profile_(profile), may_have_one_(profile.stacks().size()) {
-  std::vector<bool> says(profile.frames().size());
-  bool any = false;
-  for (size_t i = 0; i < says.size(); ++i) {
-    if (profile.frames()[i].kind == FrameKind::kKernel) any |= says[i] = says_context(kernel_name(profile, FrameId(i)));
-  }
-  if (!any) return;
-  for (size_t i = 0; i < may_have_one_.size(); ++i) {
+void KernelContexts::update(const ProfileSnapshot& profile) {
+  profile_ = &profile;
+  const SnapshotSizes before = std::exchange(seen_, profile.sizes());
+  bool changed = false;
+  const auto look_at = [&](FrameId frame) {
+    if (profile.frames()[frame.value].kind != FrameKind::kKernel) return;
+    const bool says = says_context(kernel_name(profile, frame));
+    changed |= frame.value < before.frames && says != says_[frame.value];
+    any_ |= says_[frame.value] = says;
+  };
+  says_.resize(profile.frames().size());
+  for (size_t i = before.frames; i < says_.size(); ++i) look_at(FrameId(i));
+  for (size_t i = before.renamed_frames; i < profile.renamed_frames().size(); ++i) look_at(profile.renamed_frames()[i]);
+  if (!any_) return;
+  if (changed) may_have_one_.clear();
+  for (size_t i = may_have_one_.size(); i < profile.stacks().size(); ++i) {
     const Stack& stack = profile.stacks()[i];
-    if (!is_kernel(profile, StackId(i))) continue;
-    may_have_one_[i] = says[stack.frame.value] || (stack.parent.valid() && may_have_one_[stack.parent.value]);
+    may_have_one_.push_back(is_kernel(profile, StackId(i)) && (says_[stack.frame.value] || (stack.parent.valid() && may_have_one_[stack.parent.value])));
   }
 }
 
 std::optional<KernelContexts::Label> KernelContexts::find(StackId stack) {
-  if (!stack.valid() || !may_have_one_[stack.value]) return std::nullopt;
+  if (!stack.valid() || stack.value >= may_have_one_.size() || !may_have_one_[stack.value]) return std::nullopt;
   kernel_.clear();
   names_.clear();
   StackId at = stack;
-  for (; at.valid() && is_kernel(profile_, at); at = profile_.stacks()[at.value].parent) kernel_.push_back(at);
-  if (at.valid() && profile_.frames()[profile_.stacks()[at.value].frame.value].kind == FrameKind::kLabel) return std::nullopt;  // says it itself
+  for (; at.valid() && is_kernel(*profile_, at); at = profile_->stacks()[at.value].parent) kernel_.push_back(at);
+  if (at.valid() && profile_->frames()[profile_->stacks()[at.value].frame.value].kind == FrameKind::kLabel) return std::nullopt;  // says it itself
   std::reverse(kernel_.begin(), kernel_.end());
-  for (const StackId one : kernel_) names_.push_back(kernel_name(profile_, profile_.stacks()[one.value].frame));
+  for (const StackId one : kernel_) names_.push_back(kernel_name(*profile_, profile_->stacks()[one.value].frame));
   const auto context = find_kernel_context(names_);
   if (!context) return std::nullopt;
   return Label{kernel_[context->entry], texts_.text(texts_.intern(context->text))};

@@ -29,8 +29,10 @@ std::optional<KernelContext> find_kernel_context(std::span<const std::string_vie
 // Threads: one.
 class KernelContexts {
  public:
-  // Borrows; of the names that are known now.
-  explicit KernelContexts(const ProfileSnapshot& profile);
+  KernelContexts() = default;
+  explicit KernelContexts(const ProfileSnapshot& profile) { update(profile); }
+  // To a later snapshot, which it borrows until the next call. Looks at what is new in it.
+  void update(const ProfileSnapshot& profile);
 
   struct Label {
     StackId entry;          // the marker stands between this and its parent
@@ -39,8 +41,11 @@ class KernelContexts {
   std::optional<Label> find(StackId stack);
 
  private:
-  const ProfileSnapshot& profile_;
-  std::vector<bool> may_have_one_;  // by stack: a frame of its kernel part has a name that says so
+  const ProfileSnapshot* profile_ = nullptr;
+  SnapshotSizes seen_;
+  std::vector<bool> says_;           // by frame: its name says so
+  std::vector<bool> may_have_one_;   // by stack: a frame of its kernel part says so; shorter than the stacks: none does
+  bool any_ = false;
   StringTable texts_;
   std::vector<StackId> kernel_;  // reused
   std::vector<std::string_view> names_;

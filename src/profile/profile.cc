@@ -117,7 +117,7 @@ void Profile::append_samples(std::span<const Sample> rows) {
     if (sample.idle) continue;
     totals_[event].value += sample.value;
     const size_t row = sample.stack.valid() ? size_t{sample.stack.value} + 1 : 0;
-    Log<StackSum>& sums = sums_[event];
+    StackSums& sums = sums_[event];
     while (sums.size() <= row) sums.push_back({});
     StackSum& sum = sums.edit(row);
     ++sum.samples;

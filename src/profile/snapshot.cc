@@ -29,8 +29,8 @@ std::span<const Label> ProfileSnapshot::labels(LabelSetId set) const {
   return labels_.together(span.begin, span.count);
 }
 
-const Log<StackSum>& ProfileSnapshot::sums_of(EventId event) const {
-  static const Log<StackSum> none;
+const StackSums& ProfileSnapshot::sums_of(EventId event) const {
+  static const StackSums none;
   return event.value < sums_.size() ? sums_[event.value] : none;
 }
 

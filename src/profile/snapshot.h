@@ -40,6 +40,7 @@ struct StackSum {
   uint64_t samples = 0;
   uint64_t value = 0;
 };
+using StackSums = Log<StackSum, 7>;  // samples touch them at random, and what they touch is copied once for each snapshot: 2 KiB
 
 class ProfileSnapshot {
  public:
@@ -68,7 +69,7 @@ class ProfileSnapshot {
 
   // --- running sums; idle samples left out
   // By stack, the empty one first: sums_of(event)[stack.value + 1]; may end before the last stack.
-  const Log<StackSum>& sums_of(EventId event) const;
+  const StackSums& sums_of(EventId event) const;
   const EventSums& totals_of(EventId event) const;
 
   // --- what is new since an earlier snapshot
@@ -103,7 +104,7 @@ class ProfileSnapshot {
   Log<FrameId> renamed_frames_;
   Log<ProcessId> described_processes_;
   Log<ThreadId> described_threads_;
-  std::vector<Log<StackSum>> sums_;  // by event
+  std::vector<StackSums> sums_;   // by event
   std::vector<EventSums> totals_;    // likewise
   uint64_t lineage_ = 0;
 };

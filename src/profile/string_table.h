@@ -34,6 +34,7 @@ class StringTable {
   static StringId intern_in(StringLog& log, ContentIndex& index, std::string_view text);
   std::string_view text(StringId id) const { return log_.text(id); }
   size_t size() const { return log_.size(); }
+  const StringLog& log() const { return log_; }
 
  private:
   StringLog log_;

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two steps, because a recording has far fewer stacks than samples: first the samples are added up by (group, stack), which
+// touches no names; then each distinct stack is walked once into the tree. Stacks are a prefix tree already, so a walk
+// stops at the first ancestor that the same group has placed before.
+#include "profile/live_tree.h"
+
+#include <algorithm>
+
+#include "profile/frame_text.h"
+#include "profile/stack_totals.h"
+
+namespace cicada::profile {
+namespace {
+
+// Walking up from a node costs about as much as passing over so many nodes in their order.
+constexpr size_t kNodesPerWalk = 32;
+constexpr size_t kFewEmptyNodes = 1024;
+
+}  // namespace
+
+void LiveTree::clear() {
+  tree_ = {};
+  tree_.nodes.emplace_back();
+  functions_ = {};
+  contexts_ = {};
+  frames_ = {};
+  groups_ = {Group{}};
+  entries_.clear();
+  pending_.clear();
+  touched_.clear();
+  node_of_stack_.clear();
+  group_of_stack_.clear();
+  delta_.clear();
+  linked_ = 1;
+  empty_nodes_ = 1;
+  empty_at_first_ = 0;
+  group_index_ = entry_index_ = child_index_ = {};
+}
+
+// What has no samples any more is most of it. Samples without a value are in none.
+bool LiveTree::is_worn() const { return empty_nodes_ > kFewEmptyNodes + 2 * empty_at_first_ && empty_nodes_ > tree_.nodes.size() / 2; }
+
+void LiveTree::update(const ProfileSnapshot& now) {
+  with_functions_ = true;
+  const SnapshotSizes before = last_.sizes();
+  const bool anew = before.lineage != now.sizes().lineage || shown_event(now, options_) != event_ || is_worn();
+  if (anew) {
+    clear();
+    add_all(now, nullptr);
+  } else {
+    const uint64_t gone = std::min(now.samples().dropped(), before.samples), first = last_.samples().dropped();
+    add_rows(last_, 0, static_cast<size_t>(gone - std::min(gone, first)), true, nullptr);
+    const uint64_t kept = now.samples().dropped();
+    add_rows(now, static_cast<size_t>(std::max(before.samples, kept) - kept), now.sample_count(), false, nullptr);
+    release_renamed(now, before);
+    place_touched(now);
+  }
+  add_totals();
+  if (anew) empty_at_first_ = empty_nodes_;
+  for (; linked_ < tree_.nodes.size(); ++linked_) {
+    CallNode& node = tree_.nodes[linked_];
+    node.next_sibling = tree_.nodes[node.parent].first_child;
+    tree_.nodes[node.parent].first_child = static_cast<uint32_t>(linked_);
+  }
+  last_ = now;
+}
+
+void LiveTree::add_all(const ProfileSnapshot& now, std::vector<uint32_t>* leaf_of_sample) {
+  event_ = shown_event(now, options_);
+  if (options_.group_by.empty() && !options_.filter && !options_.include_idle && leaf_of_sample == nullptr) {
+    add_sums(now);
+  } else {
+    add_rows(now, 0, now.sample_count(), false, leaf_of_sample);
+  }
+  place_touched(now);
+  if (leaf_of_sample == nullptr) return;
+  for (uint32_t& entry : *leaf_of_sample)
+    if (entry != kNoNode) entry = entries_[entry].node;
+}
+
+void LiveTree::add_sums(const ProfileSnapshot& now) {
+  const StackSums& sums = now.sums_of(event_);
+  entries_.resize(sums.size());
+  pending_.resize(sums.size());
+  for (size_t i = 0; i < sums.size(); ++i) {
+    entries_[i].stack = i == 0 ? StackId() : StackId(i - 1);
+    if (sums[i].samples == 0) continue;
+    pending_[i] = options_.count_samples ? sums[i].samples : sums[i].value;
+    touched_.push_back(static_cast<uint32_t>(i));
+  }
+}
+
+void LiveTree::add_rows(const ProfileSnapshot& from, size_t begin, size_t end, bool remove, std::vector<uint32_t>* leaf_of_sample) {
+  const Samples& samples = from.samples();
+  const bool grouped = !options_.group_by.empty(), ask = options_.filter || from.header.events.size() > 1;
+  if (!grouped && entries_.size() <= from.stacks().size()) {  // entry = stack + 1; the empty stack wraps to 0
+    for (size_t i = entries_.size(); i <= from.stacks().size(); ++i) entries_.push_back({.stack = i == 0 ? StackId() : StackId(i - 1)});
+    pending_.resize(entries_.size());
+  }
+  if (leaf_of_sample != nullptr) leaf_of_sample->assign(from.sample_count(), kNoNode);
+  for (size_t i = begin; i < end; ++i) {
+    if ((!options_.include_idle && is_idle(samples.state[i])) || (ask && !is_wanted(from, options_, event_, i))) continue;
+    const uint32_t entry = grouped ? entry_of(from, i) : samples.stack[i].value + 1;
+    const uint64_t value = options_.count_samples ? 1 : from.value(i);
+    if (pending_[entry] == 0) touched_.push_back(entry);
+    pending_[entry] += remove ? -value : value;
+    if (leaf_of_sample != nullptr) (*leaf_of_sample)[i] = entry;
+  }
+}
+
+uint32_t LiveTree::entry_of(const ProfileSnapshot& profile, size_t row) {
+  const uint32_t group = group_of(profile, row);
+  const StackId stack = profile.samples().stack[row];
+  return entry_index_.find_or_append(
+      mix_hash(group, stack.value), [&](uint32_t entry) { return entries_[entry].group == group && entries_[entry].stack == stack; },
+      [&] {
+        entries_.push_back({.group = group, .stack = stack});
+        pending_.push_back(0);
+        return static_cast<uint32_t>(entries_.size() - 1);
+      });
+}
+
+uint32_t LiveTree::group_of(const ProfileSnapshot& profile, size_t row) {
+  Group group{.key = {}, .thread = profile.samples().thread[row]};
+  for (const GroupBy by : options_.group_by) {
+    switch (by) {
+      case GroupBy::kCpu: group.key.cpu = profile.samples().cpu[row]; break;
+      case GroupBy::kImage: group.key.stack = profile.samples().stack[row]; break;
+      case GroupBy::kThread: group.key.thread = group.thread; break;
+      default: group.key.process = profile.threads()[group.thread.value].process;
+    }
+  }
+  const GroupKey& key = group.key;
+  return group_index_.find_or_append(
+      mix_hash(mix_hash(uint64_t{key.thread.value} << 32 | key.process.value, key.stack.value), key.cpu),
+      [&](uint32_t stored) { return groups_[stored].key == key; },
+      [&] {
+        group.node = group_node(profile, group);
+        groups_.push_back(group);
+        return static_cast<uint32_t>(groups_.size() - 1);
+      });
+}
+
+uint32_t LiveTree::group_node(const ProfileSnapshot& profile, const Group& group) {
+  Sample sample;
+  sample.thread = group.thread;
+  sample.stack = group.key.stack;
+  sample.cpu = static_cast<uint16_t>(group.key.cpu);
+  uint32_t node = 0;
+  for (const GroupBy by : options_.group_by) {
+    std::string text = group_text(profile, by, sample);
+    if (!options_.group_numbers && (by == GroupBy::kProcess || by == GroupBy::kThread)) text.resize(text.rfind(" ("));
+    node = child(node, {.name = frames_.intern(text, tree_.strings), .image = {}, .file = {}, .kind = NodeKind::kGroup});
+  }
+  return node;
+}
+
+// Takes an entry's value from its node; it is placed again with what is pending.
+void LiveTree::release(uint32_t index) {
+  Entry& entry = entries_[index];
+  if (entry.node == kNoNode) return;
+  tree_.nodes[entry.node].self -= entry.value;
+  functions_.add(tree_, entry.node, -entry.value, 0);
+  delta_[entry.node] -= entry.value;
+  changed_nodes_.push_back(entry.node);
+  pending_[index] += std::exchange(entry.value, 0);
+  entry.node = kNoNode;
+  touched_.push_back(index);
+}
+
+void LiveTree::release_renamed(const ProfileSnapshot& now, const SnapshotSizes& before) {
+  std::vector<bool> frames(now.frames().size()), stacks;
+  bool any = false;
+  for (size_t i = before.renamed_frames; i < now.renamed_frames().size(); ++i) {
+    const FrameId frame = now.renamed_frames()[i];
+    if (frames_.forget(frame)) any = frames[frame.value] = true;
+  }
+  if (any) {
+    stacks.resize(before.stacks);
+    for (size_t i = 0; i < stacks.size(); ++i) {
+      const Stack& stack = now.stacks()[i];
+      stacks[i] = frames[stack.frame.value] || (stack.parent.valid() && stacks[stack.parent.value]);
+      if (stacks[i] && i < group_of_stack_.size()) group_of_stack_[i] = kNoGroup;
+    }
+    for (uint32_t i = 0; i < entries_.size(); ++i) {
+      const StackId stack = entries_[i].stack;
+      if (stack.valid() && stack.value < stacks.size() && stacks[stack.value]) release(i);
+    }
+  }
+  if (!options_.group_by.empty()) release_regrouped(now, before, stacks);
+}
+
+void LiveTree::release_regrouped(const ProfileSnapshot& now, const SnapshotSizes& before, const std::vector<bool>& stack_renamed) {
+  std::vector<bool> processes(now.processes().size()), threads(now.threads().size()), groups(groups_.size());
+  for (size_t i = before.described_processes; i < now.described_processes().size(); ++i) processes[now.described_processes()[i].value] = true;
+  for (size_t i = before.described_threads; i < now.described_threads().size(); ++i) threads[now.described_threads()[i].value] = true;
+  bool any = false;
+  for (size_t i = 1; i < groups_.size(); ++i) {
+    Group& group = groups_[i];
+    const StackId stack = group.key.stack;
+    if (!threads[group.thread.value] && !processes[now.threads()[group.thread.value].process.value] &&
+        !(stack.valid() && stack.value < stack_renamed.size() && stack_renamed[stack.value])) {
+      continue;
+    }
+    const uint32_t node = group_node(now, group);
+    if (node == group.node) continue;
+    group.node = node;
+    any = groups[i] = true;
+  }
+  if (!any) return;
+  for (uint32_t& group : group_of_stack_)
+    if (group != kNoGroup && groups[group]) group = kNoGroup;
+  for (uint32_t i = 0; i < entries_.size(); ++i)
+    if (groups[entries_[i].group]) release(i);
+}
+
+void LiveTree::place_touched(const ProfileSnapshot& now) {
+  contexts_.update(now);
+  node_of_stack_.resize(now.stacks().size(), kNoNode);
+  group_of_stack_.resize(now.stacks().size(), kNoGroup);
+  std::sort(touched_.begin(), touched_.end(), [&](uint32_t a, uint32_t b) {
+    return entries_[a].group != entries_[b].group ? entries_[a].group < entries_[b].group : a < b;
+  });
+  for (const uint32_t index : touched_) {
+    Entry& entry = entries_[index];
+    if (entry.node == kNoNode) entry.node = place(now, entry);
+    delta_.resize(tree_.nodes.size());
+    const uint64_t more = std::exchange(pending_[index], 0);
+    entry.value += more;
+    tree_.nodes[entry.node].self += more;
+    if (with_functions_) functions_.add(tree_, entry.node, more, 0);
+    delta_[entry.node] += more;
+    changed_nodes_.push_back(entry.node);
+  }
+  touched_.clear();
+}
+
+uint32_t LiveTree::place(const ProfileSnapshot& now, const Entry& entry) {
+  path_.clear();
+  uint32_t node = groups_[entry.group].node;
+  const auto context = contexts_.find(entry.stack);
+  bool marked = context.has_value();  // what lies above a marker is this stack's own: others go there without one
+  for (StackId stack = entry.stack; stack.valid(); stack = now.stacks()[stack.value].parent) {
+    if (!marked && group_of_stack_[stack.value] == entry.group) {
+      node = node_of_stack_[stack.value];
+      break;
+    }
+    path_.push_back(stack);
+    if (marked && stack == context->entry) marked = false;
+  }
+  marked = false;
+  for (size_t i = path_.size(); i-- > 0;) {
+    if (context && path_[i] == context->entry) {
+      marked = true;
+      node = child(node, {.name = frames_.intern(context->text, tree_.strings), .image = {}, .file = {}, .kind = NodeKind::kMarker});
+    }
+    const FrameId frame = now.stacks()[path_[i].value].frame;
+    for (const ShownFrame& shown : frames_.find_or_add(now, options_, frame, tree_.strings)) node = child(node, shown);
+    if (marked) continue;
+    node_of_stack_[path_[i].value] = node;
+    group_of_stack_[path_[i].value] = entry.group;
+  }
+  return node;
+}
+
+uint32_t LiveTree::child(uint32_t parent, const ShownFrame& shown) {
+  return child_index_.find_or_append(
+      mix_hash(parent, shown.name.value),
+      [&](uint32_t at) { return tree_.nodes[at].parent == parent && tree_.nodes[at].name == shown.name && at != 0; },
+      [&] {
+        CallNode node;
+        node.parent = parent;
+        node.name = shown.name;
+        node.image = shown.image;
+        node.file = shown.file;
+        node.line = shown.line;
+        node.kind = shown.kind;
+        tree_.nodes.push_back(node);
+        ++empty_nodes_;
+        return static_cast<uint32_t>(tree_.nodes.size() - 1);
+      });
+}
+
+void LiveTree::add_totals() {
+  delta_.resize(tree_.nodes.size());
+  const auto add = [&](uint32_t at, uint64_t more) {
+    if (more == 0) return;
+    uint64_t& total = tree_.nodes[at].total;
+    if (total == 0) --empty_nodes_;
+    if ((total += more) == 0) ++empty_nodes_;
+    if (with_functions_) functions_.add(tree_, at, 0, more);
+  };
+  if (changed_nodes_.size() * kNodesPerWalk > tree_.nodes.size()) {
+    for (size_t i = tree_.nodes.size(); i-- > 0;) {  // a parent stands before its children
+      const uint64_t more = std::exchange(delta_[i], 0);
+      add(static_cast<uint32_t>(i), more);
+      if (i != 0) delta_[tree_.nodes[i].parent] += more;
+    }
+  } else {
+    for (const uint32_t changed : changed_nodes_) {
+      const uint64_t more = std::exchange(delta_[changed], 0);
+      for (uint32_t at = changed; more != 0; at = tree_.nodes[at].parent) {
+        add(at, more);
+        if (at == 0) break;
+      }
+    }
+  }
+  changed_nodes_.clear();
+}
+
+}  // namespace cicada::profile

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call tree, and the table of its functions, that follow a growing profile. An update costs what is new, not what there is.
+//
+//   LiveTree live({.group_by = {GroupBy::kProcess, GroupBy::kThread}});
+//   every second:  live.update(*session.snapshot());  show(live.tree(), live.functions());
+//
+//   rows that came, rows that went ──▶ entries (group, stack) ──▶ nodes, their ancestors, their functions
+//   frames, processes, threads that are called otherwise now ──▶ their entries go where they belong
+//
+// The first update adds up the profile's running sums by stack where it can (no groups, filter or idle samples), else its samples. A profile
+// that was made anew (SnapshotSizes::lineage) is begun anew.
+//
+// The tree: children are linked in no order; what has lost its samples stays, with a total of 0, until it is most of the tree. A filter
+// must have an answer for samples to come.
+// Threads: one, not the profile's: it lives on snapshots. Keeps the last one, so that it can take away what was dropped since.
+#pragma once
+#include <vector>
+
+#include "profile/call_tree.h"
+#include "profile/content_index.h"
+#include "profile/function_table.h"
+#include "profile/kernel_context.h"
+#include "profile/shown_frames.h"
+
+namespace cicada::profile {
+
+class LiveTree {
+ public:
+  explicit LiveTree(CallTreeOptions options) : options_(std::move(options)) { clear(); }
+
+  // `now`: later than the last one, or of another profile.
+  void update(const ProfileSnapshot& now);
+  const CallTree& tree() const { return tree_; }
+  const FunctionTable& functions() const { return functions_; }
+
+ private:
+  friend CallTree build_call_tree(const ProfileSnapshot&, const CallTreeOptions&, std::vector<uint32_t>*);
+
+  // What decides about a sample's groups. Formatting their names for each sample would cost more than everything else.
+  struct GroupKey {
+    ProcessId process;
+    ThreadId thread;
+    StackId stack;  // where images are asked for
+    uint32_t cpu = 0;
+    bool operator==(const GroupKey&) const = default;
+  };
+  struct Group {
+    GroupKey key;
+    ThreadId thread;  // of a sample in it
+    uint32_t node = 0;
+  };
+  // The samples of one stack in one group.
+  struct Entry {
+    uint32_t group = 0;
+    StackId stack;
+    uint32_t node = kNoNode;
+    uint64_t value = 0;  // that its node has
+  };
+  static constexpr uint32_t kNoGroup = 0xffffffff;
+
+  void clear();
+  bool is_worn() const;
+  void add_all(const ProfileSnapshot& now, std::vector<uint32_t>* leaf_of_sample);
+  void add_sums(const ProfileSnapshot& now);
+  // Rows [begin, end) of `from`, or their removal.
+  void add_rows(const ProfileSnapshot& from, size_t begin, size_t end, bool remove, std::vector<uint32_t>* leaf_of_sample);
+  uint32_t entry_of(const ProfileSnapshot& profile, size_t row);
+  uint32_t group_of(const ProfileSnapshot& profile, size_t row);
+  uint32_t group_node(const ProfileSnapshot& profile, const Group& group);
+  void release(uint32_t entry);
+  void release_renamed(const ProfileSnapshot& now, const SnapshotSizes& before);
+  void release_regrouped(const ProfileSnapshot& now, const SnapshotSizes& before, const std::vector<bool>& stack_renamed);
+  // Where what is pending belongs, and there with it.
+  void place_touched(const ProfileSnapshot& now);
+  uint32_t place(const ProfileSnapshot& now, const Entry& entry);
+  uint32_t child(uint32_t parent, const ShownFrame& shown);
+  void add_totals();
+
+  const CallTreeOptions options_;
+  CallTree tree_;
+  FunctionTable functions_;
+  EventId event_;
+  ProfileSnapshot last_;
+  KernelContexts contexts_;
+  ShownFrames frames_;
+  std::vector<Group> groups_;
+  std::vector<Entry> entries_;           // without groups: by stack + 1, the empty one is 0
+  std::vector<uint64_t> pending_;        // by entry; apart, because each sample touches one at random: 8 bytes, not 24
+  std::vector<uint32_t> touched_;        // entries that may have something pending; some twice
+  std::vector<uint32_t> node_of_stack_, group_of_stack_;  // the last placement of each
+  std::vector<uint64_t> delta_;          // by node: what its total has more
+  std::vector<uint32_t> changed_nodes_;
+  size_t linked_ = 1;                    // nodes
+  bool with_functions_ = false;
+  size_t empty_nodes_ = 0, empty_at_first_ = 0;
+  ContentIndex group_index_, entry_index_, child_index_;
+  std::vector<StackId> path_;
+};
+
+}  // namespace cicada::profile

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/live_tree.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+#include "profile/frame_text.h"
+#include "profile/synthetic_profile.h"
+
+namespace cicada::profile {
+namespace {
+
+// What a tree says: self by path, without nodes that have nothing.
+std::map<std::string, uint64_t> selfs(const CallTree& tree) {
+  std::vector<std::string> paths(tree.nodes.size());
+  std::map<std::string, uint64_t> out;
+  for (size_t i = 1; i < tree.nodes.size(); ++i) {
+    paths[i] = paths[tree.nodes[i].parent] + ";" + std::string(tree.text(tree.nodes[i].name));
+    if (tree.nodes[i].self != 0) out[paths[i]] = tree.nodes[i].self;
+  }
+  return out;
+}
+
+using Costs = std::map<std::string, std::pair<uint64_t, uint64_t>>;  // name: self, total
+
+template <typename Rows>
+Costs costs(const CallTree& tree, const Rows& rows) {
+  Costs out;
+  for (const FunctionCost& cost : rows)
+    if (cost.total != 0) out[std::string(tree.text(cost.name))] = {cost.self, cost.total};
+  return out;
+}
+Costs costs(const LiveTree& live) { return costs(live.tree(), live.functions().rows()); }
+
+// Stack by stack and name by name, from the samples.
+Costs costs_by_hand(const ProfileSnapshot& profile) {
+  Costs out;
+  for (size_t i = 0; i < profile.sample_count(); ++i) {
+    const Sample sample = profile.sample(i);
+    std::set<std::string> on_stack;
+    for (StackId at = sample.stack; at.valid(); at = profile.stacks()[at.value].parent) {
+      const FrameId frame = profile.stacks()[at.value].frame;
+      for (size_t which = 0; which < std::max<size_t>(1, profile.locations(frame).size()); ++which) {
+        const std::string name = frame_name(profile, frame, which);
+        if (on_stack.empty()) out[name].first += sample.value;
+        if (on_stack.insert(name).second) out[name].second += sample.value;
+      }
+    }
+  }
+  return out;
+}
+
+void expect_sums(const CallTree& tree) {
+  std::vector<uint64_t> totals(tree.nodes.size());
+  std::vector<size_t> children(tree.nodes.size());
+  for (size_t i = tree.nodes.size(); i-- > 0;) {
+    totals[i] += tree.nodes[i].self;
+    EXPECT_EQ(tree.nodes[i].total, totals[i]) << i;
+    if (i != 0) totals[tree.nodes[i].parent] += totals[i];
+  }
+  size_t walked = 0;
+  walk(tree, [&](uint32_t) { ++walked; }, [](uint32_t) {});
+  EXPECT_EQ(walked, tree.nodes.size());
+}
+
+// A profile that grows at random: new stacks with recursion, names that come late and change, threads that are renamed, samples dropped.
+class Growing {
+ public:
+  explicit Growing(uint32_t seed) : random_(seed) {
+    profile.header.events = {{.name = "clock"}, {.name = "faults", .unit = Unit::kCalls}};
+    for (int p = 0; p < 3; ++p) {
+      const ProcessId process = profile.intern_process(100 + p, 1);
+      for (int t = 0; t < 2; ++t) threads_.push_back(profile.intern_thread(process, 100 + p + 10 * t));
+    }
+  }
+  void step() {
+    for (size_t i = below(400); i-- > 0;) {
+      StackId stack;
+      for (size_t depth = below(7); depth-- > 0;) stack = profile.intern_stack(stack, frame());
+      profile.append_sample({.time_ns = ++time_, .thread = threads_[below(threads_.size())], .stack = stack, .value = 1 + below(3),
+                             .cpu = static_cast<uint16_t>(below(2)), .event = {static_cast<uint8_t>(below(4) == 0)}, .idle = below(9) == 0});
+    }
+    for (size_t i = below(4); i-- > 0;) {
+      const char* const names[] = {"alpha", "beta", "gamma", "handle_softirqs", "net_rx_action", "do_idle"};
+      std::vector<Location> locations;
+      for (size_t n = 1 + below(2); n-- > 0;) locations.push_back({profile.intern_function({profile.intern(names[below(6)]), {}, {}}), {}, 0, n != 0});
+      profile.set_locations(frame(), locations);
+    }
+    if (below(3) == 0) profile.edit_process(ProcessId(below(3)), [&](Process& row) { row.name = profile.intern(std::to_string(below(4))); });
+    if (below(3) == 0) profile.edit_thread(threads_[below(threads_.size())], [&](Thread& row) { row.name = profile.intern(std::to_string(below(4))); });
+    if (profile.sample_count() > 6000) profile.drop_samples(4096);
+  }
+  size_t below(size_t end) { return random_() % end; }
+
+  Profile profile;
+
+ private:
+  FrameId frame() {
+    return profile.intern_frame({below(3) == 0 ? FrameKind::kKernel : FrameKind::kJit, {}, 0, below(40), {}});
+  }
+  std::mt19937 random_;
+  std::vector<ThreadId> threads_;
+  uint64_t time_ = 0;
+};
+
+class LiveTreeOptions : public ::testing::TestWithParam<CallTreeOptions> {};
+
+// The truth is the tree that is built at once.
+TEST_P(LiveTreeOptions, IsTheTreeThatWouldBeBuiltNow) {
+  Growing growing(7);
+  LiveTree live(GetParam());
+  for (int step = 0; step < 80; ++step) {
+    growing.step();
+    if (growing.below(4) == 0) continue;  // more than one step at a time
+    const ProfileSnapshot now = growing.profile;
+    live.update(now);
+    if (step % 4 != 0) continue;
+    const CallTree anew = build_call_tree(now, GetParam());
+    ASSERT_EQ(selfs(live.tree()), selfs(anew)) << "step " << step;
+    ASSERT_EQ(costs(live), costs(anew, add_up_functions(anew))) << "step " << step;
+    expect_sums(live.tree());
+  }
+  EXPECT_GT(growing.profile.samples().dropped(), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LiveTreeOptions,
+                         ::testing::Values(CallTreeOptions{}, CallTreeOptions{.include_idle = true}, CallTreeOptions{.kernel_frames = false},
+                                           CallTreeOptions{.expand_inlined = false, .count_samples = true}, CallTreeOptions{.event = EventId{1}},
+                                           CallTreeOptions{.group_by = {GroupBy::kProcess, GroupBy::kThread}}, CallTreeOptions{.group_by = {GroupBy::kThread, GroupBy::kCpu}},
+                                           CallTreeOptions{.group_by = {GroupBy::kProcess}, .group_numbers = false}, CallTreeOptions{.group_by = {GroupBy::kImage}}));
+
+TEST(LiveTree, CountsAFunctionOnceAStack) {
+  Profile profile = make_synthetic_profile({.samples = 3000, .functions = 20});  // few functions: much recursion
+  LiveTree live({.include_idle = true});
+  live.update(profile);
+  EXPECT_EQ(costs(live), costs_by_hand(profile));
+  for (size_t i = 0; i < 1000; ++i) profile.append_sample(profile.sample((i * 7) % 3000));
+  live.update(profile);
+  EXPECT_EQ(costs(live), costs_by_hand(profile));
+}
+
+TEST(LiveTree, TouchesWhatIsNewOnly) {
+  Profile profile;
+  const ThreadId thread = profile.intern_thread(profile.intern_process(1, 1), 1);
+  const auto sample = [&](uint64_t address) {
+    profile.append_sample({.thread = thread, .stack = profile.intern_stack({}, profile.intern_frame({FrameKind::kKernel, {}, 0, address, {}}))});
+  };
+  LiveTree live({});
+  sample(1);
+  sample(2);
+  live.update(profile);
+  const Log<FunctionCost> shared = live.functions().rows();
+  const size_t nodes = live.tree().nodes.size();
+  sample(1);
+  live.update(profile);
+  EXPECT_EQ(live.tree().nodes.size(), nodes);
+  EXPECT_EQ(shared[0].self, 1u);  // who has a copy keeps what it was
+  EXPECT_EQ(live.functions().rows()[0].self, 2u);
+}
+
+TEST(LiveTree, DoesNotKeepWhatHasGone) {
+  Profile profile;
+  const ThreadId thread = profile.intern_thread(profile.intern_process(1, 1), 1);
+  LiveTree live({});
+  for (uint64_t i = 0; i < 200000; ++i) {
+    profile.append_sample({.time_ns = i, .thread = thread, .stack = profile.intern_stack({}, profile.intern_frame({FrameKind::kKernel, {}, 0, i, {}}))});
+    if (profile.sample_count() > 8192) profile.drop_samples(4096);
+    if (i % 1000 == 0) live.update(profile);
+  }
+  EXPECT_LT(live.tree().nodes.size(), 30000u);
+}
+
+}  // namespace
+}  // namespace cicada::profile
