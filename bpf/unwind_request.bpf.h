@@ -62,7 +62,7 @@ struct page_context {
   struct request_copy *request;
 };
 
-// head.padding counts unreadable pages in a row meanwhile: in a map the verifier does not know its value; on the stack it followed each of
+// head.unwind_mode counts unreadable pages in a row meanwhile: in a map the verifier does not know its value; on the stack it followed each of
 // sixteen, which was half of all instructions it looked at.
 static long copy_page(__u32 index, void *opaque) {
   struct page_context *context = opaque;
@@ -74,8 +74,8 @@ static long copy_page(__u32 index, void *opaque) {
   __u64 from = index ? (sp & ~4095ull) + 4096ull * index : sp;
   __u32 size = 4096 - (__u32)(from & 4095);
   if (bpf_probe_read_user(request->stack + (copied & (DEFERRED_STACK_BYTES - 1)), size & 4095 ? size & 4095 : 4096, (const void *)from))
-    return ++request->head.padding >= DEFERRED_MAX_HOLE;
-  request->head.padding = 0;
+    return ++request->head.unwind_mode >= DEFERRED_MAX_HOLE;
+  request->head.unwind_mode = 0;
   request->head.stack_bytes = copied + size;
   request->head.pages |= 1ull << (index & 63);
   return 0;
@@ -99,7 +99,7 @@ __weak __noinline int send_unwind_request(struct scratch *memory) {
   head->all_registers = walk->regs.all_registers;
   for (__u32 i = 0; i < ARCH_REGISTERS; i++) head->gpr[i] = walk->regs.gpr[i];
   head->ip = walk->regs.ip;
-  head->padding = 0;
+  head->unwind_mode = 0;
   head->stack_bytes = 0;
   head->pages = 0;
   struct page_context context = {.request = request};
@@ -107,7 +107,7 @@ __weak __noinline int send_unwind_request(struct scratch *memory) {
   __u32 copied = head->stack_bytes & ~7u;
   if (copied > DEFERRED_STACK_BYTES) copied = DEFERRED_STACK_BYTES;
   head->stack_bytes = copied;
-  head->padding = 0;
+  head->unwind_mode = unwind_mode;
   pay_deferred(copied);
   return (int)bpf_ringbuf_output(&events, request, sizeof(*head) + copied, BPF_RB_NO_WAKEUP);
 }

@@ -79,7 +79,7 @@ struct unwind_request {
   __u64 gpr[ARCH_REGISTERS];  // DWARF numbering
   __u64 ip;
   __u32 stack_bytes;
-  __u32 padding;
+  __u32 unwind_mode;     // enum unwind_mode
   __u64 pages;           // bit i: the i-th page counted from that of the stack pointer is in the copy, the first one from there on
   __u8 stack[];          // these pages, one behind the other
 };

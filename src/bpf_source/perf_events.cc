@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <charconv>
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include "abi/event_cookie.h"
@@ -57,6 +58,17 @@ uint64_t number_in(const char* path, uint64_t otherwise) {
   uint64_t value = otherwise;
   std::from_chars(line.data(), line.data() + line.size(), value);
   return value;
+}
+
+// What an event's read() gives.
+struct Counter {
+  uint64_t count = 0, enabled_ns = 0;
+};
+
+std::optional<Counter> read_counter(const UniqueFd& fd) {
+  Counter counter;
+  if (::read(fd.get(), &counter, sizeof counter) != sizeof counter) return std::nullopt;
+  return counter;
 }
 
 Error open_error(int error, int cpu, std::string_view name) {
@@ -173,8 +185,13 @@ int PerfEvents::follow_hotplug() {
   const Result<std::vector<int>> online = online_cpus();
   if (!online) return 0;
   int added = 0;
+  for (OnCpu& known : cpus_) {
+    const uint64_t enabled_ns = read_counter(known.fds[0]).value_or(Counter{}).enabled_ns;
+    known.gone = known.gone || enabled_ns == known.seen_enabled_ns;  // its time stands still
+    known.seen_enabled_ns = enabled_ns;
+  }
   for (const int cpu : *online) {
-    if (std::any_of(cpus_.begin(), cpus_.end(), [&](const OnCpu& known) { return known.cpu == cpu; })) continue;
+    if (std::any_of(cpus_.begin(), cpus_.end(), [&](const OnCpu& known) { return known.cpu == cpu && !known.gone; })) continue;
     Result<OnCpu> opened = open_on(cpu);
     if (!opened || !enable(*opened, read_cpu_times())) continue;
     cpus_.push_back(std::move(*opened));
@@ -187,11 +204,15 @@ std::vector<CpuCount> PerfEvents::counts(size_t event) const {
   std::vector<CpuCount> counts;
   CpuTimes now = read_cpu_times();
   for (const OnCpu& cpu : cpus_) {
-    struct {
-      uint64_t count, enabled_ns;
-    } value{};
-    if (::read(cpu.fds[event].get(), &value, sizeof value) != sizeof value) continue;
-    counts.push_back({cpu.cpu, value.count, value.enabled_ns, now[cpu.cpu] - cpu.before});
+    const std::optional<Counter> value = read_counter(cpu.fds[event]);
+    if (!value) continue;
+    const auto before = std::find_if(counts.begin(), counts.end(), [&](const CpuCount& count) { return count.cpu == cpu.cpu; });
+    if (before != counts.end()) {  // the CPU went away and came back
+      before->count += value->count;
+      before->enabled_ns += value->enabled_ns;
+      continue;
+    }
+    counts.push_back({cpu.cpu, value->count, value->enabled_ns, now[cpu.cpu] - cpu.before});
   }
   return counts;
 }

@@ -54,7 +54,7 @@ class PerfEvents {
 
   Result<void> enable();
   void disable();
-  // CPUs that came online since get their events. Cheap; called once a second. Returns how many were added.
+  // CPUs that came online since, or again, get their events. Cheap; called once a second. Returns how many were added.
   int follow_hotplug();
   std::vector<CpuCount> counts(size_t event) const;
 
@@ -63,6 +63,8 @@ class PerfEvents {
     int cpu;
     std::vector<UniqueFd> fds, links;  // by event
     CpuTime before = {};
+    uint64_t seen_enabled_ns = 0;  // by follow_hotplug()
+    bool gone = false;             // the kernel takes events away with their CPU, and does not bring them back
   };
   Result<OnCpu> open_on(int cpu) const;
   Result<void> enable(OnCpu& cpu, const CpuTimes& now) const;

@@ -90,12 +90,13 @@ MachineCheck capabilities() {
   struct Wanted {
     int bit;
     const char* name;
+    bool needed;  // the others are for processes of other users: their mappings, and files that only they may read
   };
-  constexpr Wanted kWanted[] = {{38, "cap_perfmon"},
-                                {39, "cap_bpf"},
-                                {40, "cap_checkpoint_restore"},
-                                {19, "cap_sys_ptrace"},
-                                {2, "cap_dac_read_search"}};
+  constexpr Wanted kWanted[] = {{38, "cap_perfmon", true},
+                                {39, "cap_bpf", true},
+                                {40, "cap_checkpoint_restore", false},
+                                {19, "cap_sys_ptrace", false},
+                                {2, "cap_dac_read_search", false}};
   constexpr uint64_t kSysAdmin = uint64_t{1} << 21;
   std::ifstream file("/proc/self/status");
   uint64_t held = 0;
@@ -103,15 +104,17 @@ MachineCheck capabilities() {
     if (line.starts_with("CapEff:")) held = std::strtoull(line.c_str() + 7, nullptr, 16);
   }
   std::string missing;
+  Verdict verdict = Verdict::kWorks;
   for (const Wanted& wanted : kWanted) {
     // Before they were split off, the first three were part of cap_sys_admin, which still grants them.
     const bool implied = wanted.bit >= 38 && (held & kSysAdmin) != 0;
-    if ((held >> wanted.bit & 1) == 0 && !implied)
-      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", wanted.name);
+    if ((held >> wanted.bit & 1) != 0 || implied) continue;
+    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", wanted.name);
+    if (verdict != Verdict::kMissing) verdict = wanted.needed ? Verdict::kMissing : Verdict::kLimited;
   }
   if (missing.empty())
     return {"privileges", Verdict::kWorks, ::geteuid() == 0 ? "root" : "all capabilities needed", ""};
-  return {"privileges", Verdict::kMissing, "missing " + missing,
+  return {"privileges", verdict, fmt::format("missing {}{}", missing, verdict == Verdict::kLimited ? ": your own processes only" : ""),
           "run it with sudo, or: sudo setcap "
           "cap_perfmon,cap_bpf,cap_checkpoint_restore,cap_sys_ptrace,cap_dac_read_search=ep \"$(command -v cicada)\""};
 }

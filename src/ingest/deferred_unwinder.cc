@@ -152,6 +152,7 @@ FinishedWalk DeferredUnwinder::finish_walk(const UnwindJob& job) {
   copy.is_32_bit = (job.sample.flags & SAMPLE_32_BIT) != 0;
   copy.new_task = copy.all_registers && (job.sample.flags & SAMPLE_NEW_TASK) != 0;
   copy.new_stack = copy.all_registers && (job.sample.flags & SAMPLE_NEW_STACK) != 0;
+  copy.mode = start.unwind_mode;
   copy.pages = start.pages;
   copy.stack = Bytes(job.record).subspan(sizeof(unwind_request), start.stack_bytes);
   unwind::DeferredStack finished = unwind::finish_walk(copy, *view_);

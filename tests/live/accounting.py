@@ -27,7 +27,7 @@ def number(digits):
 def read_accounts(summary):
     accounts = []
     for line in summary.splitlines():
-        if match := re.match(r"([0-9,]+) samples in ([0-9.]+) s  \((.+), [^,]+, ([0-9]+) CPUs?\)$", line):
+        if match := re.match(r"([0-9,]+) samples in ([0-9.]+) s  \((.+), (?:[^,]+ Hz|every [0-9,]+), ([0-9]+) CPUs?\)$", line):
             accounts.append(Account(match[3], number(match[1]), float(match[2]), int(match[4]), {}))
         elif accounts and (match := re.match(r" +([0-9,]+) +[0-9.]+ %  (.*)$", line)):
             accounts[-1].outcomes[match[2]] = number(match[1])

@@ -16,7 +16,7 @@ SUMMARY = """
            976            outermost frame (undefined return address)
            320            stack records sent
 
-12 samples in 2.0 s  (page-faults, every 1, 2 CPUs)
+12 samples in 2.0 s  (page-faults, every 1,000, 2 CPUs)
             12  100.00 %  stored
 """
 

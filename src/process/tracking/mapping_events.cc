@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "base/byte_cursor.h"
 #include "base/cpu_list.h"
@@ -33,6 +34,7 @@ perf_event_attr dummy_event(const MappingEvents::Options& options) {
   attr.config = PERF_COUNT_SW_DUMMY;
   attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
   attr.sample_id_all = 1;
+  attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
   attr.mmap = 1;
   attr.mmap2 = 1;
   attr.comm = 1;
@@ -69,6 +71,14 @@ class MappingEvents::Ring {
 
   int cpu() const { return cpu_; }
   int fd() const { return fd_.get(); }
+  bool gone() const { return gone_; }
+  // The kernel takes an event away with its CPU and does not bring it back: its time stands still. What is in the ring stays there.
+  void look_whether_gone() {
+    uint64_t count_and_time[2] = {0, seen_enabled_ns_};
+    [[maybe_unused]] const ssize_t got = ::read(fd_.get(), count_and_time, sizeof count_and_time);
+    gone_ = gone_ || count_and_time[1] == seen_enabled_ns_;
+    seen_enabled_ns_ = count_and_time[1];
+  }
   void begin() { head_ = __atomic_load_n(&page()->data_head, __ATOMIC_ACQUIRE); }
   void release() { __atomic_store_n(&page()->data_tail, tail_, __ATOMIC_RELEASE); }
 
@@ -115,6 +125,8 @@ class MappingEvents::Ring {
   }
 
   int cpu_ = 0;
+  bool gone_ = false;
+  uint64_t seen_enabled_ns_ = 0;
   UniqueFd fd_;
   std::unique_ptr<void, Unmap> map_{nullptr, Unmap{0}};
   uint64_t head_ = 0, tail_ = 0;
@@ -141,9 +153,17 @@ Result<MappingEvents> MappingEvents::open(const Options& options) {
 }
 
 Result<void> MappingEvents::follow_cpus() {
+  const bool first = rings_.empty();
+  for (Ring& ring : rings_) {
+    if (ring.gone()) continue;
+    ring.look_whether_gone();
+    if (ring.gone()) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, ring.fd(), nullptr);
+  }
   for (const int cpu : TRY(online_cpus())) {
-    const bool known = std::any_of(rings_.begin(), rings_.end(), [&](const Ring& ring) { return ring.cpu() == cpu; });
-    if (!known) TRY(add_cpu(cpu));
+    const bool known = std::any_of(rings_.begin(), rings_.end(), [&](const Ring& ring) { return ring.cpu() == cpu && !ring.gone(); });
+    if (known) continue;
+    TRY(add_cpu(cpu));
+    if (!first) ++came_online_;
   }
   return {};
 }
@@ -231,7 +251,7 @@ uint64_t MappingEvents::drain(uint64_t until_ns, const Wants& wants, const Consu
   }
   for (Ring& ring : rings_) ring.release();
   counts_.lost += lost;
-  return lost;
+  return lost + std::exchange(came_online_, 0);
 }
 
 }  // namespace cicada::process

@@ -33,7 +33,7 @@ class MappingEventSource {
   virtual ~MappingEventSource() = default;
   // Readable when there is something; −1: nobody needs to be woken.
   virtual int poll_fd() const = 0;
-  // Opens events on CPUs that came online since. Fails with the first CPU's error.
+  // Opens events on CPUs that came online since, or again. Fails with the first CPU's error.
   virtual Result<void> follow_cpus() = 0;
   // Hands over everything not later than `until_ns`, ordered by time. Returns how many records were lost since the last call: anything may
   // be missing, so rescan.
@@ -68,6 +68,7 @@ class MappingEvents final : public MappingEventSource {
   std::vector<Ring> rings_;
   MappingEventCounts counts_;
   uint64_t delivered_until_ns_ = 0;
+  uint64_t came_online_ = 0;  // CPUs since the last drain: nobody listened there for a while
 };
 
 }  // namespace cicada::process

@@ -60,7 +60,7 @@ namespace {
 
 class Walk {
  public:
-  Walk(const StackCopy& from, AddressSpaceView& view) : view_(view), reader_(from.stack, from.gpr[ARCH_SP], from.pages) {
+  Walk(const StackCopy& from, AddressSpaceView& view) : view_(view), reader_(from.stack, from.gpr[ARCH_SP], from.pages), mode_(from.mode) {
     std::memcpy(regs_.gpr, from.gpr, sizeof regs_.gpr);
     regs_.ip = from.ip;
     regs_.exact_ip = from.exact_ip;
@@ -110,7 +110,7 @@ class Walk {
     }
     const LinkAddr link(address.value - mapping->bias);
     frame = frame_in_image(mapping->image, link.value);
-    if ((mapping->flags & MAPPING_NO_CFI) != 0) return step_by_frame_pointer(END_BAD_FRAME_POINTER);
+    if ((mapping->flags & MAPPING_NO_CFI) != 0 || mode_ == UNWIND_FRAME_POINTER) return step_by_frame_pointer(END_BAD_FRAME_POINTER);
     const ImageUnwinder* image = view_.find_image(mapping->image);
     if (image == nullptr) return END_NO_TABLE;
     const unwind_rule& rule = image->rows().find(link);
@@ -137,6 +137,7 @@ class Walk {
 
   // `otherwise`: what it means if the frame pointer leads nowhere.
   int step_by_frame_pointer(int otherwise) {
+    if (mode_ == UNWIND_TABLE) return END_NO_RULE;
     const int end = unwind_step_frame_pointer(&reader_, &regs_);
     known_ = ARCH_CALLEE_SAVED;
     return end == END_BAD_FRAME_POINTER ? otherwise : end;
@@ -204,6 +205,7 @@ class Walk {
   unwind_regs regs_{};
   uint32_t known_;  // general-purpose registers whose value is that of the frame at hand
   StackReader reader_;
+  uint32_t mode_;
 };
 
 }  // namespace

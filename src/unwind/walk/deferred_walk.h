@@ -13,6 +13,7 @@
 #include "abi/end_reason.h"
 #include "abi/frame.h"
 #include "abi/records.h"
+#include "abi/settings.h"
 #include "unwind/walk/image_unwinder.h"
 
 namespace cicada::unwind {
@@ -42,6 +43,7 @@ struct StackCopy {
   bool is_32_bit = false;      // walked by frame pointer
   bool new_task = false;       // in clone, before its first instruction: where no caller is found, there is none
   bool new_stack = false;      // with it: there is none
+  uint32_t mode = UNWIND_AUTO;  // enum unwind_mode
   // Which pages are in the copy, as in unwind_request; the default: the copy has no holes.
   uint64_t pages = ~uint64_t{0};
   Bytes stack;                 // from gpr[ARCH_SP] up

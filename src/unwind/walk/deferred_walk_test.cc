@@ -250,6 +250,15 @@ TEST(FinishWalk, NativeToJitToNativeAndTableLess) {
   ASSERT_EQ(result.frames.size(), 5u);
   EXPECT_EQ(result.frames[1], frame_at(FRAME_JIT, kJit + 0xf));
   EXPECT_EQ(result.frames[2], frame_in_image(10, 0x1f));
+
+  stack.from.mode = UNWIND_TABLE;
+  const DeferredStack by_table = stack.finish(space);
+  EXPECT_EQ(by_table.end, END_NO_RULE);
+  EXPECT_EQ(by_table.frames.size(), 2u);
+  stack.from.mode = UNWIND_FRAME_POINTER;
+  const DeferredStack by_frame_pointer = stack.finish(space);  // the leaf's rule is not asked: on to what rbp tells
+  ASSERT_GE(by_frame_pointer.frames.size(), 2u);
+  EXPECT_EQ(by_frame_pointer.frames[1], frame_in_image(10, 0x1f));
 }
 
 TEST(FinishWalk, EndsSayWhy) {
