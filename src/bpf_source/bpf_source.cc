@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 
 #include "base/diagnostics.h"
 #include "base/latency_histogram.h"
@@ -37,14 +36,6 @@ constexpr int kLastSyncMs = 1000;
 constexpr long kStormDrainNs = 8'000'000;
 constexpr double kWarnUnsampled = 0.02;
 constexpr int kSoonMs = 2, kFollowUpPolls = 2;
-
-// The process a thread belongs to.
-Result<Pid> owner_of(Tid tid) {
-  const std::string status = TRY(process::read_proc_file(fmt::format("/proc/{}/status", tid), 4096));
-  const size_t at = status.find("\nTgid:");
-  if (at == std::string::npos) return make_error(ErrorKind::kGone, "thread {}: no such thread", tid);
-  return static_cast<Pid>(std::strtol(status.c_str() + at + 6, nullptr, 10));
-}
 
 std::string quantiles(const LatencyHistogram& latency) {
   if (latency.count() == 0) return "";
@@ -195,7 +186,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   }
   for (const Tid tid : config.tids) {
     TRY(kernel.add_target_thread(tid));
-    const Pid owner = TRY(owner_of(tid));
+    const Pid owner = TRY(process::read_process_of(tid));
     TRY(parts->tracker->adopt(owner));
   }
   parts->tracker->start();

@@ -10,13 +10,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <fstream>
 #include <optional>
 #include <string>
 
 #include "abi/event_cookie.h"
 #include "base/cpu_list.h"
+#include "base/kernel_setting.h"
 
 namespace cicada::bpf_source {
 namespace {
@@ -44,20 +43,6 @@ perf_event_attr attributes(const PerfEvents::Event& event) {
 UniqueFd open_event(const PerfEvents::Event& event, int cpu) {
   perf_event_attr attr = attributes(event);
   return UniqueFd(static_cast<int>(::syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
-}
-
-std::string first_line(const char* path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
-
-uint64_t number_in(const char* path, uint64_t otherwise) {
-  const std::string line = first_line(path);
-  uint64_t value = otherwise;
-  std::from_chars(line.data(), line.data() + line.size(), value);
-  return value;
 }
 
 // What an event's read() gives.
@@ -118,11 +103,11 @@ Result<PerfEvents> PerfEvents::open(const PerfEventOptions& options, int program
   const std::vector<int>& cpus = all.all_cpus_ ? online : options.cpus;
   for (const int cpu : cpus) {
     if (!std::binary_search(online.begin(), online.end(), cpu)) {
-      return make_error(ErrorKind::kInvalid, "CPU {} is not online (online: {})", cpu, first_line("/sys/devices/system/cpu/online"));
+      return make_error(ErrorKind::kInvalid, "CPU {} is not online (online: {})", cpu, first_line_of("/sys/devices/system/cpu/online"));
     }
   }
   if (options.frequency_hz == 0 && options.period == 0) return make_error(ErrorKind::kInvalid, "a rate of 0 Hz: nothing would be sampled");
-  const uint64_t max_hz = number_in("/proc/sys/kernel/perf_event_max_sample_rate", 100'000);
+  const auto max_hz = static_cast<uint64_t>(find_number_in("/proc/sys/kernel/perf_event_max_sample_rate").value_or(100'000));
   const auto add = [&](const EventSpec& spec) {
     std::string warning;
     all.events_.push_back(plan(spec, options, max_hz, warning));

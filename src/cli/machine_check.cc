@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <linux/perf_event.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 
@@ -21,29 +20,16 @@
 #include <iterator>
 
 #include "abi/arch.h"
+#include "base/kernel_setting.h"
 #include "base/unique_fd.h"
 #include "cli/invoking_user.h"
+#include "process/procfs/proc_fs.h"
 
 namespace cicada::cli {
 namespace {
 
 constexpr const char* kUseSudo = "run it with sudo";
-constexpr unsigned long kInitialPidNamespace = 0xEFFFFFFC;  // include/linux/proc_ns.h: PROC_PID_INIT_INO
-constexpr int kOldestMajor = 6, kOldestMinor = 1;           // bpf_loop is 5.17; 6.1 is the oldest that is tested
-
-std::string first_line(const char* path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-// Nothing is worth less than a wrong guess: absent files give `missing`.
-long number_in(const char* path, long missing) {
-  std::ifstream file(path);
-  long value = 0;
-  return file >> value ? value : missing;
-}
+constexpr int kOldestMajor = 6, kOldestMinor = 1;  // bpf_loop is 5.17; 6.1 is the oldest that is tested
 
 int open_event(uint32_t type, uint64_t config) {
   perf_event_attr attr = {};
@@ -120,7 +106,7 @@ MachineCheck capabilities() {
 }
 
 MachineCheck lockdown() {
-  const std::string line = first_line("/sys/kernel/security/lockdown");
+  const std::string line = first_line_of("/sys/kernel/security/lockdown");
   if (line.empty()) return {"lockdown", Verdict::kWorks, "not in this kernel, or securityfs is not mounted", ""};
   if (line.find("[confidentiality]") != std::string::npos) {
     return {"lockdown", Verdict::kMissing, "confidentiality: BPF may not read kernel memory",
@@ -130,10 +116,9 @@ MachineCheck lockdown() {
 }
 
 MachineCheck pid_namespace() {
-  struct stat status = {};
-  if (::stat("/proc/self/ns/pid", &status) != 0)
-    return {"pid namespace", Verdict::kLimited, "unknown: /proc is not mounted", "mount /proc"};
-  if (status.st_ino == kInitialPidNamespace) return {"pid namespace", Verdict::kWorks, "the initial one", ""};
+  const process::ProcVisibility seen = process::proc_visibility();
+  if (!seen.mounted) return {"pid namespace", Verdict::kLimited, "unknown: /proc is not mounted", "mount /proc"};
+  if (seen.initial_pid_namespace) return {"pid namespace", Verdict::kWorks, "the initial one", ""};
   return {"pid namespace", Verdict::kMissing, "a container's: pids here are not those of the kernel",
           "run cicada on the host, or the container with --pid=host"};
 }
@@ -173,7 +158,7 @@ MachineCheck bpf_programs() {
       return {"BPF programs", Verdict::kMissing, fmt::format("the kernel has no {}", name), "use Linux 6.1 or newer"};
     }
   }
-  if (number_in("/proc/sys/net/core/bpf_jit_enable", 1) == 0) {
+  if (find_number_in("/proc/sys/net/core/bpf_jit_enable").value_or(1) == 0) {
     return {"BPF programs", Verdict::kLimited, "load, but are interpreted: samples cost several times more",
             "sysctl net.core.bpf_jit_enable=1"};
   }
@@ -181,7 +166,7 @@ MachineCheck bpf_programs() {
 }
 
 MachineCheck paranoia() {
-  const long level = number_in("/proc/sys/kernel/perf_event_paranoid", 2);
+  const int64_t level = find_number_in("/proc/sys/kernel/perf_event_paranoid").value_or(2);
   const char* const meaning = level <= -1  ? "everybody may do everything"
                               : level == 0 ? "everybody may watch whole CPUs"
                               : level == 1 ? "everybody may watch their own processes, the kernel included"
@@ -219,7 +204,7 @@ MachineCheck sampling_event() {
 constexpr int kPerCpuSymbols = 1000;  // 6.1 has about 250
 
 MachineCheck kernel_names() {
-  const long restrict = number_in("/proc/sys/kernel/kptr_restrict", 0);
+  const int64_t restrict = find_number_in("/proc/sys/kernel/kptr_restrict").value_or(0);
   // Per-CPU symbols come first on older kernels, and lie at 0 for everybody.
   std::ifstream symbols("/proc/kallsyms");
   bool visible = false;
@@ -231,12 +216,6 @@ MachineCheck kernel_names() {
 }
 
 MachineCheck process_visibility() {
-  std::ifstream mounts("/proc/self/mounts");
-  std::string options;
-  for (std::string line; std::getline(mounts, line);) {
-    if (line.find(" /proc proc ") != std::string::npos) options = line;
-  }
-  const bool hidden = options.find("hidepid=") != std::string::npos && options.find("hidepid=0") == std::string::npos;
   size_t readable = 0, all = 0;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
@@ -245,7 +224,7 @@ MachineCheck process_visibility() {
     if (std::ifstream(entry.path() / "maps").is_open()) readable++;  // the kernel decides when it is opened
   }
   std::string found = fmt::format("{}; mappings of {} of {} processes can be read",
-                                  hidden ? "/proc is mounted with hidepid" : "/proc is open", readable, all);
+                                  process::proc_visibility().hidepid != 0 ? "/proc is mounted with hidepid" : "/proc is open", readable, all);
   // A few refuse even root (sandboxes, security modules); their frames get no names, everybody else's do.
   if (readable * 10 >= all * 9) return {"other processes", Verdict::kWorks, std::move(found), ""};
   return {"other processes", Verdict::kLimited, std::move(found),
@@ -266,7 +245,7 @@ MachineCheck probes() {
 }
 
 MachineCheck sample_rate() {
-  const long limit = number_in("/proc/sys/kernel/perf_event_max_sample_rate", 0);
+  const int64_t limit = find_number_in("/proc/sys/kernel/perf_event_max_sample_rate").value_or(0);
   if (limit >= 1000 || limit == 0)
     return {"sample rate", Verdict::kWorks, limit == 0 ? "no limit" : fmt::format("up to {} Hz (-F)", limit), ""};
   return {"sample rate", Verdict::kLimited, fmt::format("the kernel has throttled sampling to {} Hz", limit),

@@ -23,17 +23,6 @@ std::optional<Pid> find_number(std::string_view text) {
   return value;
 }
 
-std::string status_field(const std::string& status_path, std::string_view field) {
-  std::ifstream file(status_path);
-  std::string line;
-  while (std::getline(file, line)) {
-    if (!line.starts_with(field)) continue;
-    const size_t begin = line.find_first_not_of(" \t", field.size());
-    return begin == std::string::npos ? "" : line.substr(begin);
-  }
-  return "";
-}
-
 bool has_name(Pid pid, std::string_view name) {
   std::ifstream file(fmt::format("/proc/{}/comm", pid));
   std::string comm;
@@ -48,16 +37,16 @@ bool has_name(Pid pid, std::string_view name) {
 }
 
 Result<std::vector<Pid>> find_pid(Pid pid) {
-  const std::string state = status_field(fmt::format("/proc/{}/status", pid), "State:");
-  if (state.empty()) {
+  const auto stat = process::read_stat(pid);
+  const auto leader = process::read_process_of(pid);
+  if (!stat || !leader) {
     return make_error(ErrorKind::kGone,
                       "-p {}: no such process; `pgrep -a NAME` lists what runs, and -p takes names too", pid);
   }
-  if (state[0] == 'Z' && process::thread_with_memory(pid) == pid) return make_error(ErrorKind::kGone, "-p {}: has exited and only waits for its parent", pid);
-  const std::string leader = status_field(fmt::format("/proc/{}/status", pid), "Tgid:");
-  if (leader != std::to_string(pid)) {
-    return make_error(ErrorKind::kInvalid, "-p {}: is a thread of process {}; use -t {} or -p {}", pid, leader, pid,
-                      leader);
+  if (stat->state == 'Z' && process::thread_with_memory(pid) == pid) return make_error(ErrorKind::kGone, "-p {}: has exited and only waits for its parent", pid);
+  if (*leader != pid) {
+    return make_error(ErrorKind::kInvalid, "-p {}: is a thread of process {}; use -t {} or -p {}", pid, *leader, pid,
+                      *leader);
   }
   return std::vector<Pid>{pid};
 }

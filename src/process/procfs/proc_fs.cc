@@ -103,6 +103,17 @@ Result<ProcStat> read_stat(Pid pid) {
   return *std::move(stat);
 }
 
+Result<Pid> read_process_of(Tid tid) {
+  const std::string path = fmt::format("/proc/{}/status", tid);
+  const std::string status = TRY(read_proc_file(path, 4096));
+  constexpr std::string_view kField = "\nTgid:\t";
+  const size_t at = status.find(kField);
+  const size_t begin = at == std::string::npos ? status.size() : at + kField.size();
+  const auto pid = find_number<Pid>(std::string_view(status).substr(begin, status.find('\n', begin) - begin));
+  if (!pid) return make_error(ErrorKind::kCorrupt, "{}: not a process status", path);
+  return *pid;
+}
+
 Result<std::vector<Pid>> list_processes() { return list_numbers("/proc"); }
 
 uint32_t owner_of(Pid pid) {

@@ -29,6 +29,8 @@ std::optional<ProcStat> find_stat(std::string_view text);  // parses /proc/PID/s
 Result<ProcStat> read_stat(Pid pid);
 // The effective user, whatever the process says of itself (one stat, 1 µs); root where there is no such process any more.
 uint32_t owner_of(Pid pid);
+// The process that a thread belongs to.
+Result<Pid> read_process_of(Tid tid);
 inline uint64_t to_ticks(uint64_t start_ns) { return start_ns / kNsPerTick; }
 
 Result<std::vector<Pid>> list_processes();

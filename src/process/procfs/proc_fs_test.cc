@@ -7,6 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 namespace cicada::process {
 namespace {
 
@@ -72,6 +75,18 @@ TEST(ProcFs, ListsThreads) {
   ASSERT_FALSE(threads.empty());
   EXPECT_EQ(threads.front(), child.pid());  // under TSan there is a second one, its own
   EXPECT_TRUE(list_threads(0x3fffffff).empty());
+}
+
+TEST(ProcFs, ThreadBelongsToAProcess) {
+  std::atomic<Tid> tid{0};
+  std::jthread other([&](std::stop_token stop) {
+    tid = ::gettid();
+    while (!stop.stop_requested()) ::usleep(1000);
+  });
+  while (tid == 0) ::usleep(1000);
+  EXPECT_EQ(*read_process_of(tid), ::getpid());
+  EXPECT_EQ(*read_process_of(::getpid()), ::getpid());
+  EXPECT_EQ(read_process_of(0x3fffffff).error().kind(), ErrorKind::kGone);
 }
 
 TEST(ProcFs, ProcessThatIsGoneIsGone) {
