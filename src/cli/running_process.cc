@@ -72,7 +72,7 @@ Result<std::vector<Pid>> find_processes(std::string_view pid_or_name) {
 Result<Tid> find_thread(std::string_view text) {
   const std::optional<Tid> tid = find_number(text);
   if (!tid) return make_error(ErrorKind::kInvalid, "-t {}: not a thread id; `ps -eLo pid,tid,comm` lists them", text);
-  if (status_field(fmt::format("/proc/{}/status", *tid), "State:").empty()) {
+  if (!process::read_process_of(*tid)) {
     return make_error(ErrorKind::kGone, "-t {}: no such thread; `ps -eLo pid,tid,comm` lists them", text);
   }
   return *tid;

@@ -244,24 +244,19 @@ bool ProcessMetadataCache::make_room(size_t bytes, const ProcessKey* keep) {
     return stats_.bytes + bytes <= options_.max_bytes && (keep != nullptr || entries_.size() < options_.max_entries);
   };
   size_t looks = 0;
-  for (auto at = recent_.end(); !enough() && at != recent_.begin();) {
-    --at;
-    const ProcessKey key = *at;
-    if (keep != nullptr && key == *keep) continue;
-    const auto entry = entries_.find(key);
-    const bool dead = entry->second.exited_in_cycle != 0 || (looks++ < kMaxLooks && find_key(key.pid) != key);
-    if (!dead) continue;
-    ++at;
-    ++stats_.pruned;
-    erase(entry);
-  }
-  for (auto at = recent_.end(); !enough() && at != recent_.begin();) {
-    --at;
-    const ProcessKey key = *at;
-    if (keep != nullptr && key == *keep) continue;
-    ++at;
-    ++stats_.evicted;
-    erase(entries_.find(key));
+  const auto is_dead = [&](const auto& entry) {
+    return entry->second.exited_in_cycle != 0 || (looks++ < kMaxLooks && find_key(entry->first.pid) != entry->first);
+  };
+  for (const bool dead_only : {true, false}) {
+    for (auto at = recent_.end(); !enough() && at != recent_.begin();) {
+      const auto entry = entries_.find(*std::prev(at));
+      if ((keep != nullptr && entry->first == *keep) || (dead_only && !is_dead(entry))) {
+        --at;
+        continue;
+      }
+      ++(dead_only ? stats_.pruned : stats_.evicted);
+      erase(entry);
+    }
   }
   return enough();
 }

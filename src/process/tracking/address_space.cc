@@ -9,16 +9,17 @@
 namespace cicada::process {
 namespace {
 
-// Whether `right`, which begins where `left` ends, goes on with the same thing.
+// The mapping, of this part of its range only.
+Mapping part_of(Mapping mapping, Range<RuntimeAddr> part) {
+  mapping.offset = mapping.offset + (part.begin - mapping.range.begin);
+  mapping.range = part;
+  return mapping;
+}
+
+// Whether `right`, which begins where `left` ends, goes on with the same thing. A bias says it all.
 bool continues(const Mapping& left, const Mapping& right) {
-  if (left.range.end != right.range.begin || left.binding != right.binding) return false;
-  switch (left.binding.state) {
-    case BindingState::kImage:
-    case BindingState::kJit: return true;  // bias says it all
-    case BindingState::kPending:
-    case BindingState::kUnknown: return left.offset + left.range.size() == right.offset;
-  }
-  return false;
+  return left.range.end == right.range.begin && left.binding == right.binding &&
+         (left.published() || left.offset + left.range.size() == right.offset);
 }
 
 bool same_mapping(const Mapping& a, const Mapping& b) {
@@ -50,30 +51,13 @@ std::optional<Mapping> resolve_mapping(MappedFile mapped, ImageSource& images) {
 
 void AddressSpace::erase(Range<RuntimeAddr> range) {
   auto at = mappings_.lower_bound(range.begin);
-  if (at != mappings_.begin()) {
-    const auto before = std::prev(at);
-    Mapping& left = before->second;
-    if (range.begin < left.range.end) {
-      if (range.end < left.range.end) {  // a piece remains on the right
-        Mapping right = left;
-        right.offset = left.offset + (range.end - left.range.begin);
-        right.range.begin = range.end;
-        mappings_.emplace(range.end, right);
-      }
-      left.range.end = range.begin;
-      at = mappings_.lower_bound(range.begin);
-    }
-  }
+  if (at != mappings_.begin() && range.begin < std::prev(at)->second.range.end) --at;
   while (at != mappings_.end() && at->first < range.end) {
-    if (range.end < at->second.range.end) {
-      Mapping right = at->second;
-      right.offset = right.offset + (range.end - right.range.begin);
-      right.range.begin = range.end;
-      mappings_.erase(at);
-      mappings_.emplace(range.end, right);
-      return;
-    }
+    const Mapping old = at->second;
     at = mappings_.erase(at);
+    for (const Range<RuntimeAddr> kept : {Range<RuntimeAddr>{old.range.begin, range.begin}, {range.end, old.range.end}}) {
+      if (!kept.empty()) mappings_.emplace(kept.begin, part_of(old, kept));
+    }
   }
 }
 
@@ -83,10 +67,7 @@ bool AddressSpace::insert(const Mapping& mapping) {
   const auto after = mappings_.upper_bound(mapping.range.begin);
   if (after != mappings_.begin()) {
     const Mapping& known = std::prev(after)->second;
-    Mapping part = known;
-    part.offset = known.offset + (mapping.range.begin - known.range.begin);
-    part.range = mapping.range;
-    if (mapping.range.end <= known.range.end && same_mapping(part, mapping)) return false;
+    if (mapping.range.end <= known.range.end && same_mapping(part_of(known, mapping.range), mapping)) return false;
   }
   erase(mapping.range);
   waits_ |= mapping.binding.state == BindingState::kPending;
@@ -143,11 +124,9 @@ std::vector<Mapping> AddressSpace::find_in(Range<RuntimeAddr> range) const {
   auto at = mappings_.upper_bound(range.begin);
   if (at != mappings_.begin()) --at;
   for (; at != mappings_.end() && at->first < range.end; ++at) {
-    Mapping part = at->second;
-    part.range = {std::max(part.range.begin, range.begin), std::min(part.range.end, range.end)};
-    if (part.range.empty()) continue;
-    part.offset = at->second.offset + (part.range.begin - at->second.range.begin);
-    found.push_back(part);
+    const Mapping& mapping = at->second;
+    const Range<RuntimeAddr> part{std::max(mapping.range.begin, range.begin), std::min(mapping.range.end, range.end)};
+    if (!part.empty()) found.push_back(part_of(mapping, part));
   }
   return found;
 }

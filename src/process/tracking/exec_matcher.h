@@ -5,8 +5,7 @@
 //   COMM(exec) t1   MMAP2 t2 …   BPF exec t3, id N          t1 < t2 < t3 (155 µs on 6.18)
 //
 //  * perf first: t1 opens a pending set, t2 fills it, t3 closes it: end() returns the mappings of space N.
-//  * BPF first: the process has N and waits for the COMM of t1 <= t3; what follows is N's. If none comes within kTimeoutNs it was lost:
-//    is_overdue(), the maps must be read.
+//  * BPF first: end() returns nothing yet; the COMM of t1 <= t3 is to come, and what follows it is N's. If it was lost, the maps must be read.
 // One for each process. Threads: one at a time.
 #pragma once
 #include <cstdint>
@@ -22,7 +21,6 @@ enum class ProgramOf : uint8_t { kEarlier, kCurrent, kNext };
 
 class ExecMatcher {
  public:
-  static constexpr uint64_t kTimeoutNs = 20'000'000;
   static constexpr size_t kMaxPending = 8;  // execs whose BPF records have not come; beyond: the oldest are forgotten
 
   // `since_ns`: what was mapped before is not this process'.
@@ -33,25 +31,20 @@ class ExecMatcher {
   void insert(const Mapping& mapping) { pending_.back().mappings.insert(mapping); }
   // COMM with the exec flag. True: from here on everything is of the next program.
   bool begin(uint64_t time_ns);
-  // The BPF record. Nothing: a later exec has overtaken it. Empty: the COMM is to come, awaited since `now_ns`.
-  std::optional<AddressSpace> end(uint64_t time_ns, uint64_t now_ns);
-  // Mappings up to here are known from elsewhere, the end of an exec too.
-  void note_scan(uint64_t begin_ns);
+  // The BPF record. Nothing: a later exec has overtaken it. Empty: the COMM is to come.
+  std::optional<AddressSpace> end(uint64_t time_ns);
   void re_resolve(std::span<const uint32_t> images, ImageSource& source);
 
   bool is_under_way() const { return !pending_.empty(); }
-  bool is_awaited() const { return awaited_since_ns_.has_value(); }
-  bool is_overdue(uint64_t now_ns) const { return awaited_since_ns_ && *awaited_since_ns_ + kTimeoutNs < now_ns; }
 
  private:
   struct Pending {
     uint64_t begin_ns = 0;
     AddressSpace mappings;
   };
-  uint64_t since_ns_ = 0;    // mappings before this belong to an earlier program …
-  uint64_t begin_ns_ = 0;    // … unless they are not before this; 0: not known
-  uint64_t scanned_ns_ = 0;
-  std::optional<uint64_t> awaited_since_ns_;
+  uint64_t since_ns_ = 0;         // mappings before this belong to an earlier program …
+  uint64_t begin_ns_ = 0;         // … unless they are not before this; 0: not known
+  bool awaited_ = false;          // the COMM of the exec that ended last is to come
   std::vector<Pending> pending_;  // oldest first
 };
 

@@ -27,8 +27,8 @@ TEST(ExecMatcher, PerfFirst) {
   EXPECT_EQ(exec.program_at(99), ProgramOf::kCurrent);
   EXPECT_EQ(exec.program_at(110), ProgramOf::kNext);
   exec.insert(mapping(7));
-  EXPECT_EQ(images(exec.end(200, 1000)), std::vector{7u});
-  EXPECT_FALSE(exec.is_under_way() || exec.is_awaited());
+  EXPECT_EQ(images(exec.end(200)), std::vector{7u});
+  EXPECT_FALSE(exec.is_under_way());
   EXPECT_EQ(exec.program_at(99), ProgramOf::kEarlier);
   EXPECT_EQ(exec.program_at(110), ProgramOf::kCurrent);  // late, but of this program
   EXPECT_EQ(exec.program_at(300), ProgramOf::kCurrent);
@@ -36,24 +36,12 @@ TEST(ExecMatcher, PerfFirst) {
 
 TEST(ExecMatcher, BpfFirst) {
   ExecMatcher exec;
-  EXPECT_EQ(images(exec.end(200, 1000)), std::vector<uint32_t>());
-  EXPECT_TRUE(exec.is_awaited());
+  EXPECT_EQ(images(exec.end(200)), std::vector<uint32_t>());
   EXPECT_EQ(exec.program_at(110), ProgramOf::kEarlier);
   EXPECT_FALSE(exec.begin(100));
-  EXPECT_FALSE(exec.is_under_way() || exec.is_awaited());
+  EXPECT_FALSE(exec.is_under_way());
   EXPECT_EQ(exec.program_at(99), ProgramOf::kEarlier);
   EXPECT_EQ(exec.program_at(110), ProgramOf::kCurrent);
-}
-
-TEST(ExecMatcher, CommThatDoesNotComeIsOverdue) {
-  ExecMatcher exec;
-  exec.end(200, 1000);
-  EXPECT_FALSE(exec.is_overdue(1000 + ExecMatcher::kTimeoutNs));
-  EXPECT_TRUE(exec.is_overdue(1001 + ExecMatcher::kTimeoutNs));
-  exec.note_scan(5000);
-  EXPECT_FALSE(exec.is_awaited() || exec.is_overdue(~uint64_t{0}));
-  EXPECT_EQ(exec.program_at(5000), ProgramOf::kEarlier);  // in the scan
-  EXPECT_EQ(exec.program_at(5001), ProgramOf::kCurrent);
 }
 
 TEST(ExecMatcher, TwoInARowKeepTheirMappingsApart) {
@@ -62,10 +50,10 @@ TEST(ExecMatcher, TwoInARowKeepTheirMappingsApart) {
   exec.insert(mapping(7));
   exec.begin(300);
   exec.insert(mapping(8));
-  EXPECT_EQ(images(exec.end(200, 1000)), std::vector{7u});
+  EXPECT_EQ(images(exec.end(200)), std::vector{7u});
   EXPECT_TRUE(exec.is_under_way());
-  EXPECT_EQ(images(exec.end(400, 1000)), std::vector{8u});
-  EXPECT_FALSE(exec.end(200, 1000)) << "overtaken";
+  EXPECT_EQ(images(exec.end(400)), std::vector{8u});
+  EXPECT_FALSE(exec.end(200)) << "overtaken";
   EXPECT_FALSE(exec.begin(300)) << "told twice";
 }
 
@@ -75,7 +63,7 @@ TEST(ExecMatcher, RecordOfTheSecondEndsBoth) {
   exec.insert(mapping(7));
   exec.begin(300);
   exec.insert(mapping(8));
-  EXPECT_EQ(images(exec.end(400, 1000)), std::vector{8u});
+  EXPECT_EQ(images(exec.end(400)), std::vector{8u});
   EXPECT_FALSE(exec.is_under_way());
 }
 
@@ -85,14 +73,20 @@ TEST(ExecMatcher, RecordsThatNeverComeCostLittle) {
     exec.begin(i * 10);
     exec.insert(mapping(static_cast<uint32_t>(i)));
   }
-  EXPECT_EQ(images(exec.end((100 - ExecMatcher::kMaxPending) * 10, 5000)), std::vector<uint32_t>());
-  EXPECT_EQ(images(exec.end(1000, 5000)), std::vector{100u});
+  EXPECT_EQ(images(exec.end((100 - ExecMatcher::kMaxPending) * 10)), std::vector<uint32_t>());
+  EXPECT_EQ(images(exec.end(1000)), std::vector{100u});
 }
 
 TEST(ExecMatcher, ForkedProcessHasNothingFromBefore) {
   const ExecMatcher exec(500);
   EXPECT_EQ(exec.program_at(499), ProgramOf::kEarlier);
   EXPECT_EQ(exec.program_at(500), ProgramOf::kCurrent);
+}
+
+TEST(ExecMatcher, ExecOfThePredecessorIsNotOurs) {
+  ExecMatcher exec(500);
+  EXPECT_FALSE(exec.begin(400));
+  EXPECT_EQ(exec.program_at(450), ProgramOf::kEarlier);
 }
 
 }  // namespace

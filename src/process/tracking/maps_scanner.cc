@@ -13,6 +13,12 @@ constexpr uint64_t kSoonNs = 50'000'000;
 
 }  // namespace
 
+void MapsScanner::want(Pid pid, uint64_t not_before_ns) {
+  Job& job = jobs_[pid];
+  job.wanted = true;
+  job.not_before_ns = std::max(job.not_before_ns, not_before_ns);
+}
+
 bool MapsScanner::is_scanning(Pid pid) const {
   const auto job = jobs_.find(pid);
   return job != jobs_.end() && job->second.scan;

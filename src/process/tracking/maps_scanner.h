@@ -7,8 +7,9 @@
 //
 // Discarded if the process has another address space by then, or if nothing was found: exec has taken the old mappings away and not
 // said so yet.
-// Threads: one at a time. Reading waits for the target's memory lock.
+// Threads: one at a time, but for the counts (any). Reading waits for the target's memory lock.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -40,7 +41,8 @@ class MapsScanner {
 
   MapsScanner(Options options, FindSpace find_space) : options_(std::move(options)), find_space_(std::move(find_space)) {}
 
-  void want(Pid pid) { jobs_[pid].wanted = true; }
+  // Not before that time, nor before the rate limit allows.
+  void want(Pid pid, uint64_t not_before_ns = 0);
   bool is_scanning(Pid pid) const;
   // Something was mapped: wins over a scan that began before.
   void note_mapping(Pid pid, const Mapping& mapping, uint64_t time_ns);
@@ -74,7 +76,7 @@ class MapsScanner {
   Options options_;
   FindSpace find_space_;
   std::unordered_map<Pid, Job> jobs_;
-  uint64_t scans_ = 0, discarded_ = 0;
+  std::atomic<uint64_t> scans_{0}, discarded_{0};
 };
 
 }  // namespace cicada::process

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mapping events of processes that nobody has announced yet: the record of their fork comes through the other ring. Kept until then,
 // kMax of them for kKeepNs at most.
-// Threads: one at a time.
+// Threads: one at a time, but for dropped() (any).
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -47,7 +48,7 @@ class OrphanEvents {
   std::unordered_map<Pid, std::vector<Kept>> events_;
   std::unordered_map<Pid, uint64_t> expected_;  // since when
   size_t count_ = 0;
-  uint64_t dropped_ = 0;
+  std::atomic<uint64_t> dropped_{0};
 };
 
 }  // namespace cicada::process

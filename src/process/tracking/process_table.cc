@@ -13,6 +13,8 @@
 namespace cicada::process {
 namespace {
 
+constexpr uint64_t kExecTimeoutNs = 20'000'000;
+
 std::string comm_of(const lifecycle_record& record) { return {record.comm, ::strnlen(record.comm, sizeof record.comm)}; }
 
 MapsScanner::Options with_defaults(MapsScanner::Options options) {
@@ -55,7 +57,7 @@ void ProcessTable::exit(Process& process) {
   process.info.address_space = spaces_.find(pid);
   spaces_.leave(pid);
   scanner_.forget(pid);
-  exited_.add(std::move(process.info));
+  exited_.add(pid, std::move(process.info));
   processes_.erase(pid);
 }
 
@@ -146,13 +148,13 @@ void ProcessTable::apply(const lifecycle_record& record) {
 }
 
 void ProcessTable::note_short_lived(const lifecycle_record& record) {
+  const std::unique_lock lock(mutex_);
   counts_.forks += record.kind == RECORD_FORK;
   counts_.execs += record.kind == RECORD_EXEC;
   if (record.kind != RECORD_EXIT) return;
   ++counts_.exits;
   ++counts_.short_lived;
-  const std::unique_lock lock(mutex_);
-  exited_.add({record.pid, record.parent_pid, record.start_ns, record.address_space, comm_of(record)});
+  exited_.add(record.pid, {record.pid, record.parent_pid, record.start_ns, record.address_space, comm_of(record)});
 }
 
 void ProcessTable::forked(const lifecycle_record& record) {
@@ -172,11 +174,11 @@ void ProcessTable::forked(const lifecycle_record& record) {
 
 void ProcessTable::execed(Process& process, const lifecycle_record& record) {
   const Pid pid = process.info.pid;
-  const auto mappings = process.exec.end(record.time_ns, now_ns_());
+  const auto mappings = process.exec.end(record.time_ns);
   if (!mappings) return;  // overtaken by a later exec
   ++counts_.execs;
-  if (process.exec.is_awaited()) awaited_execs_.insert(pid);
   scanner_.cancel(pid);
+  if (mappings->empty()) scanner_.want(pid, now_ns_() + kExecTimeoutNs);  // what it mapped is to come, or was lost
   if (spaces_.find(pid) == record.address_space) {  // adopted, and scanned or about to be, under its new id already
     scanner_.want(pid);
   } else {
@@ -230,14 +232,11 @@ bool ProcessTable::request_rescan(Pid pid) {
 bool ProcessTable::advance(uint64_t watermark_ns, uint64_t young_ns) {
   re_resolve_ready();
   for (MapsScanner::Found& found : scanner_.take_finished(watermark_ns)) apply(std::move(found));
-  const bool execs_wait = give_up_overdue_execs();
   publish_due(watermark_ns, young_ns);
   for (const auto& [id, pid] : stale_.take_replaced()) publisher_.watch(id, pid);
   publisher_.end_poll(watermark_ns, [this](uint32_t id) { return !stale_.is_open(id); });
   const bool scans_wait = scanner_.start_due();
-  const std::unique_lock lock(mutex_);
-  report();
-  return execs_wait || scans_wait || trie_.waits();
+  return scans_wait || trie_.waits();
 }
 
 void ProcessTable::re_resolve_ready() {
@@ -262,20 +261,7 @@ void ProcessTable::apply(MapsScanner::Found found) {
     mappings.insert(mapping);
   }
   const std::unique_lock lock(mutex_);
-  find(found.pid)->exec.note_scan(found.begin_ns);
   if (spaces_.assign(found.pid, std::move(mappings))) trie_.mark_dirty(spaces_.find(found.pid));
-}
-
-bool ProcessTable::give_up_overdue_execs() {
-  const uint64_t now = now_ns_();
-  std::erase_if(awaited_execs_, [&](Pid pid) {
-    const Process* process = find(pid);
-    if (process == nullptr || !process->exec.is_awaited()) return true;
-    if (!process->exec.is_overdue(now)) return false;
-    scanner_.want(pid);
-    return true;
-  });
-  return !awaited_execs_.empty();
 }
 
 void ProcessTable::publish_due(uint64_t watermark_ns, uint64_t young_ns) {
@@ -307,17 +293,6 @@ void ProcessTable::end_cycle() {
   stale_.expire(now);
   exited_.end_cycle();
   spaces_.end_cycle();
-  report();
-}
-
-void ProcessTable::report() {
-  counts_.blocks = trie_.blocks();
-  counts_.publish_failures = trie_.failures();
-  counts_.evicted_spaces = trie_.evicted();
-  counts_.scans = scanner_.scans();
-  counts_.scans_discarded = scanner_.discarded();
-  counts_.orphan_events = orphans_.dropped();
-  reported_ = counts_;
 }
 
 // --- any thread
@@ -325,7 +300,11 @@ void ProcessTable::report() {
 std::optional<ProcessInfo> ProcessTable::find_process(Pid pid, std::optional<SampledStart> start) const {
   const std::shared_lock lock(mutex_);
   const auto at = processes_.find(pid);
-  if (at == processes_.end() || !at->second.info.started(start)) return exited_.find(pid, start);
+  const auto fits = [&](const ProcessInfo& info) { return !start || SampledStart::of(info.start_ns) == *start; };
+  if (at == processes_.end() || !fits(at->second.info)) {
+    const ProcessInfo* exited = exited_.find(pid, &ProcessInfo::start_ns, fits);
+    return exited == nullptr ? std::nullopt : std::optional(*exited);
+  }
   ProcessInfo info = at->second.info;
   info.address_space = spaces_.find(pid);
   return info;
@@ -344,7 +323,13 @@ std::vector<StaleMapping> ProcessTable::find_stale(uint32_t address_space, Pid p
 
 ProcessTableCounts ProcessTable::counts() const {
   const std::shared_lock lock(mutex_);
-  ProcessTableCounts counts = reported_;
+  ProcessTableCounts counts = counts_;
+  counts.blocks = trie_.blocks();
+  counts.publish_failures = trie_.failures();
+  counts.evicted_spaces = trie_.evicted();
+  counts.scans = scanner_.scans();
+  counts.scans_discarded = scanner_.discarded();
+  counts.orphan_events = orphans_.dropped();
   counts.processes = processes_.size();
   counts.address_spaces = spaces_.size();
   counts.mappings = spaces_.count_mappings();
@@ -359,11 +344,6 @@ std::vector<Pid> ProcessTable::pids() const {
   std::vector<Pid> pids;
   for (const auto& entry : processes_) pids.push_back(entry.first);
   return pids;
-}
-
-uint64_t ProcessTable::replaced_mappings() const {
-  const std::shared_lock lock(mutex_);
-  return stale_.replaced_images();
 }
 
 }  // namespace cicada::process

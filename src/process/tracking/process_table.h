@@ -7,7 +7,7 @@
 //                                                           ▼
 //   find_mapping ◀── AddressSpaces ──▶ TriePublisher ──▶ MappingPublisher (BPF maps)
 //   find_stale   ◀── StaleMappings ◀──────────┘ published
-//   find_process ◀── processes, ExitedProcesses
+//   find_process ◀── processes, RecentlyEnded
 //
 // The tracker's loop, each time something is readable or a few milliseconds passed:
 //
@@ -27,21 +27,29 @@
 #include <optional>
 #include <shared_mutex>
 #include <span>
+#include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "abi/records.h"
 #include "process/tracking/address_spaces.h"
 #include "process/tracking/exec_matcher.h"
-#include "process/tracking/exited_processes.h"
 #include "process/tracking/maps_scanner.h"
 #include "process/tracking/orphan_events.h"
+#include "process/tracking/recently_ended.h"
 #include "process/tracking/stale_mappings.h"
 #include "process/tracking/thread_names.h"
 #include "process/tracking/trie_publisher.h"
 
 namespace cicada::process {
+
+struct ProcessInfo {
+  Pid pid = 0;
+  Pid parent_pid = 0;
+  uint64_t start_ns = 0;  // since boot
+  uint32_t address_space = 0;
+  std::string comm;
+};
 
 struct ProcessTableCounts {
   uint64_t processes = 0, address_spaces = 0, mappings = 0, blocks = 0;  // now
@@ -100,7 +108,7 @@ class ProcessTable {
   uint64_t stale_until_ns() const { return stale_.until_ns(); }
   ProcessTableCounts counts() const;
   std::vector<Pid> pids() const;  // of all that run
-  uint64_t replaced_mappings() const;  // of counts(), without looking at every space
+  uint64_t replaced_mappings() const { return stale_.replaced_images(); }  // of counts(), without looking at every space
   // From the exec (fork of an unknown parent, adoption: not counted), and from a later mmap, until the kernel walk can see the mapping.
   // Includes the first opening of a file nobody has mapped before.
   const LatencyHistogram& exec_latency() const { return trie_.exec_latency(); }
@@ -128,10 +136,7 @@ class ProcessTable {
   void replay_orphans(Process& process);
 
   void re_resolve_ready();
-  // True: some are awaited still.
-  bool give_up_overdue_execs();
   void publish_due(uint64_t watermark_ns, uint64_t young_ns);
-  void report();
 
   MappingPublisher& publisher_;
   ImageSource& images_;
@@ -141,16 +146,14 @@ class ProcessTable {
 
   mutable std::shared_mutex mutex_;  // of these:
   std::unordered_map<Pid, Process> processes_;
-  ExitedProcesses exited_;
+  RecentlyEnded<Pid, ProcessInfo> exited_;
   AddressSpaces spaces_;
   StaleMappings stale_;
-  ProcessTableCounts reported_;  // what counts() begins with: of the last advance()
+  ProcessTableCounts counts_;  // of what is applied here
 
   TriePublisher trie_;
   MapsScanner scanner_;
   OrphanEvents orphans_;
-  std::unordered_set<Pid> awaited_execs_;
-  ProcessTableCounts counts_;
 };
 
 }  // namespace cicada::process

@@ -7,7 +7,7 @@
 // Kept per address space and process as samples name them: a process that gets an address space of its own by this very mapping
 // (copy-on-write) is sampled under its old id until then, and those it shared with keep the old code under that id.
 // Bounded: those that were published are forgotten kKeepNs later (samples are stored within seconds, finished walks too).
-// Threads: one at a time, but for until_ns() (any).
+// Threads: one at a time, but for until_ns() and the counts (any).
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -74,8 +74,8 @@ class StaleMappings {
   std::unordered_map<uint32_t, std::vector<Entry>> spaces_;  // by the id that samples say; oldest first
   size_t count_ = 0, open_ = 0, open_elsewhere_ = 0;  // the last: published as another space
   std::vector<std::pair<uint32_t, Pid>> replaced_;
-  uint64_t replaced_images_ = 0, refused_ = 0, latest_published_ns_ = 0, next_expiry_ns_ = 0;
-  std::atomic<uint64_t> until_ns_{0};
+  uint64_t latest_published_ns_ = 0, next_expiry_ns_ = 0;
+  std::atomic<uint64_t> until_ns_{0}, replaced_images_{0}, refused_{0};
 };
 
 }  // namespace cicada::process

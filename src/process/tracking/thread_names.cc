@@ -17,41 +17,32 @@ void copy_comm(char (&to)[N], std::string_view from) {
 
 }  // namespace
 
-// Null: no room.
-ThreadNames::Entry* ThreadNames::find_or_add(Tid tid) {
-  const auto at = threads_.find(tid);
-  if (at != threads_.end()) return &at->second;
-  return threads_.size() >= kMaxThreads ? nullptr : &threads_[tid];
+void ThreadNames::put(Tid tid, const Entry& entry) {
+  if (threads_.size() < kMaxThreads || threads_.contains(tid)) threads_[tid] = entry;
 }
 
 void ThreadNames::set(Pid pid, Tid tid, std::string_view comm) {
   const std::lock_guard lock(mutex_);
-  Entry* entry = find_or_add(tid);
-  if (entry == nullptr) return;
-  entry->pid = pid;
-  entry->ended_in_cycle = 0;
-  copy_comm(entry->comm, comm);
+  const auto known = threads_.find(tid);
+  Entry entry = known == threads_.end() ? Entry{} : known->second;
+  entry.pid = pid;
+  copy_comm(entry.comm, comm);
+  put(tid, entry);
 }
 
 void ThreadNames::inherit(Pid pid, Tid tid, Tid parent_tid, uint64_t time_ns) {
   const std::lock_guard lock(mutex_);
-  Entry fresh;
-  if (const auto parent = threads_.find(parent_tid); parent != threads_.end()) fresh = parent->second;
-  fresh.pid = pid;
-  fresh.begin_ns = time_ns;
-  fresh.ended_in_cycle = 0;
-  Entry* entry = find_or_add(tid);
-  if (entry == nullptr) return;
-  if (entry->ended_in_cycle != 0 && reused_.size() < kMaxThreads) reused_.emplace(tid, *entry);
-  *entry = fresh;
+  Entry entry;
+  if (const auto parent = threads_.find(parent_tid); parent != threads_.end()) entry = parent->second;
+  entry.pid = pid;
+  entry.begin_ns = time_ns;
+  put(tid, entry);
 }
 
 void ThreadNames::end(Tid tid) {
   const std::lock_guard lock(mutex_);
-  const auto at = threads_.find(tid);
-  if (at == threads_.end() || at->second.ended_in_cycle != 0) return;
-  at->second.ended_in_cycle = cycle_;
-  ended_.push_back(tid);
+  const auto node = threads_.extract(tid);
+  if (!node.empty()) ended_.add(tid, node.mapped());
 }
 
 void ThreadNames::scan(Pid pid) {
@@ -60,12 +51,10 @@ void ThreadNames::scan(Pid pid) {
     if (!comm) continue;
     if (comm->ends_with('\n')) comm->pop_back();
     const std::lock_guard lock(mutex_);
-    Entry* entry = find_or_add(tid);
-    if (entry == nullptr) return;
-    if (entry->pid == pid && entry->ended_in_cycle == 0 && entry->comm[0] != 0) continue;
-    *entry = Entry{};
-    entry->pid = pid;
-    copy_comm(entry->comm, *comm);
+    if (const auto known = threads_.find(tid); known != threads_.end() && known->second.pid == pid && known->second.comm[0] != 0) continue;
+    Entry entry{pid, {}, 0};
+    copy_comm(entry.comm, *comm);
+    put(tid, entry);
   }
 }
 
@@ -74,37 +63,19 @@ std::optional<std::string> ThreadNames::find(Tid tid, uint64_t time_ns) const {
   const auto at = threads_.find(tid);
   const Entry* found = at == threads_.end() ? nullptr : &at->second;
   if (found == nullptr || found->begin_ns > time_ns) {
-    const auto [first, last] = reused_.equal_range(tid);
-    const Entry* before = nullptr;
-    for (auto earlier = first; earlier != last; ++earlier) {
-      const Entry& entry = earlier->second;
-      if (entry.begin_ns <= time_ns && (before == nullptr || entry.begin_ns > before->begin_ns)) before = &entry;
-    }
-    found = before;
+    found = ended_.find(tid, &Entry::begin_ns, [&](const Entry& entry) { return entry.begin_ns <= time_ns; });
   }
   return found == nullptr || found->comm[0] == 0 ? std::nullopt : std::optional<std::string>(found->comm);
 }
 
 void ThreadNames::end_cycle() {
   const std::lock_guard lock(mutex_);
-  std::vector<Tid> remaining;
-  for (const Tid tid : ended_) {
-    const auto at = threads_.find(tid);
-    if (at == threads_.end() || at->second.ended_in_cycle == 0) continue;  // the number has a new thread
-    if (at->second.ended_in_cycle == cycle_) {
-      remaining.push_back(tid);
-    } else {
-      threads_.erase(at);
-    }
-  }
-  ended_ = std::move(remaining);
-  std::erase_if(reused_, [&](const auto& entry) { return entry.second.ended_in_cycle < cycle_; });
-  ++cycle_;
+  ended_.end_cycle();
 }
 
 size_t ThreadNames::size() const {
   const std::lock_guard lock(mutex_);
-  return threads_.size();
+  return threads_.size() + ended_.size();
 }
 
 }  // namespace cicada::process

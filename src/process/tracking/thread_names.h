@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "base/process_key.h"
+#include "process/tracking/recently_ended.h"
 
 namespace cicada::process {
 
@@ -34,16 +34,13 @@ class ThreadNames {
  private:
   struct Entry {
     Pid pid = 0;
-    char comm[16] = {};           // empty: not known
-    uint64_t begin_ns = 0;        // 0: was there before
-    uint32_t ended_in_cycle = 0;  // 0: alive
+    char comm[16] = {};     // empty: not known
+    uint64_t begin_ns = 0;  // 0: was there before
   };
-  Entry* find_or_add(Tid tid);
+  void put(Tid tid, const Entry& entry);
   mutable std::mutex mutex_;
   std::unordered_map<Tid, Entry> threads_;
-  std::unordered_multimap<Tid, Entry> reused_;  // ended, and their numbers have been given to others
-  std::vector<Tid> ended_;
-  uint32_t cycle_ = 1;
+  RecentlyEnded<Tid, Entry> ended_;
 };
 
 }  // namespace cicada::process

@@ -4,8 +4,9 @@
 //   mark_dirty ─▶ take_due ─▶ publish: mappings ─▶ blocks ─▶ difference to what is published ─▶ MappingPublisher
 //
 // A full trie takes out the least recently sampled space, which comes back when it is sampled again.
-// Threads: one at a time, but for the histograms (any).
+// Threads: one at a time, but for the histograms and counts (any).
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -76,7 +77,8 @@ class TriePublisher {
   std::unordered_map<uint32_t, Space> spaces_;
   std::unordered_set<uint32_t> dirty_;
   LatencyHistogram exec_latency_, map_latency_;
-  uint64_t samplings_ = 0, blocks_ = 0, failures_ = 0, evicted_ = 0;
+  uint64_t samplings_ = 0;
+  std::atomic<uint64_t> blocks_{0}, failures_{0}, evicted_{0};
 };
 
 }  // namespace cicada::process
