@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the accounts that a recording with --stats gives of its samples, an event a line, and fails unless they are right.
 
-usage: accounting.py SUMMARY RECORDING.txt EVENT=HZ…
+usage: accounting.py SUMMARY RECORDING.txt [runs=N] EVENT=HZ…
 
 Of each event: fired = stored + idle + not a target + lost(reason), to the sample; stored is the number of samples that were written. Of those
-given as EVENT=HZ, clocks: fired is what the clock says, rate x CPUs x seconds, within 2 % and a sample a CPU.
+given as EVENT=HZ, clocks: fired is what the clock says, rate x CPUs x seconds, within 2 % and a sample a CPU. runs: how often the kernel
+says that the sampling program ran (kernel.bpf_stats_enabled), of all events: as often as it counted an outcome. What else fired never reached it.
 """
 import collections
 import re
 import sys
 import typing
+
+
+# Outcomes of interrupts that never reached the program.
+NEVER_RAN = ("idle, without an interrupt", "lost: stolen", "lost: skipped", "lost: throttled")
 
 
 class Account(typing.NamedTuple):
@@ -40,6 +45,11 @@ def count_written(lines):
     return collections.Counter(match[1] for line in lines if (match := re.match(r"[^\t].* \[[0-9]+\] +[0-9.]+: +[0-9]+ (\S+):", line)))
 
 
+def runs_of(account):
+    """How often the program ran, by its own outcomes."""
+    return sum(value for name, value in account.outcomes.items() if not name.startswith(NEVER_RAN))
+
+
 def faults_of(account, written, rate=None):
     """What is wrong with it, in words."""
     faults = []
@@ -63,11 +73,17 @@ def main():
     with open(sys.argv[2], encoding="utf-8", errors="replace") as file:
         written = count_written(file)
     rates = {event: int(rate) for event, rate in (argument.split("=") for argument in sys.argv[3:])}
+    runs = rates.pop("runs", None)
     wrong = [f"{event}: no account" for event in {*rates, *written} - {account.event for account in accounts}]
     for account in accounts:
         named = " + ".join(f"{value:,} {name.split(' (')[0]}" for name, value in account.outcomes.items() if value)
         print(f"{account.event}: {account.fired:,} fired = {named}")
         wrong += [f"{account.event}: {fault}" for fault in faults_of(account, written[account.event], rates.get(account.event))]
+    counted = sum(runs_of(account) for account in accounts)
+    if runs is not None:
+        print(f"the program ran {runs:,} times and counted {counted:,} outcomes; {sum(account.fired for account in accounts) - runs:,} of what fired did not reach it")
+        if runs != counted:
+            wrong.append(f"{runs - counted:+,} runs without an outcome")
     for fault in wrong:
         print("WRONG   " + fault)
     sys.exit(1 if wrong or not accounts else 0)

@@ -25,6 +25,12 @@ class Accounting(unittest.TestCase):
     def setUp(self):
         self.clock, self.faults = accounting.read_accounts(SUMMARY)
 
+    def test_runs_are_what_the_program_counted(self):
+        self.assertEqual(accounting.runs_of(self.clock), 7976)
+        for unseen in ("lost: skipped by the kernel for an unknown reason", "lost: stolen (…)", "lost: throttled by the kernel", "idle, without an interrupt"):
+            self.assertEqual(accounting.runs_of(self.clock._replace(outcomes={**self.clock.outcomes, unseen: 7})), 7976)
+        self.assertEqual(accounting.runs_of(self.clock._replace(outcomes={**self.clock.outcomes, "lost: no scratch slot free": 7})), 7983)
+
     def test_reads_what_belongs_to_the_account(self):
         self.assertEqual((self.clock.event, self.clock.fired, self.clock.seconds, self.clock.cpus), ("cpu-clock", 7976, 2.0, 2))
         self.assertEqual(self.clock.outcomes, {"stored": 976, "idle": 6000, "lost: ring buffer full (sample record)": 1000})

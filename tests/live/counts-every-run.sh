@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Each loss provoked, and none is silent. The kernel's own count of the sampling program's runs (BPF statistics, in this test only) is the sum of the
+# outcomes that the program counted, so that "skipped" is fired minus runs, measured; and stored is what was written.
+source "$(dirname "$0")/lib.sh"
+statistics=$(</proc/sys/kernel/bpf_stats_enabled)
+trap 'echo "$statistics" >/proc/sys/kernel/bpf_stats_enabled; clean_up' EXIT
+echo 1 >/proc/sys/kernel/bpf_stats_enabled
+count_of() { sed -nE "s/^ +([0-9,]+) +([0-9.]+ % +)?$1.*/\1/p" err | tr -d , | head -n 1; }
+
+# provoke WHAT HZ COMMAND COUNTER…: records the whole machine while COMMAND runs beside it ($recorder), and wants each COUNTER above zero.
+provoke() {
+  local what=$1 rate=$2 command=$3
+  shift 3
+  "$CICADA" record -a -e cpu-clock -F "$rate" -d 5 --stats -o x.txt 2>err &
+  recorder=$!
+  started+=("$recorder")
+  python3 "$LIVE/kernel_side.py" "$recorder" runs >runs &
+  local watcher=$!
+  started+=("$watcher")
+  wait_for 20 test -s runs
+  sleep 1
+  eval "$command" || fail "$what: '$command' ended with $?"
+  wait "$recorder" || fail "$what: record ended with $?"
+  wait "$watcher" || fail "$what: its runs cannot be read"
+  echo "== $what"
+  # At this rate a CPU may be throttled, and a stopped recorder stops its clock late: only the sums are held against each other.
+  python3 -B "$LIVE/accounting.py" err x.txt "runs=$(tail -n 1 runs)" || fail "$what: it does not add up"
+  local counter
+  for counter in "$@"; do
+    (($(count_of "$counter") > 0)) || fail "$what: no '$counter'"
+    echo "ok      $(count_of "$counter") $counter"
+  done
+}
+beside() { python3 "$LIVE/kernel_side.py" "$recorder" "$@"; }
+
+"$WORKLOADS/many_leaves" 300 >/dev/null & started+=($!)
+provoke 'nothing' 997 true 'stored'
+
+python3 "$LIVE/map_hammer.py" >hammer & hammer=$!
+started+=("$hammer")
+wait_for 10 test -s hammer
+provoke 'map updates' 4999 true 'lost: skipped'
+kill -KILL "$hammer"
+
+provoke 'no scratch' 997 'beside claim-scratch 1' 'lost: no scratch slot'
+
+provoke 'the process table' 997 'beside fill-processes && "$WORKLOADS/exec_storm" 0.02 100 >/dev/null' 'processes not tracked: table full'
+
+"$WORKLOADS/end_reasons" 300 deferred >/dev/null & deferred=$!
+started+=("$deferred")
+provoke 'the queue' 9999 'beside stop-thread cicada-unwind 2' 'stacks not finished: queue of deferred unwinding full' 'stacks not sent: deferred unwinding rate-limited'
+
+storm() { while true; do "$WORKLOADS/exec_storm" 0.02 200 >/dev/null || sleep 0.2; done; }
+storm & started+=($!)
+provoke 'the ring' 20000 'kill -STOP $recorder && sleep 3 && kill -CONT $recorder' 'lost: ring buffer full .sample' 'lost: ring buffer full .stack' \
+  'stacks not sent: ring buffer full' 'lifecycle events lost'
