@@ -16,6 +16,7 @@
 
 #include "abi/settings.h"
 #include "base/diagnostics.h"
+#include "bpf_source/privileges.h"
 #include "cicada.skel.h"
 #include "base/monotonic_clock.h"
 
@@ -49,8 +50,7 @@ std::string last_log_lines() {
 Error load_error(int error) {
   if (error == EPERM || (error == EACCES && last_log_lines().empty())) {  // the verifier says EACCES, too
     return make_error(ErrorKind::kPermission,
-                      "load the BPF programs: not permitted (run as root, or give cicada CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; `cicada doctor` "
-                      "tells more)");
+                      "load the BPF programs: not permitted; {}; `cicada doctor` tells more", privileges_remedy());
   }
   utsname host{};
   ::uname(&host);

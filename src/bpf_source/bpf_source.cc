@@ -13,6 +13,7 @@
 #include "base/monotonic_clock.h"
 #include "bpf_source/bpf_kernel_names.h"
 #include "bpf_source/bpf_mappings.h"
+#include "bpf_source/privileges.h"
 #include "bpf_source/sample_accounting.h"
 #include "bpf_source/table_loader.h"
 #include "bpf_source/target_time.h"
@@ -48,8 +49,7 @@ Result<void> check_visibility() {
   const process::ProcVisibility seen = process::proc_visibility();
   if (!seen.mounted) return make_error(ErrorKind::kUnsupported, "/proc: not mounted; mount -t proc proc /proc");
   if (!seen.initial_pid_namespace) {
-    return make_error(ErrorKind::kUnsupported,
-                      "this is a pid namespace of its own (a container); run cicada on the host, or in a container with --pid=host");
+    return make_error(ErrorKind::kUnsupported, "this is a pid namespace of its own (a container): {}", kPidNamespaceRemedy);
   }
   if (seen.hidepid != 0 && !seen.others_visible) {
     diagnostics().warn("/proc", "mounted with hidepid={}: programs that run already stay unnamed; CAP_SYS_PTRACE or mount -o remount,hidepid=0 /proc helps",

@@ -16,6 +16,7 @@
 #include "abi/event_cookie.h"
 #include "base/cpu_list.h"
 #include "base/kernel_setting.h"
+#include "bpf_source/privileges.h"
 
 namespace cicada::bpf_source {
 namespace {
@@ -60,7 +61,7 @@ Error open_error(int error, int cpu, std::string_view name) {
   const std::string what = fmt::format("open event {} on CPU {}", name, cpu);
   if (error == EACCES || error == EPERM) {
     return make_error(ErrorKind::kPermission,
-                      "{}: not permitted (run as root, or give cicada CAP_BPF and CAP_PERFMON; `cicada doctor` tells more)", what);
+                      "{}: not permitted; {}; `cicada doctor` tells more", what, privileges_remedy());
   }
   if (error == ENODEV) return make_error(ErrorKind::kInvalid, "{}: the CPU is offline", what);
   if (error == ENOENT || error == EOPNOTSUPP || error == EINVAL) {

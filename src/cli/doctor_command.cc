@@ -48,7 +48,7 @@ std::string format_checks(const std::vector<MachineCheck>& checks) {
     if (!check.remedy.empty()) out += fmt::format("{:30}-> {}\n", "", check.remedy);
   }
   out += can_record(checks) ? "\n`cicada record` works here.\n"
-                            : "\n`cicada record` does not work here until what is MISSING has been seen to.\n";
+                            : "\n`cicada record` does not work here until the MISSING items are fixed.\n";
   return out;
 }
 

@@ -22,6 +22,7 @@
 #include "abi/arch.h"
 #include "base/kernel_setting.h"
 #include "base/unique_fd.h"
+#include "bpf_source/privileges.h"
 #include "cli/invoking_user.h"
 #include "process/procfs/proc_fs.h"
 
@@ -73,36 +74,14 @@ MachineCheck type_information() {
 }
 
 MachineCheck capabilities() {
-  struct Wanted {
-    int bit;
-    const char* name;
-    bool needed;  // the others are for processes of other users: their mappings, and files that only they may read
-  };
-  constexpr Wanted kWanted[] = {{38, "cap_perfmon", true},
-                                {39, "cap_bpf", true},
-                                {40, "cap_checkpoint_restore", false},
-                                {19, "cap_sys_ptrace", false},
-                                {2, "cap_dac_read_search", false}};
-  constexpr uint64_t kSysAdmin = uint64_t{1} << 21;
-  std::ifstream file("/proc/self/status");
-  uint64_t held = 0;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("CapEff:")) held = std::strtoull(line.c_str() + 7, nullptr, 16);
+  const std::vector<bpf_source::Privilege> missing = bpf_source::missing_privileges();
+  if (missing.empty()) return {"privileges", Verdict::kWorks, ::geteuid() == 0 ? "root" : "all that are of use", ""};
+  MachineCheck check{"privileges", Verdict::kLimited, "", bpf_source::privileges_remedy()};
+  for (const bpf_source::Privilege& privilege : missing) {
+    check.found += fmt::format("{}no {}: {}", check.found.empty() ? "" : "; ", privilege.name, privilege.gives);
+    if (privilege.required) check.verdict = Verdict::kMissing;
   }
-  std::string missing;
-  Verdict verdict = Verdict::kWorks;
-  for (const Wanted& wanted : kWanted) {
-    // Before they were split off, the first three were part of cap_sys_admin, which still grants them.
-    const bool implied = wanted.bit >= 38 && (held & kSysAdmin) != 0;
-    if ((held >> wanted.bit & 1) != 0 || implied) continue;
-    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", wanted.name);
-    if (verdict != Verdict::kMissing) verdict = wanted.needed ? Verdict::kMissing : Verdict::kLimited;
-  }
-  if (missing.empty())
-    return {"privileges", Verdict::kWorks, ::geteuid() == 0 ? "root" : "all capabilities needed", ""};
-  return {"privileges", verdict, fmt::format("missing {}{}", missing, verdict == Verdict::kLimited ? ": your own processes only" : ""),
-          "run it with sudo, or: sudo setcap "
-          "cap_perfmon,cap_bpf,cap_checkpoint_restore,cap_sys_ptrace,cap_dac_read_search=ep \"$(command -v cicada)\""};
+  return check;
 }
 
 MachineCheck lockdown() {
@@ -120,7 +99,7 @@ MachineCheck pid_namespace() {
   if (!seen.mounted) return {"pid namespace", Verdict::kLimited, "unknown: /proc is not mounted", "mount /proc"};
   if (seen.initial_pid_namespace) return {"pid namespace", Verdict::kWorks, "the initial one", ""};
   return {"pid namespace", Verdict::kMissing, "a container's: pids here are not those of the kernel",
-          "run cicada on the host, or the container with --pid=host"};
+          bpf_source::kPidNamespaceRemedy};
 }
 
 MachineCheck bpf_maps() {
@@ -167,11 +146,11 @@ MachineCheck bpf_programs() {
 
 MachineCheck paranoia() {
   const int64_t level = find_number_in("/proc/sys/kernel/perf_event_paranoid").value_or(2);
-  const char* const meaning = level <= -1  ? "everybody may do everything"
-                              : level == 0 ? "everybody may watch whole CPUs"
-                              : level == 1 ? "everybody may watch their own processes, the kernel included"
-                              : level == 2 ? "everybody may watch their own processes, user space only"
-                                           : "nobody but root may watch anything";
+  const char* const meaning = level <= -1  ? "unprivileged users are allowed everything"
+                              : level == 0 ? "unprivileged users are allowed whole CPUs"
+                              : level == 1 ? "unprivileged users are allowed their own processes, the kernel included"
+                              : level == 2 ? "unprivileged users are allowed their own processes, user space only"
+                                           : "unprivileged users are allowed nothing";
   return {"perf_event_paranoid", Verdict::kWorks, fmt::format("{}: {}; root may always", level, meaning), ""};
 }
 
@@ -257,9 +236,9 @@ MachineCheck open_files() {
   rlimit limit = {};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   const std::string found =
-      limit.rlim_max == RLIM_INFINITY ? "unlimited" : fmt::format("{} (raised to it when recording)", limit.rlim_max);
-  if (limit.rlim_max >= kEnough) return {"open files", Verdict::kWorks, found, ""};
-  return {"open files", Verdict::kLimited, found, fmt::format("ulimit -Hn {}", kEnough)};
+      limit.rlim_cur == RLIM_INFINITY ? "unlimited" : fmt::format("{}", limit.rlim_cur);
+  if (limit.rlim_cur >= kEnough) return {"open files", Verdict::kWorks, found, ""};
+  return {"open files", Verdict::kLimited, found, fmt::format("ulimit -n {}", kEnough)};
 }
 
 }  // namespace

@@ -153,21 +153,22 @@ std::string format_report_header(const profile::ProfileSnapshot& profile, const 
   if (event.fired != 0) append_line(out, "not stored", lost.empty() ? "none" : lost);
   if (const auto whole = profile::completeness(profile); whole.of != 0)
     append_line(out, "complete", fmt::format("{} of {} user stacks", profile::percent_complete(whole), grouped_digits(whole.of)));
+  append_line(out, "incomplete", profile::cut_reasons(profile));
   for (const std::string& warning : header.warnings) append_line(out, "warning", warning);
   return out;
 }
 
 std::string format_functions(const CallTree& tree, const ReportLimits& limits, std::string_view unit) {
   const bool times = limits.seconds_per_value > 0;
-  const size_t numbers = times ? 42 : 32;
+  const size_t numbers = times ? 46 : 36;
   constexpr size_t kImage = 24;
   const size_t name_columns = limits.columns > numbers + kImage + 20 ? limits.columns - numbers - kImage : 40;
   const std::vector<FunctionCost> costs = add_up_functions(tree);
-  std::string out = fmt::format("{}{:>9}{:>9}{:>12}  {:<{}}image\n", times ? fmt::format("{:>10}", "CPU") : "", "self", "total", unit, "function", name_columns);
+  std::string out = fmt::format("{}{:>9}{:>9}{:>16}  {:<{}}image\n", times ? fmt::format("{:>10}", "CPU") : "", "self", "total", unit, "function", name_columns);
   for (size_t i = 0; i < std::min(costs.size(), limits.rows); ++i) {
     // fmt pads by code points, as shortened() counts them.
     out += cpu_column(costs[i].self, limits);
-    out += fmt::format("{:7.1f} %{:7.1f} %{:>12}  {:<{}}{}\n", percent(costs[i].self, tree.total()), percent(costs[i].total, tree.total()),
+    out += fmt::format("{:7.1f} %{:7.1f} %{:>16}  {:<{}}{}\n", percent(costs[i].self, tree.total()), percent(costs[i].total, tree.total()),
                        grouped_digits(costs[i].self), sink::shortened(clean_text(tree.text(costs[i].name)), name_columns - 2), name_columns,
                        sink::shortened(clean_text(profile::file_name(tree.text(costs[i].image))), kImage));
   }
@@ -175,7 +176,7 @@ std::string format_functions(const CallTree& tree, const ReportLimits& limits, s
   return out;
 }
 
-std::string format_groups(const CallTree& tree, const ReportLimits& limits) {
+std::string format_groups(const CallTree& tree, const ReportLimits& limits, std::string_view unit) {
   struct Group {
     uint32_t node;
     size_t level;
@@ -184,19 +185,19 @@ std::string format_groups(const CallTree& tree, const ReportLimits& limits) {
   const bool times = limits.seconds_per_value > 0;
   std::vector<Group> pending{{0, 0, 0}};
   std::vector<uint32_t> children;
-  std::string out = fmt::format("{}{:>9}{:>12}\n", times ? fmt::format("{:>10}{:>9}", "CPU", "of a CPU") : "", "share", "samples");
+  std::string out = fmt::format("{}{:>9}{:>16}\n", times ? fmt::format("{:>10}{:>9}", "CPU", "of a CPU") : "", "share", unit);
   while (!pending.empty()) {
     const Group group = pending.back();
     pending.pop_back();
     const CallNode& node = tree.nodes[group.node];
     if (group.more != 0) {
-      out += fmt::format("{:{}}… {} more\n", "", (times ? 42 : 23) + (group.level - 1) * 2, group.more);
+      out += fmt::format("{:{}}… {} more\n", "", (times ? 46 : 27) + (group.level - 1) * 2, group.more);
       continue;
     }
     if (group.node != 0) {
       out += cpu_column(node.total, limits);
       if (times) out += limits.duration_s > 0 ? fmt::format("{:7.1f} %", 100 * static_cast<double>(node.total) * limits.seconds_per_value / limits.duration_s) : std::string(9, ' ');
-      out += fmt::format("{:7.1f} %{:>12}  {:{}}{}\n", percent(node.total, tree.total()), grouped_digits(node.total), "", (group.level - 1) * 2,
+      out += fmt::format("{:7.1f} %{:>16}  {:{}}{}\n", percent(node.total, tree.total()), grouped_digits(node.total), "", (group.level - 1) * 2,
                          sink::shortened(clean_text(tree.text(node.name)), limits.columns));
     }
     children.clear();

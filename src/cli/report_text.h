@@ -23,7 +23,7 @@ std::string format_report_header(const profile::ProfileSnapshot& profile, const 
 std::string format_cpu_time(const profile::ProfileSnapshot& profile);
 std::string format_functions(const profile::CallTree& tree, const ReportLimits& limits, std::string_view unit = "samples");
 // The root frames that grouping made: how much each has.
-std::string format_groups(const profile::CallTree& tree, const ReportLimits& limits);
+std::string format_groups(const profile::CallTree& tree, const ReportLimits& limits, std::string_view unit = "samples");
 // Children by total. A chain of only children is not indented: deep stacks stay readable.
 std::string format_tree(const profile::CallTree& tree, const ReportLimits& limits);
 

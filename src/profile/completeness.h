@@ -20,6 +20,10 @@ inline constexpr std::array<EndReasonText, END_REASON_COUNT> kEndReasons = {{
 #undef X
 }};
 
+// What stands at the root of a user stack whose outermost frames are not there: "[truncated]" at the depth limit, else "[incomplete: reason]".
+// Empty for whole ones, and where there is none.
+std::string_view cut_text(uint8_t end_reason);
+
 // In samples, by end_reason. From the samples themselves, so that a part of a recording tells of that part; a profile without
 // samples has its header's counts.
 std::array<uint64_t, END_REASON_COUNT> count_end_reasons(const ProfileSnapshot& profile);
@@ -29,6 +33,9 @@ struct Completeness {
   uint64_t complete = 0, of = 0;
 };
 Completeness completeness(const ProfileSnapshot& profile);
+
+// "12 depth limit, 3 no unwind rule for the address": why the others are not. Empty if all are.
+std::string cut_reasons(const ProfileSnapshot& profile);
 
 // "99.97 %", rounded down: 9,999 of 10,000 is 99.99 %, never 100. "100 %" if all.
 std::string percent_complete(const Completeness& completeness);

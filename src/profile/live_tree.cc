@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "profile/completeness.h"
 #include "profile/frame_text.h"
 #include "profile/stack_totals.h"
 
@@ -26,6 +27,7 @@ void LiveTree::clear() {
   frames_ = {};
   groups_ = {Group{}};
   entries_.clear();
+  entry_of_stack_.clear();
   pending_.clear();
   touched_.clear();
   node_of_stack_.clear();
@@ -78,29 +80,51 @@ void LiveTree::add_all(const ProfileSnapshot& now, std::vector<uint32_t>* leaf_o
     if (entry != kNoNode) entry = entries_[entry].node;
 }
 
-void LiveTree::add_sums(const ProfileSnapshot& now) {
-  const StackSums& sums = now.sums_of(event_);
-  entries_.resize(sums.size());
-  pending_.resize(sums.size());
-  for (size_t i = 0; i < sums.size(); ++i) {
-    entries_[i].stack = i == 0 ? StackId() : StackId(i - 1);
-    if (sums[i].samples == 0) continue;
-    pending_[i] = options_.count_samples ? sums[i].samples : sums[i].value;
-    touched_.push_back(static_cast<uint32_t>(i));
+void LiveTree::add_stacks(const ProfileSnapshot& profile) {
+  for (size_t i = entry_of_stack_.size(); i <= profile.stacks().size(); ++i) {
+    entry_of_stack_.push_back(static_cast<uint32_t>(entries_.size()));
+    entries_.push_back({.stack = i == 0 ? StackId() : StackId(i - 1)});
   }
+  pending_.resize(entries_.size());
+}
+
+// Sums do not tell stacks that are not whole: those samples go from their stack's entry to one of their own.
+void LiveTree::add_sums(const ProfileSnapshot& now) {
+  add_stacks(now);
+  const StackSums& sums = now.sums_of(event_);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    if (sums[i].samples == 0) continue;
+    pending_[entry_of_stack_[i]] = options_.count_samples ? sums[i].samples : sums[i].value;
+    touched_.push_back(entry_of_stack_[i]);
+  }
+  const auto& reasons = now.totals_of(event_).end_reasons;
+  bool any = false;
+  for (size_t i = 0; i < reasons.size(); ++i) any |= reasons[i] != 0 && !cut_text(static_cast<uint8_t>(i)).empty();
+  if (!any) return;
+  std::vector<uint64_t> moved(entry_of_stack_.size());
+  const Samples& samples = now.samples();
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (cut_text(end_reason_of(samples.state[i])).empty() || is_idle(samples.state[i]) || samples.event[i] != event_) continue;
+    const uint32_t entry = entry_of(now, i);
+    const uint64_t value = options_.count_samples ? 1 : now.value(i);
+    pending_[entry_of_stack_[samples.stack[i].value + 1]] -= value;
+    ++moved[samples.stack[i].value + 1];
+    if (pending_[entry] == 0) touched_.push_back(entry);
+    pending_[entry] += value;
+  }
+  // Here an entry is its stack's number + 1 still.
+  std::erase_if(touched_, [&](uint32_t entry) { return entry < moved.size() && moved[entry] != 0 && moved[entry] == sums[entry].samples; });
 }
 
 void LiveTree::add_rows(const ProfileSnapshot& from, size_t begin, size_t end, bool remove, std::vector<uint32_t>* leaf_of_sample) {
   const Samples& samples = from.samples();
   const bool grouped = !options_.group_by.empty(), ask = options_.filter || from.header.events.size() > 1;
-  if (!grouped && entries_.size() <= from.stacks().size()) {  // entry = stack + 1; the empty stack wraps to 0
-    for (size_t i = entries_.size(); i <= from.stacks().size(); ++i) entries_.push_back({.stack = i == 0 ? StackId() : StackId(i - 1)});
-    pending_.resize(entries_.size());
-  }
+  if (!grouped) add_stacks(from);
   if (leaf_of_sample != nullptr) leaf_of_sample->assign(from.sample_count(), kNoNode);
   for (size_t i = begin; i < end; ++i) {
     if ((!options_.include_idle && is_idle(samples.state[i])) || (ask && !is_wanted(from, options_, event_, i))) continue;
-    const uint32_t entry = grouped ? entry_of(from, i) : samples.stack[i].value + 1;
+    const bool own = grouped || !cut_text(end_reason_of(samples.state[i])).empty();
+    const uint32_t entry = own ? entry_of(from, i) : entry_of_stack_[samples.stack[i].value + 1];  // the empty stack wraps to 0
     const uint64_t value = options_.count_samples ? 1 : from.value(i);
     if (pending_[entry] == 0) touched_.push_back(entry);
     pending_[entry] += remove ? -value : value;
@@ -130,9 +154,11 @@ uint32_t LiveTree::group_of(const ProfileSnapshot& profile, size_t row) {
       default: group.key.process = profile.threads()[group.thread.value].process;
     }
   }
+  const uint8_t end_reason = end_reason_of(profile.samples().state[row]);
+  if (!cut_text(end_reason).empty()) group.key.end_reason = end_reason;
   const GroupKey& key = group.key;
   return group_index_.find_or_append(
-      mix_hash(mix_hash(uint64_t{key.thread.value} << 32 | key.process.value, key.stack.value), key.cpu),
+      mix_hash(mix_hash(uint64_t{key.thread.value} << 32 | key.process.value, key.stack.value), key.cpu << 8 | key.end_reason),
       [&](uint32_t stored) { return groups_[stored].key == key; },
       [&] {
         group.node = group_node(profile, group);
@@ -152,6 +178,8 @@ uint32_t LiveTree::group_node(const ProfileSnapshot& profile, const Group& group
     if (!options_.group_numbers && (by == GroupBy::kProcess || by == GroupBy::kThread)) text.resize(text.rfind(" ("));
     node = child(node, {.name = frames_.intern(text, tree_.strings), .image = {}, .file = {}, .kind = NodeKind::kGroup});
   }
+  const std::string_view cut = cut_text(group.key.end_reason);
+  if (!cut.empty()) node = child(node, {.name = frames_.intern(cut, tree_.strings), .image = {}, .file = {}, .kind = NodeKind::kMarker});
   return node;
 }
 

@@ -42,6 +42,7 @@ class LiveTree {
     ThreadId thread;
     StackId stack;  // where images are asked for
     uint32_t cpu = 0;
+    uint8_t end_reason = END_NONE;  // of stacks that are not whole (cut_text): they hang below a marker
     bool operator==(const GroupKey&) const = default;
   };
   struct Group {
@@ -62,6 +63,7 @@ class LiveTree {
   bool is_worn() const;
   void add_all(const ProfileSnapshot& now, std::vector<uint32_t>* leaf_of_sample);
   void add_sums(const ProfileSnapshot& now);
+  void add_stacks(const ProfileSnapshot& profile);
   // Rows [begin, end) of `from`, or their removal.
   void add_rows(const ProfileSnapshot& from, size_t begin, size_t end, bool remove, std::vector<uint32_t>* leaf_of_sample);
   uint32_t entry_of(const ProfileSnapshot& profile, size_t row);
@@ -84,7 +86,8 @@ class LiveTree {
   KernelContexts contexts_;
   ShownFrames frames_;
   std::vector<Group> groups_;
-  std::vector<Entry> entries_;           // without groups: by stack + 1, the empty one is 0
+  std::vector<Entry> entries_;
+  std::vector<uint32_t> entry_of_stack_;  // without groups, of whole stacks: by stack + 1, the empty one is 0
   std::vector<uint64_t> pending_;        // by entry; apart, because each sample touches one at random: 8 bytes, not 24
   std::vector<uint32_t> touched_;        // entries that may have something pending; some twice
   std::vector<uint32_t> node_of_stack_, group_of_stack_;  // the last placement of each

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "profile/frame_text.h"
+#include "profile/stack_totals.h"
 #include "profile/synthetic_profile.h"
 
 namespace cicada::profile {
@@ -171,6 +172,28 @@ TEST(LiveTree, DoesNotKeepWhatHasGone) {
     if (i % 1000 == 0) live.update(profile);
   }
   EXPECT_LT(live.tree().nodes.size(), 30000u);
+}
+
+TEST(LiveTree, HangsWhatIsNotWholeBelowItsReason) {
+  Profile profile;
+  const ThreadId thread = profile.intern_thread(profile.intern_process(1, 1), 1);
+  const StackId stack = profile.intern_stack({}, profile.intern_frame({FrameKind::kNative, {}, 0, 16, {}}));
+  const auto add = [&](end_reason reason) { profile.append_sample({.time_ns = 1, .thread = thread, .stack = stack, .end_reason = reason}); };
+  add(END_OUTERMOST);
+  add(END_DEPTH_LIMIT);
+  add(END_NO_RULE);
+  LiveTree live({});
+  live.update(profile);
+  add(END_DEPTH_LIMIT);
+  live.update(profile);
+  for (const CallTree& tree : {live.tree(), build_call_tree(profile, {}), build_call_tree(profile, {.include_idle = true})}) {
+    std::map<std::string, uint64_t> roots;
+    for (size_t i = 1; i < tree.nodes.size(); ++i)
+      if (tree.nodes[i].parent == 0) roots[std::string(tree.text(tree.nodes[i].name))] = tree.nodes[i].total;
+    EXPECT_EQ(roots, (std::map<std::string, uint64_t>{{"[unknown]", 1}, {"[truncated]", 2}, {"[incomplete: no unwind rule for the address]", 1}})) << tree.nodes.size();
+  }
+  const std::vector<StackTotal> totals = add_up_stacks(profile, {});
+  EXPECT_EQ(totals.size(), 3u);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "profile/completeness.h"
+
 namespace cicada::profile {
 
 EventId shown_event(const ProfileSnapshot& profile, const CallTreeOptions& options) {
@@ -60,15 +62,16 @@ std::vector<StackTotal> add_up_stacks(const ProfileSnapshot& profile, const Call
       const uint32_t i = threads.order[o];
       const StackId stack = samples.stack[i];
       const uint16_t cpu = per_cpu ? samples.cpu[i] : uint16_t{0};
+      const uint8_t end = cut_text(end_reason_of(samples.state[i])).empty() ? uint8_t{END_NONE} : end_reason_of(samples.state[i]);
       uint32_t& newest = row_of_stack[stack.valid() ? size_t{stack.value} + 1 : 0];
       uint32_t row = newest;
       if (row != kNoRow && row < first) row = kNoRow;  // of an earlier thread
-      while (row != kNoRow && totals[row].cpu != cpu) row = chain[row];
+      while (row != kNoRow && (totals[row].cpu != cpu || totals[row].end_reason != end)) row = chain[row];
       if (row == kNoRow) {
         row = static_cast<uint32_t>(totals.size());
         chain.push_back(newest != kNoRow && newest >= first ? newest : kNoRow);
         newest = row;
-        totals.push_back({.thread = samples.thread[i], .stack = stack, .cpu = cpu});
+        totals.push_back({.thread = samples.thread[i], .stack = stack, .cpu = cpu, .end_reason = end});
       }
       ++totals[row].samples;
       totals[row].value += profile.value(i);

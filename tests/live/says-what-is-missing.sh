@@ -10,7 +10,7 @@ if ! "${nobody[@]}" "$CICADA" --version >/dev/null 2>&1; then  # the tree is in 
   CICADA=$T/cicada
 fi
 mkdir -m 777 theirs
-expect_error 125 "run as root, or give cicada CAP_BPF" "${nobody[@]}" "$CICADA" record -a -d 1 -o theirs/x.folded
+expect_error 125 "run it with sudo, or: sudo setcap cap_perfmon,cap_bpf," "${nobody[@]}" "$CICADA" record -a -d 1 -o theirs/x.folded
 "${nobody[@]}" "$CICADA" doctor >doctor && fail "doctor finds nothing missing for nobody"
 grep -q '^MISSING  *privileges' doctor || fail "doctor does not name the privileges: $(cat doctor)"
 

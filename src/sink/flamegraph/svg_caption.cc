@@ -28,7 +28,7 @@ Caption make_caption(const profile::ProfileSnapshot& profile, std::string title,
   add(shown.frequency_hz != 0 ? fmt::format("{} Hz {}", shown.frequency_hz, shown.name) : header.events.size() > 1 ? shown.name : "");
   add(header.host);
   if (const auto whole = profile::completeness(profile); whole.of != 0)
-    caption.notes.push_back(whole.complete == whole.of ? "all user stacks complete" : profile::percent_complete(whole) + " of user stacks complete");
+    caption.notes.push_back(whole.complete == whole.of ? "all user stacks complete" : fmt::format("{} of user stacks complete ({})", profile::percent_complete(whole), profile::cut_reasons(profile)));
   std::string lost;
   for (const profile::Count& count : shown.counts)
     if (count.outcome && count.value != 0 && !count.name.starts_with("stored"))

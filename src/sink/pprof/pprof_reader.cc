@@ -58,10 +58,26 @@ class PprofReader {
       const auto period_ns = static_cast<uint64_t>(values.period);
       profile_.header.events[0] = {.period = period_ns, .frequency_hz = 1'000'000'000 / period_ns, .sample_ns = period_ns};
     } else {
-      profile_.header.events[0].name = unit.empty() || unit == "count" ? std::string(type) : fmt::format("{} ({})", type, unit);
+      profile_.header.events[0].name = std::string(type);
+      if (unit == "count" && type != "samples") profile_.header.events[0].unit = Unit::kCalls;
+      for (const KnownUnit& known : kUnits) {
+        if (known.name != unit) continue;
+        profile_.header.events[0].unit = known.unit;
+        factor_ = known.factor;
+      }
     }
     return {};
   }
+
+  struct KnownUnit {
+    std::string_view name;
+    Unit unit;
+    uint64_t factor;
+  };
+  static constexpr KnownUnit kUnits[] = {{"nanoseconds", Unit::kNanoseconds, 1},           {"microseconds", Unit::kNanoseconds, 1'000},
+                                         {"milliseconds", Unit::kNanoseconds, 1'000'000},  {"seconds", Unit::kNanoseconds, 1'000'000'000},
+                                         {"bytes", Unit::kBytes, 1},                       {"kilobytes", Unit::kBytes, 1 << 10},
+                                         {"megabytes", Unit::kBytes, 1 << 20}};
 
   struct Labels {
     std::string_view process, thread;
@@ -121,7 +137,8 @@ class PprofReader {
       return make_error(ErrorKind::kLimit, "{} frames in a profile of {} bytes", shown_frames_, message_.size());
     sample.time_ns = profile_.sample_count();
     if (value == 0) return {};  // of another type only
-    sample.value = static_cast<uint64_t>(value);
+    if (static_cast<uint64_t>(value) > kMaxTotal / factor_) return make_error(ErrorKind::kLimit, "values add up to more than cicada can hold ({})", value);
+    sample.value = static_cast<uint64_t>(value) * factor_;
     if (sample.value > kMaxTotal - total_) return make_error(ErrorKind::kLimit, "values add up to more than cicada can hold ({})", value);
     total_ += sample.value;
     profile_.append_sample(sample);
@@ -163,7 +180,7 @@ class PprofReader {
   Profile profile_;
   PprofTables tables_;
   static constexpr uint64_t kMaxTotal = uint64_t{1} << 62;
-  uint64_t total_ = 0, shown_frames_ = 0;
+  uint64_t total_ = 0, shown_frames_ = 0, factor_ = 1;
   size_t chosen_ = 0;
   std::vector<FrameId> path_;
 };

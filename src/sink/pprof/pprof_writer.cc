@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clean_text.h"
+#include "profile/completeness.h"
 #include "profile/frame_text.h"
 #include "profile/kernel_context.h"
 #include "profile/stack_totals.h"
@@ -90,6 +91,7 @@ class Writer {
       if (image.valid() && profile_.images()[image.value].kind == profile::ImageKind::kExecutable) executable = image;
     }
     if (executable.valid()) executable_value_[executable.value] += total.value;
+    if (const std::string_view cut = profile::cut_text(total.end_reason); !cut.empty()) ids_.push_back(name_location(cut));
     for (size_t g = options_.group_by.size(); g-- > 0;) {
       const profile::Sample sample{.thread = total.thread, .stack = total.stack, .cpu = total.cpu};
       ids_.push_back(name_location(group_text(profile_, options_.group_by[g], sample)));

@@ -24,7 +24,7 @@ std::optional<char> find_escaped(std::string_view rest) {
   const char* const low = std::find(std::begin(kHexDigits), end, rest[1]);
   if (high == end || low == end) return std::nullopt;
   const auto byte = static_cast<char>((high - kHexDigits) * 16 + (low - kHexDigits));
-  return is_escaped(byte) ? std::optional(byte) : std::nullopt;
+  return is_escaped(byte) || byte == '#' ? std::optional(byte) : std::nullopt;
 }
 
 class FoldedSink : public FileSink {
@@ -65,7 +65,8 @@ std::string escape_folded(std::string_view name) {
   out.reserve(name.size());
   for (size_t i = 0; i < name.size(); ++i) {
     const auto byte = static_cast<unsigned char>(name[i]);
-    if (!is_escaped(name[i]) || (name[i] == '%' && !find_escaped(name.substr(i + 1)))) {
+    const bool comment = i == 0 && name[i] == '#';  // if it begins a line
+    if (!comment && (!is_escaped(name[i]) || (name[i] == '%' && !find_escaped(name.substr(i + 1))))) {
       out += name[i];
     } else {
       out += {'%', kHexDigits[byte >> 4], kHexDigits[byte & 15]};

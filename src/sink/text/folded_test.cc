@@ -7,7 +7,7 @@ namespace cicada::sink {
 namespace {
 
 TEST(FoldedEscape, RoundTrips) {
-  for (const std::string name : {"plain", "a;b", "a\nb\r", "100%", "%3B", "%253B;", "operator%", "%%3B;%0A\n", "\x1b[2Jcleared", "a\tb\x7f", "%1B%7F%7E"}) {
+  for (const std::string name : {"plain", "a;b", "a\nb\r", "100%", "%3B", "%253B;", "operator%", "%%3B;%0A\n", "\x1b[2Jcleared", "a\tb\x7f", "%1B%7F%7E", "#not a comment", "%23"}) {
     const std::string escaped = escape_folded(name);
     EXPECT_EQ(escaped.find_first_of(";\n\r\t\x1b\x7f"), std::string::npos) << escaped;
     EXPECT_EQ(unescape_folded(escaped), name);
