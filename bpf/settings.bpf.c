@@ -15,6 +15,7 @@ const volatile __u64 hash_seed = 0x9e3779b97f4a7c15;
 const volatile __u64 deferred_kib_ns = 15259;  // 64 MiB a second and CPU
 const volatile __u64 wakeup_bytes = 1 << 20;
 
+volatile __u32 sampling_wanted = 1;
 __u32 next_address_space = 1;
 __u32 eviction_epoch = 0;
 volatile __u64 reader_waits_until_ns = 0;

@@ -13,6 +13,7 @@ extern const volatile __u64 hash_seed;           // per run: stack hashes cannot
 extern const volatile __u64 deferred_kib_ns;       // per CPU, a KiB of stack copies each such time on average; 0: none
 extern const volatile __u64 wakeup_bytes;        // wake the reader when the ring holds more than this
 
+extern volatile __u32 sampling_wanted;  // 0: events are being disabled, and what still comes is none
 extern __u32 next_address_space;  // both sides take the old value with an atomic add
 extern volatile __u64 reader_waits_until_ns;  // the reader sleeps, and looks by itself then; 0: it works or pauses, and nobody need wake it
 extern __u64 urgent_begun, urgent_done;  // records to be read soon: before the look at reader_waits_until_ns, and in the ring

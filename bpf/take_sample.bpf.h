@@ -108,6 +108,7 @@ __weak __noinline int finish_sample(struct scratch *memory, struct process_value
 
 // The outcome.
 static __always_inline int sample_task(void *context, const struct event_registers *regs, __u32 event, __u64 value, struct event_counters *counts) {
+  if (!sampling_wanted) return COUNTER_FILTERED;
   struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
   __s32 tgid = task->tgid;
   __s32 tid = task->pid;

@@ -12,7 +12,7 @@ using Kind = Announcement::Kind;
 
 class Assigner {
  public:
-  explicit Assigner(Windows& out) : out_(out) {}
+  Assigner(Windows& out, uint64_t since_boot_ns) : out_(out), since_boot_ns_(since_boot_ns) {}
 
   void take(const Announcement& said) {
     switch (said.kind) {
@@ -61,13 +61,14 @@ class Assigner {
   }
 
   void name(const Announcement& said) {
-    const auto fits = [&](const Window& window) { return window.uri.empty() && window.begin_ns >= said.process.start_ns; };
+    const auto fits = [&](const Window& window) { return window.uri.empty() && window.begin_ns + since_boot_ns_ >= said.process.start_ns; };
     const auto newest = std::find_if(out_.windows.rbegin(), out_.windows.rend(), fits);
     if (newest == out_.windows.rend()) names_.push_back(said);
     else give(*newest, said);
   }
 
   Windows& out_;
+  const uint64_t since_boot_ns_;
   std::vector<Window> open_;
   std::deque<Announcement> names_;  // that came before their window
   bool nobody_since_start_ = false;
@@ -103,9 +104,9 @@ Window* find_window(std::vector<Window>& windows, const Round& round, Pid told_p
 
 }  // namespace
 
-Windows assign_windows(std::span<const Announcement> said, uint64_t end_ns) {
+Windows assign_windows(std::span<const Announcement> said, uint64_t end_ns, uint64_t since_boot_ns) {
   Windows out;
-  Assigner assigner(out);
+  Assigner assigner(out, since_boot_ns);
   std::map<Pid, std::vector<const Announcement*>> markers;
   for (const Announcement& one : said) {
     assigner.take(one);

@@ -21,7 +21,7 @@ namespace cicada::benchmark {
 // A process as the kernel knows it. 0: unknown.
 struct ProcessId {
   Pid pid = 0;
-  uint64_t start_ns = 0;  // on the clock of windows; to 10 ms
+  uint64_t start_ns = 0;  // since boot; to 10 ms
   bool operator==(const ProcessId&) const = default;
 };
 
@@ -53,7 +53,7 @@ struct Windows {
   uint64_t stray_stops = 0, unnamed = 0, abandoned = 0, stray_rounds = 0;
 };
 
-// `end_ns`: when the run ended; windows that are open then are abandoned.
-Windows assign_windows(std::span<const Announcement> said, uint64_t end_ns);
+// `end_ns`: when the run ended; windows that are open then are abandoned. `since_boot_ns`: what the clock of processes is ahead (suspend).
+Windows assign_windows(std::span<const Announcement> said, uint64_t end_ns, uint64_t since_boot_ns = 0);
 
 }  // namespace cicada::benchmark

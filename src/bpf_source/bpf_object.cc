@@ -180,6 +180,10 @@ std::span<const uint64_t> BpfObject::image_usage() const { return impl_->usage.v
 std::span<address_space_state> BpfObject::address_spaces() const { return impl_->spaces.values; }
 volatile uint32_t* BpfObject::eviction_epoch() const { return &impl_->skeleton->bss->eviction_epoch; }
 
+void BpfObject::set_sampling_wanted(bool wanted) {
+  std::atomic_ref(const_cast<uint32_t&>(impl_->skeleton->data->sampling_wanted)).store(wanted ? 1 : 0);
+}
+
 Result<void> BpfObject::add_target_thread(Tid tid) {
   const uint32_t one = 1;
   if (::bpf_map_update_elem(bpf_map__fd(impl_->skeleton->maps.target_tids), &tid, &one, BPF_ANY) == 0) return {};

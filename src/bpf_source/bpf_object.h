@@ -61,6 +61,8 @@ class BpfObject {
   std::span<const uint64_t> image_usage() const;  // last-sampled time, ns, by image id modulo its size
   std::span<address_space_state> address_spaces() const;  // by id modulo its size
   volatile uint32_t* eviction_epoch() const;
+  // False: the sampling program, should it run, takes no sample. Threads: any.
+  void set_sampling_wanted(bool wanted);
 
   Result<void> add_target_thread(Tid tid);
   // Of a process that is known to the kernel side and does not run: its samples are not wanted before its next exec.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <mutex>
 
 #include "base/diagnostics.h"
 #include "base/latency_histogram.h"
@@ -94,6 +95,7 @@ struct BpfSource::Parts {
   std::shared_ptr<process::ProcessMetadataCache> metadata;
   std::unique_ptr<ingest::MetadataReader> metadata_reader;  // the tracker tells it of execs
   std::unique_ptr<ingest::Tracker> tracker;
+  std::mutex pause_mutex;  // of events, once started
   std::optional<PerfEvents> events;
   std::optional<TargetTime> target_time;
   std::unique_ptr<ingest::RecordPipeline> pipeline;
@@ -229,6 +231,7 @@ Result<bool> BpfSource::drain(profile::Profile&, int timeout_ms, std::span<const
   if (now >= p.next_cycle_ns) {
     p.next_cycle_ns = now + kCycleNs;
     p.pipeline->end_cycle();
+    const std::lock_guard lock(p.pause_mutex);
     p.events->follow_hotplug();
     p.target_time->look();
   }
@@ -237,7 +240,10 @@ Result<bool> BpfSource::drain(profile::Profile&, int timeout_ms, std::span<const
 
 Result<void> BpfSource::stop(profile::Profile& profile) {
   Parts& p = *parts_;
-  p.events->disable();
+  {
+    const std::lock_guard lock(p.pause_mutex);
+    p.events->disable();
+  }
   p.prompt.reset();
   profile.header.target_cpu_ns = p.target_time->used_ns(p.tracker->table().pids());
   std::vector<std::vector<CpuCount>> fired;
@@ -259,6 +265,13 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   note("records that could not be decoded", p.pipeline->malformed());
   p.tracker->stop();
   return {};
+}
+
+// The flag first: a sample that is taken while CPU after CPU is disabled is none.
+void BpfSource::pause(bool paused) {
+  const std::lock_guard lock(parts_->pause_mutex);
+  parts_->kernel->set_sampling_wanted(!paused);
+  parts_->events->pause(paused);
 }
 
 bool BpfSource::targets_gone() const {

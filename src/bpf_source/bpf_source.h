@@ -28,6 +28,9 @@ class BpfSource final : public ingest::SampleSource {
   Result<bool> drain(profile::Profile& profile, int timeout_ms, std::span<const int> wake_fds) override;
   Result<void> stop(profile::Profile& profile) override;
   bool targets_gone() const override;
+  // Disables the events, on all CPUs, or enables them again; forks, execs and mappings are followed all the time. Returns when it is
+  // so. Between start() and stop(). Threads: any.
+  void pause(bool paused);
   symbolize::ImageFiles& image_files() override;  // pinned
   std::unique_ptr<symbolize::KernelNames> kernel_names() override;
   std::vector<symbolize::JitSymbol> take_jit_symbols() override;

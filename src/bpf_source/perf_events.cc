@@ -166,8 +166,16 @@ void PerfEvents::disable() {
   enabled_ = false;
 }
 
+void PerfEvents::pause(bool paused) {
+  if (!enabled_ || paused == paused_) return;
+  paused_ = paused;
+  for (const OnCpu& cpu : cpus_) {
+    for (const UniqueFd& fd : cpu.fds) ::ioctl(fd.get(), paused ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE, 0);
+  }
+}
+
 int PerfEvents::follow_hotplug() {
-  if (!all_cpus_ || !enabled_) return 0;
+  if (!all_cpus_ || !enabled_ || paused_) return 0;
   const Result<std::vector<int>> online = online_cpus();
   if (!online) return 0;
   int added = 0;

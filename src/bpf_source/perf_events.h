@@ -54,6 +54,8 @@ class PerfEvents {
 
   Result<void> enable();
   void disable();
+  // Events only, and at once: what fires meanwhile is not counted either. Between enable() and disable().
+  void pause(bool paused);
   // CPUs that came online since, or again, get their events. Cheap; called once a second. Returns how many were added.
   int follow_hotplug();
   std::vector<CpuCount> counts(size_t event) const;
@@ -72,7 +74,7 @@ class PerfEvents {
   std::vector<Event> events_;
   std::vector<std::string> warnings_;
   int program_fd_ = -1;
-  bool all_cpus_ = false, enabled_ = false;
+  bool all_cpus_ = false, enabled_ = false, paused_ = false;
   std::vector<OnCpu> cpus_;
 };
 

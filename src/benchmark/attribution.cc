@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmark/attribution.h"
+
+#include <algorithm>
+#include <map>
+
+#include "profile/completeness.h"
+
+namespace cicada::benchmark {
+namespace {
+
+constexpr std::string_view kRootFrame = "__codspeed_root_frame__";
+
+std::string last_part(const std::string& uri) {
+  const size_t bracket = uri.find('[');  // "::" in parameters is none of ours
+  const size_t at = uri.rfind("::", bracket);
+  return at == std::string::npos ? uri : uri.substr(at + 2);
+}
+
+// The client's own numbers: by URI, else the n-th of this process for the n-th window. Frames and files can name one benchmark differently.
+class Told {
+ public:
+  explicit Told(std::span<const ClientBenchmark> all) : all_(all), taken_(all.size()) {}
+  const ClientBenchmark* take(const std::string& uri, Pid pid, size_t index) {
+    const ClientBenchmark* found = find([&](const ClientBenchmark& one) { return one.uri == uri; });
+    size_t at = 0;
+    return found != nullptr ? found : find([&](const ClientBenchmark& one) { return one.pid == pid && at++ == index; });
+  }
+
+ private:
+  template <typename Is>
+  const ClientBenchmark* find(Is is) {
+    for (size_t i = 0; i < all_.size(); ++i) {
+      if (!is(all_[i]) || taken_[i]) continue;
+      taken_[i] = true;
+      return &all_[i];
+    }
+    return nullptr;
+  }
+  std::span<const ClientBenchmark> all_;
+  std::vector<bool> taken_;
+};
+
+Benchmark& find_or_add(BenchResult& result, const std::string& uri) {
+  const auto known = std::find_if(result.benchmarks.begin(), result.benchmarks.end(), [&](const Benchmark& one) { return one.uri == uri; });
+  if (known != result.benchmarks.end()) return *known;
+  Benchmark fresh;
+  fresh.uri = uri;
+  fresh.name = last_part(uri);
+  result.benchmarks.push_back(std::move(fresh));
+  return result.benchmarks.back();
+}
+
+// The processes that were sampled and belong to the window's; of one that nobody knows, all.
+std::vector<ProcessId> processes_of(const RunFindings& run, const Window& window) {
+  std::vector<ProcessId> out;
+  for (const profile::Process& row : run.profile.processes()) {
+    const ProcessId process{row.pid, row.start_ns};
+    if (window.process.pid == 0 || run.tree.is_in(process, window.process)) out.push_back(process);
+  }
+  return out;
+}
+
+bool shares_processes(const Window& a, const Window& b, const ProcessTree& tree) {
+  if (a.process.pid == 0 || b.process.pid == 0) return true;
+  return tree.is_in(a.process, b.process) || tree.is_in(b.process, a.process);
+}
+
+bool is_ambiguous(const RunFindings& run, const Window& window) {
+  return window.overlaps && std::any_of(run.windows.windows.begin(), run.windows.windows.end(), [&](const Window& other) {
+           return &other != &window && other.begin_ns < window.end_ns && window.begin_ns < other.end_ns && shares_processes(window, other, run.tree);
+         });
+}
+
+// One source for all runs, the best that each of them has: rounds, the client's summary, the windows.
+void choose_source(Benchmark& one) {
+  bool rounds = true, told = true;
+  for (const BenchmarkRun& run : one.runs) {
+    rounds = rounds && run.times_ns.size() > 1;
+    told = told && run.told && run.told->count != 0 && run.told->median > 0;
+  }
+  if (rounds) one.source = Source::kRounds;
+  else if (told) one.source = Source::kClient;
+  else one.source = std::all_of(one.runs.begin(), one.runs.end(), [](const BenchmarkRun& run) { return !run.times_ns.empty(); }) ? Source::kRounds : Source::kWindows;
+  if (one.source != Source::kWindows) return;
+  for (BenchmarkRun& run : one.runs) run.times_ns = {run.wall_ns};
+}
+
+}  // namespace
+
+void add_run(const RunFindings& run, BenchResult& result) {
+  Told told(run.told);
+  std::map<Pid, size_t> windows_of;  // how many there were of a process
+  std::map<std::string, BenchmarkRun> runs;
+  std::vector<std::string> order;
+  for (const Window& window : run.windows.windows) {
+    const auto [at, fresh] = runs.try_emplace(window.uri);
+    BenchmarkRun& one = at->second;
+    const size_t index = windows_of[window.told_pid]++;
+    uint64_t iterations = 1;
+    if (const ClientBenchmark* numbers = told.take(window.uri, window.told_pid, fresh ? index : ~size_t{0})) {
+      one.told = numbers->per_iteration;
+      iterations = numbers->iterations;
+      find_or_add(result, window.uri).creator = numbers->creator;
+    }
+    if (fresh) order.push_back(window.uri);
+    one.recording = run.recording;
+    one.windows.push_back({window.begin_ns, window.end_ns});
+    one.wall_ns += static_cast<double>(window.end_ns - window.begin_ns);
+    one.ambiguous |= is_ambiguous(run, window);
+    for (const Round& round : window.rounds) one.times_ns.push_back(static_cast<double>(round.end_ns - round.begin_ns) / static_cast<double>(iterations));
+    for (const ProcessId& process : processes_of(run, window))
+      if (std::find(one.processes.begin(), one.processes.end(), process) == one.processes.end()) one.processes.push_back(process);
+    if (one.processes.empty()) one.processes.push_back(window.process);
+  }
+  for (const std::string& uri : order) {
+    count_samples(run.profile, runs[uri]);
+    Benchmark& one = find_or_add(result, uri);
+    one.runs.push_back(std::move(runs[uri]));
+    choose_source(one);
+  }
+}
+
+profile::SampleFilter samples_of(const profile::ProfileSnapshot& profile, const BenchmarkRun& run) {
+  if (run.processes.empty()) return [](const profile::ProfileSnapshot&, size_t) { return true; };
+  std::vector<bool> threads(profile.threads().size());
+  for (size_t i = 0; i < threads.size(); ++i) {
+    const profile::Process& process = profile.processes()[profile.threads()[i].process.value];
+    threads[i] = std::find(run.processes.begin(), run.processes.end(), ProcessId{process.pid, process.start_ns}) != run.processes.end();
+  }
+  return [threads = std::move(threads), windows = run.windows](const profile::ProfileSnapshot& p, size_t i) {
+    const uint64_t at = p.samples().time_ns[i];
+    const auto after = std::upper_bound(windows.begin(), windows.end(), at, [](uint64_t time, const Round& window) { return time < window.begin_ns; });
+    return after != windows.begin() && at < (after - 1)->end_ns && threads[p.samples().thread[i].value];
+  };
+}
+
+void count_samples(const profile::ProfileSnapshot& profile, BenchmarkRun& run) {
+  const profile::SampleFilter is_own = samples_of(profile, run);
+  const profile::EventId event = main_event(profile);
+  const double sample_ns = static_cast<double>(profile.event(event).sample_ns);
+  for (size_t i = 0; i < profile.sample_count(); ++i) {
+    if (profile.samples().event[i] != event || profile::is_idle(profile.samples().state[i]) || !is_own(profile, i)) continue;
+    ++run.samples;
+    run.cpu_ns += sample_ns;
+    const uint8_t reason = profile::end_reason_of(profile.samples().state[i]);
+    if (reason == END_NONE || reason == END_EXEC) continue;
+    ++run.user_stacks;
+    run.whole_stacks += profile::kEndReasons[reason].complete ? 1 : 0;
+  }
+}
+
+bool is_benchmark_root(const profile::ProfileSnapshot& profile, profile::FrameId frame) {
+  const auto locations = profile.locations(frame);
+  return std::any_of(locations.begin(), locations.end(), [&](const profile::Location& location) {
+    return profile.text(profile.functions()[location.function.value].name).find(kRootFrame) != std::string_view::npos;
+  });
+}
+
+}  // namespace cicada::benchmark

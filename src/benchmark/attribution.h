@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts a run together: which windows, rounds, client's own numbers and samples are one benchmark's.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "benchmark/bench_result.h"
+#include "benchmark/client_results.h"
+#include "benchmark/process_tree.h"
+#include "benchmark/windows.h"
+#include "profile/profile_merge.h"
+
+namespace cicada::benchmark {
+
+// One run of a command, as it was recorded.
+struct RunFindings {
+  uint32_t recording = 0;
+  const Windows& windows;
+  std::span<const ClientBenchmark> told;
+  const ProcessTree& tree;
+  const profile::ProfileSnapshot& profile;
+};
+
+// Adds the run's benchmarks to `result`: to those of the same URI, else as new ones.
+void add_run(const RunFindings& run, BenchResult& result);
+
+// The samples of a benchmark in the recording of this run.
+profile::SampleFilter samples_of(const profile::ProfileSnapshot& profile, const BenchmarkRun& run);
+// cpu_ns, samples, stacks of `run`, by the samples that are its own.
+void count_samples(const profile::ProfileSnapshot& profile, BenchmarkRun& run);
+// What a harness calls the benchmark through: its callers are of no interest.
+bool is_benchmark_root(const profile::ProfileSnapshot& profile, profile::FrameId frame);
+
+}  // namespace cicada::benchmark

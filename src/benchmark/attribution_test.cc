@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmark/attribution.h"
+
+#include <gmock/gmock.h>
+
+namespace cicada::benchmark {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+
+class AddRun : public testing::Test {
+ protected:
+  AddRun() {
+    profile_.header.events[0].sample_ns = kMs;
+    tree_.add(worker_, harness_.pid);
+    tree_.add(child_, worker_.pid);
+    tree_.add(other_, harness_.pid);
+  }
+  void sample(const ProcessId& process, uint64_t time_ms, uint8_t reason = END_OUTERMOST) {
+    profile::Sample sample;
+    sample.time_ns = time_ms * kMs;
+    sample.thread = profile_.intern_thread(profile_.intern_process(process.pid, process.start_ns), process.pid);
+    const profile::FrameId frame = profile_.intern_frame({.kind = profile::FrameKind::kUnknown, .image = {}, .address_space = 1, .address = static_cast<uint64_t>(process.pid), .label = {}});
+    sample.stack = profile_.intern_stack(profile::StackId(), frame);
+    sample.end_reason = reason;
+    profile_.append_sample(sample);
+  }
+  static Window window(uint64_t begin_ms, uint64_t end_ms, std::string uri, ProcessId process) {
+    Window out;
+    out.begin_ns = begin_ms * kMs;
+    out.end_ns = end_ms * kMs;
+    out.uri = std::move(uri);
+    out.told_pid = process.pid;
+    out.process = process;
+    return out;
+  }
+  void add(std::vector<Window> all, std::vector<ClientBenchmark> told = {}) {
+    Windows windows;
+    windows.windows = std::move(all);
+    add_run({0, windows, told, tree_, profile_}, result_);
+  }
+
+  const ProcessId harness_{10, 0}, worker_{20, 100 * kMs}, child_{30, 200 * kMs}, other_{40, 150 * kMs};
+  profile::Profile profile_;
+  ProcessTree tree_;
+  BenchResult result_;
+};
+
+TEST_F(AddRun, GivesABenchmarkTheSamplesOfItsWindowAndItsDescendants) {
+  sample(worker_, 500), sample(child_, 501), sample(child_, 502, END_UNMAPPED_PC), sample(other_, 503), sample(worker_, 499), sample(worker_, 600);
+  add({window(500, 600, "f::a", worker_)});
+  ASSERT_EQ(result_.benchmarks.size(), 1U);
+  const Benchmark& one = result_.benchmarks[0];
+  EXPECT_EQ(one.name, "a");
+  EXPECT_EQ(one.runs[0].samples, 3U);
+  EXPECT_EQ(one.runs[0].user_stacks, 3U);
+  EXPECT_EQ(one.runs[0].whole_stacks, 2U);
+  EXPECT_EQ(one.runs[0].cpu_ns, 3e6);
+  EXPECT_EQ(one.source, Source::kWindows);
+  EXPECT_FALSE(one.runs[0].ambiguous);
+}
+
+TEST_F(AddRun, SplitsOverlappingWindowsByProcessAndMarksWhatItCannotSplit) {
+  sample(worker_, 510), sample(other_, 511), sample(child_, 512);
+  Window a = window(500, 600, "a", worker_), b = window(505, 590, "b", other_), c = window(700, 800, "c", worker_), d = window(750, 850, "d", child_);
+  a.overlaps = b.overlaps = c.overlaps = d.overlaps = true;
+  add({a, b, c, d});
+  EXPECT_EQ(result_.benchmarks[0].runs[0].samples, 2U);
+  EXPECT_EQ(result_.benchmarks[1].runs[0].samples, 1U);
+  EXPECT_FALSE(result_.benchmarks[0].runs[0].ambiguous);
+  EXPECT_TRUE(result_.benchmarks[2].runs[0].ambiguous);
+  EXPECT_TRUE(result_.benchmarks[3].runs[0].ambiguous);
+}
+
+ClientBenchmark told(std::string uri, Pid pid, double median) {
+  ClientBenchmark one;
+  one.uri = std::move(uri);
+  one.pid = pid;
+  one.creator = "client 1";
+  one.per_iteration.count = 100;
+  one.per_iteration.median = median;
+  return one;
+}
+
+// vitest: the FIFO says "::one", the file "src/a.bench.mjs::grp::one".
+TEST_F(AddRun, JoinsTheClientsNumbersByUriElseByProcessAndOrder) {
+  add({window(500, 600, "::one", worker_), window(700, 800, "::two", worker_), window(900, 950, "::two", other_)},
+      {told("src::one", 20, 1), told("::two", 20, 2), told("src::three", 40, 3)});
+  EXPECT_EQ(result_.benchmarks[0].runs[0].told->median, 1);
+  EXPECT_EQ(result_.benchmarks[1].runs[0].told->median, 2);
+  EXPECT_EQ(result_.benchmarks[0].source, Source::kClient);
+}
+
+TEST_F(AddRun, PrefersRoundsAndDividesThemByTheirIterations) {
+  Window a = window(500, 600, "a", worker_);
+  a.rounds = {{500 * kMs, 510 * kMs}, {510 * kMs, 530 * kMs}};
+  ClientBenchmark numbers = told("a", 20, 1);
+  numbers.iterations = 10;
+  add({a}, {numbers});
+  EXPECT_EQ(result_.benchmarks[0].source, Source::kRounds);
+  EXPECT_THAT(result_.benchmarks[0].runs[0].times_ns, testing::ElementsAre(1e6, 2e6));
+}
+
+TEST_F(AddRun, PutsRunsOfOneBenchmarkTogether) {
+  add({window(500, 600, "a", worker_)});
+  add({window(700, 900, "a", worker_)});
+  ASSERT_EQ(result_.benchmarks.size(), 1U);
+  EXPECT_EQ(result_.benchmarks[0].summary().median, 150e6);
+}
+
+}  // namespace
+}  // namespace cicada::benchmark

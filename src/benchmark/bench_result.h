@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that a `cicada bench` found: bench.json, which docs/bench.md describes. `compare` reads it again.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/byte_cursor.h"
+#include "base/result.h"
+#include "benchmark/statistics.h"
+#include "benchmark/windows.h"
+
+namespace cicada::benchmark {
+
+// Where a benchmark's times come from.
+enum class Source : uint8_t { kRounds, kClient, kWindows, kRuns };
+std::string_view source_text(Source source);
+
+// One benchmark in one run of a command.
+struct BenchmarkRun {
+  uint32_t recording = 0;                   // index
+  std::vector<double> times_ns;             // of each round, per iteration; kWindows, kRuns: one
+  std::optional<Summary> told;              // by the client itself
+  std::vector<Round> windows;               // CLOCK_MONOTONIC of the recording
+  std::vector<ProcessId> processes;         // whose samples are the benchmark's; none: all of the recording
+  double wall_ns = 0, cpu_ns = 0;           // in the windows; cpu_ns by samples
+  uint64_t samples = 0, whole_stacks = 0, user_stacks = 0;
+  bool ambiguous = false;                   // another window of the same processes at the same time
+  std::map<std::string, double> resources;  // of a whole command: user_ns, system_ns, peak_bytes, page_faults, …
+};
+
+struct Benchmark {
+  std::string uri, name;
+  std::string creator;                      // client that measured it: "codspeed-node 5.7.1"
+  Source source = Source::kRounds;
+  std::string page;                         // its flame graph, relative to bench.json
+  std::vector<BenchmarkRun> runs;
+
+  // Times by run, as far as they can be resampled: of kClient the median of each run.
+  Runs times() const;
+  // Over all runs; of kClient and one run what the client said.
+  Summary summary() const;
+  Interval interval() const;                // 95 %, of the median; nothing known: {0, 0}
+};
+
+struct Recording {
+  std::string file, command;
+  int exit_code = 0;
+};
+
+struct BenchResult {
+  std::map<std::string, std::string> host;  // kernel, cpu, governor, …
+  std::string version;
+  std::vector<Recording> recordings;
+  std::vector<Benchmark> benchmarks;
+  std::vector<std::string> warnings;
+};
+
+std::string to_json(const BenchResult& result);
+// Fails (kCorrupt): not bench.json.
+Result<BenchResult> parse_bench_result(Bytes json, const std::string& name);
+
+}  // namespace cicada::benchmark
