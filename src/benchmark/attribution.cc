@@ -5,6 +5,7 @@
 #include <map>
 
 #include "profile/completeness.h"
+#include "profile/row_copier.h"
 
 namespace cicada::benchmark {
 namespace {
@@ -86,6 +87,38 @@ void choose_source(Benchmark& one) {
   for (BenchmarkRun& run : one.runs) run.times_ns = {run.wall_ns};
 }
 
+// Stacks from the innermost root frame on.
+class HarnessCut {
+ public:
+  explicit HarnessCut(profile::Profile& profile) : profile_(profile) {}
+
+  profile::StackId of(profile::StackId stack) {
+    const auto [known, fresh] = cut_.try_emplace(stack.valid() ? stack.value : 0, stack);
+    if (!fresh || !stack.valid()) return stack.valid() ? known->second : stack;
+    std::vector<profile::FrameId> frames;
+    for (profile::StackId at = stack; at.valid(); at = profile_.stacks()[at.value].parent) {
+      frames.push_back(profile_.stacks()[at.value].frame);
+      if (!is_root(frames.back())) continue;
+      std::reverse(frames.begin(), frames.end());
+      return cut_[stack.value] = profile_.intern_stack(profile::StackId(), frames);
+    }
+    return stack;
+  }
+
+ private:
+  bool is_root(profile::FrameId frame) {
+    if (const auto known = roots_.find(frame.value); known != roots_.end()) return known->second;
+    const auto locations = profile_.locations(frame);
+    return roots_[frame.value] = std::any_of(locations.begin(), locations.end(), [&](const profile::Location& location) {
+             return profile_.text(profile_.functions()[location.function.value].name).find(kRootFrame) != std::string_view::npos;
+           });
+  }
+
+  profile::Profile& profile_;
+  std::map<uint32_t, profile::StackId> cut_;
+  std::map<uint32_t, bool> roots_;
+};
+
 }  // namespace
 
 void add_run(const RunFindings& run, BenchResult& result) {
@@ -150,11 +183,22 @@ void count_samples(const profile::ProfileSnapshot& profile, BenchmarkRun& run) {
   }
 }
 
-bool is_benchmark_root(const profile::ProfileSnapshot& profile, profile::FrameId frame) {
-  const auto locations = profile.locations(frame);
-  return std::any_of(locations.begin(), locations.end(), [&](const profile::Location& location) {
-    return profile.text(profile.functions()[location.function.value].name).find(kRootFrame) != std::string_view::npos;
-  });
+profile::Profile extract(const profile::ProfileSnapshot& profile, const BenchmarkRun& run, bool harness) {
+  profile::Profile part;
+  part.header = profile.header;
+  part.header.end_reasons.clear();
+  part.header.warnings.clear();
+  part.header.duration_ns = static_cast<uint64_t>(run.wall_ns);
+  const profile::SampleFilter is_own = samples_of(profile, run);
+  profile::RowCopier copier(part, profile);
+  HarnessCut cut(part);
+  for (size_t i = 0; i < profile.sample_count(); ++i) {
+    if (!is_own(profile, i)) continue;
+    profile::Sample sample = copier.copy(profile.sample(i));
+    if (!harness) sample.stack = cut.of(sample.stack);
+    part.append_sample(sample);
+  }
+  return part;
 }
 
 }  // namespace cicada::benchmark

@@ -28,7 +28,7 @@ void add_run(const RunFindings& run, BenchResult& result);
 profile::SampleFilter samples_of(const profile::ProfileSnapshot& profile, const BenchmarkRun& run);
 // cpu_ns, samples, stacks of `run`, by the samples that are its own.
 void count_samples(const profile::ProfileSnapshot& profile, BenchmarkRun& run);
-// What a harness calls the benchmark through: its callers are of no interest.
-bool is_benchmark_root(const profile::ProfileSnapshot& profile, profile::FrameId frame);
+// These samples alone. Without `harness`, what calls the innermost frame "__codspeed_root_frame__…" of a stack is left out.
+profile::Profile extract(const profile::ProfileSnapshot& profile, const BenchmarkRun& run, bool harness);
 
 }  // namespace cicada::benchmark

@@ -108,5 +108,29 @@ TEST_F(AddRun, PutsRunsOfOneBenchmarkTogether) {
   EXPECT_EQ(result_.benchmarks[0].summary().median, 150e6);
 }
 
+// main → harness → __codspeed_root_frame__run → work
+TEST_F(AddRun, CutsTheHarnessOffUnlessItIsAskedFor) {
+  const auto frame = [&](const std::string& name, uint64_t address) {
+    const profile::FrameId id = profile_.intern_frame({.kind = profile::FrameKind::kUnknown, .image = {}, .address_space = 1, .address = address, .label = {}});
+    profile::Location location;
+    location.function = profile_.intern_function({.name = profile_.intern(name), .linkage_name = {}, .image = {}});
+    profile_.set_locations(id, std::span(&location, 1));
+    return id;
+  };
+  const profile::FrameId frames[] = {frame("main", 1), frame("harness", 2), frame("__codspeed_root_frame__run", 3), frame("work", 4)};
+  profile::Sample one;
+  one.thread = profile_.intern_thread(profile_.intern_process(worker_.pid, worker_.start_ns), worker_.pid);
+  one.stack = profile_.intern_stack(profile::StackId(), frames);
+  profile_.append_sample(one);
+  one.stack = profile_.intern_stack(profile::StackId(), std::span(frames, 2));
+  profile_.append_sample(one);
+  const auto depths = [&](bool harness) {
+    const profile::Profile part = extract(profile_, BenchmarkRun{}, harness);
+    return std::pair(part.stacks()[part.sample(0).stack.value].depth, part.stacks()[part.sample(1).stack.value].depth);
+  };
+  EXPECT_EQ(depths(true), std::pair(4U, 2U));
+  EXPECT_EQ(depths(false), std::pair(2U, 2U));
+}
+
 }  // namespace
 }  // namespace cicada::benchmark

@@ -88,6 +88,7 @@ void ProtocolServer::read_all() {
       if (decoder_.is_waiting()) decoder_.discard();
       drain_answers();
       said_.push_back({.kind = Announcement::Kind::kNobody, .time_ns = monotonic_ns()});
+      nobody_since_ = true;
     }
     return;
   }
@@ -115,11 +116,14 @@ void ProtocolServer::take(const Frame& frame) {
 
 std::string_view ProtocolServer::answer_to(const Frame& frame) {
   using Kind = Announcement::Kind;
-  const bool was_introduced = std::exchange(introduced_, true);
   announced_bytes_ += sizeof(Announcement) + frame.text.size();
   if (announced_bytes_ > kMaxAnnouncedBytes) {
     warn_once("clients announced more than fits into 256 MB; the rest is refused");
     return kErrBytes;
+  }
+  if (nobody_since_ && (frame.kind == FrameKind::kStart || frame.kind == FrameKind::kSetVersion)) {
+    depth_ = 0;  // whoever began something before is gone
+    nobody_since_ = false;
   }
   switch (frame.kind) {
     case FrameKind::kStart:
@@ -141,13 +145,13 @@ std::string_view ProtocolServer::answer_to(const Frame& frame) {
         said_.push_back({.kind = kind_of(frame.marker), .time_ns = frame.number, .told_pid = frame.pid});
       return kAckBytes;
     case FrameKind::kSetVersion:
-      if (!was_introduced) set_open(depth_ > 0);
+      set_open(depth_ > 0);
       if (frame.number >= 1 && frame.number <= kMaxVersion) return kAckBytes;
       warn_once(fmt::format("a client speaks version {} of the protocol; versions 1 to {} are spoken here", frame.number, kMaxVersion));
       return kErrBytes;
     case FrameKind::kSetIntegration: integration_ = frame.text; return kAckBytes;
     case FrameKind::kPing:
-      if (!was_introduced) set_open(depth_ > 0);
+      set_open(depth_ > 0);
       return kAckBytes;
     case FrameKind::kGetMode: return kWalltimeBytes;
     default: return kErrBytes;  // what only a server says

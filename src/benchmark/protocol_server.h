@@ -67,7 +67,7 @@ class ProtocolServer {
   ServerCounts counts_;
   std::string integration_;
   std::vector<std::string> warnings_;
-  bool open_ = true, introduced_ = false, anybody_ = false;
+  bool open_ = true, anybody_ = false, nobody_since_ = false;
   uint64_t depth_ = 0, announced_bytes_ = 0;
   uint64_t heard_ns_ = 0, answered_ns_ = 0;
   UniqueFd stop_, epoll_;

@@ -10,9 +10,11 @@ namespace {
 
 using Kind = Announcement::Kind;
 
+// Starts wait for an end, ends wait for a name; which start an end belongs to is decided when a name comes, because only a name has a process.
 class Assigner {
  public:
-  Assigner(Windows& out, uint64_t since_boot_ns) : out_(out), since_boot_ns_(since_boot_ns) {}
+  // `rounds`: by process as the client knows it, by time.
+  Assigner(Windows& out, const std::map<Pid, std::vector<Round>>& rounds, uint64_t since_boot_ns) : out_(out), rounds_(rounds), since_boot_ns_(since_boot_ns) {}
 
   void take(const Announcement& said) {
     switch (said.kind) {
@@ -24,53 +26,110 @@ class Assigner {
     }
   }
 
+  void finish() {
+    for (Open& open : open_) {
+      const auto end = std::find_if(ends_.begin(), ends_.end(), [&](const End& one) { return one.time_ns > open.begin_ns; });
+      if (open.name == nullptr || end == ends_.end()) continue;
+      close(open, *open.name, end->time_ns);
+      open.name = nullptr;
+      open.begin_ns = kTaken;
+      ends_.erase(end);
+    }
+    std::erase_if(open_, [](const Open& open) { return open.begin_ns == kTaken; });
+    out_.unnamed += ends_.size();
+    out_.abandoned += open_.size() - std::min(open_.size(), ends_.size());
+  }
+
  private:
-  static void give(Window& window, const Announcement& name) {
+  static constexpr uint64_t kTaken = ~uint64_t{0};
+  struct Open {
+    uint64_t begin_ns = 0;
+    const Announcement* name = nullptr;  // that came before
+  };
+
+  struct End {
+    uint64_t time_ns = 0, busy_since_ns = 0;  // before the latter nothing was open
+  };
+
+  void close(const Open& open, const Announcement& name, uint64_t end_ns) {
+    Window window;
+    window.begin_ns = open.begin_ns;
+    window.end_ns = end_ns;
     window.uri = name.uri;
     window.told_pid = name.told_pid;
     window.process = name.process;
-  }
-
-  void start(uint64_t time_ns) {
-    if (nobody_since_start_) {  // whoever opened these is gone
-      out_.abandoned += open_.size();
-      open_.clear();
-    }
-    nobody_since_start_ = false;
-    out_.duplicate_starts += open_.empty() ? 0 : 1;
-    open_.emplace_back();
-    open_.back().begin_ns = time_ns;
-    if (names_.empty()) return;
-    give(open_.back(), names_.front());
-    names_.pop_front();
-  }
-
-  void stop(uint64_t time_ns) {
-    if (open_.empty()) {
-      ++out_.stray_stops;
-      return;
-    }
-    Window window = std::move(open_.back());
-    open_.pop_back();
-    window.end_ns = time_ns;
-    if (window.uri.empty() && !names_.empty()) {
-      give(window, names_.front());
-      names_.pop_front();
-    }
+    last_end_[name.told_pid] = end_ns;
     out_.windows.push_back(std::move(window));
   }
 
+  void start(uint64_t time_ns) {
+    if (nobody_since_start_ && open_.size() > ends_.size()) {  // whoever opened the rest is gone
+      out_.abandoned += open_.size() - ends_.size();
+      open_.resize(ends_.size());
+    }
+    nobody_since_start_ = false;
+    if (open_.size() > ends_.size()) ++out_.simultaneous;
+    else busy_since_ns_ = time_ns;
+    open_.push_back({time_ns, names_.empty() ? nullptr : names_.front()});
+    if (!names_.empty()) names_.pop_front();
+  }
+
+  void stop(uint64_t time_ns) {
+    if (open_.size() <= ends_.size()) {
+      ++out_.stray_stops;
+      return;
+    }
+    if (std::all_of(open_.begin(), open_.end(), [](const Open& open) { return open.name != nullptr; })) {
+      close(open_.front(), *open_.front().name, time_ns);
+      open_.erase(open_.begin());
+      return;
+    }
+    ends_.push_back({time_ns, busy_since_ns_});
+    if (names_.empty()) return;
+    const Announcement* waiting = names_.front();
+    if (match(*waiting)) names_.pop_front();
+  }
+
   void name(const Announcement& said) {
-    const auto fits = [&](const Window& window) { return window.uri.empty() && window.begin_ns + since_boot_ns_ >= said.process.start_ns; };
-    const auto newest = std::find_if(out_.windows.rbegin(), out_.windows.rend(), fits);
-    if (newest == out_.windows.rend()) names_.push_back(said);
-    else give(*newest, said);
+    if (!match(said)) names_.push_back(&said);
+  }
+
+  // The newest end, and a start that the process can have made: not before it was born, nor before its last window ended. Of several the
+  // last before its first round; without rounds the first.
+  bool match(const Announcement& said) {
+    for (auto end = ends_.rbegin(); end != ends_.rend(); ++end) {
+      const uint64_t since = std::max(end->busy_since_ns, last_end_.contains(said.told_pid) ? last_end_[said.told_pid] : 0);
+      const uint64_t first_round = first_round_between(said.told_pid, since, end->time_ns);
+      auto found = open_.end();
+      for (auto open = open_.begin(); open != open_.end() && open->begin_ns < end->time_ns; ++open) {
+        if (open->name != nullptr || open->begin_ns < since || open->begin_ns + since_boot_ns_ < said.process.start_ns) continue;
+        if (found == open_.end() || (first_round != 0 && open->begin_ns <= first_round)) found = open;
+      }
+      if (found == open_.end()) continue;
+      close(*found, said, end->time_ns);
+      open_.erase(found);
+      ends_.erase(std::next(end).base());
+      return true;
+    }
+    return false;
+  }
+
+  uint64_t first_round_between(Pid pid, uint64_t since_ns, uint64_t until_ns) const {
+    const auto of_process = rounds_.find(pid);
+    if (of_process == rounds_.end()) return 0;
+    for (const Round& round : of_process->second)
+      if (round.begin_ns >= since_ns && round.begin_ns < until_ns) return round.begin_ns;
+    return 0;
   }
 
   Windows& out_;
+  const std::map<Pid, std::vector<Round>>& rounds_;
   const uint64_t since_boot_ns_;
-  std::vector<Window> open_;
-  std::deque<Announcement> names_;  // that came before their window
+  std::vector<Open> open_;      // by time
+  std::vector<End> ends_;   // by time; each belongs to one of open_
+  uint64_t busy_since_ns_ = 0;
+  std::map<Pid, uint64_t> last_end_;
+  std::deque<const Announcement*> names_;  // that came before their window
   bool nobody_since_start_ = false;
 };
 
@@ -106,17 +165,15 @@ Window* find_window(std::vector<Window>& windows, const Round& round, Pid told_p
 
 Windows assign_windows(std::span<const Announcement> said, uint64_t end_ns, uint64_t since_boot_ns) {
   Windows out;
-  Assigner assigner(out, since_boot_ns);
   std::map<Pid, std::vector<const Announcement*>> markers;
-  for (const Announcement& one : said) {
-    assigner.take(one);
+  for (const Announcement& one : said)
     if (one.kind == Kind::kRoundStart || one.kind == Kind::kRoundEnd) markers[one.told_pid].push_back(&one);
-  }
-  const size_t finished = out.windows.size();
-  const auto starts = std::count_if(said.begin(), said.end(), [](const Announcement& one) { return one.kind == Kind::kStart; });
-  out.abandoned = static_cast<uint64_t>(starts) - finished;
-  out.unnamed = static_cast<uint64_t>(std::count_if(out.windows.begin(), out.windows.end(), [](const Window& window) { return window.uri.empty(); }));
-  std::erase_if(out.windows, [&](const Window& window) { return window.uri.empty() || window.begin_ns >= end_ns; });
+  std::map<Pid, std::vector<Round>> rounds;
+  for (auto& [pid, of_process] : markers) rounds[pid] = pair_rounds(std::move(of_process));
+  Assigner assigner(out, rounds, since_boot_ns);
+  for (const Announcement& one : said) assigner.take(one);
+  assigner.finish();
+  std::erase_if(out.windows, [&](const Window& window) { return window.begin_ns >= end_ns; });
   std::stable_sort(out.windows.begin(), out.windows.end(), [](const Window& a, const Window& b) { return a.begin_ns < b.begin_ns; });
   uint64_t busy_until = 0;
   for (size_t i = 0; i < out.windows.size(); ++i) {
@@ -125,8 +182,8 @@ Windows assign_windows(std::span<const Announcement> said, uint64_t end_ns, uint
     for (size_t k = i; window.overlaps && k-- > 0;) out.windows[k].overlaps |= out.windows[k].end_ns > window.begin_ns;
     busy_until = std::max(busy_until, window.end_ns);
   }
-  for (const auto& [pid, of_process] : markers) {
-    for (const Round& round : pair_rounds(of_process)) {
+  for (const auto& [pid, of_process] : rounds) {
+    for (const Round& round : of_process) {
       if (Window* window = find_window(out.windows, round, pid)) window->rounds.push_back(round);
       else ++out.stray_rounds;
     }

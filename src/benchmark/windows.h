@@ -2,7 +2,7 @@
 // Which span of time belongs to which benchmark: out of what clients said, in the order in which it came.
 //
 // Start and Stop carry no pid, so windows are global until a CurrentBenchmark names them: the newest finished one that has no name, else the
-// next. A Stop closes the newest open window. Rounds are placed by their time, never by their arrival: several clients tell them at the end.
+// next. Rounds are placed by their time, never by their arrival: several clients tell them at the end.
 //
 //   tinybench   Start ······ Stop Current(a) Marker Marker
 //   playwright  Current(b) Start Marker Marker Stop
@@ -49,7 +49,7 @@ struct Window {
 
 struct Windows {
   std::vector<Window> windows;  // by begin
-  uint64_t duplicate_starts = 0;  // while one was open, from the same client as far as can be told
+  uint64_t simultaneous = 0;  // starts while another window was open
   uint64_t stray_stops = 0, unnamed = 0, abandoned = 0, stray_rounds = 0;
 };
 

@@ -63,11 +63,20 @@ TEST(AssignWindows, CountsStopsWithoutAStart) {
   EXPECT_EQ(all.stray_stops, 1U);
 }
 
-TEST(AssignWindows, KeepsARepeatedStartApart) {
+TEST(AssignWindows, TakesTheFirstOfTwoStarts) {
   const Windows all = assign({start(10), start(12), stop(20), current(21, 1, "a")});
-  EXPECT_EQ(shown(all), "a[12,20)x0 ");
-  EXPECT_EQ(all.duplicate_starts, 1U);
+  EXPECT_EQ(shown(all), "a[10,20)x0 ");
+  EXPECT_EQ(all.simultaneous, 1U);
   EXPECT_EQ(all.abandoned, 1U);
+}
+
+// Who starts first stops first, and last; with rounds, and without.
+TEST(AssignWindows, KeepsTwoClientsApart) {
+  EXPECT_EQ(shown(assign({start(10), start(15), stop(20), current(21, 1, "a", 5), stop(30), current(31, 2, "b", 12)})), "a[10,20)x0 b[15,30)x0 ");
+  EXPECT_EQ(shown(assign({start(10), start(15), stop(20), current(21, 2, "b", 12), stop(30), current(31, 1, "a", 5)})), "a[10,30)x0 b[15,20)x0 ");
+  EXPECT_EQ(shown(assign({start(10), start(15), begin(16, 2), end(17, 2), begin(11, 1), end(18, 1), stop(20), current(21, 2, "b"), stop(30), current(31, 1, "a")})),
+            "a[10,30)x1 b[15,20)x1 ");
+  EXPECT_EQ(shown(assign({current(1, 1, "a"), start(10), start(15), stop(20), current(21, 2, "b"), stop(30)})), "a[10,30)x0 b[15,20)x0 ");
 }
 
 TEST(AssignWindows, MarksOverlapsAndGivesRoundsToTheirProcess) {

@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <thread>
 
 #include "cli/startup_images.h"
 #include "cli/stop_signals.h"
@@ -17,6 +19,8 @@
 namespace cicada::cli {
 namespace {
 
+// How long a command that was asked to end (-d is over) may take before it is killed.
+constexpr auto kPatience = std::chrono::seconds(5);
 constexpr unsigned kCloseOnExec = 1U << 2;  // CLOSE_RANGE_CLOEXEC
 
 std::vector<char*> pointers_to(std::vector<std::string>& strings) {
@@ -126,7 +130,8 @@ LaunchedCommand::LaunchedCommand(LaunchedCommand&& other) noexcept
       release_(std::move(other.release_)),
       failure_(std::move(other.failure_)),
       pidfd_(std::move(other.pidfd_)),
-      exit_code_(other.exit_code_) {}
+      exit_code_(other.exit_code_),
+      usage_(other.usage_) {}
 
 LaunchedCommand::~LaunchedCommand() {
   if (pid_ < 0 || !release_) return;
@@ -161,9 +166,23 @@ int LaunchedCommand::wait() {
 
 void LaunchedCommand::reap(int options) {
   int status = 0;
-  const pid_t reaped = ::waitpid(pid_, &status, options);
+  const pid_t reaped = ::wait4(pid_, &status, options, &usage_);
   if (reaped == 0 || (reaped < 0 && errno == EINTR)) return;
   exit_code_ = reaped < 0 ? kCannotRun : WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int LaunchedCommand::end(std::optional<int> signal) {
+  if (find_exit_code()) return *exit_code_;
+  if (signal) {
+    if (*signal != SIGINT) send(*signal);  // the terminal gave Ctrl-C to both
+    return wait();
+  }
+  send(SIGTERM);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!find_exit_code() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  if (!find_exit_code()) send(SIGKILL);
+  wait();
+  return 0;
 }
 
 void LaunchedCommand::send(int signal) const {

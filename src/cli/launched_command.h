@@ -7,6 +7,8 @@
 // both. If cicada dies while it is held, the command never runs. Fork it before any thread is started. Owns the child:
 // a command that was never released is ended by the destructor, one that runs is left alone.
 #pragma once
+#include <sys/resource.h>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,6 +46,10 @@ class LaunchedCommand {
   int wait();
   // Passes a signal on that only cicada got.
   void send(int signal) const;
+  // Waits for it after `signal` ended the recording; without one its time is over, and it is ended: then the code says nothing about it.
+  int end(std::optional<int> signal);
+  // Its own and its children's, once it has ended.
+  const rusage& usage() const { return usage_; }
 
   static int exit_code_of(const Error& error) { return error.kind() == ErrorKind::kNotFound ? kNotFound : kCannotRun; }
 
@@ -56,6 +62,7 @@ class LaunchedCommand {
   UniqueFd failure_;  // read end: errno of a failed exec, or end of file
   UniqueFd pidfd_;
   std::optional<int> exit_code_;
+  rusage usage_{};
 };
 
 }  // namespace cicada::cli

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/catching.h"
+#include "cli/bench_command.h"
 #include "cli/command.h"
 #include "cli/convert_command.h"
 #include "cli/debug_command.h"
@@ -53,6 +54,7 @@ int main(int argc, char** argv) {
 
   const Command commands[] = {
       add_record_command(app),
+      add_bench_command(app),
       add_report_command(app),
       add_diff_command(app),
       add_convert_command(app),

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/record.h"
 
-#include <signal.h>
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <chrono>
-#include <fstream>
-#include <thread>
 
 #include "base/catching.h"
 #include "bpf_source/bpf_source.h"
 #include "cli/exit_code.h"
 #include "cli/invoking_user.h"
 #include "cli/launched_command.h"
+#include "cli/runtime_environment.h"
 #include "cli/stop_signals.h"
 #include "cli/summary.h"
 #include "cli/terminal.h"
@@ -22,13 +19,9 @@
 #include "sink/sink_registry.h"
 #include "symbolize/files/debuginfod_client.h"
 #include "symbolize/jit/jit_advice.h"
-#include "symbolize/jit/jit_environment.h"
 
 namespace cicada::cli {
 namespace {
-
-// How long a command that was asked to end (-d is over) may take before it is killed.
-constexpr auto kPatience = std::chrono::seconds(5);
 
 bool has_lines(const std::string& path) { return sink::find_format(path)->has_lines; }
 bool is_recording(const std::string& path) { return sink::find_format(path)->recording; }
@@ -123,28 +116,6 @@ Result<std::string> write_elsewhere(const profile::ProfileSnapshot& profile, con
   return sink->description();
 }
 
-// Ends a command whose time is over; its exit code then says nothing about it.
-void end_in_time(LaunchedCommand& command) {
-  command.send(SIGTERM);
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (!command.find_exit_code() && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  if (!command.find_exit_code()) command.send(SIGKILL);
-  command.wait();
-}
-
-// `signal`: that ended the recording. The exit code to end with.
-int end_command(LaunchedCommand& command, std::optional<int> signal) {
-  if (command.find_exit_code()) return *command.find_exit_code();
-  if (signal) {
-    if (*signal != SIGINT) command.send(*signal);  // the terminal gave Ctrl-C to both
-    return command.wait();
-  }
-  end_in_time(command);
-  return kExitSuccess;
-}
-
 void print_summary(engine::Session& session, const RecordOptions& options, std::vector<std::string> written) {
   for (std::string& advice : symbolize::jit_advice(session.profile())) session.profile().header.warnings.push_back(std::move(advice));
   if (options.outputs.size() == 1 && written.size() == 1 && is_recording(options.outputs[0]))
@@ -164,31 +135,6 @@ void open_in_browser(const std::string& path, const InvokingUser& user) {
   if (!opened) print_warning(fmt::format("--open: {} (open {} yourself)", opened.error().message(), path));
 }
 
-// Run times write to /tmp/perf-PID.map, whatever somebody else has put there. The kernel keeps them from following links; root is kept from
-// files of others, too.
-bool is_shared_folder_guarded(bool root) {
-  const auto is_on = [](const char* setting) {
-    int value = 0;
-    return static_cast<bool>(std::ifstream(fmt::format("/proc/sys/fs/{}", setting)) >> value) && value > 0;
-  };
-  return is_on("protected_symlinks") && (!root || is_on("protected_regular"));
-}
-
-// So that a run time that compiles code writes down its names.
-std::vector<std::string> more_environment(const std::vector<std::string>& command, const InvokingUser& user) {
-  const std::vector<std::string> environment = user.environment();
-  std::string_view path = "/bin:/usr/bin";
-  for (const std::string_view variable : environment) {
-    if (variable.starts_with("PATH=")) path = variable.substr(5);
-  }
-  std::vector<std::string> variables = symbolize::jit_environment(command, environment, path);
-  if (!variables.empty() && !is_shared_folder_guarded(user.uid() == 0)) {
-    print_warning("the kernel does not guard files in /tmp (fs.protected_symlinks, fs.protected_regular): the command is not told to write the names of its code there");
-    variables.clear();
-  }
-  return variables;
-}
-
 int fail(const Error& error) {
   print_error(error.message());
   return kExitFailure;
@@ -205,7 +151,7 @@ int run_record(const RecordOptions& options) {
   // Before any thread is started.
   std::optional<LaunchedCommand> command;
   if (!options.target.command.empty()) {
-    auto held = LaunchedCommand::hold(options.target.command, user, more_environment(options.target.command, user));
+    auto held = LaunchedCommand::hold(options.target.command, user, runtime_environment(options.target.command, user));
     if (!held) {
       print_error(held.error().message());
       return LaunchedCommand::exit_code_of(held.error());
@@ -250,7 +196,7 @@ int run_record(const RecordOptions& options) {
     session.profile().header.runs = 1;
     session.profile().header.runs_ns = session.profile().header.duration_ns;
   }
-  const int exit_code = command ? end_command(*command, signal) : kExitSuccess;
+  const int exit_code = command ? command->end(signal) : kExitSuccess;
   signals->let_through();
 
   end_progress();

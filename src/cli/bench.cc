@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include "base/cpu_list.h"
+#include "base/file_mapping.h"
+#include "benchmark/attribution.h"
+#include "benchmark/comparison.h"
+#include "benchmark/machine_state.h"
+#include "cli/bench_pages.h"
+#include "cli/bench_run.h"
+#include "cli/bench_table.h"
+#include "cli/runtime_environment.h"
+#include "process/procfs/proc_fs.h"
+#include "cli/terminal.h"
+
+namespace cicada::cli {
+namespace {
+
+constexpr size_t kMaxClientFiles = 10000;
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
+// Made by us, the user's own: clients write their results into it.
+Result<void> make_folder(const std::string& path, const InvokingUser& user) {
+  if (::mkdir(path.c_str(), 0755) == 0) return user.give(path);
+  struct stat st {};
+  if (errno == EEXIST && ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) return {};
+  return errno_error(errno == EEXIST ? ENOTDIR : errno, fmt::format("make folder {}", path));
+}
+
+Result<std::string> result_folder(const BenchOptions& options, const InvokingUser& user) {
+  std::string folder = options.folder.empty() ? "cicada-bench" : options.folder;
+  if (options.folder.empty())
+    for (int i = 2; std::filesystem::exists(folder); ++i) folder = fmt::format("cicada-bench-{}", i);
+  if (!options.force && std::filesystem::exists(folder + "/bench.json"))
+    return make_error(ErrorKind::kInvalid, "-o {}: has results already; --force replaces them", folder);
+  TRY(make_folder(folder, user));
+  TRY(make_folder(folder + "/flamegraphs", user));
+  std::error_code error;
+  const std::string absolute = std::filesystem::absolute(folder, error);
+  return error ? folder : absolute;
+}
+
+// CPUs for the command, and for cicada: its own core, with its siblings where enough are left.
+Result<void> isolate(BenchRunOptions& run) {
+  const std::vector<int> online = TRY(online_cpus());
+  if (online.size() < 2) return make_error(ErrorKind::kInvalid, "--isolate: there is one CPU only");
+  run.own_cpus = {online.front()};
+  const auto text = process::read_proc_file(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", online.front()), 4096);
+  const auto siblings = text ? parse_cpu_list(*text, "siblings") : Result<std::vector<int>>(text.error());
+  if (siblings && siblings->size() < online.size()) run.own_cpus = *siblings;
+  std::set_difference(online.begin(), online.end(), run.own_cpus.begin(), run.own_cpus.end(), std::back_inserter(run.command_cpus));
+  return {};
+}
+
+// What clients wrote themselves. Foreign files in a folder of the user's: regular ones, each within bounds.
+std::vector<benchmark::ClientBenchmark> read_client_results(const std::string& folder, std::vector<std::string>& warnings) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder + "/results", error))
+    if (entry.path().extension() == ".json" && paths.size() < kMaxClientFiles) paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  std::vector<benchmark::ClientBenchmark> all;
+  for (const std::string& path : paths) {
+    const auto file = FileMapping::open(path);
+    auto parsed = file ? benchmark::parse_client_results(file->bytes(), path) : Result<std::vector<benchmark::ClientBenchmark>>(file.error());
+    if (!parsed) warnings.push_back(parsed.error().message());
+    else all.insert(all.end(), std::make_move_iterator(parsed->begin()), std::make_move_iterator(parsed->end()));
+  }
+  return all;
+}
+
+class BenchSession {
+ public:
+  BenchSession(const BenchOptions& options, InvokingUser user, benchmark::FifoPair fifos, StopSignals signals, std::string folder)
+      : options_(options), user_(std::move(user)), fifos_(std::move(fifos)), signals_(std::move(signals)), folder_(std::move(folder)) {
+    if (user_.through_sudo()) rights_.owner = sink::FileOwner{user_.uid(), user_.gid()};
+    rights_.replace_recordings = options.force;
+    result_.host = benchmark::machine_fingerprint();
+    result_.version = CICADA_VERSION;
+    result_.warnings = benchmark::machine_warnings();
+  }
+
+  Result<int> run() {
+    BenchRunOptions base;
+    TRY(read_frequency(base));
+    if (options_.isolate) TRY(isolate(base));
+    base.rights = rights_;
+    base.show_output = options_.show_output || options_.runs * options_.commands.size() == 1;
+    for (unsigned i = 0; i < options_.warmup; ++i)
+      for (const auto& command : options_.commands) TRY(prepared_warmup(base, command));
+    for (unsigned run = 0; run < options_.runs && !interrupted_; ++run) {
+      // Every other round backwards: what drifts hits all alike.
+      for (size_t i = 0; i < options_.commands.size() && !interrupted_; ++i)
+        TRY(run_once(base, run % 2 == 0 ? i : options_.commands.size() - 1 - i, run));
+    }
+    end_progress();
+    TRY(write());
+    return exit_code_;
+  }
+
+ private:
+  Result<void> read_frequency(BenchRunOptions& base) const {
+    const std::string& text = options_.frequency;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), base.events.frequency_hz);
+    if (error != std::errc() || end != text.data() + text.size() || base.events.frequency_hz == 0) return make_error(ErrorKind::kInvalid, "-F {}: expected samples a second", text);
+    return {};
+  }
+
+  Result<void> prepared_warmup(const BenchRunOptions& base, const std::vector<std::string>& command) {
+    TRY(prepare(base));
+    BenchRunOptions run = base;
+    run.command = command;
+    run.show_output = false;
+    TRY(run_unrecorded(run, user_));
+    return {};
+  }
+
+  Result<void> prepare(const BenchRunOptions& base) {
+    if (options_.prepare.empty()) return {};
+    BenchRunOptions run = base;
+    run.command = {"/bin/sh", "-c", options_.prepare};
+    run.show_output = false;
+    if (const int code = TRY(run_unrecorded(run, user_)); code != 0) return make_error(ErrorKind::kInvalid, "--prepare {}: exit code {}", options_.prepare, code);
+    return {};
+  }
+
+  Result<void> run_once(const BenchRunOptions& base, size_t command, unsigned number) {
+    TRY(prepare(base));
+    const auto index = static_cast<uint32_t>(result_.recordings.size());
+    const bool alone = options_.runs == 1 && options_.commands.size() == 1;
+    // A folder for each run: clients of two may have the same pid.
+    const std::string clients = alone ? folder_ : fmt::format("{}/run-{}", folder_, index + 1);
+    TRY(make_folder(clients, user_));
+    BenchRunOptions run = base;
+    run.command = options_.commands[command];
+    run.environment = runtime_environment(run.command, user_);
+    for (std::string variable : {"CODSPEED_ENV=runner", "CODSPEED_RUNNER_MODE=walltime", "PYTHONPERFSUPPORT=1", "PYTHON_PERF_JIT_SUPPORT=1", "PYTHONHASHSEED=0"})
+      run.environment.push_back(std::move(variable));
+    run.environment.push_back("CODSPEED_PROFILE_FOLDER=" + clients);
+    const std::string file = fmt::format("run-{}.cicada", index + 1);
+    run.recording = folder_ + "/" + file;
+    if (!options_.quiet) print_progress(fmt::format("run {} of {}: {}", number + 1, options_.runs, joined(run.command)));
+    benchmark::ProcessTree tree;
+    BenchRunOutcome outcome = TRY(run_recorded(run, user_, fifos_, tree, signals_));
+    interrupted_ = outcome.interrupted;
+    result_.recordings.push_back({file, joined(run.command), outcome.exit_code});
+    if (outcome.exit_code != 0 && exit_code_ == 0 && !options_.ignore_failure) {
+      exit_code_ = outcome.exit_code;
+      interrupted_ = true;
+      warn(fmt::format("{}: exit code {}; no further runs (--ignore-failure goes on)", joined(run.command), outcome.exit_code));
+    }
+    for (const std::string& warning : outcome.warnings) warn(warning);
+    tell(outcome);
+    if (outcome.windows.windows.empty()) add_plain(command, index, outcome);
+    else add_announced(command, index, outcome, tree, clients);
+    if (!alone) ::rmdir(clients.c_str());  // if it is empty
+    return {};
+  }
+
+  void tell(const BenchRunOutcome& outcome) {
+    const benchmark::Windows& windows = outcome.windows;
+    const auto say = [&](uint64_t count, const char* what) {
+      if (count != 0) warn(fmt::format("{} {}", count, what));
+    };
+    say(outcome.counts.mixed, "messages of several clients came mixed; all were understood");
+    say(outcome.counts.skipped_bytes, "bytes of clients' messages could not be understood");
+    say(outcome.counts.simultaneous, "times two clients waited for an answer at once: the protocol does not say whose it is");
+    say(windows.unnamed, "benchmarks were never named");
+    say(windows.abandoned, "benchmarks never ended");
+    say(windows.stray_rounds, "rounds lie outside every benchmark");
+    if (outcome.announced && windows.windows.empty()) warn("clients came, and announced no benchmark; the whole run is shown");
+  }
+
+  void add_plain(size_t command, uint32_t index, BenchRunOutcome& outcome) {
+    const std::string uri = joined(options_.commands[command]);
+    auto known = std::find_if(result_.benchmarks.begin(), result_.benchmarks.end(), [&](const auto& one) { return one.uri == uri; });
+    if (known == result_.benchmarks.end()) {
+      known = result_.benchmarks.insert(known, benchmark::Benchmark{});
+      known->uri = known->name = uri;
+      known->source = benchmark::Source::kRuns;
+    }
+    benchmark::BenchmarkRun run;
+    run.recording = index;
+    run.times_ns = {outcome.wall_ns};
+    run.wall_ns = outcome.wall_ns;
+    run.resources = outcome.resources;
+    benchmark::count_samples(outcome.profile, run);
+    known->runs.push_back(std::move(run));
+    add_samples(uri, outcome.profile, known->runs.back());
+  }
+
+  void add_announced(size_t command, uint32_t index, BenchRunOutcome& outcome, const benchmark::ProcessTree& tree, const std::string& clients) {
+    if (options_.commands.size() > 1)
+      for (benchmark::Window& window : outcome.windows.windows) window.uri += fmt::format(" ({})", joined(options_.commands[command]));
+    std::vector<std::string> warnings;
+    const auto told = read_client_results(clients, warnings);
+    for (const std::string& warning : warnings) warn(warning);
+    benchmark::add_run({index, outcome.windows, told, tree, outcome.profile}, result_);
+    for (const benchmark::Benchmark& one : result_.benchmarks)
+      if (!one.runs.empty() && one.runs.back().recording == index) add_samples(one.uri, outcome.profile, one.runs.back());
+  }
+
+  // Of all runs together.
+  void add_samples(const std::string& uri, const profile::Profile& profile, const benchmark::BenchmarkRun& run) {
+    profile::merge(profiles_[uri], benchmark::extract(profile, run, options_.harness));
+  }
+
+  Result<void> write() {
+    if (result_.recordings.empty()) return make_error(ErrorKind::kInvalid, "no run");
+    size_t number = 0;
+    for (benchmark::Benchmark& one : result_.benchmarks) {
+      one.page = fmt::format("flamegraphs/{:04}.html", ++number);
+      TRY(write_flame_graph(folder_ + "/" + one.page, rights_, profiles_[one.uri], one.name));
+    }
+    TRY(write_text(folder_ + "/bench.json", rights_, benchmark::to_json(result_)));
+    TRY(write_text(folder_ + "/index.html", rights_, index_page(result_, joined(options_.commands[0]))));
+    if (!options_.quiet) print_message(format_bench_table(result_, terminal_columns()));
+    TRY(compare_commands());
+    if (!options_.quiet) print_message(fmt::format("results in {}/index.html\n", folder_));
+    return {};
+  }
+
+  // 'A' 'B': each with the first.
+  Result<void> compare_commands() {
+    const auto is_command = [](const benchmark::Benchmark& one) { return one.source == benchmark::Source::kRuns; };
+    if (result_.benchmarks.size() < 2 || !std::all_of(result_.benchmarks.begin(), result_.benchmarks.end(), is_command)) return {};
+    const std::string first = joined(options_.commands[0]);
+    const auto base = std::find_if(result_.benchmarks.begin(), result_.benchmarks.end(), [&](const auto& one) { return one.uri == first; });
+    for (const benchmark::Benchmark& one : result_.benchmarks) {
+      if (base == result_.benchmarks.end() || one.uri == base->uri) continue;
+      const benchmark::Comparison comparison = benchmark::compare(*base, one, {});
+      const std::string page = fmt::format("flamegraphs/difference-{}.html", &one - result_.benchmarks.data() + 1);
+      TRY(write_difference(folder_ + "/" + page, rights_, profiles_[base->uri], profiles_[one.uri], fmt::format("{} compared with {}", one.name, base->name)));
+      const auto reasons = find_reasons(profiles_[base->uri], profiles_[one.uri], comparison);
+      if (!options_.quiet) print_message(format_comparison(one.name + " ÷ " + base->name, comparison, reasons) + fmt::format("  difference in {}/{}\n", folder_, page));
+    }
+    return {};
+  }
+
+  void warn(const std::string& text) {
+    if (std::find(result_.warnings.begin(), result_.warnings.end(), text) == result_.warnings.end()) result_.warnings.push_back(text);
+  }
+
+  const BenchOptions& options_;
+  const InvokingUser user_;
+  benchmark::FifoPair fifos_;
+  StopSignals signals_;
+  const std::string folder_;
+  sink::FileRights rights_;
+  benchmark::BenchResult result_;
+  std::map<std::string, profile::Profile> profiles_;  // by URI
+  bool interrupted_ = false;
+  int exit_code_ = 0;
+};
+
+}  // namespace
+
+Result<int> run_bench(const BenchOptions& options) {
+  const InvokingUser user = options.as_root ? InvokingUser::effective() : InvokingUser::detect();
+  StopSignals signals = TRY(StopSignals::open());
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // so that whose parent has ended is known to be the command's still
+  benchmark::FifoPair fifos = TRY(benchmark::FifoPair::create(user.uid(), user.gid()));
+  std::string folder = TRY(result_folder(options, user));
+  signals.watch();
+  return BenchSession(options, user, std::move(fifos), std::move(signals), std::move(folder)).run();
+}
+
+}  // namespace cicada::cli

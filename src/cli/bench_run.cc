@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench_run.h"
+
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "base/catching.h"
+#include "base/monotonic_clock.h"
+#include "bpf_source/bpf_source.h"
+#include "cli/launched_command.h"
+#include "engine/session.h"
+#include "process/procfs/proc_fs.h"
+#include "sink/sink_registry.h"
+
+namespace cicada::cli {
+namespace {
+
+constexpr int kMaxAncestors = 1000;
+
+Result<void> run_on(const std::vector<int>& cpus) {
+  if (cpus.empty()) return {};
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : cpus) CPU_SET(static_cast<size_t>(cpu), &set);
+  if (::sched_setaffinity(0, sizeof set, &set) != 0) return errno_error(errno, "--isolate: choose CPUs");
+  return {};
+}
+
+// Standard output and error go nowhere while this lives.
+class Silence {
+ public:
+  explicit Silence(bool wanted) {
+    if (!wanted) return;
+    const UniqueFd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+      kept_[fd - 1].reset(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+      ::dup2(nowhere.get(), fd);
+    }
+  }
+  ~Silence() {
+    for (const int fd : {STDOUT_FILENO, STDERR_FILENO})
+      if (kept_[fd - 1]) ::dup2(kept_[fd - 1].get(), fd);
+  }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+
+ private:
+  UniqueFd kept_[2];
+};
+
+Result<LaunchedCommand> hold(const BenchRunOptions& options, const InvokingUser& user) {
+  TRY(run_on(options.command_cpus));  // inherited
+  Result<LaunchedCommand> held = [&] {
+    const Silence silence(!options.show_output);
+    return LaunchedCommand::hold(options.command, user, options.environment);
+  }();
+  TRY(run_on(options.own_cpus));
+  return held;
+}
+
+// What the CPU counts of the command and what it starts, from its exec on.
+class Counters {
+ public:
+  explicit Counters(Pid pid) {
+    constexpr std::pair<const char*, uint64_t> kAll[] = {{"cycles", PERF_COUNT_HW_CPU_CYCLES}, {"instructions", PERF_COUNT_HW_INSTRUCTIONS},
+                                                         {"cache_misses", PERF_COUNT_HW_CACHE_MISSES}, {"branch_misses", PERF_COUNT_HW_BRANCH_MISSES}};
+    for (const auto& [name, config] : kAll) {
+      perf_event_attr attr{};
+      attr.size = sizeof attr;
+      attr.type = PERF_TYPE_HARDWARE;
+      attr.config = config;
+      attr.disabled = attr.inherit = attr.enable_on_exec = 1;
+      UniqueFd fd(static_cast<int>(::syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+      if (fd) counters_.emplace_back(name, std::move(fd));
+    }
+  }
+  void read(std::map<std::string, double>& out) const {
+    for (const auto& [name, fd] : counters_) {
+      uint64_t value = 0;
+      if (::read(fd.get(), &value, sizeof value) == sizeof value) out[name] = static_cast<double>(value);
+    }
+  }
+
+ private:
+  std::vector<std::pair<const char*, UniqueFd>> counters_;
+};
+
+// Below us? Orphans are, too: we are their reaper.
+bool is_descendant(Pid pid) {
+  for (int i = 0; i < kMaxAncestors && pid > 1; ++i) {
+    if (pid == ::getpid()) return true;
+    const auto stat = process::read_stat(pid);
+    if (!stat) return false;
+    pid = stat->parent_pid;
+  }
+  return false;
+}
+
+// Its number in the innermost of several pid namespaces; nothing: it is in ours.
+std::optional<Pid> inner_pid(Pid pid) {
+  const auto status = process::read_proc_file(fmt::format("/proc/{}/status", pid), 16 << 10);
+  const size_t begin = status ? status->find("\nNSpid:") : std::string::npos;
+  if (begin == std::string::npos) return std::nullopt;
+  const std::string line = status->substr(begin + 7, status->find('\n', begin + 1) - begin - 7);
+  const size_t last = line.find_last_of("\t ");
+  if (line.find_first_not_of("\t ") > last) return std::nullopt;  // one number
+  return std::atoi(line.c_str() + last + 1);
+}
+
+benchmark::ProcessId identity_of(Pid pid) {
+  const auto stat = process::read_stat(pid);
+  return stat ? benchmark::ProcessId{pid, stat->start_ticks * kNsPerTick} : benchmark::ProcessId{};
+}
+
+// Whom a client means. It waits for the answer, so it is still there.
+benchmark::ProcessId identify(Pid told) {
+  if (told > 1 && is_descendant(told) && !inner_pid(told)) return identity_of(told);
+  const auto all = process::list_processes();
+  for (const Pid pid : all ? *all : std::vector<Pid>{})
+    if (inner_pid(pid) == told && is_descendant(pid)) return identity_of(pid);
+  return {};
+}
+
+uint64_t since_boot_ns() {
+  timespec boot{};
+  ::clock_gettime(CLOCK_BOOTTIME, &boot);
+  const uint64_t now = static_cast<uint64_t>(boot.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(boot.tv_nsec), monotonic = monotonic_ns();
+  return now - std::min(now, monotonic);
+}
+
+double ns_of(const timeval& time) { return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_usec) * 1e3; }
+
+void add_usage(const rusage& usage, std::map<std::string, double>& out) {
+  out["user_ns"] = ns_of(usage.ru_utime);
+  out["system_ns"] = ns_of(usage.ru_stime);
+  out["peak_bytes"] = static_cast<double>(usage.ru_maxrss) * 1024;
+  out["page_faults"] = static_cast<double>(usage.ru_minflt + usage.ru_majflt);
+  out["context_switches"] = static_cast<double>(usage.ru_nvcsw + usage.ru_nivcsw);
+}
+
+bpf_source::SamplingConfig sampling_of(const BenchRunOptions& options, Pid pid) {
+  bpf_source::SamplingConfig sampling;
+  sampling.targets = bpf_source::TargetKind::kProcesses;
+  sampling.pids = {pid};
+  sampling.from_exec = true;
+  sampling.events = options.events;
+  return sampling;
+}
+
+}  // namespace
+
+Result<int> run_unrecorded(const BenchRunOptions& options, const InvokingUser& user) {
+  LaunchedCommand command = TRY(hold(options, user));
+  TRY(command.release());
+  return command.wait();
+}
+
+Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const InvokingUser& user, benchmark::FifoPair& fifos, benchmark::ProcessTree& tree,
+                                     StopSignals& signals) {
+  BenchRunOutcome outcome;
+  LaunchedCommand command = TRY(hold(options, user));
+  const Counters counters(command.pid());
+  ingest::LifecycleCallbacks lifecycle;
+  lifecycle.on_fork = [&tree](const process::ProcessInfo& child) { tree.add({child.pid, child.start_ns}, child.parent_pid); };
+  auto opened = TRY(bpf_source::BpfSource::open(sampling_of(options, command.pid()), std::move(lifecycle)));
+  bpf_source::BpfSource& source = *opened;
+  engine::SessionConfig config;
+  config.command_line = {"cicada", "bench", "--"};
+  config.command_line.insert(config.command_line.end(), options.command.begin(), options.command.end());
+  engine::Session session(std::move(opened), std::move(config));
+  session.add_sink(TRY(sink::make_sink(options.recording, {.rights = options.rights})));
+  TRY(session.start());
+  const auto server = TRY(benchmark::ProtocolServer::start(fifos, {[&source](bool open) { source.pause(!open); }, identify}));
+
+  // The end is seen by a thread that does nothing else: the loop may be busy.
+  const uint64_t begun = monotonic_ns();
+  TRY(command.release());
+  std::atomic<uint64_t> ended = 0;
+  std::thread end_watch([&ended, fd = command.exit_fd()] {
+    pollfd polled{fd, POLLIN, 0};
+    while (::poll(&polled, 1, -1) < 0 && errno == EINTR) continue;
+    ended = monotonic_ns();
+  });
+  const Result<void> ran = catching("recording", [&] { return session.run({.stop_fds = {signals.fd(), command.exit_fd()}}); });
+  const std::optional<int> signal = signals.take();
+  outcome.exit_code = command.end(signal ? signal : SIGTERM);
+  end_watch.join();
+  const uint64_t end_ns = monotonic_ns();
+  server->stop();
+  const Result<void> stopped = session.stop();
+  outcome.interrupted = signal.has_value();
+  outcome.wall_ns = static_cast<double>(ended - begun);
+  add_usage(command.usage(), outcome.resources);
+  counters.read(outcome.resources);
+  outcome.windows = benchmark::assign_windows(server->announcements(), end_ns, since_boot_ns());
+  outcome.announced = !server->announcements().empty() || !server->integration().empty();
+  outcome.counts = server->counts();
+  outcome.integration = server->integration();
+  outcome.warnings = server->warnings();
+  TRY(ran);
+  TRY(stopped);
+  for (const engine::SinkOutcome& written : session.finish())
+    if (written.error) return *written.error;
+  outcome.profile = std::move(session.profile());
+  return outcome;
+}
+
+}  // namespace cicada::cli

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run of a command under `cicada bench`: launched, served if it announces benchmarks, recorded, measured.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "benchmark/fifo_pair.h"
+#include "benchmark/process_tree.h"
+#include "benchmark/protocol_server.h"
+#include "bpf_source/perf_events.h"
+#include "cli/invoking_user.h"
+#include "cli/stop_signals.h"
+#include "profile/profile.h"
+#include "sink/output_file.h"
+
+namespace cicada::cli {
+
+struct BenchRunOptions {
+  std::vector<std::string> command;
+  std::vector<std::string> environment;  // beside the user's
+  std::string recording;                 // .cicada to write
+  sink::FileRights rights;
+  bpf_source::PerfEventOptions events;
+  std::vector<int> command_cpus, own_cpus;  // --isolate; empty: any
+  bool show_output = true;
+};
+
+struct BenchRunOutcome {
+  profile::Profile profile;  // with names
+  benchmark::Windows windows;
+  bool announced = false;    // a client spoke
+  benchmark::ServerCounts counts;
+  std::string integration;
+  std::vector<std::string> warnings;
+  int exit_code = 0;
+  bool interrupted = false;
+  double wall_ns = 0;
+  std::map<std::string, double> resources;  // user_ns, system_ns, peak_bytes, page_faults, context_switches, and what the CPU counts
+};
+
+// A run that is not recorded: warm-up, preparation. The exit code; fails as LaunchedCommand.
+Result<int> run_unrecorded(const BenchRunOptions& options, const InvokingUser& user);
+// Fails: as LaunchedCommand and BpfSource; the recording that cannot be written. Threads: none may run.
+Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const InvokingUser& user, benchmark::FifoPair& fifos, benchmark::ProcessTree& tree,
+                                     StopSignals& signals);
+
+}  // namespace cicada::cli

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench_table.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/clean_text.h"
+#include "profile/profile_diff.h"
+#include "sink/flamegraph/svg_text.h"
+
+namespace cicada::cli {
+namespace {
+
+using benchmark::Benchmark;
+using benchmark::BenchmarkRun;
+
+constexpr size_t kMaxReasons = 3;
+constexpr double kLeastReason = 0.1;  // of the whole change
+
+std::string whole_text(const Benchmark& one) {
+  uint64_t whole = 0, of = 0;
+  for (const BenchmarkRun& run : one.runs) whole += run.whole_stacks, of += run.user_stacks;
+  return of == 0 ? "–" : fmt::format("{:.2f} %", std::floor(static_cast<double>(whole) * 1e4 / static_cast<double>(of)) / 100);
+}
+
+// What a command used, as the median of its runs.
+std::string resources_text(const Benchmark& one) {
+  std::map<std::string, std::vector<double>> all;
+  for (const BenchmarkRun& run : one.runs)
+    for (const auto& [name, value] : run.resources) all[name].push_back(value);
+  std::string out;
+  for (const auto& [name, values] : all) {
+    const double median = benchmark::summarise(values).median;
+    const std::string text = name.ends_with("_ns") ? time_text(median) : name == "peak_bytes" ? fmt::format("{:.1f} MB", median / 1e6) : fmt::format("{:.0f}", median);
+    std::string label = name.substr(0, name.find("_ns"));
+    std::replace(label.begin(), label.end(), '_', ' ');
+    out += fmt::format("{}{} {}", out.empty() ? "    " : ", ", name == "peak_bytes" ? "peak memory" : label, text);
+  }
+  const benchmark::Summary summary = one.summary();
+  out += fmt::format("\n    min {}, max {}, mean {} ± {}", time_text(summary.min), time_text(summary.max), time_text(summary.mean), time_text(summary.stdev));
+  if (summary.outliers != 0) out += fmt::format(", {} of {} runs are outliers", summary.outliers, summary.count);
+  return out + "\n";
+}
+
+}  // namespace
+
+std::string time_text(double ns) {
+  if (!(ns > 0)) return "–";
+  if (ns < 1e3) return fmt::format("{:.1f} ns", ns);
+  if (ns < 1e6) return fmt::format("{:.2f} µs", ns / 1e3);
+  if (ns < 1e9) return fmt::format("{:.2f} ms", ns / 1e6);
+  return fmt::format("{:.3f} s", ns / 1e9);
+}
+
+std::string format_bench_table(const benchmark::BenchResult& result, size_t columns) {
+  constexpr size_t kNumbers = 66;
+  const size_t width = std::clamp<size_t>(columns > kNumbers + 20 ? columns - kNumbers : 20, 20, 60);
+  std::string out = fmt::format("{:<{}} {:>11} {:>25} {:>7} {:>8} {:>10}\n", "benchmark", width, "median", "95 % interval", "rounds", "samples", "complete");
+  for (const Benchmark& one : result.benchmarks) {
+    const benchmark::Summary summary = one.summary();
+    const benchmark::Interval interval = one.interval();
+    uint64_t samples = 0;
+    for (const BenchmarkRun& run : one.runs) samples += run.samples;
+    const std::string name = sink::shortened(clean_text(one.uri), width);
+    const size_t shown = static_cast<size_t>(std::count_if(name.begin(), name.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+    out += fmt::format("{}{} {:>11} {:>25} {:>7} {:>8} {:>10}\n", name, std::string(width - std::min(width, shown), ' '), time_text(summary.median),
+                       interval.high > 0 ? fmt::format("{} … {}", time_text(interval.low), time_text(interval.high)) : "–", summary.count, samples, whole_text(one));
+    if (one.source == benchmark::Source::kRuns) out += resources_text(one);
+  }
+  for (const std::string& warning : result.warnings) out += "  ⚠ " + clean_text(warning) + "\n";
+  return out;
+}
+
+std::vector<Reason> find_reasons(const profile::Profile& before, const profile::Profile& after, const benchmark::Comparison& comparison) {
+  const profile::ProfileDiff diff = profile::diff(before, after, {});
+  const double change = comparison.ratio - 1;
+  std::vector<Reason> out;
+  for (const profile::FunctionDelta& function : diff.functions) {
+    // Shares of two times, in parts of the first.
+    const double own = static_cast<double>(function.self.b) * diff.scale_b * comparison.ratio - static_cast<double>(function.self.a) * diff.scale_a;
+    if (own * change > 0 && std::abs(own) >= kLeastReason * std::abs(change) && function.significant) out.push_back({std::string(diff.tree.text(function.name)), own});
+  }
+  std::sort(out.begin(), out.end(), [](const Reason& a, const Reason& b) { return std::abs(a.change) > std::abs(b.change); });
+  out.resize(std::min(out.size(), kMaxReasons));
+  return out;
+}
+
+std::string format_comparison(const std::string& name, const benchmark::Comparison& comparison, const std::vector<Reason>& reasons) {
+  std::string out = fmt::format("{}: {:.3f} ({:.0f} % interval {:.3f} … {:.3f}, p {:.3g}{}): {}\n", clean_text(name), comparison.ratio, 99.0, comparison.interval.low, comparison.interval.high,
+                                comparison.p, comparison.by_summary ? ", Welch's test on summaries" : "", benchmark::verdict_text(comparison.verdict));
+  for (const Reason& reason : reasons) out += fmt::format("  {:+.1f} % in {}\n", 100 * reason.change, clean_text(reason.function));
+  return out;
+}
+
+}  // namespace cicada::cli

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Plain programs: a run is a round. What changed is found and named; the command's failure is told; FIFOs are made with care.
+source "$(dirname "$0")/lib.sh"
+client=$WORKLOADS/bench_client
+"$CICADA" bench -o two --runs 10 "$client spin 1 30" "$client spin 2 45" 2>err || fail "bench ended with $?"
+grep -q 'slower' err || fail "half as long again is not slower"
+grep -qE '\+[0-9.]+ % in (work_002|spin_until)' err || fail "no function explains it"
+python3 - <<'PY' || fail "bench.json"
+import json
+result = json.load(open("two/bench.json"))
+a, b = (one["runs"] for one in result["benchmarks"])
+assert len(a) == len(b) == 10 and len(result["recordings"]) == 20
+for run in a + b:
+    assert run["samples"] > 5 and run["resources"]["user_ns"] > 0 and run["resources"]["page_faults"] > 0, run
+    assert run["wall_ns"] >= run["resources"]["user_ns"] * 0.9, run
+assert min(r["wall_ns"] for r in a) >= 30e6 and min(r["wall_ns"] for r in b) >= 45e6
+PY
+[[ -s two/flamegraphs/0002.html && -s two/flamegraphs/difference-2.html && -s two/index.html ]] || fail "pages are missing"
+# What went before is not replaced unasked.
+expect_error 125 'force' "$CICADA" bench -q -o two -- true
+code=0
+"$CICADA" bench -q -o fails --runs 3 -- bash -c 'exit 7' 2>err || code=$?
+((code == 7)) || fail "exit code $code, not the command's"
+[[ $(python3 -c 'import json; print(len(json.load(open("fails/bench.json"))["recordings"]))') == 1 ]] || fail "went on after a failure"
+# Warm-up and preparation come before, in their order.
+"$CICADA" bench -q -o prepared --runs 2 --warmup 1 --prepare 'echo prepare >>log' -- bash -c 'echo run >>log' 2>err || fail "bench ended with $?"
+[[ $(tr '\n' ' ' <log) == "prepare run prepare run prepare run " ]] || fail "order: $(tr '\n' ' ' <log)"
+# A runner that is there already.
+start "$CICADA" bench -q -o first -- sleep 5
+wait_for 10 test -p /tmp/runner.ctl.fifo
+expect_error 125 "process $pid (cicada)" "$CICADA" bench -q -o second -- true
+kill -KILL "$pid"
+gone() { [[ -z $(compgen -G '/tmp/runner.*.fifo') ]]; }
+wait_for 5 gone

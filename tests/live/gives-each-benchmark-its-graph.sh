@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# 200 benchmarks of 50 programs, each exec'd while nothing is sampled, in every order in which clients send; some work in children that announce
+# nothing, some after a dlopen between two benchmarks, some clients die. Each has a flame graph of its own function and of no other.
+source "$(dirname "$0")/lib.sh"
+"$CICADA" bench -q -o all -- "$WORKLOADS/bench_client" all 50 2>err || fail "bench ended with $?"
+python3 -B "$LIVE/bench_pages.py" all 200 || fail "flame graphs are not those of their benchmarks"
+[[ -z $(compgen -G '/tmp/runner.*.fifo') ]] || fail "FIFOs are left behind"
+# Two at a time, told apart by their processes.
+"$CICADA" bench -q -o beside -- "$WORKLOADS/bench_client" beside 2>err || fail "bench ended with $?"
+python3 -B "$LIVE/bench_pages.py" beside 2 || fail "benchmarks that ran side by side are mixed"
+# One after the other under the same pid.
+"$CICADA" bench -q -o reuse -- "$WORKLOADS/bench_client" reuse >out 2>err || fail "bench ended with $?"
+if grep -q reused out; then python3 -B "$LIVE/bench_pages.py" reuse 2 || fail "two programs with one pid are mixed"; fi
