@@ -189,6 +189,7 @@ profile::Profile extract(const profile::ProfileSnapshot& profile, const Benchmar
   part.header.end_reasons.clear();
   part.header.warnings.clear();
   part.header.duration_ns = static_cast<uint64_t>(run.wall_ns);
+  if (!run.windows.empty()) part.header.runs = part.header.runs_ns = 0;  // a part of one
   const profile::SampleFilter is_own = samples_of(profile, run);
   profile::RowCopier copier(part, profile);
   HarnessCut cut(part);

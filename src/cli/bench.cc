@@ -10,21 +10,19 @@
 #include <filesystem>
 
 #include "base/cpu_list.h"
-#include "base/file_mapping.h"
 #include "benchmark/attribution.h"
 #include "benchmark/comparison.h"
 #include "benchmark/machine_state.h"
 #include "cli/bench_pages.h"
 #include "cli/bench_run.h"
 #include "cli/bench_table.h"
+#include "cli/client_files.h"
 #include "cli/runtime_environment.h"
 #include "process/procfs/proc_fs.h"
 #include "cli/terminal.h"
 
 namespace cicada::cli {
 namespace {
-
-constexpr size_t kMaxClientFiles = 10000;
 
 std::string joined(const std::vector<std::string>& words) {
   std::string out;
@@ -63,23 +61,6 @@ Result<void> isolate(BenchRunOptions& run) {
   if (siblings && siblings->size() < online.size()) run.own_cpus = *siblings;
   std::set_difference(online.begin(), online.end(), run.own_cpus.begin(), run.own_cpus.end(), std::back_inserter(run.command_cpus));
   return {};
-}
-
-// What clients wrote themselves. Foreign files in a folder of the user's: regular ones, each within bounds.
-std::vector<benchmark::ClientBenchmark> read_client_results(const std::string& folder, std::vector<std::string>& warnings) {
-  std::vector<std::string> paths;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder + "/results", error))
-    if (entry.path().extension() == ".json" && paths.size() < kMaxClientFiles) paths.push_back(entry.path());
-  std::sort(paths.begin(), paths.end());
-  std::vector<benchmark::ClientBenchmark> all;
-  for (const std::string& path : paths) {
-    const auto file = FileMapping::open(path);
-    auto parsed = file ? benchmark::parse_client_results(file->bytes(), path) : Result<std::vector<benchmark::ClientBenchmark>>(file.error());
-    if (!parsed) warnings.push_back(parsed.error().message());
-    else all.insert(all.end(), std::make_move_iterator(parsed->begin()), std::make_move_iterator(parsed->end()));
-  }
-  return all;
 }
 
 class BenchSession {

@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "cli/bench.h"
+#include "cli/bench_compare.h"
+#include "cli/invoking_user.h"
 #include "cli/exit_code.h"
 #include "cli/help_formatter.h"
 #include "cli/terminal.h"
@@ -32,6 +34,28 @@ Result<int> run(BenchOptions options, const std::vector<std::string>& texts, con
   return run_bench(options);
 }
 
+// Files of others are read as the user, not as root.
+Result<int> run_compare(const BenchCompareOptions& options) {
+  TRY(InvokingUser::detect().become());
+  return compare_benchmarks(options);
+}
+
+std::shared_ptr<BenchCompareOptions> add_compare(CLI::App& bench) {
+  auto options = std::make_shared<BenchCompareOptions>();
+  CLI::App* command = bench.add_subcommand("compare", "what became slower or faster between two results, and why");
+  command->formatter(std::make_shared<HelpFormatter>("cicada bench compare [OPTIONS] BASE NEW"));
+  command->footer("A verdict needs a 99 % interval of the ratio of medians that excludes 1, and a change beyond the threshold.\nExit code: 1 when a benchmark became slower, 125 when cicada failed.");
+  command->add_option("BASE", options->base, "results before: a folder of `cicada bench`, or a client's")->required();
+  command->add_option("NEW", options->now, "after")->required();
+  command->add_option("-o,--output", options->folder, "differential flame graphs of what changed")->type_name("DIR");
+  command->add_option("--threshold", options->threshold_percent, "changes below are none, in percent")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command->add_flag("--markdown", options->markdown, "a table for a pull request");
+  command->add_flag("--json", options->json, "for machines: every benchmark");
+  command->add_flag("--all", options->all, "benchmarks without a change, too");
+  command->add_flag("--harness", options->harness, "with what calls a benchmark");
+  return options;
+}
+
 }  // namespace
 
 Command add_bench_command(CLI::App& app) {
@@ -56,10 +80,12 @@ Command add_bench_command(CLI::App& app) {
   command->add_flag("--as-root", options->as_root, "run commands as root, not as the user who called sudo");
   command->add_flag("--force", options->force, "replace results that are there already");
   command->add_flag("-q,--quiet", options->quiet, "errors only");
+  const auto compare = add_compare(*command);
   return {command,
-          [options, texts](const Invocation& invocation) {
+          [options, texts, compare, command](const Invocation& invocation) {
             show_diagnostics(!options->quiet, false);
-            const Result<int> done = run(*options, *texts, invocation);
+            const bool comparing = command->get_subcommand("compare")->parsed();
+            const Result<int> done = comparing ? run_compare(*compare) : run(*options, *texts, invocation);
             if (done) return *done;
             print_error(done.error().message());
             return kExitFailure;

@@ -122,7 +122,9 @@ Result<void> write_flame_graph(const std::string& path, const sink::FileRights& 
 }
 
 Result<void> write_difference(const std::string& path, const sink::FileRights& rights, const profile::Profile& before, const profile::Profile& after, const std::string& title) {
-  const profile::ProfileDiff diff = profile::diff(before, after, {});
+  profile::DiffOptions how;
+  if (before.header.runs != 0 && after.header.runs != 0) how.per = profile::Per::kRun;
+  const profile::ProfileDiff diff = profile::diff(before, after, how);
   sink::Baseline baseline;
   for (const profile::DiffValue& value : diff.self) baseline.self.push_back(value.a);
   for (const profile::DiffValue& value : diff.total) baseline.total.push_back(value.a);

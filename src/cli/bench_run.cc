@@ -198,6 +198,8 @@ Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const Invok
   server->stop();
   const Result<void> stopped = session.stop();
   outcome.interrupted = signal.has_value();
+  session.profile().header.runs = outcome.interrupted ? 0 : 1;
+  session.profile().header.runs_ns = outcome.interrupted ? 0 : ended - begun;
   outcome.wall_ns = static_cast<double>(ended - begun);
   add_usage(command.usage(), outcome.resources);
   counters.read(outcome.resources);

@@ -16,6 +16,7 @@ using benchmark::BenchmarkRun;
 
 constexpr size_t kMaxReasons = 3;
 constexpr double kLeastReason = 0.1;  // of the whole change
+constexpr double kStandardErrors = 3;
 
 std::string whole_text(const Benchmark& one) {
   uint64_t whole = 0, of = 0;
@@ -75,10 +76,14 @@ std::vector<Reason> find_reasons(const profile::Profile& before, const profile::
   const profile::ProfileDiff diff = profile::diff(before, after, {});
   const double change = comparison.ratio - 1;
   std::vector<Reason> out;
+  const double all_a = static_cast<double>(diff.samples.a), all_b = static_cast<double>(diff.samples.b);
   for (const profile::FunctionDelta& function : diff.functions) {
-    // Shares of two times, in parts of the first.
-    const double own = static_cast<double>(function.self.b) * diff.scale_b * comparison.ratio - static_cast<double>(function.self.a) * diff.scale_a;
-    if (own * change > 0 && std::abs(own) >= kLeastReason * std::abs(change) && function.significant) out.push_back({std::string(diff.tree.text(function.name)), own});
+    // Shares of two times, in parts of the first. All functions can grow alike, so shares alone say nothing.
+    const double a = static_cast<double>(function.self.a) * diff.scale_a, b = static_cast<double>(function.self.b) * diff.scale_b;
+    const double own = b * comparison.ratio - a;
+    const double chance = std::sqrt(a * (1 - std::min(a, 1.0)) / std::max(all_a, 1.0) + comparison.ratio * comparison.ratio * b * (1 - std::min(b, 1.0)) / std::max(all_b, 1.0));
+    if (own * change > 0 && std::abs(own) >= kLeastReason * std::abs(change) && std::abs(own) > kStandardErrors * chance)
+      out.push_back({std::string(diff.tree.text(function.name)), own});
   }
   std::sort(out.begin(), out.end(), [](const Reason& a, const Reason& b) { return std::abs(a.change) > std::abs(b.change); });
   out.resize(std::min(out.size(), kMaxReasons));

@@ -33,14 +33,20 @@ static uint64_t now_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static void spin_until(uint64_t end) {
+// Of CPU time: as many samples on a busy machine as on an idle one.
+static void spin(int ms) {
   volatile unsigned sink = 0;
-  while (now_ns() < end)
-    for (int i = 0; i < 20000; i++) sink += (unsigned)i;
+  struct timespec used;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  const uint64_t end = (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec + (uint64_t)ms * 1000000;
+  do {
+    for (int i = 0; i < 50000; i++) sink += (unsigned)i;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  } while ((uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec < end);
 }
 
 #define WORK(n) \
-  __attribute__((noinline)) void work_##n(int ms) { spin_until(now_ns() + (uint64_t)ms * 1000000); __asm__ volatile(""); }
+  __attribute__((noinline)) void work_##n(int ms) { spin(ms); __asm__ volatile(""); }
 #define TEN(p) WORK(p##0) WORK(p##1) WORK(p##2) WORK(p##3) WORK(p##4) WORK(p##5) WORK(p##6) WORK(p##7) WORK(p##8) WORK(p##9)
 #define HUNDRED(p) TEN(p##0) TEN(p##1) TEN(p##2) TEN(p##3) TEN(p##4) TEN(p##5) TEN(p##6) TEN(p##7) TEN(p##8) TEN(p##9)
 HUNDRED(0)
