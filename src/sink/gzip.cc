@@ -104,6 +104,29 @@ void GzipWriter::finish() {
   block_.clear();
 }
 
+std::string gzip(std::string_view bytes) {
+  z_stream stream{};
+  CHECK(deflateInit2(&stream, 4, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+  std::string out;
+  std::string block(256 << 10, '\0');
+  constexpr size_t kStep = size_t{1} << 30;  // avail_in has 32 bits
+  int status = Z_OK;
+  while (status != Z_STREAM_END) {
+    const size_t step = std::min(bytes.size(), kStep);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+    stream.avail_in = static_cast<uInt>(step);
+    bytes.remove_prefix(step);
+    do {
+      stream.next_out = reinterpret_cast<Bytef*>(block.data());
+      stream.avail_out = static_cast<uInt>(block.size());
+      status = deflate(&stream, bytes.empty() ? Z_FINISH : Z_NO_FLUSH);
+      out.append(block.data(), block.size() - stream.avail_out);
+    } while (stream.avail_out == 0);
+  }
+  deflateEnd(&stream);
+  return out;
+}
+
 bool is_gzip(Bytes bytes) { return bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b; }
 
 Result<std::vector<uint8_t>> gunzip(Bytes bytes, uint64_t max_bytes) {

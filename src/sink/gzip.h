@@ -29,6 +29,7 @@ class GzipWriter {
   std::string block_;
 };
 
+std::string gzip(std::string_view bytes);
 bool is_gzip(Bytes bytes);
 // All members of a gzip file. Fails: kCorrupt, or kLimit when it would be larger than `max_bytes`.
 Result<std::vector<uint8_t>> gunzip(Bytes bytes, uint64_t max_bytes);

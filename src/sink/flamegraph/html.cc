@@ -3,8 +3,6 @@
 // where JSON numbers take 20, and base64 has no byte that could close a <script>.
 #include "sink/flamegraph/html.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <unordered_map>
 
@@ -13,6 +11,8 @@
 #include "sink/file_sink.h"
 #include "sink/flamegraph/svg_text.h"
 #include "sink/flamegraph/viewer/assets.h"
+#include "sink/gzip.h"
+#include "sink/recording/byte_writer.h"
 
 namespace cicada::sink {
 namespace {
@@ -24,34 +24,6 @@ using profile::ProfileSnapshot;
 using profile::StringId;
 
 constexpr size_t kMaxNameBytes = 4096;  // one 100 kB C++ name must not fill the file; nobody reads further
-
-void append_number(std::string& out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-  out += static_cast<char>(value);
-}
-
-std::string gzip_bytes(std::string_view bytes) {
-  z_stream stream{};
-  CHECK(deflateInit2(&stream, 4, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
-  std::string out;
-  std::string block(256 << 10, '\0');
-  constexpr size_t kStep = size_t{1} << 30;  // avail_in has 32 bits
-  int status = Z_OK;
-  while (status != Z_STREAM_END) {
-    const size_t step = std::min(bytes.size(), kStep);
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-    stream.avail_in = static_cast<uInt>(step);
-    bytes.remove_prefix(step);
-    do {
-      stream.next_out = reinterpret_cast<Bytef*>(block.data());
-      stream.avail_out = static_cast<uInt>(block.size());
-      status = deflate(&stream, bytes.empty() ? Z_FINISH : Z_NO_FLUSH);
-      out.append(block.data(), block.size() - stream.avail_out);
-    } while (stream.avail_out == 0);
-  }
-  deflateEnd(&stream);
-  return out;
-}
 
 void append_base64(std::string_view bytes, std::string& out) {
   static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -74,11 +46,11 @@ class Packer {
   }
 
   void pack_nodes() {
-    append_number(columns_, std::max<size_t>(tree_.nodes.size(), 1));
-    if (tree_.nodes.empty()) append_number(columns_, 0), append_number(columns_, frame_index({}, true));
+    columns_.uleb128(std::max<size_t>(tree_.nodes.size(), 1));
+    if (tree_.nodes.empty()) columns_.uleb128(0), columns_.uleb128(frame_index({}, true));
     for (uint32_t at = 0; at < tree_.nodes.size(); ++at) {
-      append_number(columns_, at - tree_.nodes[at].parent);
-      append_number(columns_, frame_index(tree_.nodes[at], at == 0));
+      columns_.uleb128(at - tree_.nodes[at].parent);
+      columns_.uleb128(frame_index(tree_.nodes[at], at == 0));
     }
   }
 
@@ -92,18 +64,18 @@ class Packer {
     const bool timed = has_times(profile);
     const auto earlier = [&](uint32_t a, uint32_t b) { return samples.time_ns[a] < samples.time_ns[b]; };
     if (!std::ranges::is_sorted(order, earlier)) std::ranges::stable_sort(order, earlier);
-    append_number(columns_, order.size());
+    columns_.uleb128(order.size());
     uint64_t before = 0;
     for (const uint32_t i : order) {
       const uint64_t start = std::min(profile.header.start_monotonic_ns == 0 ? ~uint64_t{0} : profile.header.start_monotonic_ns,
                                       samples.time_ns[order.front()]);
       const uint64_t time = timed ? (samples.time_ns[i] - start) / 1000 : 0;
-      append_number(columns_, time - before);
+      columns_.uleb128(time - before);
       before = time;
-      append_number(columns_, samples.thread[i].value);
-      append_number(columns_, leaf[i]);
-      append_number(columns_, profile.value(i));
-      append_number(columns_, samples.cpu[i]);
+      columns_.uleb128(samples.thread[i].value);
+      columns_.uleb128(leaf[i]);
+      columns_.uleb128(profile.value(i));
+      columns_.uleb128(samples.cpu[i]);
     }
     for (const profile::Process& process : profile.processes())
       processes_ += fmt::format("{}{{\"pid\":{},\"name\":{},\"cmdline\":{},\"cgroup\":{}}}", processes_.empty() ? "" : ",", process.pid,
@@ -115,10 +87,10 @@ class Packer {
   }
 
   void pack_comparison(const Baseline& baseline) {
-    append_number(columns_, 0);  // samples
+    columns_.uleb128(0);  // samples
     for (uint32_t at = 0; at < tree_.nodes.size(); ++at) {
-      append_number(columns_, tree_.nodes[at].self);
-      append_number(columns_, baseline.self[at]);
+      columns_.uleb128(tree_.nodes[at].self);
+      columns_.uleb128(baseline.self[at]);
     }
   }
 
@@ -128,14 +100,14 @@ class Packer {
     std::string raw;
     for (int shift = 0; shift < 32; shift += 8) raw += static_cast<char>(tables.size() >> shift);
     raw += tables;
-    raw += columns_;
+    raw += columns_.bytes();
     std::string notes;
     for (const std::string& note : caption.notes) notes += (notes.empty() ? "" : ",") + json_text(note);
     std::string out = fmt::format(
         "{{\"version\":1,\"title\":{},\"subtitle\":{},\"notes\":[{}],\"unit\":{},\"event\":{},\"duration_us\":{},\"comparison\":{},{}\"payload\":\"",
         json_text(caption.title), json_text(caption.subtitle), notes, json_text(caption.unit), json_text(caption.event), duration_us, baseline != nullptr,
         baseline == nullptr ? "" : fmt::format("\"wholes\":[{},{}],", baseline->after(tree_), baseline->before()));
-    append_base64(gzip_bytes(raw), out);
+    append_base64(gzip(raw), out);
     return out += "\"}";
   }
 
@@ -170,7 +142,8 @@ class Packer {
   const CallTree& tree_;
   std::vector<uint32_t> index_of_tree_string_;
   std::unordered_map<std::string, uint32_t, SeededHash> name_index_, frame_index_;
-  std::string names_, frames_, processes_, threads_, columns_;
+  std::string names_, frames_, processes_, threads_;
+  ByteWriter columns_;
 };
 
 void append_page(const Caption& caption, const std::string& json, std::string& out) {

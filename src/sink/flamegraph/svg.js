@@ -48,7 +48,7 @@ function fit(text, pixels) {
 }
 
 function draw() {
-  width = Math.max(480, window.innerWidth || 1200);
+  width = Math.max(340, window.innerWidth || 1200);
   const start = new Float64Array(count), used = new Float64Array(count);
   const scale = (width - 2 * margin) / (weight(zoom) || 1), ancestors = new Set();
   for (let i = parent[zoom]; i >= 0; i = parent[i]) ancestors.add(i);
@@ -86,6 +86,7 @@ function draw() {
   old.replaceWith(out);
   bar.setAttribute('width', Math.max(240, width - 2 * margin));
   path.setAttribute('width', width - 2 * margin);
+  over.setAttribute('width', width);  // what the tip is laid out in
   const line = $('path');
   line.textContent = '';
   const chain = [];
@@ -167,7 +168,7 @@ make(XHTML, 'button', tools, {id: 'flip', text: 'Flip', title: 'Root at the top 
 make(XHTML, 'button', tools, {id: 'reset', text: 'Reset zoom', title: 'Escape'}).onclick = () => look(0);
 const path = make(SVG, 'foreignObject', svg, {x: margin, y: top - 23, width: 600, height: 22});
 make(XHTML, 'div', path, {id: 'path'});
-const over = make(SVG, 'foreignObject', svg, {x: 0, y: 0, width: 1, height: 1, style: 'overflow:visible;pointer-events:none'});
+const over = make(SVG, 'foreignObject', svg, {x: 0, y: 0, width: 600, height: 1, style: 'overflow:visible;pointer-events:none'});
 make(XHTML, 'div', over, {id: 'tip', style: 'display:none'});
 tools.style.pointerEvents = 'none';
 for (const element of tools.children) element.style.pointerEvents = 'auto';
@@ -192,7 +193,7 @@ window.addEventListener('keydown', event => {
     if (parent[i] === Math.max(marked, 0) && (best < 0 || weight(i) > weight(best))) best = i;
   } };
   const act = {
-    '/': () => $('search').focus(), Escape: () => look(0), Backspace: () => zoom && look(parent[zoom]), f: () => $('flip').click(),
+    '/': () => $('search').focus(), Escape: () => pattern ? (($('search').value = ''), search('')) : look(0), Backspace: () => zoom && look(parent[zoom]), f: () => $('flip').click(),
     Enter: () => marked >= 0 && look(marked), n: () => hits.length && mark(hits[hitAt = (hitAt + 1) % hits.length]),
     N: () => hits.length && mark(hits[hitAt = (hitAt + hits.length - 1) % hits.length]),
     ArrowRight: () => sibling(1), ArrowLeft: () => sibling(-1),

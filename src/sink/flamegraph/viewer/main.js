@@ -15,7 +15,7 @@ const keyHelp = [
   ['/', 'search; n and N: next and previous match'], ['1 2 3', 'flame graph, functions, callers & callees'],
   ['← → ↑ ↓', 'move the selection'], ['Enter', 'zoom to the selected frame, open the selected function'],
   ['Backspace', 'zoom out to the parent'], ['+ − w s', 'zoom in and out'], ['a e', 'pan left and right'],
-  ['Escape', 'reset zoom, then the selected span'], ['o', 'order of siblings'], ['i', 'icicle or flames'], ['b', 'widths of before or after'],
+  ['Escape', 'clear the search, reset zoom, then the selected span'], ['o', 'order of siblings'], ['i', 'icicle or flames'], ['b', 'widths of before or after'],
   ['g', 'root frames: process, thread, CPU, cgroup, image'],
   ['c', 'copy the stack'], ['d', 'dark or light'], ['?', 'this list'],
   ['wheel, drag', 'scroll, pan; ctrl+wheel zooms at the pointer'], ['drag in the time line', 'select a span; a click clears it']];
@@ -80,6 +80,17 @@ function start(profile, events) {
     showLegend();
   }
   const functionTotalsNow = () => totals ||= functionTotals(profile, tree);
+  // The table's columns of numbers.
+  function series() {
+    const now = functionTotalsNow();
+    if (!tree.before) return ['self', 'total'].map(key => ({key, title: key === 'self' ? 'Self' : 'Total', values: now[key], whole: tree.total[0]}));
+    const then = functionTotals(profile, {...tree, self: profile.before, total: tree.before}), [after, before] = about.wholes;
+    return ['self', 'total'].flatMap(key => {
+      const title = key === 'self' ? 'Self' : 'Total';
+      return [{key: key + 'Before', title: title + ' before', values: then[key], whole: before}, {key, title: title + ' after', values: now[key], whole: after},
+              {key: key + 'Change', title: title + ' change', values: now[key].map((value, f) => value / after - then[key][f] / before), change: true}];
+    });
+  }
 
   function showView() {
     for (const view of ['flame', 'table', 'sandwich']) {
@@ -93,7 +104,7 @@ function start(profile, events) {
         flame.view.upward = !!state.up;
         flame.zoomedNode = Number(state.z) || 0;
         flame.show(tree, state.order, state.by === 'before');
-      } else if (state.view === 'table') table.show(functionTotalsNow(), tree.total[0], matches);
+      } else if (state.view === 'table') table.show(series(), matches);
       else showSandwich();
     }
     byId('order').textContent = state.order === 'name' ? 'By name' : 'Largest first';
@@ -104,6 +115,7 @@ function start(profile, events) {
   }
   function openView(view) {
     state.view = view;
+    document.activeElement.blur();
     if (view === 'sandwich') dirty.sandwich = true;
     tip.hidden = true;
     showView();
@@ -224,11 +236,12 @@ function start(profile, events) {
     Enter: () => flame.selected >= 0 && flame.zoomTo(flame.selected), Backspace: () => flame.zoomOut(),
     '+': () => flame.zoomBy(.7), '=': () => flame.zoomBy(.7), w: () => flame.zoomBy(.7), '-': () => flame.zoomBy(1.4), s: () => flame.zoomBy(1.4),
     a: () => pan(-.2), e: () => pan(.2), n: () => nextMatch(1), N: () => nextMatch(-1),
-    Escape: () => { const {from, to} = flame.view; if (state.z || from > 0 || to < flame.all()) flame.zoomTo(0); else if (selection.from !== null) timeline.select(null, null); },
+    Escape: () => { if (state.q) { byId('search').value = ''; return search(''); } const {from, to} = flame.view; if (state.z || from > 0 || to < flame.all()) flame.zoomTo(0); else if (selection.from !== null) timeline.select(null, null); },
     o: () => toggle('order', 'name', 'heavy'), i: () => toggle('up', '1'), b: () => profile.before && toggle('by', 'before'), c: copyStack,
     g: () => profile.samples.time.length && groupBy(groupChoices[(groupChoices.indexOf(grouping()) + 1) % groupChoices.length]),
     d: () => { applyTheme(!document.documentElement.classList.contains('dark')); redrawAll(); }, '?': () => byId('keys').showModal(),
   };
+  const flameKeys = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Enter', 'Backspace', '+', '=', '-', 'w', 's', 'a', 'e', 'n', 'N'];
   function pan(part) { const {from, to} = flame.view; flame.setRange(from + part * (to - from), to + part * (to - from)); }
   addEventListener('keydown', event => {
     if (event.ctrlKey || event.metaKey || event.altKey || byId('keys').open) return;
@@ -238,7 +251,8 @@ function start(profile, events) {
       return;
     }
     if (event.target.tagName === 'BUTTON' && event.key === 'Enter') return;
-    const act = actions[event.key];
+    if (state.view === 'table' && table.key(event)) return;
+    const act = state.view !== 'flame' && flameKeys.includes(event.key) ? null : actions[event.key];
     if (act) { event.preventDefault(); act(); }
   });
   byId('search').addEventListener('input', event => search(event.target.value));

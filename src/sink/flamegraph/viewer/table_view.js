@@ -1,62 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions with self and total, sortable. Only the rows in sight exist as elements.
+// Functions with numbers, sortable: self and total; of a comparison each before and after, and by how many points its share changed. Only the
+// rows in sight exist as elements.
 import { amount, element, share } from './format.js';
 import { kinds } from './palette.js';
 
 const tableRow = 28;
-const columns = [
-  {key: 'self', title: 'Self', number: true}, {key: 'total', title: 'Total', number: true},
-  {key: 'name', title: 'Function'}, {key: 'image', title: 'Image'}];
+const texts = [{key: 'name', title: 'Function'}, {key: 'image', title: 'Image'}];
+const points = value => `${value < 0 ? '−' : '+'}${Math.abs(100 * value).toFixed(2)}`;
 
 export class TableView {
   // picked(f): one click; opened(f): two, or Enter.
   constructor(root, profile, callbacks) {
-    Object.assign(this, {root, profile, callbacks, sort: 'self', down: true, rows: [], selected: -1});
+    Object.assign(this, {root, profile, callbacks, series: [], sort: '', down: true, rows: [], selected: -1});
     this.head = element('div', {className: 'table-head', role: 'row'});
     this.body = element('div', {className: 'table-body', tabIndex: 0, role: 'table', 'aria-label': 'Functions'});
     this.space = element('div', {className: 'table-space'});
     this.body.append(this.space);
     root.append(this.head, this.body);
-    for (const column of columns) {
-      const button = element('button', {textContent: column.title, className: column.number ? 'number' : ''});
-      button.onclick = () => { this.down = this.sort === column.key ? !this.down : !!column.number; this.sort = column.key; this.arrange(); };
-      button.dataset.column = column.key;
-      this.head.append(button);
-    }
     this.body.addEventListener('scroll', () => this.draw());
-    this.body.addEventListener('keydown', event => this.key(event));
     new ResizeObserver(() => this.draw()).observe(this.body);
   }
-  show(totals, all, matches) {
-    Object.assign(this, {totals, all, matches});
+  // series: [{key, title, values, whole}] by function; {change: true}: differences of shares.
+  show(series, matches) {
+    Object.assign(this, {series, matches});
+    if (!this.sort) this.sort = (series.find(one => one.change) || series[0]).key;
+    this.root.classList.toggle('comparison', series.length > 2);
+    this.head.replaceChildren(...[...series, ...texts].map(column => {
+      const button = element('button', {textContent: column.title, className: column.values ? 'number' : ''});
+      button.onclick = () => { this.down = this.sort === column.key ? !this.down : !!column.values; this.sort = column.key; this.arrange(); };
+      button.dataset.column = column.key;
+      return button;
+    }));
     this.arrange();
   }
   arrange() {
-    const {functions, rank} = this.profile, {self, total} = this.totals;
+    const {functions, rank} = this.profile, {series, sort} = this, by = series.find(one => one.key === sort), last = series[series.length - 1];
     this.rows = [];
-    for (let f = 0; f < functions.length; ++f) if (total[f] > 0 && (!this.matches || this.matches[f])) this.rows.push(f);
-    const compare = {self: (a, b) => self[a] - self[b] || total[a] - total[b], total: (a, b) => total[a] - total[b] || self[a] - self[b],
-      name: (a, b) => rank[a] - rank[b], image: (a, b) => functions[a].image < functions[b].image ? -1 : functions[a].image > functions[b].image ? 1 : rank[a] - rank[b]}[this.sort];
+    for (let f = 0; f < functions.length; ++f)
+      if (series.some(one => one.values[f]) && (!this.matches || this.matches[f])) this.rows.push(f);
+    const compare = by ? (a, b) => by.values[a] - by.values[b] || last.values[a] - last.values[b]
+      : sort === 'name' ? (a, b) => rank[a] - rank[b]
+      : (a, b) => functions[a].image < functions[b].image ? -1 : functions[a].image > functions[b].image ? 1 : rank[a] - rank[b];
     this.rows.sort((a, b) => (this.down ? -compare(a, b) : compare(a, b)) || rank[a] - rank[b]);
     for (const button of this.head.children) button.setAttribute('aria-sort', button.dataset.column === this.sort ? this.down ? 'descending' : 'ascending' : 'none');
     this.space.style.height = this.rows.length * tableRow + 'px';
     this.draw();
   }
   draw() {
-    if (!this.totals) return;
+    if (!this.series.length) return;
     const first = Math.max(0, Math.floor(this.body.scrollTop / tableRow) - 4), last = Math.min(this.rows.length, first + Math.ceil(this.body.clientHeight / tableRow) + 10);
     const {functions, frames, about: {unit}} = this.profile, made = [];
     for (let i = first; i < last; ++i) {
-      const f = this.rows[i], {name, image, frame} = functions[f], number = values => {
-        const cell = element('span', {className: 'number'}, element('b', {}, share(values[f], this.all)), element('small', {}, amount(values[f], unit)));
+      const f = this.rows[i], {name, image, frame} = functions[f], number = ({values, whole, change}) => {
+        if (change) return element('span', {className: 'number ' + (values[f] > 0 ? 'more' : 'less')}, element('b', {}, points(values[f])));
+        const cell = element('span', {className: 'number'}, element('b', {}, share(values[f], whole)), element('small', {}, amount(values[f], unit)));
         const bar = element('i');
-        bar.style.width = 100 * values[f] / (this.all || 1) + '%';
+        bar.style.width = Math.min(100, 100 * values[f] / (whole || 1)) + '%';
         cell.append(bar);
         return cell;
       };
       const swatch = element('i', {className: 'swatch'});
       swatch.style.background = kinds[frames.kind[frame]].shades[0];
-      const row = element('div', {className: 'table-row' + (f === this.selected ? ' on' : ''), title: name.slice(0, 2000)}, number(this.totals.self), number(this.totals.total),
+      const row = element('div', {className: 'table-row' + (f === this.selected ? ' on' : ''), title: name.slice(0, 2000)}, ...this.series.map(number),
           element('span', {className: 'name'}, swatch, name.slice(0, 400)), element('span', {className: 'image'}, image.slice(image.lastIndexOf('/') + 1)));
       row.style.top = i * tableRow + 'px';
       row.onclick = () => { this.pick(f); };
@@ -66,15 +71,16 @@ export class TableView {
     this.space.replaceChildren(...made);
   }
   pick(f) { this.selected = f; this.callbacks.picked(f); this.draw(); }
+  // True: it was a key of the table.
   key(event) {
     const at = this.rows.indexOf(this.selected), move = {ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15}[event.key];
-    if (event.key === 'Enter' && at >= 0) this.callbacks.opened(this.selected);
-    if (!move) return;
+    if (event.key === 'Enter' && at >= 0) { this.callbacks.opened(this.selected); return true; }
+    if (!move || !this.rows.length) return false;
     event.preventDefault();
-    event.stopPropagation();
     const next = Math.max(0, Math.min(this.rows.length - 1, at + move)), y = next * tableRow;
     if (y < this.body.scrollTop) this.body.scrollTop = y;
     if (y + tableRow > this.body.scrollTop + this.body.clientHeight) this.body.scrollTop = y + tableRow - this.body.clientHeight;
     this.pick(this.rows[next]);
+    return true;
   }
 }

@@ -10,5 +10,8 @@ export function readState() {
 export function writeState(state) {
   const kept = Object.entries(state).filter(([key, value]) => key in defaults && String(value) !== defaults[key]);
   const hash = kept.length ? '#' + new URLSearchParams(kept.map(([key, value]) => [key, String(value)])) : '';
-  if (hash !== location.hash) history.replaceState(null, '', hash || '#');
+  if (hash === location.hash) return;
+  // A view, a zoom or a grouping is a step that one may go back from; what is typed or dragged is not.
+  const shown = readState(), step = ['view', 'z', 'g'].some(key => String(state[key]) !== shown[key]);
+  history[step ? 'pushState' : 'replaceState'](null, '', hash || '#');
 }
