@@ -67,8 +67,35 @@ move = struct.pack("<IIQQQQQ", 7, 7, 0, 0x1000, 0x5000, 0x20, 1)
 open(sys.argv[1], "wb").write(header + record(2, lines) + record(0, load) + record(1, move))
 P
 
-# --- texts of the kernel, and profiles
-mkdir -p "$1"/{maps,folded,recording,pprof}_fuzz
+# --- split units (beside the image, and packed), and what dwz moves out
+mkdir -p "$1/companion_fuzz"
+with_companion() {  # NAME IMAGE COMPANION
+  python3 -c 'import sys; image, other = (open(f, "rb").read() for f in sys.argv[2:]); open(sys.argv[1], "wb").write(len(image).to_bytes(3, "little") + image + other)' "$1" "$2" "$3"
+}
+for version in 4 5; do
+  (cd "$work" && gcc -O2 -g -gdwarf-$version -gsplit-dwarf -c -fPIC a.c -o split.o &&
+    gcc -shared -nostdlib -Wl,-z,norelro,-z,noseparate-code,-Ttext=0x1000 split.o -o split.so) 2>/dev/null || continue
+  with_companion "$1/companion_fuzz/dwo$version" "$work/split.so" "$work/split.dwo"
+  ! command -v dwp >/dev/null || { (cd "$work" && dwp -o split.dwp split.dwo) 2>/dev/null && with_companion "$1/companion_fuzz/dwp$version" "$work/split.so" "$work/split.dwp"; } || true
+done
+if command -v dwz >/dev/null; then
+  cp "$work/a4.so" "$work/one.so"
+  cp "$work/a4.so" "$work/two.so"
+  if (cd "$work" && dwz -m shared.debug one.so two.so) 2>/dev/null; then with_companion "$1/companion_fuzz/dwz" "$work/one.so" "$work/shared.debug"; fi
+fi
+
+# --- texts of the kernel, its records, and profiles
+mkdir -p "$1"/{maps,folded,recording,pprof,kallsyms,record}_fuzz
+cp /proc/self/mountinfo "$1/maps_fuzz/mountinfo"
+printf '23 28 0:21 / /proc rw,relatime shared:5 - proc proc rw,hidepid=invisible\n' >"$1/maps_fuzz/hidepid"
+printf 'ffffffff81000000 T _text\nffffffff81000000 t startup_64\nffffffffc0000000 t ext4_read\t[ext4]\nffffffffc0000000 t bpf_prog_6deef7357e7b4530_sd_fw\t[bpf]\n' >"$1/kallsyms_fuzz/lines"
+printf 'tcp_sendmsg+0x12/0x340 [module]' >"$1/kallsyms_fuzz/text"
+python3 - "$1/record_fuzz" <<'P'
+import struct, sys
+# abi/records.h: kind first; 1 sample, 2 stack, 3 unwind request, 4 and on lifecycle
+for kind in range(8):
+    open(f"{sys.argv[1]}/kind{kind}", "wb").write(struct.pack("<I", kind) + bytes([2, 0, 0, 0]) + bytes(64) + struct.pack("<QQ", 0xffff, 7) + bytes(136))
+P
 cp /proc/self/maps "$1/maps_fuzz/maps"
 cp /proc/self/stat "$1/maps_fuzz/stat"
 printf '7f0000000000-7f0000001000 r-xp 00000000 fe:00 12 /tmp/a b\\012c (deleted)\n' >"$1/maps_fuzz/newline"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // module: process
-// /proc texts that a process can influence: maps (file names), stat (comm), and CPU lists. What is parsed is also cut into blocks:
+// /proc texts that a process can influence: maps (file names), stat (comm), mountinfo (paths), and CPU lists. What is parsed is also cut into blocks:
 // the entries must be ascending and disjoint, or the cutting would abort.
 #include <cstdlib>
 
@@ -20,6 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (minimal.size() > exact_blocks(ranges).size()) std::abort();
   if (parse_maps(text, MapsFilter::kExecutable).entries.size() > file.entries.size() + file.malformed_lines) std::abort();
   if (const auto stat = find_stat(text); stat && stat->comm.size() > size) std::abort();
+  if (const int hidepid = find_hidepid(text); hidepid != 0 && hidepid != 1 && hidepid != 2 && hidepid != 4) std::abort();
   if (const auto cpus = parse_cpu_list(text.substr(0, 64), "cpus"); cpus && cpus->size() > (1u << 22)) std::abort();
   return 0;
 }

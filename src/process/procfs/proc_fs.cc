@@ -137,28 +137,31 @@ Tid thread_with_memory(Pid pid) {
   return pid;
 }
 
+// Mount options follow " - ": "… /proc rw,… - proc proc rw,hidepid=2".
+int find_hidepid(std::string_view text) {
+  int hidepid = 0;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.find(" /proc ") == std::string_view::npos || line.find(" - proc ") == std::string_view::npos) continue;
+    const size_t at = line.find("hidepid=");
+    if (at == std::string_view::npos) continue;
+    const std::string_view value = line.substr(at + 8);
+    if (value.starts_with("1") || value.starts_with("noaccess")) hidepid = 1;
+    if (value.starts_with("2") || value.starts_with("invisible")) hidepid = 2;
+    if (value.starts_with("4") || value.starts_with("ptraceable")) hidepid = 4;
+  }
+  return hidepid;
+}
+
 ProcVisibility proc_visibility() {
   ProcVisibility visibility;
   const auto self = read_stat(::getpid());
   visibility.mounted = static_cast<bool>(self);
   struct stat st {};
   visibility.initial_pid_namespace = ::stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == kInitialPidNamespace;
-  // Mount options follow " - " in mountinfo: "… /proc rw,… - proc proc rw,hidepid=2".
-  if (const auto mounts = read_proc_file("/proc/self/mountinfo", 1 << 20)) {
-    std::string_view text = *mounts;
-    while (!text.empty()) {
-      const size_t end = std::min(text.find('\n'), text.size());
-      const std::string_view line = text.substr(0, end);
-      text.remove_prefix(std::min(end + 1, text.size()));
-      if (line.find(" /proc ") == std::string_view::npos || line.find(" - proc ") == std::string_view::npos) continue;
-      const size_t at = line.find("hidepid=");
-      if (at == std::string_view::npos) continue;
-      const std::string_view value = line.substr(at + 8);
-      if (value.starts_with("1") || value.starts_with("noaccess")) visibility.hidepid = 1;
-      if (value.starts_with("2") || value.starts_with("invisible")) visibility.hidepid = 2;
-      if (value.starts_with("4") || value.starts_with("ptraceable")) visibility.hidepid = 4;
-    }
-  }
+  if (const auto mounts = read_proc_file("/proc/self/mountinfo", 1 << 20)) visibility.hidepid = find_hidepid(*mounts);
   visibility.others_visible = static_cast<bool>(read_proc_file("/proc/1/maps", 1)) || ::access("/proc/1/stat", R_OK) == 0;
   return visibility;
 }

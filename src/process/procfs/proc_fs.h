@@ -47,5 +47,6 @@ struct ProcVisibility {
   bool others_visible = false;  // init's stat can be read
 };
 ProcVisibility proc_visibility();
+int find_hidepid(std::string_view mountinfo);  // parses /proc/self/mountinfo
 
 }  // namespace cicada::process
