@@ -6,13 +6,16 @@ usage: score.py cicada|perf|bpftrace FILE COMM_PREFIX CPU_SECONDS HZ [REPORT]
 
 A sample is whole if its outermost user frame is where processes and threads begin; named if every user frame has a function (not
 "[unknown]", not "file+0x12"). Samples without any user frame (inside an exec, kernel threads) are not counted, as nobody's are, nor cicada's markers as frames.
-COMM_PREFIX "": everybody's. CPU_SECONDS x HZ is how many samples there should have been. REPORT: the reasons go there.
+COMM_PREFIX "": everybody's, stripped programs too. These have no _start: there a nameless frame counts as one where it has called
+__libc_start_main, and what ends without a name in ld.so is not judged, whose ever it is. CPU_SECONDS x HZ is how many samples there should have been. REPORT: the reasons go there.
 """
 import collections
 import re
 import sys
 
 ROOTS = re.compile(r"_start|_dl_start_user|_dl_start|_{0,2}clone3?|thread_start|start_thread|__libc_start_main.*|__libc_start_call_main|ret_from_fork")
+LIBC_START = re.compile(r"__libc_start_main.*|__libc_start_call_main|__libc_init_first")
+LOADER = re.compile(r"(.*/)?ld(-linux-x86-64|-musl-x86_64)?[-.0-9]*\.so[.0-9]*")
 FRAME = re.compile(r"^\s+([0-9a-f]+) (.*) \((.*)\)$")
 
 
@@ -57,6 +60,22 @@ def bpftrace_samples(lines):
             frames.append((name, ""))
 
 
+def is_nameless(frame):
+    return frame[0] == "[unknown]" or re.search(r"(^|\+)0x[0-9a-f]+$", frame[0]) is not None or "[unknown]" in frame[1]
+
+
+def is_whole(user, everybody):
+    """None: not judged."""
+    last = user[-1]
+    if ROOTS.fullmatch(last[0].split("@@")[0]):
+        return True
+    if not everybody or not is_nameless(last):
+        return False
+    if LOADER.fullmatch(last[1]):
+        return None
+    return len(user) > 1 and LIBC_START.fullmatch(user[-2][0].split("@@")[0]) is not None
+
+
 class Score:
     """How many samples of `total` are whole, named, and both (good); why others are not."""
 
@@ -67,12 +86,12 @@ class Score:
             if not comm.startswith(prefix) or why == "exec in progress":
                 continue
             user = [f for f in frames if not is_kernel(f[1]) and not re.match(r"\[(softirq|irq|idle)", f[0])]
-            if user:
-                # Stripped programs have no _start: of everybody's, cicada's own word decides.
-                self.add(user, why == "" if tool == "cicada" and prefix == "" else ROOTS.fullmatch(user[-1][0]) is not None, why, count)
+            whole = is_whole(user, prefix == "") if user else None
+            if whole is not None:
+                self.add(user, whole, why, count)
 
     def add(self, user, is_whole, why, count):
-        unnamed = [f for f in user if f[0] == "[unknown]" or re.search(r"(^|\+)0x[0-9a-f]+$", f[0]) or "[unknown]" in f[1]]
+        unnamed = [f for f in user if is_nameless(f)]
         self.total += count
         self.whole += count * is_whole
         self.named += count * (not unnamed)

@@ -46,9 +46,17 @@ class Scores(unittest.TestCase):
     def test_kernel_frames_are_no_user_frames(self):
         self.scored("cicada", script("vfs_read@[kernel]", "leaf@/c", "_start@/c"), numbers=(1, 1, 1, 1))
 
-    def test_everybody_by_cicadas_own_word(self):
-        self.scored("cicada", CUT + script("leaf@/c", remark=" (incomplete: no unwind rule)"), prefix="", numbers=(2, 1, 2, 1))
-        self.scored("perf", CUT, prefix="", numbers=(1, 0, 1, 0))
+    def test_everybody_by_the_same_judge(self):
+        for tool, nameless in ("cicada", "cc1plus+0x1234@/usr/cc1plus"), ("perf", "[unknown]@/usr/cc1plus"):
+            with self.subTest(tool):
+                self.scored(tool, script("leaf@/c", "main@/c"), prefix="", numbers=(1, 0, 1, 0))
+                self.scored(tool, script("leaf@/c", nameless), prefix="", numbers=(1, 0, 0, 0))
+                self.scored(tool, script("leaf@/c", "__libc_start_main@/lib/libc.so.6", nameless), prefix="", numbers=(1, 1, 0, 0))
+                self.scored(tool, script("leaf@/c", nameless.split("@")[0] + "@/lib64/ld-linux-x86-64.so.2"), prefix="", numbers=(0, 0, 0, 0))
+                # Of named programs nothing nameless begins a stack.
+                self.scored(tool, script("leaf@/c", "__libc_start_main@/lib/libc.so.6", nameless), prefix="child", numbers=(1, 0, 0, 0))
+        self.assertFalse(score.is_whole([("leaf", "/c"), ("main", "/c")], everybody=True))
+        self.assertTrue(score.is_whole([("leaf", "/c"), ("_start", "/c")], everybody=True))
 
     def test_nothing(self):
         for tool in "cicada", "perf", "bpftrace":

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Complete and correct stacks of programs that say what their stacks are (tests/workloads), by four profilers, one after the other on
-the same running process.
+the same running process, each at the same rate, for the same time, as often (RECORDINGS).
 
 complete   of all samples with a user stack: the outermost frame is one that a thread begins with (ROOTS of tests/live/truth.py), by name
 correct    of the samples on which a statement of the workload says something: what it says is so (and the stack complete, where it says "main")
            A sample with the callee on it and without its callers is wrong.
 from exec  cicada once more, from the command's first instruction to its end: nothing is known beforehand
-
-cicada's columns have at least 1,000 samples judged, from as many recordings as that takes.
+perf dwarf with copies of the stack of 8,192 bytes (perf's own choice) and of 65,528 (the most there is)
 """
 import os
 import re
@@ -23,8 +22,8 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "live"))
 import truth  # noqa: E402
 
-SECONDS, OURS_HZ, THEIRS_HZ, SCRIPT_LIMIT = 2, 997, 199, 90
-FEWEST, MOST_RECORDINGS = 1000, 12  # cicada's own columns: samples judged, on a busy machine by several recordings
+SECONDS, HZ, SCRIPT_LIMIT = 2, 199, 90
+RECORDINGS = int(os.environ.get("RECORDINGS", "3"))
 USER_END = 1 << 47
 
 NATIVE = [  # label, program and arguments
@@ -177,23 +176,25 @@ class Matrix:
 
     def by_cicada(self, options, command=()):
         text = self.path("cicada.txt")
-        quiet([self.cicada, "record", "-q", "-F", str(OURS_HZ), "-o", text, *options, *command])
+        quiet([self.cicada, "record", "-q", "-F", str(HZ), "-o", text, *options, *command])
         with open(text, encoding="utf-8", errors="replace") as lines:
             return [s for s in truth.read_samples(lines) if s.user]
 
-    def by_cicada_often(self, statements, options, command=()):
+    def by_all(self, record, *arguments):
+        """What RECORDINGS recordings have together. None: one took too long."""
         samples = []
-        for _ in range(MOST_RECORDINGS):
-            samples += self.by_cicada(options, command)
-            if statements.correct(samples)[1] >= FEWEST:
-                break
+        for _ in range(RECORDINGS):
+            recorded = record(*arguments)
+            if recorded is None:
+                return None
+            samples += recorded
         return samples
 
     # `comm`: of processes that the workload starts; they are known by name only.
     def by_perf(self, pid, graph, comm):
         data = self.path("perf.data")
         whom, whose = (["-a"], ["--comms", comm]) if comm else (["-p", str(pid)], [])
-        quiet(["perf", "record", "-q", "-F", str(THEIRS_HZ), "--call-graph", graph, *whom, "-o", data, "--", "sleep", str(SECONDS)])
+        quiet(["perf", "record", "-q", "-F", str(HZ), "--call-graph", graph, *whom, "-o", data, "--", "sleep", str(SECONDS)])
         try:
             script = quiet(["perf", "script", "--no-inline", *whose, "-i", data, "-F", "comm,tid,time,ip,sym,dso"], timeout=SCRIPT_LIMIT)
         except subprocess.TimeoutExpired:
@@ -202,7 +203,7 @@ class Matrix:
 
     def by_bpftrace(self, pid, comm):
         whose = f'comm == "{comm}"' if comm else f"pid == {pid}"
-        program = f'profile:hz:{THEIRS_HZ} /{whose}/ {{ @[kstack(perf, 127), ustack(perf, 127)] = count(); }} interval:s:{SECONDS} {{ exit(); }}'
+        program = f'profile:hz:{HZ} /{whose}/ {{ @[kstack(perf, 127), ustack(perf, 127)] = count(); }} interval:s:{SECONDS} {{ exit(); }}'
         return read_bpftrace(quiet(["bpftrace", "-e", program]).stdout)
 
     def row(self, label, command, cold):
@@ -219,10 +220,11 @@ class Matrix:
             time.sleep(0.5)
             statements = Statements(lines)
             results = [
-                self.by_cicada_often(statements, ["-p", str(process.pid), "-d", str(SECONDS + 1)]),
-                self.by_perf(process.pid, "dwarf", comm),
-                self.by_perf(process.pid, "fp", comm),
-                self.by_bpftrace(process.pid, comm),
+                self.by_all(self.by_cicada, ["-p", str(process.pid), "-d", str(SECONDS)]),
+                self.by_all(self.by_perf, process.pid, "dwarf,8192", comm),
+                self.by_all(self.by_perf, process.pid, "dwarf,65528", comm),
+                self.by_all(self.by_perf, process.pid, "fp", comm),
+                self.by_all(self.by_bpftrace, process.pid, comm),
             ]
         finally:
             process.send_signal(signal.SIGKILL)
@@ -231,10 +233,10 @@ class Matrix:
             if os.path.exists(f"/tmp/perf-{process.pid}.map"):
                 os.unlink(f"/tmp/perf-{process.pid}.map")
         if cold:
-            results.append(self.by_cicada_often(statements, [], ["--", *cold]))
+            results.append(self.by_all(self.by_cicada, [], ["--", *cold]))
         by_name = not any(line.startswith("addresses") for line in lines)
         cells = [self.cell(samples, statements, by_name) for samples in results]
-        cells += ["-"] * (5 - len(cells))
+        cells += ["-"] * (6 - len(cells))
         print(f"{label:36}" + "".join(f"{cell:>23}" for cell in cells), flush=True)
 
     @staticmethod
@@ -253,8 +255,8 @@ def main():
     wanted = re.compile(sys.argv[2] if len(sys.argv) > 2 else "")
     with tempfile.TemporaryDirectory() as folder:
         matrix = Matrix(build, folder)
-        print(f"% complete, % correct, samples judged. cicada {OURS_HZ} Hz, the others {THEIRS_HZ} Hz, {SECONDS} s each")
-        print(f"{'':36}" + "".join(f"{name:>23}" for name in ("cicada", "perf dwarf", "perf fp", "bpftrace", "cicada from exec")), flush=True)
+        print(f"% complete, % correct, samples judged. Each {RECORDINGS} times {SECONDS} s at {HZ} Hz")
+        print(f"{'':36}" + "".join(f"{name:>23}" for name in ("cicada", "perf dwarf,8192", "perf dwarf,65528", "perf fp", "bpftrace", "cicada from exec")), flush=True)
         workloads = os.path.join(build, "tests", "workloads")
         for label, words in NATIVE:
             program, *arguments = words.split()
