@@ -99,9 +99,10 @@ struct {
   __type(value, struct address_space_state);
 } address_spaces SEC(".maps") __weak;
 
-// Hash of the last stack sent through each slot. An overwritten tag means sending again, nothing else.
+// Hash of the last stack sent through each slot. An overwritten tag means sending again, nothing else: user space clears them.
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
   __uint(max_entries, STACK_TAGS);
   __type(key, __u32);
   __type(value, __u64);

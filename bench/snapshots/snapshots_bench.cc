@@ -11,6 +11,7 @@
 #include <random>
 
 #include "engine/live_functions.h"
+#include "profile/compaction.h"
 #include "profile/live_tree.h"
 #include "profile/synthetic_profile.h"
 #include "sink/recording/delta_codec.h"
@@ -80,6 +81,10 @@ class Recorder {
   }
   void samples(size_t count) {
     for (size_t i = 0; i < count; ++i) add(random_leaf());
+  }
+  void rebase(profile::RowCopier& ids) {
+    for (Leaf& leaf : leaves_) leaf = {ids.thread(leaf.thread), ids.stack(leaf.stack)};
+    for (profile::FrameId& frame : unnamed_) frame = ids.frame(frame);
   }
   void name(profile::FrameId frame, size_t number) {
     const profile::Location location[] = {{profile_.intern_function({profile_.intern(fmt::format("late_{}", number)), {}, profile_.frames()[frame.value].image})}};
@@ -212,6 +217,38 @@ void recorder_cost(Profile& profile, Recorder& recorder) {
   per_sample("recorder: append, somebody looks every 50 ms", kSamplesPerSecond / 20);
 }
 
+void print_compaction(const char* what, Profile& profile) {
+  Times copying, finishing;
+  for (int i = 0; i < 5; ++i) {
+    auto compaction = std::make_unique<profile::Compaction>(profile);
+    timed(copying, [&] { return compaction->copy({}), 0; });
+    timed(finishing, [&] { return compaction->finish(profile, [](profile::RowCopier&) {}), 0; });
+  }
+  std::printf("compaction of %zu stacks, %zu samples\n", profile.stacks().size(), profile.sample_count());
+  print(what, copying);
+  print("  the loop's thread", finishing);
+}
+
+// Code that nobody has seen before, all the time: 20 new stacks of 3 new frames a second, samples of the last minute are kept.
+void ever_new(Profile& profile, Recorder& recorder, bool compact) {
+  constexpr size_t kSlack = 4 << 20;  // engine/compactor.cc
+  size_t after = 0, compactions = 0;
+  std::printf("ever new code, %s: MiB of the profile after each 20 min:", compact ? "compacted" : "not compacted");
+  for (int second = 1; second <= 2 * 3600; ++second) {
+    recorder.second();
+    profile.drop_samples(profile.sample_count() - std::min(profile.sample_count(), 60 * kSamplesPerSecond));
+    if (compact && profile.table_bytes() > 2 * after + kSlack) {
+      profile::Compaction compaction(profile);
+      compaction.copy({});
+      compaction.finish(profile, [&](profile::RowCopier& ids) { recorder.rebase(ids); });
+      after = profile.table_bytes();
+      ++compactions;
+    }
+    if (second % 1200 == 0) std::printf(" %.1f", mib(profile.table_bytes() + profile.sample_bytes()));
+  }
+  std::printf(compact ? " (%zu compactions)\n" : "\n", compactions);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -225,5 +262,13 @@ int main(int argc, char** argv) {
   serialise(profile, recorder);
   recorder_cost(profile, recorder);
   hold(profile, recorder);
+  print_compaction("  beside the loop", profile);
+  profile.drop_samples(profile.sample_count() - 1000000);
+  print_compaction("  beside the loop", profile);
+  for (const bool compact : {false, true}) {
+    Profile young = profile::make_synthetic_profile({.samples = 60 * kSamplesPerSecond, .stacks = 2000, .functions = 1000});
+    Recorder fresh(young);
+    ever_new(young, fresh, compact);
+  }
   return 0;
 }

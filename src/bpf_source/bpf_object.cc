@@ -96,7 +96,7 @@ Result<MappedArray<T>> map_array(const bpf_map* map) {
 struct BpfObject::Impl {
   cicada_bpf* skeleton = nullptr;
   MappedArray<unwind_place> places;
-  MappedArray<uint64_t> usage;
+  MappedArray<uint64_t> usage, stack_tags;
   MappedArray<address_space_state> spaces;
   MappedArray<kernel_symbol_batch> symbols;
   ring_buffer* ring = nullptr;
@@ -143,6 +143,7 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
 
   impl->places = TRY(map_array<unwind_place>(skeleton.maps.unwind_places));
   impl->usage = TRY(map_array<uint64_t>(skeleton.maps.usage));
+  impl->stack_tags = TRY(map_array<uint64_t>(skeleton.maps.stack_tags));
   impl->spaces = TRY(map_array<address_space_state>(skeleton.maps.address_spaces));
   impl->symbols = TRY(map_array<kernel_symbol_batch>(skeleton.maps.kernel_symbols));
   Impl* raw = impl.get();
@@ -176,6 +177,9 @@ int BpfObject::processes_fd() const { return bpf_map__fd(impl_->skeleton->maps.p
 int BpfObject::mappings_fd() const { return bpf_map__fd(impl_->skeleton->maps.exec_mappings); }
 int BpfObject::slabs_fd() const { return bpf_map__fd(impl_->skeleton->maps.unwind_slabs); }
 std::span<unwind_place> BpfObject::places() const { return impl_->places.values; }
+void BpfObject::forget_sent_stacks() {
+  for (uint64_t& tag : impl_->stack_tags.values) std::atomic_ref(tag).store(0, std::memory_order_relaxed);
+}
 std::span<const uint64_t> BpfObject::image_usage() const { return impl_->usage.values; }
 std::span<address_space_state> BpfObject::address_spaces() const { return impl_->spaces.values; }
 volatile uint32_t* BpfObject::eviction_epoch() const { return &impl_->skeleton->bss->eviction_epoch; }

@@ -68,6 +68,8 @@ class BpfObject {
   // Of a process that is known to the kernel side and does not run: its samples are not wanted before its next exec.
   Result<void> sample_from_exec(Pid pid);
   uint32_t allocate_address_space();
+  // Every stack is sent again with its next sample.
+  void forget_sent_stacks();
   // Compare and swap of a process' address space, inside the kernel. False: it was another one, or the process is unknown.
   bool update_process(process_update update);
   void read_map_versions(map_version_batch& batch);

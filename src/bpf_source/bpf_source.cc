@@ -107,6 +107,9 @@ struct BpfSource::Parts {
   std::optional<ingest::ScopedShortSlice> prompt;  // the loop, from start to stop
   LatencyHistogram drain_gaps;  // from one look at the ring to the next
   uint64_t last_drain_ns = 0;
+  uint64_t emptied_ns = 0;                                // the last look that left nothing in the ring
+  uint64_t generation_began_ns = 0, forgotten_ns = 0;     // of a compaction under way
+  uint64_t looks_in_generation = 0;
 
   // Until the targets' mappings are published and their tables loaded: two looks that find nothing new, kFirstScanMs at most.
   void wait_for_tables() const {
@@ -127,6 +130,8 @@ struct BpfSource::Parts {
     last_drain_ns = looked_ns;
     const bool emptied = kernel->consume([this](std::span<const uint8_t> record) { pipeline->take(record, monotonic_ns()); }, timeout_ms, wake_fds);
     pipeline->end_batch(looked_ns, emptied);
+    if (emptied) emptied_ns = looked_ns;
+    ++looks_in_generation;
     return emptied;
   }
 };
@@ -272,6 +277,25 @@ void BpfSource::pause(bool paused) {
   const std::lock_guard lock(parts_->pause_mutex);
   parts_->kernel->set_sampling_wanted(!paused);
   parts_->events->pause(paused);
+}
+
+// Two looks at the ring between the steps: records that were sent before the tags are cleared have arrived in the generation that goes.
+bool BpfSource::prepare_compaction() {
+  Parts& p = *parts_;
+  if (p.generation_began_ns == 0) {
+    p.pipeline->begin_generation();
+    p.generation_began_ns = monotonic_ns();
+    p.looks_in_generation = 0;
+  } else if (p.forgotten_ns == 0 && p.looks_in_generation >= 2) {
+    p.kernel->forget_sent_stacks();
+    p.forgotten_ns = monotonic_ns();
+  }
+  return p.forgotten_ns != 0 && p.emptied_ns > p.forgotten_ns && ingest::RecordPipeline::has_stored_until(p.forgotten_ns, p.emptied_ns);
+}
+
+void BpfSource::rebase(profile::RowCopier& ids) {
+  parts_->pipeline->rebase(ids);
+  parts_->generation_began_ns = parts_->forgotten_ns = 0;
 }
 
 bool BpfSource::targets_gone() const {

@@ -31,6 +31,8 @@ class BpfSource final : public ingest::SampleSource {
   // Disables the events, on all CPUs, or enables them again; forks, execs and mappings are followed all the time. Returns when it is
   // so. Between start() and stop(). Threads: any.
   void pause(bool paused);
+  bool prepare_compaction() override;
+  void rebase(profile::RowCopier& ids) override;
   symbolize::ImageFiles& image_files() override;  // pinned
   std::unique_ptr<symbolize::KernelNames> kernel_names() override;
   std::vector<symbolize::JitSymbol> take_jit_symbols() override;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a recording stays in memory. A snapshot that somebody holds keeps its own rows, whatever happens here.
+// How much of a recording stays in memory: everything, the last of it, or what nobody has taken yet. A snapshot that somebody holds keeps its own
+// rows, whatever happens here. What tables have that no sample refers to any more goes with a compaction (compactor.h).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,9 +14,12 @@ namespace cicada::engine {
 struct Retention {
   std::optional<uint64_t> keep_ns;       // samples of the last so many
   std::optional<size_t> keep_samples;
+  // Of the profile. About: a quarter of the samples goes at a time while there is more, tables follow some seconds later, and while they are
+  // compacted there are two of them.
+  std::optional<size_t> keep_bytes;
 };
 
-// Drops what may go; false: nothing. Threads: the profile's.
-bool apply_retention(profile::Profile& profile, const Retention& retention, uint64_t now_ns);
+// Drops what may go; false: nothing. `taken`: of samples with a lower number, nobody wants anything any more. Threads: the profile's.
+bool apply_retention(profile::Profile& profile, const Retention& retention, uint64_t now_ns, uint64_t taken = 0);
 
 }  // namespace cicada::engine

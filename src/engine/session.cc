@@ -121,6 +121,7 @@ Result<void> Session::run(const StopRule& rule) {
       symbolizer_->request(profile_);
       symbolizer_->apply_ready(profile_);
     }
+    if (compactor_.step(profile_, *source_, *symbolizer_)) snapshots_.publish(profile_);
     snapshots_.publish_if_wanted(profile_);
     if (now >= next_update) {
       next_update = now + kUpdateNs;
@@ -134,12 +135,27 @@ Result<void> Session::run(const StopRule& rule) {
 void Session::update() {
   symbolizer_->add_jit_symbols(source_->take_jit_symbols());
   update_sinks();
-  apply_retention(profile_, config_.retention, monotonic_ns());
+  retain();
+}
+
+// The latest snapshot is made anew, because the one there is has what was dropped.
+void Session::retain() {
+  if (compactor_.is_busy() || !apply_retention(profile_, config_.retention, monotonic_ns(), taken_)) return;
+  snapshots_.publish(profile_);
+  compactor_.start_if_due(profile_, config_.retention);
+}
+
+Session::Taken Session::take() {
+  Taken taken{snapshot()};
+  const uint64_t first = taken.profile->samples().dropped();
+  taken.first = static_cast<size_t>(std::max(taken_.exchange(taken.profile->sizes().samples), first) - first);
+  return taken;
 }
 
 Result<void> Session::stop() {
   if (!running_) return {};
   running_ = false;
+  compactor_.cancel();
   profile_.header.duration_ns = monotonic_ns() - profile_.header.start_monotonic_ns;
   const Result<void> stopped = source_->stop(profile_);
   snapshots_.publish(profile_);
@@ -184,6 +200,7 @@ std::vector<std::string> Session::statistics() const {
   lines.push_back(fmt::format("names: {} of {} frames in {} images ({} without symbols), {:.3f} s and {:.3f} s of CPU; {} had one before the end",
                               names_.named, names_.frames, names_.images, names_.images_without_symbols, names_.seconds, names_.cpu_seconds,
                               names_.named_before));
+  lines.push_back(compactor_.statistics());
   return lines;
 }
 

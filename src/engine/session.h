@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/compactor.h"
 #include "engine/live_functions.h"
 #include "engine/retention.h"
 #include "engine/snapshots.h"
@@ -70,6 +71,12 @@ class Session {
   // which is mostly waiting (20-50 ms beside busy programs). Once; then only profile(), metadata() and statistics() have answers.
   std::vector<SinkOutcome> finish();
 
+  // What has come since the last call; the session forgets it then. Threads: any, one at a time.
+  struct Taken {
+    std::shared_ptr<const profile::ProfileSnapshot> profile;
+    size_t first = 0;  // rows from here on are new
+  };
+  Taken take();
   // The profile as it was a moment ago. Threads: any.
   std::shared_ptr<const profile::ProfileSnapshot> snapshot() const { return snapshots_.latest(); }
   // With the table of its functions, a second or two old; null if the configuration asks for none. Threads: any.
@@ -82,6 +89,7 @@ class Session {
 
  private:
   void close_source();
+  void retain();
   void update_sinks();
   void update();
 
@@ -89,6 +97,8 @@ class Session {
   profile::Profile profile_;
   Snapshots snapshots_;
   std::optional<LiveFunctions> functions_;
+  Compactor compactor_;
+  std::atomic<uint64_t> taken_{0};  // number of the first sample that nobody has taken
   std::unique_ptr<ingest::SampleSource> source_;                 // until finish()
   std::shared_ptr<process::ProcessMetadataCache> metadata_;
   std::vector<std::string> last_statistics_;                     // of source_

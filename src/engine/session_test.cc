@@ -6,7 +6,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <set>
 #include <thread>
 
 #include "base/monotonic_clock.h"
@@ -30,6 +32,7 @@ class ScriptedSource final : public ingest::SampleSource {
     size_t gone_after = ~size_t{0};    // drains after which the targets are gone
     std::optional<Error> stop_error = {};
     std::vector<profile::Event> events{1};
+    bool ever_new = false;             // each second sample is of a function, a process and a thread that were never seen before
   };
   explicit ScriptedSource(Script script) : script_(std::move(script)) {}
 
@@ -42,8 +45,11 @@ class ScriptedSource final : public ingest::SampleSource {
     ::usleep(static_cast<useconds_t>(std::min(timeout_ms, 1) * 1000));
     for (size_t i = 0; i < script_.per_drain; ++i) {
       for (size_t e = 0; e < script_.events.size(); ++e) {
-        const auto frame = profile.intern_frame({profile::FrameKind::kJit, {}, 1, 0x1000 + profile.sample_count() % 64, {}});
-        profile.append_sample({.time_ns = monotonic_ns(), .thread = thread_, .stack = profile.intern_stack({}, frame), .event = {static_cast<uint8_t>(e)}});
+        const bool is_new = script_.ever_new && ++sent_ % 2 == 0;
+        const uint64_t address = is_new ? 0x100000 + sent_ : 0x1000 + profile.sample_count() % 64;
+        const auto frame = profile.intern_frame({profile::FrameKind::kJit, {}, 1, address, {}});
+        const auto thread = is_new ? profile.intern_thread(profile.intern_process(2, sent_), 2) : thread_;
+        profile.append_sample({.time_ns = monotonic_ns(), .thread = thread, .stack = profile.intern_stack({}, frame), .event = {static_cast<uint8_t>(e)}});
       }
     }
     return ++drains_ < script_.drains;
@@ -53,6 +59,8 @@ class ScriptedSource final : public ingest::SampleSource {
     if (script_.stop_error) return *script_.stop_error;
     return {};
   }
+  bool prepare_compaction() override { return true; }
+  void rebase(profile::RowCopier& ids) override { thread_ = ids.thread(thread_); }
   bool targets_gone() const override { return drains_ >= script_.gone_after; }
   symbolize::ImageFiles& image_files() override { return files_; }
   std::vector<symbolize::JitSymbol> take_jit_symbols() override { return std::exchange(jit_, {}); }
@@ -60,7 +68,7 @@ class ScriptedSource final : public ingest::SampleSource {
 
  private:
   Script script_;
-  size_t drains_ = 0;
+  size_t drains_ = 0, sent_ = 0;
   profile::ThreadId thread_;
   NoFiles files_;
   std::vector<symbolize::JitSymbol> jit_{{.address_space = 1, .code = {RuntimeAddr(0x1000), RuntimeAddr(0x1040)}, .name = "jitted", .file = {}}};
@@ -210,6 +218,85 @@ TEST(Session, KeepsWhatRetentionSays) {
   EXPECT_LT(session.profile().sample_count(), 10'000u + 4096);
   EXPECT_GE(session.profile().sample_count(), 10'000u);
   EXPECT_EQ(session.profile().sizes().samples, session.profile().samples().dropped() + session.profile().sample_count());
+}
+
+// What a frame of the script is called: those at 0x1000 have a name, once it is known.
+void expect_right_names(const profile::ProfileSnapshot& profile) {
+  for (size_t i = 0; i < profile.frames().size(); ++i) {
+    const auto locations = profile.locations(profile::FrameId(i));
+    const bool named = profile.frames()[i].address < 0x1040;
+    if (locations.empty()) continue;
+    EXPECT_TRUE(named && profile.text(profile.functions()[locations[0].function.value].name) == "jitted") << i;
+  }
+}
+
+TEST(Session, MemoryIsFlatUnderEverNewCode) {
+  SessionConfig config;
+  config.retention.keep_samples = 20'000;
+  Session session(source({.per_drain = 50, .ever_new = true}), config);
+  ASSERT_TRUE(session.start());
+  std::vector<size_t> bytes;
+  std::set<uint64_t> lineages;
+  uint64_t counted = 0;  // rows by their number, across compactions
+  ASSERT_TRUE(session.run({.each_second = [&](const profile::ProfileSnapshot& now) {
+    bytes.push_back(session.profile().table_bytes());
+    lineages.insert(now.sizes().lineage);
+    const uint64_t dropped = now.samples().dropped();
+    for (uint64_t i = std::max(counted, dropped); i < now.sizes().samples; ++i) {
+      EXPECT_EQ(now.frames()[now.stacks()[now.samples().stack[i - dropped].value].frame.value].address >= 0x100000, i % 2 == 1);
+    }
+    counted = now.sizes().samples;
+    return lineages.size() > 3 || bytes.size() > 60;
+  }}));
+  EXPECT_GT(lineages.size(), 3u);
+  const profile::Profile& profile = session.profile();
+  EXPECT_TRUE(profile.validate());
+  // A row of each table for each new sample and its index: 150 bytes. What is kept, twice as much again before it is worth it, and some seconds.
+  const size_t ever = profile.sizes().samples / 2;
+  EXPECT_LT(profile.stacks().size(), ever / 2);
+  EXPECT_LT(*std::max_element(bytes.begin(), bytes.end()), 24u << 20);
+  session.symbolize();
+  expect_right_names(profile);
+  EXPECT_FALSE(profile.locations(profile::FrameId(profile.stacks()[profile.samples().stack[0].value].frame.value)).empty() &&
+               profile.locations(profile::FrameId(profile.stacks()[profile.samples().stack[1].value].frame.value)).empty());
+}
+
+TEST(Session, KeepsSoManyBytes) {
+  SessionConfig config;
+  config.retention.keep_bytes = 8 << 20;
+  Session session(source({.per_drain = 20, .ever_new = true}), config);
+  ASSERT_TRUE(session.start());
+  std::vector<size_t> bytes;
+  std::set<uint64_t> lineages;
+  ASSERT_TRUE(session.run({.each_second = [&](const profile::ProfileSnapshot& now) {
+    lineages.insert(now.sizes().lineage);
+    bytes.push_back(session.profile().table_bytes() + session.profile().sample_bytes());
+    return lineages.size() > 2 || bytes.size() > 60;
+  }}));
+  EXPECT_GT(lineages.size(), 2u);
+  EXPECT_LT(*std::max_element(bytes.begin(), bytes.end()), 16u << 20);
+  EXPECT_GT(bytes.back(), 3u << 20);  // and keeps what it may
+}
+
+TEST(Session, ForgetsWhatWasTakenAndGivesEachSampleOnce) {
+  Session session(source({.per_drain = 500}), {});
+  ASSERT_TRUE(session.start());
+  std::atomic<bool> ended{false};
+  uint64_t taken = 0;
+  std::jthread taker([&] {
+    while (!ended) {
+      const Session::Taken some = session.take();
+      taken += some.profile->sample_count() - some.first;
+      ::usleep(1000);
+    }
+  });
+  ASSERT_TRUE(session.run({.duration_ns = 1'200'000'000}));
+  ended = true;
+  taker.join();
+  EXPECT_GT(session.profile().samples().dropped(), 0u);
+  ASSERT_TRUE(session.stop());
+  const Session::Taken rest = session.take();
+  EXPECT_EQ(taken + rest.profile->sample_count() - rest.first, session.profile().sizes().samples);
 }
 
 }  // namespace

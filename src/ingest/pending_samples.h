@@ -7,7 +7,7 @@
 #include <deque>
 
 #include "abi/records.h"
-#include "profile/profile.h"
+#include "profile/row_copier.h"
 
 namespace cicada::ingest {
 
@@ -32,6 +32,9 @@ class PendingSamples {
   }
   bool overdue(const PendingSample& held, uint64_t now_ns) const { return samples_.size() > kMax || now_ns > held.arrived_ns + kMaxWaitNs; }
   void pop() { samples_.pop_front(); }
+  void rebase(profile::RowCopier& ids) {
+    for (PendingSample& held : samples_) held.thread = ids.thread(held.thread);
+  }
   size_t size() const { return samples_.size(); }
 
  private:

@@ -79,6 +79,13 @@ void RecordPipeline::refresh_threads() {
   threads_.refresh(parts_.tracker.table(), parts_.tracker.names(), parts_.metadata, parts_.tracker.watermark_ns());
 }
 
+// Samples that wait come first: they bring their threads along.
+void RecordPipeline::rebase(profile::RowCopier& ids) {
+  assembler_.rebase(ids);
+  stacks_.rebase(ids);
+  threads_.rebase(ids);
+}
+
 void RecordPipeline::finish() {
   deferred_.finish();
   assembler_.flush();

@@ -50,6 +50,8 @@ class SampleAssembler {
   void flush_ready(uint64_t now_ns);
   // After the last record: whatever is left.
   void flush();
+  // Takes over the ids of a compacted profile.
+  void rebase(profile::RowCopier& ids) { pending_.rebase(ids); }
 
   const AssemblyCounts& counts(uint8_t event) const { return counts_[event]; }
   uint64_t requests_refused() const { return requests_refused_; }

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "process/metadata/metadata_cache.h"
 #include "profile/profile.h"
+#include "profile/row_copier.h"
 #include "symbolize/kernel/kernel_names.h"
 #include "symbolize/symbolizer.h"
 
@@ -29,6 +30,13 @@ class SampleSource {
   virtual Result<void> stop(profile::Profile& profile) = 0;
   // All that was to be watched is gone.
   virtual bool targets_gone() const { return false; }
+
+  // --- compaction (profile/compaction.h): the profile is made anew with what its samples refer to
+  // Asked in every turn until it says true: from then on the source refers to no row that it has not been sent anew, so that rebase() brings
+  // along little.
+  virtual bool prepare_compaction() = 0;
+  // Replaces every id that the source keeps; ids that no row has any more may be forgotten.
+  virtual void rebase(profile::RowCopier& ids) = 0;
 
   // --- beside samples; valid from start() on, after stop(), too
   virtual symbolize::ImageFiles& image_files() = 0;

@@ -27,23 +27,34 @@ std::optional<StackId> StackTable::find(uint64_t user_hash, uint64_t kernel_hash
   return user ? find_above(*user, kernel_hash) : std::nullopt;
 }
 
+const StackTable::UserStack* StackTable::find_user_record(uint64_t hash) const {
+  if (const auto found = user_.find(hash); found != user_.end()) return &found->second;
+  const auto old = old_user_.find(hash);
+  return old == old_user_.end() ? nullptr : &old->second;
+}
+
+const std::vector<FrameId>* StackTable::find_kernel_record(uint64_t hash) const {
+  if (const auto found = kernel_.find(hash); found != kernel_.end()) return &found->second;
+  const auto old = old_kernel_.find(hash);
+  return old == old_kernel_.end() ? nullptr : &old->second;
+}
+
 std::optional<StackId> StackTable::find_user(uint64_t user_hash) const {
   if (user_hash == 0) return StackId();
-  const auto found = user_.find(user_hash);
-  if (found == user_.end()) return std::nullopt;
-  return found->second.stack;
+  const UserStack* found = find_user_record(user_hash);
+  return found == nullptr ? std::nullopt : std::optional(found->stack);
 }
 
 std::optional<StackId> StackTable::find_above(StackId user, uint64_t kernel_hash) {
   if (kernel_hash == 0) return user;
   const auto [at, added] = combined_.try_emplace(Pair{user, kernel_hash});
   if (added) {
-    const auto kernel = kernel_.find(kernel_hash);
-    if (kernel == kernel_.end()) {
+    const auto* kernel = find_kernel_record(kernel_hash);
+    if (kernel == nullptr) {
       combined_.erase(at);
       return std::nullopt;
     }
-    at->second = profile_.intern_stack(user, kernel->second);
+    at->second = profile_.intern_stack(user, *kernel);
   }
   return at->second;
 }
@@ -52,9 +63,9 @@ StackId StackTable::continue_user_stack(uint64_t user_hash, std::span<const uint
   scratch_.clear();
   for (auto frame = rest.rbegin(); frame != rest.rend(); ++frame) scratch_.push_back(intern(*frame, address_space));
   const size_t outer = scratch_.size();
-  if (const auto found = user_.find(user_hash); user_hash != 0 && found != user_.end()) {
+  if (const UserStack* found = user_hash == 0 ? nullptr : find_user_record(user_hash)) {
     std::vector<FrameId> inner;  // leaf first
-    for (StackId at = found->second.stack; at.valid(); at = profile_.stacks()[at.value].parent) {
+    for (StackId at = found->stack; at.valid(); at = profile_.stacks()[at.value].parent) {
       inner.push_back(profile_.stacks()[at.value].frame);
     }
     if (outer != 0 && !inner.empty()) inner.pop_back();
@@ -64,8 +75,8 @@ StackId StackTable::continue_user_stack(uint64_t user_hash, std::span<const uint
 }
 
 uint32_t StackTable::outermost_image(uint64_t user_hash) const {
-  const auto found = user_.find(user_hash);
-  return found == user_.end() ? 0 : found->second.outermost_image;
+  const UserStack* found = find_user_record(user_hash);
+  return found == nullptr ? 0 : found->outermost_image;
 }
 
 std::optional<profile::ImageId> StackTable::find_image(uint32_t image) const {
@@ -78,6 +89,38 @@ std::optional<uint32_t> StackTable::registry_id(profile::ImageId image) const {
   const auto found = registry_ids_.find(image.value);
   if (found == registry_ids_.end()) return std::nullopt;
   return found->second;
+}
+
+void StackTable::begin_generation() {
+  old_user_.merge(user_);
+  old_kernel_.merge(kernel_);
+  user_.clear();
+  kernel_.clear();
+}
+
+void StackTable::rebase(profile::RowCopier& ids) {
+  old_user_.clear();
+  old_kernel_.clear();
+  for (auto& [hash, user] : user_) user.stack = ids.stack(user.stack);
+  for (auto& [hash, frames] : kernel_) {
+    for (FrameId& frame : frames) frame = ids.frame(frame);
+  }
+  combined_.clear();
+  registry_ids_.clear();
+  for (auto at = image_ids_.begin(); at != image_ids_.end();) {
+    const auto copy = ids.find(at->second);
+    if (!copy) {
+      at = image_ids_.erase(at);
+      continue;
+    }
+    at->second = *copy;
+    registry_ids_.try_emplace(copy->value, at->first);
+    ++at;
+  }
+  jit_spaces_.clear();
+  for (const Frame& frame : ids.into().frames()) {
+    if (frame.kind == FrameKind::kJit) jit_spaces_.insert(frame.address_space);
+  }
 }
 
 FrameId StackTable::intern(uint64_t frame, uint32_t address_space) {

@@ -4,6 +4,8 @@
 //   user hash ──▶ StackId (outermost … leaf) ─┐
 //   kernel hash ─▶ frames, outermost first ───┴▶ one StackId, kernel frames above user frames
 //
+// What was sent is kept in two generations, so that it does not grow for ever: begin_generation(), then the kernel side forgets what it has sent,
+// then all samples that were taken before are stored, then rebase() drops what has not been sent again.
 // Threads: the drain thread's.
 #pragma once
 #include <cstdint>
@@ -15,7 +17,7 @@
 
 #include "abi/records.h"
 #include "process/images/image_registry.h"
-#include "profile/profile.h"
+#include "profile/row_copier.h"
 
 namespace cicada::ingest {
 
@@ -40,6 +42,10 @@ class StackTable {
   profile::FrameId intern(uint64_t frame, uint32_t address_space);
   // What a registry image is in the profile, if any stack has it.
   std::optional<profile::ImageId> find_image(uint32_t image) const;
+  // What comes from now on is of a new generation.
+  void begin_generation();
+  // Drops the generations before it, and takes over the ids of a compacted profile.
+  void rebase(profile::RowCopier& ids);
   // The registry's id of a profile image, for the symbolizer.
   std::optional<uint32_t> registry_id(profile::ImageId image) const;
 
@@ -48,12 +54,14 @@ class StackTable {
     profile::StackId stack;
     uint32_t outermost_image = 0;
   };
+  const UserStack* find_user_record(uint64_t hash) const;
+  const std::vector<profile::FrameId>* find_kernel_record(uint64_t hash) const;
   profile::ImageId intern_image(uint32_t image);
 
   profile::Profile& profile_;
   const process::ImageRegistry& images_;
-  std::unordered_map<uint64_t, UserStack> user_;
-  std::unordered_map<uint64_t, std::vector<profile::FrameId>> kernel_;
+  std::unordered_map<uint64_t, UserStack> user_, old_user_;
+  std::unordered_map<uint64_t, std::vector<profile::FrameId>> kernel_, old_kernel_;
   struct Pair {
     profile::StackId user;
     uint64_t kernel;

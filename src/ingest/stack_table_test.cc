@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "abi/frame.h"
+#include "profile/compaction.h"
 
 namespace cicada::ingest {
 namespace {
@@ -56,6 +57,28 @@ TEST_F(StackTableTest, KeepsTheAddressSpaceOfFramesWithoutAnImage) {
   add(1, STACK_USER, {frame_at(FRAME_JIT, 0x7000)}, 5);
   add(2, STACK_USER, {frame_at(FRAME_JIT, 0x7000)}, 6);
   EXPECT_NE(*table.find(1, 0), *table.find(2, 0));
+}
+
+TEST_F(StackTableTest, ForgetsWhatIsNotSentAgain) {
+  const uint64_t kernel = frame_at(FRAME_KERNEL, 0xffffffff81000001);
+  for (const uint64_t hash : {1, 2}) add(hash, STACK_USER, {frame_at(FRAME_JIT, 0x7000 + hash), frame_in_image(1, 0x10)}, static_cast<uint32_t>(hash));
+  add(3, STACK_KERNEL, {kernel});
+  const auto thread = profile.intern_thread(profile.intern_process(1, 1), 1);
+  profile.append_sample({.thread = thread, .stack = *table.find(2, 3)});
+  table.begin_generation();
+  EXPECT_TRUE(table.find(1, 3));  // samples from before may still come
+  add(2, STACK_USER, {frame_at(FRAME_JIT, 0x7002), frame_in_image(1, 0x10)}, 2);
+  add(3, STACK_KERNEL, {kernel});
+  profile::Compaction compaction(profile);
+  compaction.copy({});
+  compaction.finish(profile, [&](profile::RowCopier& ids) { table.rebase(ids); });
+  EXPECT_FALSE(table.find(1, 0));
+  EXPECT_FALSE(table.has_generated_code(1));
+  EXPECT_TRUE(table.has_generated_code(2));
+  EXPECT_EQ(table.find(2, 3), profile.samples().stack[0]);
+  EXPECT_EQ(addresses(*table.find(2, 3)), (std::vector<uint64_t>{0xffffffff81000001, 0x7002, 0x10}));
+  EXPECT_TRUE(table.registry_id(*table.find_image(1)));
+  EXPECT_EQ(profile.frames().size(), 3u);
 }
 
 }  // namespace

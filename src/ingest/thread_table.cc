@@ -92,4 +92,32 @@ void ThreadTable::refresh(const process::ProcessTable& processes, const process:
   std::erase_if(living_, gone);
 }
 
+void ThreadTable::rebase(profile::RowCopier& ids) {
+  constexpr size_t kGone = ~size_t{0};
+  std::vector<size_t> moved(processes_.size(), kGone);
+  size_t kept = 0;
+  for (size_t i = 0; i < processes_.size(); ++i) {
+    const auto copy = ids.find(processes_[i].id);
+    if (!copy) continue;
+    processes_[kept] = processes_[i];
+    processes_[kept].id = *copy;
+    moved[i] = kept++;
+  }
+  processes_.erase(processes_.begin() + static_cast<ptrdiff_t>(kept), processes_.end());
+  const auto move_or_erase = [&](size_t& process) { return (process = moved[process]) == kGone; };
+  std::erase_if(living_, move_or_erase);
+  for (auto& [key, known] : process_index_) std::erase_if(known, move_or_erase);
+  std::erase_if(process_index_, [](const auto& entry) { return entry.second.empty(); });
+  std::erase_if(threads_, [&](ThreadEntry& entry) {
+    const auto copy = ids.find(entry.id);
+    if (copy) entry.id = *copy;
+    return !copy || move_or_erase(entry.process);
+  });
+  std::unordered_map<uint64_t, profile::ThreadId> index;
+  for (const auto& [key, id] : thread_index_) {
+    if (const auto copy = ids.find(id)) index[uint64_t{moved[key >> 32]} << 32 | static_cast<uint32_t>(key)] = *copy;
+  }
+  thread_index_ = std::move(index);
+}
+
 }  // namespace cicada::ingest

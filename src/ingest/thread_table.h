@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "abi/records.h"
-#include "profile/profile.h"
+#include "profile/row_copier.h"
 
 namespace cicada::process {
 class ProcessTable;
@@ -29,6 +29,8 @@ class ThreadTable {
   // table has come; who is not in it and was first sampled before that is gone.
   void refresh(const process::ProcessTable& processes, const process::ThreadNames& names, const process::ProcessMetadataCache& metadata,
                uint64_t known_until_ns);
+  // Takes over the ids of a compacted profile. Who has no samples in it is added anew when it has.
+  void rebase(profile::RowCopier& ids);
 
  private:
   struct ProcessEntry {

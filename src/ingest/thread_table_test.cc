@@ -7,6 +7,7 @@
 #include "ingest/metadata_reader.h"
 #include "process/metadata/metadata_cache.h"
 #include "process/tracking/process_fixture_for_test.h"
+#include "profile/compaction.h"
 
 namespace cicada::ingest {
 namespace {
@@ -80,6 +81,36 @@ TEST_F(ThreadTableTest, ProcessesAndThreadsAreCalledWhatTheTrackerSays) {
   EXPECT_EQ(again, main);
   refresh(0);
   EXPECT_EQ(name(main), "renamed") << "asked again for renames";
+}
+
+TEST_F(ThreadTableTest, WhoHasNoSamplesIsForgottenAndFoundAgain) {
+  for (Pid pid : {5, 6, 7}) run_program(pid, static_cast<uint32_t>(pid));
+  const auto gone = threads.find_or_add(sample(5, 5));
+  threads.find_or_add(sample(6, 60));
+  const auto kept = threads.find_or_add(sample(6, 61));
+  const auto waiting = threads.find_or_add(sample(7, 7));
+  refresh(0);
+  EXPECT_EQ(gone.value, 0u);
+  profile.append_sample({.thread = kept});
+  profile::Compaction compaction(profile);
+  compaction.copy({});
+  compaction.finish(profile, [&](profile::RowCopier& ids) {
+    ids.thread(waiting);  // of a sample that is not stored yet
+    threads.rebase(ids);
+  });
+  EXPECT_EQ(profile.threads().size(), 2u);
+  EXPECT_EQ(profile.threads()[threads.find_or_add(sample(6, 61)).value].tid, 61);
+  EXPECT_EQ(process(threads.find_or_add(sample(7, 7))).pid, 7);
+  EXPECT_EQ(profile.threads().size(), 2u) << "those were known";
+  names.set(6, 61, "renamed");
+  now += kMs;
+  refresh(0);
+  EXPECT_EQ(name(threads.find_or_add(sample(6, 61))), "renamed");
+  EXPECT_EQ(process(threads.find_or_add(sample(5, 5))).pid, 5);
+  EXPECT_EQ(profile.threads()[threads.find_or_add(sample(6, 60)).value].tid, 60);
+  EXPECT_EQ(profile.processes().size(), 3u);
+  refresh(0);
+  EXPECT_EQ(profile.text(process(threads.find_or_add(sample(5, 5))).name), table->find_process(5)->comm);
 }
 
 TEST_F(ThreadTableTest, AThreadWithoutANameIsCalledAsItsProcess) {

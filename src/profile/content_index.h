@@ -31,6 +31,7 @@ class ContentIndex {
     }
   }
   size_t size() const { return used_; }
+  size_t bytes() const { return slots_.size() * sizeof(Slot); }
 
  private:
   static constexpr uint32_t kFree = 0xffffffff;

@@ -46,6 +46,7 @@ class Log {
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
+  size_t bytes() const { return spine_size() * kChunkRows * sizeof(T); }  // copies share them
   const T& operator[](size_t i) const { return (*spine_)[i >> kShift][i & (kChunkRows - 1)]; }
   const T& back() const { return (*this)[size_ - 1]; }
   // Rows that stand in one chunk: what append_together() wrote.

@@ -141,6 +141,16 @@ size_t Profile::drop_samples(size_t at_most) {
   return samples_.drop_front(count);
 }
 
+size_t Profile::table_bytes() const {
+  size_t bytes = strings_.bytes() + images_.bytes() + functions_.bytes() + frames_.bytes() + location_spans_.bytes() + locations_.bytes() + stacks_.bytes() +
+                 processes_.bytes() + threads_.bytes() + label_sets_.bytes() + labels_.bytes() + renamed_frames_.bytes() + described_processes_.bytes() +
+                 described_threads_.bytes();
+  for (const StackSums& sums : sums_) bytes += sums.bytes();
+  for (const ContentIndex* index : {&string_index_, &image_index_, &function_index_, &frame_index_, &stack_index_, &process_index_, &thread_index_, &label_index_})
+    bytes += index->bytes();
+  return bytes;
+}
+
 void Profile::set_process(ProcessId id, const Process& process) {
   if (processes_[id.value] == process) return;
   processes_.edit(id.value) = process;

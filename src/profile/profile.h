@@ -35,6 +35,11 @@ class Profile : public ProfileSnapshot {
   void append_samples(std::span<const Sample> rows);
   // Forgets the oldest samples, in blocks of a few thousand; tables stay. Returns how many went.
   size_t drop_samples(size_t at_most);
+  // The number of the oldest sample: rows that were copied from another profile keep theirs.
+  void number_samples_from(uint64_t first) { samples_.number_from(first); }
+  // Of memory, without what snapshots have kept.
+  size_t sample_bytes() const { return samples_.bytes(); }
+  size_t table_bytes() const;
   // What a process or a thread is called; its identity stays.
   void set_process(ProcessId id, const Process& process);
   void set_thread(ThreadId id, const Thread& thread);

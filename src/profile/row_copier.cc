@@ -4,18 +4,50 @@
 #include <algorithm>
 
 namespace cicada::profile {
-namespace {
 
-template <typename Id>
-Id& copy_of(std::vector<Id>& copies, Id id) {
-  if (copies.size() <= id.value) copies.resize(id.value + 1);
-  return copies[id.value];
+RowCopier::RowCopier(Profile& into, const ProfileSnapshot& from) : into_(into), from_(&from) {
+  for (const Frame& frame : into.frames()) address_space_base_ = std::max(address_space_base_, frame.address_space);
+  resize();
 }
 
-}  // namespace
+void RowCopier::resize() {
+  seen_ = from_->sizes();
+  images_.resize(seen_.images);
+  functions_.resize(seen_.functions);
+  frames_.resize(seen_.frames);
+  stacks_.resize(seen_.stacks);
+  processes_.resize(seen_.processes);
+  threads_.resize(seen_.threads);
+  label_sets_.resize(seen_.label_sets);
+}
 
-RowCopier::RowCopier(Profile& into, const ProfileSnapshot& from) : into_(into), from_(from) {
-  for (const Frame& frame : into.frames()) address_space_base_ = std::max(address_space_base_, frame.address_space);
+void RowCopier::continue_with(const ProfileSnapshot& later) {
+  const SnapshotSizes before = seen_;
+  from_ = &later;
+  resize();
+  for (size_t i = before.renamed_frames; i < seen_.renamed_frames; ++i) {
+    const FrameId id = later.renamed_frames()[i];
+    if (const auto copy = find(id)) into_.set_locations(*copy, locations(id));
+  }
+  for (size_t i = before.described_processes; i < seen_.described_processes; ++i) {
+    if (find(later.described_processes()[i])) describe(later.described_processes()[i]);
+  }
+  for (size_t i = before.described_threads; i < seen_.described_threads; ++i) {
+    if (find(later.described_threads()[i])) describe(later.described_threads()[i]);
+  }
+}
+
+void RowCopier::rebase(const RowCopier& ids) {
+  const auto rebase_all = [](auto& copies, const auto& moved) {
+    for (auto& copy : copies) copy = find_in(moved, copy).value_or(std::decay_t<decltype(copy)>());
+  };
+  rebase_all(images_, ids.images_);
+  rebase_all(functions_, ids.functions_);
+  rebase_all(frames_, ids.frames_);
+  rebase_all(stacks_, ids.stacks_);
+  rebase_all(processes_, ids.processes_);
+  rebase_all(threads_, ids.threads_);
+  rebase_all(label_sets_, ids.label_sets_);
 }
 
 Sample RowCopier::copy(Sample sample) {
@@ -26,66 +58,94 @@ Sample RowCopier::copy(Sample sample) {
 }
 
 ThreadId RowCopier::thread(ThreadId id) {
-  if (const ThreadId known = copy_of(threads_, id); known.valid()) return known;
-  const Thread& row = from_.threads()[id.value];
-  const ThreadId copy = into_.intern_thread(process(row.process), row.tid);
-  into_.edit_thread(copy, [&](Thread& out) {
+  ThreadId& copy = threads_[id.value];
+  if (copy.valid()) return copy;
+  const Thread& row = from_->threads()[id.value];
+  copy = into_.intern_thread(process(row.process), row.tid);
+  describe(id);
+  return copy;
+}
+
+void RowCopier::describe(ThreadId id) {
+  const Thread& row = from_->threads()[id.value];
+  into_.edit_thread(threads_[id.value], [&](Thread& out) {
     if (row.name.valid()) out.name = text(row.name);
     out.main = row.main;
   });
-  return threads_[id.value] = copy;
+}
+
+ProcessId RowCopier::process(ProcessId id) {
+  ProcessId& copy = processes_[id.value];
+  if (copy.valid()) return copy;
+  const Process& row = from_->processes()[id.value];
+  copy = into_.intern_process(row.pid, row.start_ns);
+  describe(id);
+  return copy;
+}
+
+void RowCopier::describe(ProcessId id) {
+  const Process& row = from_->processes()[id.value];
+  into_.edit_process(processes_[id.value], [&](Process& out) {
+    if (row.name.valid()) out.name = text(row.name);
+    if (row.cmdline.valid()) out.cmdline = text(row.cmdline);
+    if (row.cgroup.valid()) out.cgroup = text(row.cgroup);
+    out.parent_pid = row.parent_pid;
+  });
 }
 
 LabelSetId RowCopier::labels(LabelSetId id) {
   if (!id.valid()) return id;
-  LabelSetId& copy = copy_of(label_sets_, id);
+  LabelSetId& copy = label_sets_[id.value];
   if (copy.valid()) return copy;
   std::vector<Label> set;
-  for (const Label& label : from_.labels(id)) set.push_back({text(label.key), text(label.value)});
+  for (const Label& label : from_->labels(id)) set.push_back({text(label.key), text(label.value)});
   return copy = into_.intern_labels(set);
 }
 
 StackId RowCopier::stack(StackId id) {
-  if (!id.valid() || copy_of(stacks_, id).valid()) return id.valid() ? stacks_[id.value] : id;
   path_.clear();
-  for (; id.valid() && !stacks_[id.value].valid(); id = from_.stacks()[id.value].parent) path_.push_back(id);
+  for (; id.valid() && !stacks_[id.value].valid(); id = from_->stacks()[id.value].parent) path_.push_back(id);
   StackId copy = id.valid() ? stacks_[id.value] : StackId();
-  for (size_t i = path_.size(); i-- > 0;) copy = stacks_[path_[i].value] = into_.intern_stack(copy, frame(from_.stacks()[path_[i].value].frame));
+  for (size_t i = path_.size(); i-- > 0;) copy = stacks_[path_[i].value] = into_.intern_stack(copy, frame(from_->stacks()[path_[i].value].frame));
   return copy;
 }
 
 ImageId RowCopier::image(ImageId id) {
   if (!id.valid()) return id;
-  ImageId& copy = copy_of(images_, id);
-  const Image& row = from_.images()[id.value];
+  ImageId& copy = images_[id.value];
+  const Image& row = from_->images()[id.value];
   if (!copy.valid()) copy = into_.intern_image({text(row.path), text(row.build_id), row.kind});
   return copy;
 }
 
 FunctionId RowCopier::function(FunctionId id) {
-  FunctionId& copy = copy_of(functions_, id);
-  const Function& row = from_.functions()[id.value];
+  FunctionId& copy = functions_[id.value];
+  const Function& row = from_->functions()[id.value];
   if (!copy.valid()) copy = into_.intern_function({text(row.name), text(row.linkage_name), image(row.image)});
   return copy;
 }
 
+std::vector<Location> RowCopier::locations(FrameId id) {
+  const auto rows = from_->locations(id);
+  std::vector<Location> copies(rows.begin(), rows.end());
+  for (Location& location : copies) {
+    location.function = function(location.function);
+    location.file = text(location.file);
+  }
+  return copies;
+}
+
 FrameId RowCopier::frame(FrameId id) {
-  FrameId& copy = copy_of(frames_, id);
+  FrameId& copy = frames_[id.value];
   if (copy.valid()) return copy;
-  Frame row = from_.frames()[id.value];
+  Frame row = from_->frames()[id.value];
   row.image = image(row.image);
   if (row.label.valid()) row.label = text(row.label);
   if (row.address_space != 0) row.address_space += address_space_base_;
   const size_t before = into_.frames().size();
   copy = into_.intern_frame(row);
-  const auto locations = from_.locations(id);
-  if (locations.empty()) return copy;
-  std::vector<Location> copies;
-  for (Location location : locations) {
-    location.function = function(location.function);
-    location.file = text(location.file);
-    copies.push_back(location);
-  }
+  const std::vector<Location> copies = locations(id);
+  if (copies.empty()) return copy;
   const auto known = into_.locations(copy);
   const bool same = into_.frames().size() > before || known.empty() ||
                     std::equal(known.begin(), known.end(), copies.begin(), copies.end(),
@@ -96,19 +156,6 @@ FrameId RowCopier::frame(FrameId id) {
   }
   if (into_.locations(copy).empty()) into_.set_locations(copy, copies);
   return copy;
-}
-
-ProcessId RowCopier::process(ProcessId id) {
-  if (const ProcessId known = copy_of(processes_, id); known.valid()) return known;
-  const Process& row = from_.processes()[id.value];
-  const ProcessId copy = into_.intern_process(row.pid, row.start_ns);
-  into_.edit_process(copy, [&](Process& out) {
-    if (row.name.valid()) out.name = text(row.name);
-    if (row.cmdline.valid()) out.cmdline = text(row.cmdline);
-    if (row.cgroup.valid()) out.cgroup = text(row.cgroup);
-    out.parent_pid = row.parent_pid;
-  });
-  return processes_[id.value] = copy;
 }
 
 }  // namespace cicada::profile

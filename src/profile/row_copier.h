@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of one profile into another, on first use: the other holds only what its samples refer to.
-//
-// `from` may grow while it is copied; names that its frames get after they were copied are not seen. Address spaces of JIT code are kept
-// apart from those that `into` had before. Threads: one.
+// Copies rows of one profile into another on first use, so that the copy holds only what is referred to. Gives for each id what it is there.
+// Threads: one at a time, that of `into`.
 #pragma once
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "profile/profile.h"
@@ -12,26 +12,47 @@ namespace cicada::profile {
 
 class RowCopier {
  public:
+  // Borrows both. Address spaces of JIT code are kept apart from those that `into` has already.
   RowCopier(Profile& into, const ProfileSnapshot& from);
+  // From a later snapshot of the same profile: what was copied before is renamed as it is there.
+  void continue_with(const ProfileSnapshot& later);
 
-  // Every id of the row; time, value and event stay.
-  Sample copy(Sample sample);
+  ImageId image(ImageId id);
+  FrameId frame(FrameId id);
+  StackId stack(StackId id);
   ThreadId thread(ThreadId id);
   LabelSetId labels(LabelSetId id);
-  StackId stack(StackId id);
+  // Every id of the row; time, value and event stay.
+  Sample copy(Sample sample);
+
+  // Nothing: not copied, and kNone for none.
+  std::optional<StackId> find(StackId id) const { return find_in(stacks_, id); }
+  std::optional<ImageId> find(ImageId id) const { return find_in(images_, id); }
+  std::optional<FrameId> find(FrameId id) const { return find_in(frames_, id); }
+  std::optional<ProcessId> find(ProcessId id) const { return find_in(processes_, id); }
+  std::optional<ThreadId> find(ThreadId id) const { return find_in(threads_, id); }
+  const Profile& into() const { return into_; }
+  // `into` has been compacted: what it has lost is copied anew when it is asked for.
+  void rebase(const RowCopier& ids);
 
  private:
-  StringId text(StringId id) { return into_.intern(from_.text(id)); }
-  ImageId image(ImageId id);
+  template <typename Id>
+  static std::optional<Id> find_in(const std::vector<Id>& copies, Id id) {
+    return id.value < copies.size() && copies[id.value].valid() ? std::optional(copies[id.value]) : std::nullopt;
+  }
+  void resize();
+  StringId text(StringId id) { return into_.intern(from_->text(id)); }
   FunctionId function(FunctionId id);
-  FrameId frame(FrameId id);
   ProcessId process(ProcessId id);
+  void describe(ProcessId id);
+  void describe(ThreadId id);
+  std::vector<Location> locations(FrameId id);
 
   Profile& into_;
-  const ProfileSnapshot& from_;
+  const ProfileSnapshot* from_;
+  SnapshotSizes seen_;  // of it
   uint32_t address_space_base_ = 0, address_space_extra_ = 0;
-  // Where each row of `from_` is in `into_`.
-  std::vector<ImageId> images_;
+  std::vector<ImageId> images_;  // by id in `from`
   std::vector<FunctionId> functions_;
   std::vector<FrameId> frames_;
   std::vector<StackId> stacks_;

@@ -48,4 +48,11 @@ size_t Samples::drop_front(size_t rows) {
   return blocks << kShift;
 }
 
+size_t Samples::bytes() const {
+  size_t bytes = time_ns.bytes() + thread.bytes() + stack.bytes() + labels.bytes() + cpu.bytes() + event.bytes() + state.bytes();
+  for (const auto& block : values_)
+    if (block != nullptr) bytes += kBlockRows * sizeof(uint64_t);
+  return bytes;
+}
+
 }  // namespace cicada::profile

@@ -61,6 +61,9 @@ class Samples {
   void append(std::span<const Sample> rows, const std::vector<Event>& events);
   // Whole blocks of the oldest, `rows` at most. Returns how many rows went.
   size_t drop_front(size_t rows);
+  // Of rows that came from elsewhere: what dropped() is.
+  void number_from(uint64_t first) { dropped_ = first; }
+  size_t bytes() const;
 
  private:
   static constexpr size_t kBlockRows = size_t{1} << kShift;

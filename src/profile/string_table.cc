@@ -21,11 +21,13 @@ StringId StringLog::append(std::string_view text) {
 std::string_view StringLog::store(std::string_view text) {
   if (text.size() > kBlockBytes / 4) {
     blocks_.push_back(std::make_shared_for_overwrite<char[]>(text.size()));
+    block_bytes_ += text.size();
     std::memcpy(blocks_.back().get(), text.data(), text.size());
     return {blocks_.back().get(), text.size()};
   }
   if (text.size() > free_bytes_) {
     blocks_.push_back(std::make_shared_for_overwrite<char[]>(kBlockBytes));
+    block_bytes_ += kBlockBytes;
     free_ = blocks_.back().get();
     free_bytes_ = kBlockBytes;
   }

@@ -16,6 +16,7 @@ class StringLog {
   std::string_view text(StringId id) const { return id.valid() ? texts_[id.value] : std::string_view(); }
   size_t size() const { return texts_.size(); }
   StringId append(std::string_view text);  // not empty
+  size_t bytes() const { return texts_.bytes() + block_bytes_; }
 
  private:
   static constexpr size_t kBlockBytes = 64 << 10;
@@ -24,7 +25,7 @@ class StringLog {
   Log<std::shared_ptr<char[]>, 6> blocks_;
   Log<std::string_view, 12> texts_;
   char* free_ = nullptr;  // the writer's, in the last shared block
-  size_t free_bytes_ = 0;
+  size_t free_bytes_ = 0, block_bytes_ = 0;
 };
 
 // With the index: one writer, who reads as well.

@@ -25,6 +25,8 @@ class ReplaySource final : public ingest::SampleSource {
   // The header says of all that was recorded what became of it; of a part, how many samples that is.
   Result<void> stop(profile::Profile& profile) override;
 
+  bool prepare_compaction() override { return true; }
+  void rebase(profile::RowCopier& ids) override { copier_->rebase(ids); }
   symbolize::ImageFiles& image_files() override { return files_; }
   std::shared_ptr<process::ProcessMetadataCache> metadata() override { return metadata_; }
 

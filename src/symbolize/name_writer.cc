@@ -32,7 +32,7 @@ bool NameWriter::write(Profile& profile, size_t most) {
   const bool vdso = image_.valid() && profile.images()[image_.value].kind == profile::ImageKind::kVdso;
   for (const size_t end = next_ + std::min(most, frames_.size() - next_); next_ < end; ++next_) {
     const auto positions = names_.positions_of(next_);
-    if (positions.empty()) continue;
+    if (positions.empty() || !frames_[next_].valid()) continue;
     locations_.clear();
     for (const NamedAddresses::Position& from : positions) {
       profile::StringId& file = files_[from.file];
@@ -43,6 +43,13 @@ bool NameWriter::write(Profile& profile, size_t most) {
     if (locations_.back().source != NameSource::kCallFrame) ++named_;
   }
   return next_ < frames_.size();
+}
+
+void NameWriter::rebase(profile::RowCopier& ids) {
+  for (profile::FrameId& frame : frames_) frame = ids.find(frame).value_or(profile::FrameId());
+  image_ = ids.image(image_);
+  std::fill(functions_.begin(), functions_.end(), profile::FunctionId());
+  std::fill(files_.begin(), files_.end(), profile::StringId());
 }
 
 }  // namespace cicada::symbolize

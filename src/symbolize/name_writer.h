@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "profile/profile.h"
+#include "profile/row_copier.h"
 #include "symbolize/named_addresses.h"
 
 namespace cicada::symbolize {
@@ -18,6 +18,8 @@ class NameWriter {
 
   // Names at most `most` more frames. False: that was all.
   bool write(profile::Profile& profile, size_t most = SIZE_MAX);
+  // Takes over the ids of a compacted profile; frames that are not in it get no name.
+  void rebase(profile::RowCopier& ids);
   // How many frames got a name (a place, "libfoo.so+0x1234", is none).
   size_t named() const { return named_; }
 

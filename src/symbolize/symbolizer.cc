@@ -127,6 +127,7 @@ struct Symbolizer::Parts : std::enable_shared_from_this<Symbolizer::Parts> {
   std::unique_ptr<KernelNames> kallsyms;
   std::map<std::pair<FrameKind, uint32_t>, Subject> subjects;  // the number: an image, an address space
   size_t frames_seen = 0;
+  uint32_t images_seen = 0;  // the cache knows them by this number
   bool more_jit = false;
 
   bool full_busy = false;
@@ -157,7 +158,7 @@ Subject* Symbolizer::Parts::find_subject(const ProfileSnapshot& profile, const p
   if (native) {
     subject.image = frame.image;
     subject.name = std::string(profile.text(profile.images()[frame.image.value].path));
-    subject.namer = std::make_unique<ImageNamer>(cache, ImageToName{frame.image, subject.name, files.find(profile, frame.image)});
+    subject.namer = std::make_unique<ImageNamer>(cache, ImageToName{profile::ImageId(images_seen++), subject.name, files.find(profile, frame.image)});
   } else if (kind == FrameKind::kJit) {
     subject.name = "[jit]";
     subject.namer = std::make_unique<JitNamer>(jit, frame.address_space);
@@ -320,6 +321,34 @@ Symbolizer::~Symbolizer() = default;
 void Symbolizer::add_jit_symbols(std::vector<JitSymbol> symbols) {
   parts_->more_jit |= !symbols.empty();
   parts_->jit.add(std::move(symbols));
+}
+
+void Symbolizer::rebase(const ProfileSnapshot& before, profile::RowCopier& ids) {
+  Parts& p = *parts_;
+  p.see_frames(before);
+  const auto rebase_frames = [&](std::vector<Wanted>& wanted) {
+    std::erase_if(wanted, [&](Wanted& each) { return !(each.frame = ids.find(each.frame).value_or(FrameId())).valid(); });
+  };
+  std::map<std::pair<FrameKind, uint32_t>, Subject> kept;
+  while (!p.subjects.empty()) {
+    auto node = p.subjects.extract(p.subjects.begin());
+    Subject& subject = node.mapped();
+    for (std::vector<Wanted>* wanted : {&subject.fresh, &subject.fuller, &subject.unknown}) rebase_frames(*wanted);
+    const bool waits = subject.busy || !subject.fresh.empty() || !subject.fuller.empty() || !subject.unknown.empty();
+    if (subject.kind == FrameKind::kJit && !waits) continue;
+    if (subject.kind == FrameKind::kNative) {
+      if (!waits && !ids.find(subject.image)) continue;
+      node.key().second = (subject.image = ids.image(subject.image)).value;
+    }
+    kept.insert(std::move(node));
+  }
+  p.subjects = std::move(kept);
+  // Whoever looks names up reads the addresses meanwhile, not the frames.
+  for (const auto& question : p.asked) {
+    for (Wanted& each : question->wanted) each.frame = ids.find(each.frame).value_or(FrameId());
+  }
+  if (p.writer) p.writer->rebase(ids);
+  p.frames_seen = ids.into().frames().size();
 }
 
 void Symbolizer::request(const ProfileSnapshot& profile) {

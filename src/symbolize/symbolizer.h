@@ -18,7 +18,7 @@
 #include <optional>
 #include <vector>
 
-#include "profile/profile.h"
+#include "profile/row_copier.h"
 #include "symbolize/files/image_files.h"
 #include "symbolize/jit/jit_symbol.h"
 #include "symbolize/symbolize_options.h"
@@ -50,6 +50,8 @@ class Symbolizer {
   void request(const profile::ProfileSnapshot& profile);
   // For about a millisecond at most. Returns how many frames got a name.
   size_t apply_ready(profile::Profile& profile);
+  // Takes over the ids of a compacted profile, after all others who have some: frames that it does not have are not asked for any more.
+  void rebase(const profile::ProfileSnapshot& before, profile::RowCopier& ids);
   // Names every frame that has none, and looks up inlined calls and lines that are missing; what could not be opened is tried again. At `deadline`
   // it ends with what there is, and says so in a diagnostic.
   SymbolizeStats finish(profile::Profile& profile, std::optional<Clock::time_point> deadline = {});

@@ -50,6 +50,11 @@ class RecordingSink : public profile::Sink {
 
   // What is new, and the header in any case.
   Result<void> append(const ProfileSnapshot& profile) {
+    // Compacted: ids mean other things, so the file begins anew, with what the profile keeps.
+    if (chunks_ && written_.lineage != profile.sizes().lineage) {
+      chunks_.reset();
+      written_ = {};
+    }
     if (!chunks_) chunks_.emplace(TRY(OutputFile::create(path_, rights_)));
     const int level = profile.sizes().samples - written_.samples > kMaxRewritten ? kLevelOfMany : kLevel;
     do {
