@@ -44,5 +44,5 @@ start_neighbour() {
 # neighbour_is_whole RECORDING.txt: 99 % of the neighbour's stacks are complete and named.
 neighbour_is_whole() {
   awk -v RS= '/^neighbour / { ++all; if (/_start/) ++whole }
-    END { print whole + 0 " of " all + 0 " of the neighbours stacks are whole"; exit !(all > 300 && whole >= all * 0.99) }' "$1"
+    END { print whole + 0 " of " all + 0 " of the neighbours stacks are whole"; exit !(all > 100 && whole >= all * 0.99) }' "$1"
 }

@@ -17,6 +17,7 @@ for s in (b'', evil, b'count', b'f' + evil): p += text(6, s)
 open('in.pb.gz', 'wb').write(gzip.compress(p))
 PYTHON
 for input in in.folded in.pb.gz; do
+  rm -f x.cicada
   for output in x.folded x.txt x.svg x.speedscope.json x.firefox.json x.codeguru.json x.pprof x.cicada; do
     bounded 600 10 "$CICADA" convert -q "$input" "$output" || fail "convert $input $output ended with $?"
     [[ $output == x.cicada ]] && continue
