@@ -66,7 +66,7 @@ Command add_convert_command(CLI::App& app) {
   command->add_option("--filter", options->filters, "a part: process=, thread=, time=2s..5s, function=REGEX")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  command->add_option("--group-by,--by", options->group_by, "root frames: process, thread, cpu, cgroup, image")
+  command->add_option("--group-by,--by", options->group_by, "root frames: program, process, thread, cpu, cgroup, image")
       ->type_name("LIST")
       ->allow_extra_args(false);
   command->add_option("--title", options->title, "of pictures and reports")->type_name("TEXT");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "base/catching.h"
 #include "cli/bench_command.h"
@@ -23,27 +24,48 @@ namespace {
 
 using namespace cicada::cli;
 
-Invocation split_at_dashes(int argc, char** argv) {
-  Invocation invocation;
-  invocation.command_line.assign(argv, argv + argc);
-  for (int i = 1; i < argc; i++) {
-    if (invocation.command_line[static_cast<size_t>(i)] != "--") continue;
-    invocation.after_dashes.assign(argv + i + 1, argv + argc);
-    break;
+// Whether the word is an option whose value is the next word: "-F", "--frequency", "-qF"; not "-F99", "--frequency=99", "-q".
+bool wants_value(const CLI::App& parser, const std::string& word) {
+  const auto takes = [&](const std::string& name) {
+    const CLI::Option* option = parser.get_option_no_throw(name);
+    return option != nullptr && option->get_items_expected_max() > 0;
+  };
+  if (word.starts_with("--")) return word.find('=') == std::string::npos && takes(word);
+  for (size_t i = 1; i < word.size(); ++i) {
+    if (takes(std::string("-") + word[i])) return i + 1 == word.size();
   }
+  return false;
+}
+
+// `record ./prog -x` is `record -- ./prog -x`: options end at the first word that is neither one nor an option's value.
+void put_dashes(std::vector<std::string>& words, const CLI::App& record) {
+  if (words.size() < 3 || words[1] != record.get_name()) return;
+  for (size_t i = 2; i < words.size(); ++i) {
+    if (words[i] == "--") return;
+    if (words[i].size() > 1 && words[i].starts_with('-')) {
+      if (wants_value(record, words[i])) ++i;
+      continue;
+    }
+    words.insert(words.begin() + static_cast<ptrdiff_t>(i), "--");
+    return;
+  }
+}
+
+Invocation split_at_dashes(std::vector<std::string> words) {
+  Invocation invocation;
+  invocation.command_line = std::move(words);
+  const auto dashes = std::find(invocation.command_line.begin(), invocation.command_line.end(), "--");
+  if (dashes != invocation.command_line.end()) invocation.after_dashes.assign(dashes + 1, invocation.command_line.end());
   return invocation;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Invocation invocation = split_at_dashes(argc, argv);
-  const size_t before_dashes = invocation.command_line.size() - invocation.after_dashes.size();
-
   CLI::App app(
       "cicada shows where a machine, a process or a command spends its time. It needs no rebuild,\n"
       "no frame pointers and no agent in the program. Start with:\n\n"
-      "  sudo cicada record -- CMD…      profile a command; the recording is in cicada.cicada\n"
+      "  sudo cicada record CMD…         profile a command; the recording is in cicada.cicada\n"
       "  cicada report cicada.cicada     the recording as text; `cicada convert` makes pictures of it\n"
       "  cicada doctor                   what this machine lets cicada do",
       "cicada");
@@ -53,7 +75,7 @@ int main(int argc, char** argv) {
   app.footer("`cicada COMMAND --help` explains a command.");
 
   const Command commands[] = {
-      add_record_command(app),
+      add_record_command(app),  // the first, see put_dashes
       add_bench_command(app),
       add_report_command(app),
       add_diff_command(app),
@@ -63,6 +85,10 @@ int main(int argc, char** argv) {
       add_debug_command(app),
   };
 
+  std::vector<std::string> command_line(argv, argv + argc);
+  put_dashes(command_line, *commands[0].parser);
+  const Invocation invocation = split_at_dashes(std::move(command_line));
+  const size_t before_dashes = invocation.command_line.size() - invocation.after_dashes.size();
   std::vector<std::string> words;  // the parser wants them in reverse
   for (size_t i = before_dashes; i > 1; i--) {
     if (invocation.command_line[i - 1] != "--") words.push_back(invocation.command_line[i - 1]);

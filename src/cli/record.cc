@@ -81,7 +81,7 @@ std::string title_of(const RecordOptions& options) {
   if (options.target.whole_machine) return "whole machine";
   std::string title;
   if (!options.target.command.empty()) title = process::shown_arguments(options.target.command, arguments_of(options));
-  for (const Pid pid : options.target.pids) title += fmt::format("{}{}", title.empty() ? "process " : ", ", pid);
+  if (!options.target.asked.empty()) title = (options.target.asked.find_first_not_of("0123456789, ") == std::string::npos ? "process " : "") + options.target.asked;
   for (const Tid tid : options.target.tids) title += fmt::format("{}{}", title.empty() ? "thread " : ", ", tid);
   return title;
 }

@@ -91,7 +91,7 @@ void add_names(CLI::App& record, RawRecordOptions& raw) {
   record.add_flag("--debuginfod", raw.debuginfod, "ask servers for missing debug files (default if DEBUGINFOD_URLS names some)")
       ->group("Names");
   record
-      .add_option("--group-by", raw.group_by, "root frames: process, thread, cpu, cgroup, image; several with commas")
+      .add_option("--by,--group-by", raw.group_by, "root frames: program, process, thread, cpu, cgroup, image; several with commas")
       ->type_name("LIST")
       ->group("Names");
 }
@@ -125,7 +125,7 @@ int run(RawRecordOptions raw, const Invocation& invocation) {
 Command add_record_command(CLI::App& app) {
   auto raw = std::make_shared<RawRecordOptions>();
   CLI::App* record = app.add_subcommand("record", "find out where the time goes; write a recording or a picture");
-  record->formatter(std::make_shared<HelpFormatter>("cicada record [OPTIONS] (-- CMD… | -p PID|NAME,… | -t TID | -a)"));
+  record->formatter(std::make_shared<HelpFormatter>("cicada record [OPTIONS] ([--] CMD… | -p PID|NAME,… | -t TID | -a)"));
   record->footer(footer());
   add_what(*record, *raw);
   add_how(*record, *raw);

@@ -8,6 +8,7 @@
 
 #include "base/cpu_list.h"
 #include "cli/quantity.h"
+#include "cli/report_input.h"
 #include "cli/running_process.h"
 #include "sink/sink_registry.h"
 
@@ -42,12 +43,6 @@ constexpr Choice<unwind_mode> kUnwindModes[] = {
 constexpr Choice<symbolize::Demangle> kDemangles[] = {
     {"full", symbolize::Demangle::kFull}, {"short", symbolize::Demangle::kShort}, {"none", symbolize::Demangle::kNone}};
 constexpr Choice<bool> kClones[] = {{"fold", true}, {"show", false}};
-constexpr Choice<profile::GroupBy> kGroupings[] = {{"process", profile::GroupBy::kProcess},
-                                                   {"thread", profile::GroupBy::kThread},
-                                                   {"cpu", profile::GroupBy::kCpu},
-                                                   {"cgroup", profile::GroupBy::kCgroup},
-                                                   {"image", profile::GroupBy::kImage}};
-
 Result<RecordTarget> check_target(const RawRecordOptions& raw) {
   const int kinds = (raw.processes.empty() ? 0 : 1) + (raw.threads.empty() ? 0 : 1) + (raw.whole_machine ? 1 : 0) +
                     (raw.command.empty() ? 0 : 1);
@@ -65,6 +60,7 @@ Result<RecordTarget> check_target(const RawRecordOptions& raw) {
   for (const std::string& list : raw.processes) {
     for (const std::string& part : split_list(list)) {
       const std::vector<Pid> pids = TRY(find_processes(part));
+      target.asked += (target.asked.empty() ? "" : ", ") + part;
       target.pids.insert(target.pids.end(), pids.begin(), pids.end());
     }
   }
@@ -151,10 +147,7 @@ Result<RecordOptions> check_record_options(const RawRecordOptions& raw) {
   options.unwind = TRY(parse_choice(raw.unwind, "--unwind", kUnwindModes));
   options.demangle = TRY(parse_choice(raw.demangle, "--demangle", kDemangles));
   options.fold_clones = TRY(parse_choice(raw.clones, "--clones", kClones));
-  for (const std::string& list : raw.group_by) {
-    for (const std::string& part : split_list(list))
-      options.group_by.push_back(TRY(parse_choice(part, "--group-by", kGroupings)));
-  }
+  options.group_by = TRY(parse_grouping(raw.group_by));
   options.max_map_memory_bytes = TRY(parse_bytes(raw.max_map_memory, "--max-map-memory"));
   if (options.max_map_memory_bytes < kMinMapMemory) {
     return make_error(ErrorKind::kInvalid, "--max-map-memory {}: at least 1M is needed", raw.max_map_memory);

@@ -19,6 +19,7 @@ namespace cicada::cli {
 struct RecordTarget {
   bool whole_machine = false;        // -a
   std::vector<Pid> pids;             // -p, names already resolved; each existed when the options were checked
+  std::string asked;                 // -p, as typed: what people know it by
   std::vector<Tid> tids;             // -t
   std::vector<std::string> command;  // after --: argv, held until sampling runs
 };

@@ -122,7 +122,7 @@ TEST_F(RecordOptionsTest, ListsTheWordsOfAChoice) {
   EXPECT_EQ(error(), "--unwind magic: use one of auto, fp, table");
   raw_.unwind = "table";
   raw_.group_by = {"process,planet"};
-  EXPECT_THAT(error(), HasSubstr("--group-by planet: use one of process"));
+  EXPECT_THAT(error(), HasSubstr("--by planet: use one of program, process"));
 }
 
 }  // namespace

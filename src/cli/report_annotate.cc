@@ -195,12 +195,14 @@ Result<std::string> annotate_instructions(const ProfileSnapshot& profile, const 
 
 }  // namespace
 
-Result<std::string> annotate_function(const ProfileSnapshot& profile, const profile::CallTreeOptions& options, const std::string& function) {
+Result<std::string> annotate_function(const ProfileSnapshot& profile, const profile::CallTreeOptions& options, const std::string& function,
+                                      bool instructions) {
   const Costs costs = add_up_costs(profile, options, function);
   if (!costs.found) {
     // The names that come close are the tree's.
     return callees_of(profile::build_call_tree(profile, options), function).error().within("--annotate");
   }
+  if (instructions) return annotate_instructions(profile, costs);
   Result<std::string> source = make_error(ErrorKind::kNotFound, "no source lines in the recording");
   if (!costs.lines.empty()) source = annotate_source(profile, costs);
   if (source) return source;

@@ -26,7 +26,7 @@ struct ReportOptions {
   std::string event, file, callers, callees, annotate;
   std::vector<std::string> by, filters;
   ReportLimits limits = {};
-  bool no_kernel = false, no_inlines = false, include_idle = false, json = false;
+  bool instructions = false, no_kernel = false, no_inlines = false, include_idle = false, json = false;
 };
 
 profile::CallTreeOptions tree_options(const ReportOptions& options, const profile::ProfileSnapshot& profile) {
@@ -60,12 +60,13 @@ Result<void> report(ReportOptions options) {
   profile::CallTree tree = profile::build_call_tree(profile, how);
   sink::OutputFile out = TRY(sink::OutputFile::create("-", {}));
   if (!options.annotate.empty()) {
-    out.write(clean_lines(TRY(annotate_function(profile, how, options.annotate))));
+    out.write(clean_lines(TRY(annotate_function(profile, how, options.annotate, options.instructions))));
     return out.commit();
   }
   const bool part = !options.callers.empty() || !options.callees.empty();
   if (!options.callers.empty()) tree = TRY(callers_of(tree, options.callers));
   if (!options.callees.empty()) tree = TRY(callees_of(tree, options.callees));
+  options.limits.counts = part;
   if (options.json) {
     write_report_json(profile, tree, [&](std::string_view text) { out.write(text); });
   } else if (part) {
@@ -84,7 +85,8 @@ void add_options(CLI::App& command, ReportOptions& options) {
       ->type_name("FN")
       ->excludes(callers)
       ->excludes(callees);
-  command.add_option("--by,--group-by", options.by, "root frames and a table: process, thread, cpu, cgroup, image; several with commas")
+  command.add_flag("-i,--instructions", options.instructions, "--annotate: instructions, also where there are lines");
+  command.add_option("--by,--group-by", options.by, "root frames and a table: program, process, thread, cpu, cgroup, image; several with commas")
       ->type_name("LIST")
       ->allow_extra_args(false);
   command.add_option("--event", options.event, "of several events, this one")->type_name("NAME");

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/report_input.h"
 
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <optional>
 
 #include "base/file_mapping.h"
 #include "cli/quantity.h"
@@ -15,6 +20,8 @@ namespace cicada::cli {
 namespace {
 
 using profile::GroupBy;
+
+constexpr uint64_t kMaxPipedBytes = uint64_t{2} << 30;
 
 bool is_recording(Bytes bytes) {
   constexpr std::string_view kMagic = sink::kRecordingMagic;
@@ -72,7 +79,8 @@ Result<profile::FilterOptions> parse_filters(const std::vector<std::string>& fil
 }
 
 Result<std::vector<GroupBy>> parse_grouping(const std::vector<std::string>& words) {
-  constexpr std::pair<std::string_view, GroupBy> kKnown[] = {{"process", GroupBy::kProcess},
+  constexpr std::pair<std::string_view, GroupBy> kKnown[] = {{"program", GroupBy::kProgram},
+                                                             {"process", GroupBy::kProcess},
                                                              {"thread", GroupBy::kThread},
                                                              {"cpu", GroupBy::kCpu},
                                                              {"cgroup", GroupBy::kCgroup},
@@ -82,15 +90,51 @@ Result<std::vector<GroupBy>> parse_grouping(const std::vector<std::string>& word
     for (const std::string& word : split_list(list)) {
       const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown), [&](const auto& entry) { return entry.first == word; });
       if (known == std::end(kKnown))
-        return make_error(ErrorKind::kInvalid, "{}: cannot group by this; known: process, thread, cpu, cgroup, image", word);
+        return make_error(ErrorKind::kInvalid, "--by {}: use one of program, process, thread, cpu, cgroup, image", word);
       grouping.push_back(known->second);
     }
   }
   return grouping;
 }
 
+namespace {
+
+// Standard input, or what a shell's <(…) hands over.
+std::optional<int> find_descriptor(std::string_view path) {
+  if (path == "-" || path == "/dev/stdin") return STDIN_FILENO;
+  constexpr std::string_view kDescriptors = "/dev/fd/";
+  if (!path.starts_with(kDescriptors)) return std::nullopt;
+  const auto number = parse_number(path.substr(kDescriptors.size()), path);
+  return number && *number < INT_MAX ? std::optional(static_cast<int>(*number)) : std::nullopt;
+}
+
+// A pipe is read to its end into memory: formats are read in more than one pass.
+Result<FileMapping> open_input(const std::string& path) {
+  const auto descriptor = find_descriptor(path);
+  if (!descriptor) return FileMapping::open(path);
+  const std::string name = path == "-" ? "standard input" : path;
+  const UniqueFd copy(::memfd_create("cicada-input", MFD_CLOEXEC));
+  if (!copy) return errno_error(errno, name);
+  std::vector<uint8_t> block(1 << 20);
+  for (uint64_t all = 0;;) {
+    const ssize_t size = ::read(*descriptor, block.data(), block.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return errno_error(errno, fmt::format("read {}", name));
+    if (size == 0) return FileMapping::map(copy.get(), name);
+    all += static_cast<uint64_t>(size);
+    if (all > kMaxPipedBytes) return make_error(ErrorKind::kLimit, "{}: more than {} GiB from a pipe; give a file", name, kMaxPipedBytes >> 30);
+    for (ssize_t done = 0; done < size;) {
+      const ssize_t written = ::write(copy.get(), block.data() + done, static_cast<size_t>(size - done));
+      if (written <= 0) return errno_error(errno, fmt::format("keep {}", name));
+      done += written;
+    }
+  }
+}
+
+}  // namespace
+
 Result<profile::Profile> load_profile(const std::string& path, const profile::FilterOptions& filter, const std::string& event) {
-  const FileMapping file = TRY(FileMapping::open(path));
+  const FileMapping file = TRY(open_input(path));
   profile::Profile profile = TRY(sink::parse_profile(file.bytes(), path));
   if (is_recording(file.bytes()) && wants_names(profile)) {
     const auto images = symbolize::on_disk_images();

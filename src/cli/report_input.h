@@ -20,6 +20,7 @@ Result<std::vector<profile::GroupBy>> parse_grouping(const std::vector<std::stri
 
 // A recording without names gets them from the files on this machine that have its build-ids. Names in foreign formats stay
 // as they are: there is nothing to check a file's version by.
+// "-" is standard input; /dev/fd/N, as shells write <(…), is read to its end, too.
 // Fails: as sink::read_profile; kInvalid for a malformed regular expression.
 Result<profile::Profile> load_profile(const std::string& path, const profile::FilterOptions& filter = {}, const std::string& event = {});
 

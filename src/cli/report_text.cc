@@ -55,13 +55,13 @@ class TreeText {
 
   // A stack of our own: folded files may nest as deep as they like.
   std::string format() {
-    out_ = fmt::format("{:>9}{:>9}\n", "total", "self");
+    out_ = fmt::format("{:>9}{:>9}{}\n", "total", "self", limits_.counts ? fmt::format("{:>14}", "count") : "");
     open_children(0, 0, 0);
     while (!pending_.empty()) {
       const Pending next = pending_.back();
       pending_.pop_back();
       if (next.more != 0) {
-        out_ += fmt::format("{:7.1f} %{:>9}   {:{}}… {} more\n", percent(next.total, tree_.total()), "", "", indent(next.level), next.more);
+        out_ += fmt::format("{:7.1f} %{:>9}{}   {:{}}… {} more\n", percent(next.total, tree_.total()), "", count(next.total), "", indent(next.level), next.more);
         continue;
       }
       append(next);
@@ -80,6 +80,7 @@ class TreeText {
     uint64_t total = 0;
   };
 
+  std::string count(uint64_t total) const { return limits_.counts ? fmt::format("{:>14}", grouped_digits(total)) : ""; }
   static size_t indent(size_t level) { return std::min<size_t>(level, 40) * 2; }
 
   void open_children(uint32_t parent, size_t level, size_t depth) {
@@ -108,12 +109,12 @@ class TreeText {
   void append(const Pending& next) {
     const CallNode& node = tree_.nodes[next.node];
     const std::string self = node.self == 0 ? "" : fmt::format("{:.1f} %", percent(node.self, tree_.total()));
-    const size_t used = 21 + indent(next.level);
+    const size_t used = (limits_.counts ? 35 : 21) + indent(next.level);
     const size_t room = limits_.columns > used + 30 ? limits_.columns - used : 30;
     std::string name = clean_text(tree_.text(node.name));
     if (node.kind == NodeKind::kInlined) name += " [inlined]";
     // The mark stands left of the name, so that names of one level stay in line and only calls are to the right of it.
-    out_ += fmt::format("{:7.1f} %{:>9} {:{}}{}{}\n", percent(node.total, tree_.total()), self, "", indent(next.level),
+    out_ += fmt::format("{:7.1f} %{:>9}{} {:{}}{}{}\n", percent(node.total, tree_.total()), self, count(node.total), "", indent(next.level),
                         next.chain ? "└ " : "  ", sink::shortened(name, room));
   }
 

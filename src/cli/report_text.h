@@ -13,6 +13,7 @@ struct ReportLimits {
   size_t rows = 20;          // of each table
   size_t depth = 64;         // of the tree as drawn
   size_t columns = 100;
+  bool counts = false;       // of the tree, beside its percentages
   // For columns of CPU time; 0: there are none.
   double seconds_per_value = 0;
   double duration_s = 0;     // for CPU time in percent of one CPU

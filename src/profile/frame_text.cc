@@ -88,6 +88,10 @@ std::string thread_text(const ProfileSnapshot& profile, ThreadId id) {
 std::string group_text(const ProfileSnapshot& profile, GroupBy by, const Sample& sample) {
   const ProcessId process = profile.threads()[sample.thread.value].process;
   switch (by) {
+    case GroupBy::kProgram: {
+      const std::string_view name = profile.text(profile.processes()[process.value].name);
+      return std::string(name.empty() ? "[unknown]" : name);
+    }
     case GroupBy::kProcess: return process_text(profile, process);
     case GroupBy::kThread: return thread_text(profile, sample.thread);
     case GroupBy::kCpu: return fmt::format("cpu {}", sample.cpu);

@@ -86,14 +86,14 @@ await page.waitForTimeout(100);
 check(await shown(page) > one, 'and a second one');
 await page.locator('#processes button').first().click();
 
-for (const by of ['process', 'thread', 'cpu', 'cgroup', 'image']) {
+for (const by of ['program', 'process', 'thread', 'cpu', 'cgroup', 'image']) {
   await page.locator('#group').selectOption(by);
   await page.waitForTimeout(60);
   const roots = await page.evaluate(() => { const {tree, profile} = cicada.flame; return [...tree.parent.keys()].filter(i => i && tree.parent[i] === 0)
     .map(i => [profile.functions[profile.frames.functionOf[tree.frame[i]]].name, profile.frames.kind[tree.frame[i]], tree.total[i]]); });
   check(roots.length > 0 && roots.every(([, kind]) => kind === 1), `by ${by}: groups are the root frames`, JSON.stringify(roots));
   check(roots.reduce((sum, [, , total]) => sum + total, 0) === all && await shown(page) === all, `by ${by}: groups add up to all`, JSON.stringify(roots));
-  check({process: / \(\d+\)$/, thread: / \(\d+(, main)?\)$/, cpu: /^cpu \d+$/, cgroup: /./, image: /./}[by].test(roots[0][0]), `by ${by}: names`, roots[0][0]);
+  check({program: /^[^()]+$/, process: / \(\d+\)$/, thread: / \(\d+(, main)?\)$/, cpu: /^cpu \d+$/, cgroup: /./, image: /./}[by].test(roots[0][0]), `by ${by}: names`, roots[0][0]);
   if (by === 'thread') await picture(page, 'report-grouped');
 }
 check(page.url().includes('g=image'), 'the grouping is in the address', page.url());

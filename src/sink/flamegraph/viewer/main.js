@@ -16,7 +16,7 @@ const keyHelp = [
   ['← → ↑ ↓', 'move the selection'], ['Enter', 'zoom to the selected frame, open the selected function'],
   ['Backspace', 'zoom out to the parent'], ['+ − w s', 'zoom in and out'], ['a e', 'pan left and right'],
   ['Escape', 'clear the search, reset zoom, then the selected span'], ['o', 'order of siblings'], ['i', 'icicle or flames'], ['b', 'widths of before or after'],
-  ['g', 'root frames: process, thread, CPU, cgroup, image'],
+  ['g', 'root frames: program, process, thread, CPU, cgroup, image'],
   ['c', 'copy the stack'], ['d', 'dark or light'], ['?', 'this list'],
   ['wheel, drag', 'scroll, pan; ctrl+wheel zooms at the pointer'], ['drag in the time line', 'select a span; a click clears it']];
 

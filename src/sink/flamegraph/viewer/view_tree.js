@@ -42,6 +42,7 @@ export function callTree(profile, self) {
 
 // What a sample is put under: a text for people, the same as `--group-by` writes.
 const groupings = {
+  program: (profile, i) => profile.processes[profile.threads[profile.samples.thread[i]].process]?.name || '[unknown]',
   process: (profile, i) => processText(profile, profile.threads[profile.samples.thread[i]].process),
   thread: (profile, i) => {
     const {name, process, tid, main} = profile.threads[profile.samples.thread[i]];
