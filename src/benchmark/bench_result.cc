@@ -92,7 +92,7 @@ Summary Benchmark::summary() const {
 }
 
 Interval Benchmark::interval() const {
-  if (source == Source::kClient && runs.size() == 1) return {};
+  if ((source == Source::kClient && runs.size() == 1) || summary().count < 2) return {};
   return median_interval(times(), kConfidence);
 }
 

@@ -41,7 +41,7 @@ struct Benchmark {
   Runs times() const;
   // Over all runs; of kClient and one run what the client said.
   Summary summary() const;
-  Interval interval() const;                // 95 %, of the median; nothing known: {0, 0}
+  Interval interval() const;                // 95 %, of the median; of one value: {0, 0}
 };
 
 struct Recording {

@@ -12,3 +12,13 @@ python3 -B "$LIVE/bench_pages.py" beside 2 || fail "benchmarks that ran side by 
 # One after the other under the same pid.
 "$CICADA" bench -q -o reuse -- "$WORKLOADS/bench_client" reuse >out 2>err || fail "bench ended with $?"
 if grep -q reused out; then python3 -B "$LIVE/bench_pages.py" reuse 2 || fail "two programs with one pid are mixed"; fi
+# In a pid namespace, where it calls itself 1.
+"$CICADA" bench -q -o inside -- unshare -pf --mount-proc "$WORKLOADS/bench_client" vitest 0 3 2>err || fail "bench ended with $?"
+python3 -B "$LIVE/bench_pages.py" inside 3 || fail "a client in a pid namespace was not found"
+# Under sudo: the command, the FIFOs and the results are the user's.
+chmod 755 "$T"
+install -d -o nobody theirs
+(cd theirs && SUDO_UID=$(id -u nobody) SUDO_GID=$(id -g nobody) "$CICADA" bench -q -o result -- sh -c "id -u >user; stat -c '%U %a' /tmp/runner.*.fifo >>user; $WORKLOADS/bench_client go 4 1") 2>err || fail "bench ended with $?"
+python3 -B "$LIVE/bench_pages.py" theirs/result 1 || fail "a benchmark of another user"
+[[ $(tr '\n' ' ' <theirs/user) == "$(id -u nobody) nobody 600 nobody 600 " ]] || fail "FIFOs: $(tr '\n' ' ' <theirs/user)"
+[[ -z $(find theirs/result ! -user nobody) ]] || fail "results are not the user's"
