@@ -61,8 +61,8 @@ class Resampler {
     drawn_.clear();
     for (size_t i = 0; i < runs_.size(); ++i) {
       const std::vector<double>& run = *runs_[runs_.size() == 1 ? 0 : random() % runs_.size()];
-      // A median of thousands is known well enough from a thousand.
-      const size_t count = std::min<size_t>(run.size(), 1000);
+      // A median of thousands is known well enough from a thousand; fewer draws only widen the interval.
+      const size_t count = std::min(run.size(), std::max<size_t>(20, 1000 / runs_.size()));
       for (size_t k = 0; k < count; ++k) drawn_.push_back(run.size() == 1 ? run[0] : run[random() % run.size()]);
     }
     return median_of(drawn_);

@@ -185,7 +185,7 @@ class BenchSession {
 
   void add_announced(size_t command, uint32_t index, BenchRunOutcome& outcome, const benchmark::ProcessTree& tree, const std::string& clients) {
     if (options_.commands.size() > 1)
-      for (benchmark::Window& window : outcome.windows.windows) window.uri += fmt::format(" ({})", joined(options_.commands[command]));
+      for (benchmark::Window& window : outcome.windows.windows) window.uri += in_command(joined(options_.commands[command]));
     std::vector<std::string> warnings;
     const auto told = read_client_results(clients, warnings);
     for (const std::string& warning : warnings) warn(warning);
@@ -214,22 +214,33 @@ class BenchSession {
     return {};
   }
 
-  // 'A' 'B': each with the first.
+  // 'A' 'B': each benchmark, or each command, with that of the first command.
   Result<void> compare_commands() {
-    const auto is_command = [](const benchmark::Benchmark& one) { return one.source == benchmark::Source::kRuns; };
-    if (result_.benchmarks.size() < 2 || !std::all_of(result_.benchmarks.begin(), result_.benchmarks.end(), is_command)) return {};
     const std::string first = joined(options_.commands[0]);
-    const auto base = std::find_if(result_.benchmarks.begin(), result_.benchmarks.end(), [&](const auto& one) { return one.uri == first; });
-    for (const benchmark::Benchmark& one : result_.benchmarks) {
-      if (base == result_.benchmarks.end() || one.uri == base->uri) continue;
-      const benchmark::Comparison comparison = benchmark::compare(*base, one, {});
-      const std::string page = fmt::format("flamegraphs/difference-{}.html", &one - result_.benchmarks.data() + 1);
-      TRY(write_difference(folder_ + "/" + page, rights_, profiles_[base->uri], profiles_[one.uri], fmt::format("{} compared with {}", one.name, base->name)));
-      const auto reasons = find_reasons(profiles_[base->uri], profiles_[one.uri], comparison);
-      if (!options_.quiet) print_message(format_comparison(one.name + " ÷ " + base->name, comparison, reasons) + fmt::format("  difference in {}/{}\n", folder_, page));
+    for (size_t i = 0; i < result_.benchmarks.size(); ++i) {
+      const benchmark::Benchmark& base = result_.benchmarks[i];
+      if (!base.uri.ends_with(first) && !base.uri.ends_with(in_command(first))) continue;
+      for (size_t command = 1; command < options_.commands.size(); ++command) {
+        const std::string other = joined(options_.commands[command]);
+        const std::string uri = base.uri == first ? other : base.uri.substr(0, base.uri.size() - in_command(first).size()) + in_command(other);
+        const auto now = std::find_if(result_.benchmarks.begin(), result_.benchmarks.end(), [&](const auto& one) { return one.uri == uri; });
+        if (now == result_.benchmarks.end() || &*now == &base) continue;
+        TRY(compare(base, *now));
+      }
     }
     return {};
   }
+
+  Result<void> compare(const benchmark::Benchmark& base, const benchmark::Benchmark& now) {
+    const benchmark::Comparison comparison = benchmark::compare(base, now, {});
+    const std::string page = fmt::format("flamegraphs/difference-{}.html", &now - result_.benchmarks.data() + 1);
+    TRY(write_difference(folder_ + "/" + page, rights_, profiles_[base.uri], profiles_[now.uri], fmt::format("{} compared with {}", now.uri, base.uri)));
+    const auto reasons = find_reasons(profiles_[base.uri], profiles_[now.uri], comparison);
+    if (!options_.quiet) print_message(format_comparison(now.uri + " ÷ " + base.uri, comparison, reasons) + fmt::format("  difference in {}/{}\n", folder_, page));
+    return {};
+  }
+
+  static std::string in_command(const std::string& command) { return fmt::format(" ({})", command); }
 
   void warn(const std::string& text) {
     if (std::find(result_.warnings.begin(), result_.warnings.end(), text) == result_.warnings.end()) result_.warnings.push_back(text);

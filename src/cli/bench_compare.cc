@@ -94,7 +94,7 @@ std::string to_json(const std::vector<Row>& rows, const BenchResult& now, const 
   for (const Row& row : rows) {
     const Comparison& c = row.comparison;
     Json reasons = Json::array();
-    for (const Reason& reason : row.reasons) reasons.push_back({{"function", reason.function}, {"change", reason.change}});
+    for (const Reason& reason : row.reasons) reasons.push_back({{"function", reason.function}, {"change", reason.change}, {"standard_error", reason.error}});
     list.push_back({{"uri", now.benchmarks[c.now].uri}, {"verdict", benchmark::verdict_text(c.verdict)}, {"ratio", c.ratio}, {"interval", {c.interval.low, c.interval.high}}, {"p", c.p},
                     {"by_summary", c.by_summary}, {"before_ns", c.before.median}, {"after_ns", c.after.median}, {"rounds", {c.before.count, c.after.count}}, {"because", reasons}, {"flame_graph", row.page}});
   }

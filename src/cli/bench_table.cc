@@ -16,7 +16,7 @@ using benchmark::BenchmarkRun;
 
 constexpr size_t kMaxReasons = 3;
 constexpr double kLeastReason = 0.1;  // of the whole change
-constexpr double kStandardErrors = 3;
+constexpr double kStandardErrors = 2;
 
 std::string whole_text(const Benchmark& one) {
   uint64_t whole = 0, of = 0;
@@ -83,7 +83,7 @@ std::vector<Reason> find_reasons(const profile::Profile& before, const profile::
     const double own = b * comparison.ratio - a;
     const double chance = std::sqrt(a * (1 - std::min(a, 1.0)) / std::max(all_a, 1.0) + comparison.ratio * comparison.ratio * b * (1 - std::min(b, 1.0)) / std::max(all_b, 1.0));
     if (own * change > 0 && std::abs(own) >= kLeastReason * std::abs(change) && std::abs(own) > kStandardErrors * chance)
-      out.push_back({std::string(diff.tree.text(function.name)), own});
+      out.push_back({std::string(diff.tree.text(function.name)), own, chance});
   }
   std::sort(out.begin(), out.end(), [](const Reason& a, const Reason& b) { return std::abs(a.change) > std::abs(b.change); });
   out.resize(std::min(out.size(), kMaxReasons));
@@ -93,7 +93,7 @@ std::vector<Reason> find_reasons(const profile::Profile& before, const profile::
 std::string format_comparison(const std::string& name, const benchmark::Comparison& comparison, const std::vector<Reason>& reasons) {
   std::string out = fmt::format("{}: {:.3f} ({:.0f} % interval {:.3f} … {:.3f}, p {:.3g}{}): {}\n", clean_text(name), comparison.ratio, 99.0, comparison.interval.low, comparison.interval.high,
                                 comparison.p, comparison.by_summary ? ", Welch's test on summaries" : "", benchmark::verdict_text(comparison.verdict));
-  for (const Reason& reason : reasons) out += fmt::format("  {:+.1f} % in {}\n", 100 * reason.change, clean_text(reason.function));
+  for (const Reason& reason : reasons) out += fmt::format("  {:+.1f} % (± {:.1f}) in {}\n", 100 * reason.change, 100 * reason.error, clean_text(reason.function));
   return out;
 }
 

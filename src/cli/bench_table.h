@@ -16,8 +16,9 @@ std::string format_bench_table(const benchmark::BenchResult& result, size_t colu
 struct Reason {
   std::string function;
   double change = 0;  // of its own time, in parts of the time before: 0.05 is 5 % of the benchmark
+  double error = 0;   // standard error of it, by the number of samples
 };
-// Those that explain most of the change of a benchmark, the most first; only what chance does not explain.
+// Those that explain most of the change of a benchmark, the most first; two standard errors and more.
 std::vector<Reason> find_reasons(const profile::Profile& before, const profile::Profile& after, const benchmark::Comparison& comparison);
 std::string format_comparison(const std::string& name, const benchmark::Comparison& comparison, const std::vector<Reason>& reasons);
 

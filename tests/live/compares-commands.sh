@@ -5,7 +5,7 @@ source "$(dirname "$0")/lib.sh"
 client=$WORKLOADS/bench_client
 "$CICADA" bench -o two --runs 10 "$client spin 1 15" "$client spin 2 90" 2>err || fail "bench ended with $?"
 grep -q 'slower' err || fail "six times as long is not slower"
-grep -qE '\+[0-9.]+ % in (work_002|spin)' err || fail "no function explains it"
+grep -qE '\+[0-9.]+ % \(± [0-9.]+\) in (work_002|spin)' err || fail "no function explains it"
 python3 - <<'PY' || fail "bench.json"
 import json
 result = json.load(open("two/bench.json"))
