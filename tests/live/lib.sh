@@ -41,6 +41,7 @@ guard_shared_folders() {
 
 # start COMMAND…: in the background; its pid in $pid, its output in $T/out.
 start() {
+  : >out  # at once: what another said before is not taken for what this one says
   "$@" >out 2>&1 &
   pid=$!
   started+=("$pid")
