@@ -6,6 +6,7 @@
 
 #include "base/monotonic_clock.h"
 #include "profile/call_tree.h"
+#include "profile/compaction.h"
 #include "profile/synthetic_profile.h"
 
 namespace cicada::replay {
@@ -53,6 +54,31 @@ TEST(ReplaySource, PlaysEverySampleWithItsStackAndNames) {
   EXPECT_EQ(played.header.events[0].fired, recorded.header.events[0].fired);
   EXPECT_EQ(played.header.host, recorded.header.host);
   EXPECT_TRUE(played.validate()) << played.validate().error().message();
+}
+
+TEST(ReplaySource, GoesOnWhenTheProfileIsCompacted) {
+  const Profile recorded = profile::make_synthetic_profile({.samples = 9000});
+  for (const size_t dropped : {size_t{0}, size_t{4096}}) {
+    ReplaySource source(recorded);
+    Profile played;
+    ASSERT_TRUE(source.start(played));
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(*source.drain(played, 10, {}));
+    ASSERT_EQ(played.drop_samples(dropped), dropped);
+    ASSERT_TRUE(source.prepare_compaction());
+    profile::Compaction compaction(played);
+    compaction.copy({});
+    compaction.finish(played, [&](profile::RowCopier& ids) { source.rebase(ids); });
+    const size_t stacks = played.stacks().size();
+    while (*source.drain(played, 10, {})) {
+    }
+    ASSERT_TRUE(source.stop(played));
+    EXPECT_TRUE(played.validate());
+    EXPECT_EQ(played.sizes().samples, 9000u);
+    EXPECT_LE(played.stacks().size(), recorded.stacks().size());
+    EXPECT_GE(played.stacks().size(), stacks);
+    if (dropped != 0) continue;
+    EXPECT_EQ(folded(played), folded(recorded));
+  }
 }
 
 TEST(ReplaySource, MovesTimesToNowInTheirOrder) {

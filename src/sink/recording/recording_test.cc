@@ -10,6 +10,7 @@
 #include <fstream>
 #include <random>
 
+#include "profile/compaction.h"
 #include "profile/synthetic_profile.h"
 #include "sink/recording/delta_codec.h"
 #include "sink/recording/recording_reader.h"
@@ -55,6 +56,31 @@ TEST_F(RecordingTest, ReadsBackWhatWasWritten) {
   append_delta(all_written, profile, {});
   append_delta(all_read, recording->profile, {});
   EXPECT_EQ(all_written.bytes(), all_read.bytes());
+}
+
+TEST_F(RecordingTest, BeginsAnewWithWhatACompactedProfileKeeps) {
+  Profile profile = profile::make_synthetic_profile({.samples = 20000});
+  const auto sink = make_recording_sink(path, {});
+  ASSERT_TRUE(sink->update(profile));
+  profile.drop_samples(15000);
+  profile::Compaction compaction(profile);
+  compaction.copy({});
+  compaction.finish(profile, [](profile::RowCopier&) {});
+  ASSERT_TRUE(sink->update(profile));
+  const auto half_way = content(path);
+  const auto so_far = read_recording(half_way, "x");
+  ASSERT_TRUE(so_far) << so_far.error().message();
+  EXPECT_EQ(so_far->profile.sample_count(), profile.sample_count());
+  profile.append_sample(profile.sample(0));
+  const auto finished = sink->finish(profile);
+  ASSERT_TRUE(finished) << finished.error().message();
+  const auto bytes = content(path);
+  const auto recording = read_recording(bytes, "x");
+  ASSERT_TRUE(recording) << recording.error().message();
+  EXPECT_TRUE(recording->complete);
+  ASSERT_TRUE(recording->profile.validate());
+  EXPECT_EQ(recording->profile.sample_count(), profile.sample_count());
+  EXPECT_EQ(recording->profile.stacks().size(), profile.stacks().size());
 }
 
 TEST_F(RecordingTest, AnEmptyRecordingIsComplete) {
