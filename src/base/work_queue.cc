@@ -4,6 +4,7 @@
 
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <system_error>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "base/catching.h"
@@ -21,6 +23,15 @@
 
 namespace cicada {
 namespace {
+
+constexpr std::chrono::milliseconds kEvenTime(5);  // owners that differ by less have worked alike
+
+// Of this thread.
+std::chrono::nanoseconds cpu_time() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
 
 void add_nice(pid_t thread, int nice) {
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(thread), ::getpriority(PRIO_PROCESS, 0) + nice);
@@ -72,6 +83,11 @@ struct WorkQueue::State : std::enable_shared_from_this<WorkQueue::State> {
   std::condition_variable changed;   // for wait() and stop()
   std::map<uint32_t, Owner> owners;  // who has something waiting
   uint32_t last_owner = UINT32_MAX;  // whose turn it was
+  struct Use {
+    unsigned running = 0;
+    std::chrono::nanoseconds worked{};  // CPU time
+  };
+  std::map<uint32_t, Use> uses;  // of the workers, by owner, since the queue was idle
   size_t waiting = 0, bytes = 0;
   JobId last_id = 0;
   std::vector<std::shared_ptr<Worker>> workers;  // but the abandoned
@@ -84,15 +100,20 @@ struct WorkQueue::State : std::enable_shared_from_this<WorkQueue::State> {
   // All but the last three under the mutex.
   bool is_idle() const { return waiting == 0 && running == 0; }
   void note_if_idle() {
-    if (is_idle()) counts.busy += Clock::now() - busy_since;
+    if (is_idle()) {
+      counts.busy += Clock::now() - busy_since;
+      uses.clear();
+    }
     changed.notify_all();
   }
   TicketPtr take(std::map<uint32_t, Owner>::iterator owner, std::deque<TicketPtr>::iterator at);
+  TicketPtr take_next();
   TicketPtr find_waiting(JobId id, bool remove);
   bool make_room(const Ticket& wanted, std::vector<TicketPtr>& dropped);
   // For what waits and `more`. False: there is none.
   bool start_workers(size_t more);
 
+  JobId submit(Job job);
   void run(const std::shared_ptr<Worker>& self);
   void give_up_overdue(Clock::time_point now);
   template <typename Over>
@@ -108,6 +129,26 @@ WorkQueue::State::TicketPtr WorkQueue::State::take(std::map<uint32_t, Owner>::it
   --waiting;
   if (owner->second.waiting.empty()) owners.erase(owner);
   return ticket;
+}
+
+// Of who has the fewest jobs running, then of who has worked least, then in turn.
+WorkQueue::State::TicketPtr WorkQueue::State::take_next() {
+  const auto claim = [&](uint32_t owner) {
+    const Use& use = uses[owner];
+    return std::pair(use.running, use.worked / kEvenTime);
+  };
+  const auto first = owners.upper_bound(last_owner);
+  auto next = first == owners.end() ? owners.begin() : first;
+  auto least = claim(next->first);
+  const auto look = [&](auto begin, auto end) {
+    for (auto at = begin; at != end; ++at) {
+      if (const auto its = claim(at->first); its < least) std::tie(next, least) = std::tuple(at, its);
+    }
+  };
+  look(first, owners.end());
+  look(owners.begin(), first);
+  last_owner = next->first;
+  return take(next, next->second.waiting.begin());
 }
 
 // Null: it does not wait.
@@ -159,13 +200,12 @@ void WorkQueue::State::run(const std::shared_ptr<Worker>& self) {
   for (;;) {
     work.wait(lock, [&] { return stopping || !owners.empty(); });
     if (stopping) break;
-    auto owner = owners.upper_bound(last_owner);
-    if (owner == owners.end()) owner = owners.begin();
-    last_owner = owner->first;
-    TicketPtr ticket = take(owner, owner->second.waiting.begin());
+    TicketPtr ticket = take_next();
     ticket->deadline = after(ticket->job.timeout);
     self->current = ticket;
     ++running;
+    ++uses[ticket->job.owner].running;
+    const auto began = cpu_time();
     if (ticket->deadline != Clock::time_point::max()) changed.notify_all();  // who waits has a deadline to wait for
     lock.unlock();
     Attempt attempt(*this, *ticket);
@@ -190,6 +230,9 @@ void WorkQueue::State::run(const std::shared_ptr<Worker>& self) {
     self->current = nullptr;
     --running;
     ++counts.done;
+    Use& use = uses[ticket->job.owner];
+    --use.running;
+    use.worked += cpu_time() - began;
     note_if_idle();
   }
   self->ended = true;
@@ -203,6 +246,7 @@ void WorkQueue::State::give_up_overdue(Clock::time_point now) {
     if (!worker->is_overdue(now)) continue;
     worker->current->given_up = true;
     worker->thread.detach();
+    --uses[worker->current->job.owner].running;
     lost.push_back(worker->current);
   }
   if (lost.empty()) return;
@@ -221,6 +265,32 @@ void WorkQueue::State::give_up_overdue(Clock::time_point now) {
     ticket->give_up(ticket->given_up ? make_error(ErrorKind::kIo, "no answer for {} ms", ticket->job.timeout.count())
                                      : make_error(ErrorKind::kLimit, "too many threads wait for an answer"));
   }
+}
+
+WorkQueue::JobId WorkQueue::State::submit(Job job) {
+  give_up_overdue(Clock::now());
+  const uint32_t owner = job.owner;
+  auto ticket = std::make_shared<Ticket>(Ticket{0, std::move(job)});
+  std::vector<TicketPtr> dropped;
+  JobId id = 0;
+  {
+    const std::lock_guard lock(mutex);
+    const bool was_idle = is_idle();
+    if (stopping || !make_room(*ticket, dropped) || !start_workers(1)) {
+      ++counts.refused;
+    } else {
+      if (was_idle) busy_since = Clock::now();
+      ticket->id = id = ++last_id;
+      bytes += ticket->cost();
+      Owner& of = owners[owner];
+      of.bytes += ticket->cost();
+      of.waiting.push_back(std::move(ticket));
+      ++waiting;
+      work.notify_one();
+    }
+  }
+  for (const auto& lost : dropped) lost->give_up(make_error(ErrorKind::kLimit, "too much waits to be done"));
+  return id;
 }
 
 template <typename Over>
@@ -263,32 +333,8 @@ bool WorkQueue::Attempt::commit() {
 WorkQueue::WorkQueue(const Options& options) : state_(std::make_shared<State>(options)) {}
 WorkQueue::~WorkQueue() { stop(); }
 
-WorkQueue::JobId WorkQueue::submit(Job job) {
-  State& s = *state_;
-  s.give_up_overdue(Clock::now());
-  const uint32_t owner = job.owner;
-  auto ticket = std::make_shared<Ticket>(Ticket{0, std::move(job)});
-  std::vector<State::TicketPtr> dropped;
-  JobId id = 0;
-  {
-    const std::lock_guard lock(s.mutex);
-    const bool was_idle = s.is_idle();
-    if (s.stopping || !s.make_room(*ticket, dropped) || !s.start_workers(1)) {
-      ++s.counts.refused;
-    } else {
-      if (was_idle) s.busy_since = Clock::now();
-      ticket->id = id = ++s.last_id;
-      s.bytes += ticket->cost();
-      State::Owner& of = s.owners[owner];
-      of.bytes += ticket->cost();
-      of.waiting.push_back(std::move(ticket));
-      ++s.waiting;
-      s.work.notify_one();
-    }
-  }
-  for (const auto& lost : dropped) lost->give_up(make_error(ErrorKind::kLimit, "too much waits to be done"));
-  return id;
-}
+WorkQueue::JobId WorkQueue::submit(Job job) { return state_->submit(std::move(job)); }
+WorkQueue::JobId WorkQueue::Attempt::submit(Job job) { return state_.submit(std::move(job)); }
 
 void WorkQueue::cancel(JobId job) {
   State& s = *state_;

@@ -5,7 +5,7 @@
 //                  │ no room                     │ over its time
 //                  └──▶ job.give_up              └──▶ job.give_up; its thread is abandoned, another takes its place
 //
-// Owners take turns. All that waits has a budget in bytes. When it is used up, the owner with the most loses its newest
+// Owners take turns by time: next is who has the fewest jobs running, of those who has worked least since the queue was idle. All that waits has a budget in bytes. When it is used up, the owner with the most loses its newest
 // job; if that is who asks, it is refused. So nobody is kept out by another, and an owner that is alone has everything.
 //
 // A thread that hangs (open() of a file system that does not answer) cannot be joined. So a job with a timeout owns
@@ -30,6 +30,7 @@ class WorkQueue {
   struct Ticket;
 
  public:
+  struct Job;
   using Clock = std::chrono::steady_clock;
   using JobId = uint64_t;  // never used twice; 0: no job
   static constexpr std::chrono::milliseconds kForever = std::chrono::milliseconds::max();
@@ -44,6 +45,8 @@ class WorkQueue {
     void progress();
     // From here on it cannot be given up. False: it was.
     bool commit();
+    // As the queue's.
+    JobId submit(Job job);
 
    private:
     friend struct State;

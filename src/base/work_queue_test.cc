@@ -289,6 +289,55 @@ TEST_F(WorkQueueTest, WorkersHaveNameAndNice) {
   EXPECT_EQ(lines(), (Lines{"a name", "3", "5"}));
 }
 
+TEST_F(WorkQueueTest, WhoWorksMuchComesLater) {
+  WorkQueue queue({"test"});
+  queue.submit(first_.job(7));
+  first_.wait_until_running();
+  for (const char* name : {"a1", "a2", "a3"}) {
+    queue.submit({.owner = 1, .run = [log = log_, name](Attempt&) {
+                    timespec used{};
+                    do ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+                    while (used.tv_nsec % 50'000'000 < 40'000'000);
+                    log->add(name);
+                  }});
+  }
+  for (const char* name : {"b1", "b2", "b3"}) queue.submit(named(name, 2));
+  first_.open();
+  EXPECT_TRUE(queue.wait_idle());
+  EXPECT_EQ(lines(), (Lines{"a1", "b1", "b2", "b3", "a2", "a3"}));
+}
+
+// Of two workers one is left to others.
+TEST_F(WorkQueueTest, WhoHasAJobRunningComesLater) {
+  WorkQueue queue({.thread_name = "test", .workers = 2});
+  Blocked second;
+  queue.submit(first_.job(1));
+  queue.submit(second.job(2));
+  first_.wait_until_running();
+  second.wait_until_running();
+  Blocked third;
+  queue.submit(third.job(1));
+  queue.submit(named("a", 1));
+  queue.submit(named("b", 2));
+  second.open();  // 1 has one running still
+  while (lines().empty()) std::this_thread::yield();
+  EXPECT_EQ(lines()[0], "b");
+  third.open();
+  first_.open();
+  EXPECT_TRUE(queue.wait_idle());
+}
+
+// What a job submits is done after it, and waited for.
+TEST_F(WorkQueueTest, JobsMaySubmit) {
+  WorkQueue queue({"test"});
+  queue.submit({.run = [this](Attempt& attempt) {
+    attempt.submit(named("then", 0));
+    log_->add("first");
+  }});
+  EXPECT_TRUE(queue.wait_idle());
+  EXPECT_EQ(lines(), (Lines{"first", "then"}));
+}
+
 TEST_F(WorkQueueTest, TellsHowLongItWasBusy) {
   WorkQueue queue({"test"});
   EXPECT_EQ(queue.counts().busy, 0s);

@@ -27,7 +27,8 @@ void TableLoader::request_again(uint32_t image) {
 
 void TableLoader::enqueue(uint32_t image) {
   if (!queued_.insert(image).second) return;
-  const auto job = queue_.submit({.run = [this, image](WorkQueue::Attempt&) { load(image); },
+  const auto job = queue_.submit({.owner = images_.owner_of(image),
+                                  .run = [this, image](WorkQueue::Attempt&) { load(image); },
                                   .give_up = [this, image](const Error&) { note_over(image, false); }});
   if (job == 0) queued_.erase(image);
 }

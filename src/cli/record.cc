@@ -26,8 +26,9 @@ namespace {
 bool has_lines(const std::string& path) { return sink::find_format(path)->has_lines; }
 bool is_recording(const std::string& path) { return sink::find_format(path)->recording; }
 
-symbolize::SymbolizeOptions symbolize_options(const RecordOptions& options) {
+symbolize::SymbolizeOptions symbolize_options(const RecordOptions& options, const InvokingUser& user) {
   symbolize::SymbolizeOptions out;
+  out.user = user.uid();
   out.inlines = options.inlines.value_or(true);
   out.lines = options.lines.value_or(std::any_of(options.outputs.begin(), options.outputs.end(), has_lines));
   out.demangle = options.demangle;
@@ -164,7 +165,7 @@ int run_record(const RecordOptions& options) {
   if (!source) return fail(source.error());
   engine::SessionConfig config;
   config.command_line = kept_command_line(options);
-  config.names = symbolize_options(options);
+  config.names = symbolize_options(options, user);
   engine::Session session(std::move(*source), std::move(config));
   const sink::SinkOptions sink_options = sink_options_of(options, user);
   if (const Result<void> added = add_sinks(session, options, sink_options); !added) return fail(added.error());

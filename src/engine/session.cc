@@ -34,6 +34,7 @@ constexpr size_t kMaxWrittenTogether = 1 << 19;
 
 // At the end: what was not looked up by then has no name. A gigabyte of debug information takes 5 s.
 constexpr std::chrono::seconds kNamingTime(60);
+constexpr std::chrono::milliseconds kNamingTimeOfOthers(1000);  // files of neither root nor the user: they may be there to keep us busy
 
 constexpr int kNiceOfResults = -5;
 
@@ -165,7 +166,9 @@ Result<void> Session::stop() {
 symbolize::SymbolizeStats Session::symbolize() {
   if (symbolizer_ == nullptr) return {};  // never started
   symbolizer_->add_jit_symbols(source_->take_jit_symbols());
-  return symbolizer_->finish(profile_, symbolize::Symbolizer::Clock::now() + kNamingTime);
+  const auto now = symbolize::Symbolizer::Clock::now();
+  const auto all = now + kNamingTime;
+  return symbolizer_->finish(profile_, {all, config_.names.debuginfod ? all : now + kNamingTimeOfOthers});
 }
 
 std::vector<SinkOutcome> Session::finish() {
@@ -189,6 +192,12 @@ std::vector<SinkOutcome> Session::finish() {
 }
 
 void Session::close_source() {
+  if (names_.left_behind != 0) {  // by threads that use all of this
+    static_cast<void>(symbolizer_.release());
+    static_cast<void>(kernel_names_.release());
+    static_cast<void>(source_.release());
+    return;
+  }
   symbolizer_.reset();
   kernel_names_.reset();
   source_.reset();

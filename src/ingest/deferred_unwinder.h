@@ -42,7 +42,7 @@ class DeferredUnwinder {
   // Of queued copies: 256 whole ones, or a second of 997 Hz on two CPUs with the usual 8 KiB.
   static constexpr size_t kMaxQueuedBytes = 16 << 20;
   static constexpr auto kMaxWait = std::chrono::milliseconds(250);
-  static constexpr auto kFinishTime = std::chrono::milliseconds(500);
+  static constexpr auto kFinishTime = std::chrono::milliseconds(300);
 
   DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables);
   ~DeferredUnwinder();

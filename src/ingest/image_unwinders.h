@@ -29,6 +29,7 @@ class ImageUnwinders {
 
   // Compiles at first use; whoever else asks meanwhile waits for it. Fails: the file cannot be read any more, kLimit (it left too recently).
   Result<std::shared_ptr<const unwind::ImageUnwinder>> get(uint32_t image);
+  uint32_t owner_of(uint32_t image) const { return images_.find(image).value_or(process::ImageInfo{}).owner; }
 
  private:
   // One compilation.

@@ -71,10 +71,11 @@ void JitRecorder::work(std::stop_token stop) {
       std::swap(exited, exited_);
     }
     for (const JitProcess& process : sampled) {
-      if (open_.size() < kMaxProcesses) {
-        open_.try_emplace(process);
+      if (const uint32_t uid = process::owner_of(process.pid); has_room(uid)) {
+        open_.try_emplace(process).first->second.uid = uid;
       } else if (!open_.contains(process)) {
-        diagnostics().warn("generated code", "more than {} processes run generated code; that of the others has no names", kMaxProcesses);
+        diagnostics().warn("generated code", "too many processes run generated code, more than {} of one user or {} in all; that of the others has no names", kMaxProcesses / 2,
+                           kMaxProcesses);
       }
     }
     if (stop.stop_requested()) break;
@@ -117,6 +118,7 @@ void JitRecorder::look_for(const JitProcess& process, Sources& sources, bool las
     }
     if (!is_running(process)) return;
     sources.pid_inside = files->pid_inside();
+    sources.uid = files->uid();
     sources.files.emplace(*std::move(files));
   }
   if (sources.dump.path.empty()) {
@@ -159,19 +161,28 @@ bool JitRecorder::is_running(const JitProcess& process) const {
 }
 
 void JitRecorder::copy_map(Sources& sources) {
-  if (!sources.map_reader || is_full()) return;
+  if (!sources.map_reader || is_full(sources.uid)) return;
   const auto read = [&]() -> Result<symbolize::PerfMapCounts> {
     if (sources.map.fd) return sources.map_reader->update(sources.map.fd.get(), symbols_);
     const auto file = TRY(open_file(*sources.files, sources.map.path, sources.map_reader->offset()));
     return sources.map_reader->update(file.fd.get(), symbols_);
   }();
-  if (read) bytes_ += read->bytes;
+  if (read) bytes_[sources.uid] += read->bytes;
   else diagnostics().warn(sources.map.path, "{}", read.error().message());
 }
 
-bool JitRecorder::is_full() const {
-  if (bytes_ >= kMaxBytes) diagnostics().warn("generated code", "more than {} MiB of names; the rest is left out", kMaxBytes >> 20);
-  return bytes_ >= kMaxBytes;
+bool JitRecorder::is_full(uint32_t uid) {
+  size_t all = 0;
+  for (const auto& [user, bytes] : bytes_) all += bytes;
+  const size_t most = all >= kMaxBytes ? kMaxBytes : kMaxBytesOfUser;
+  const bool full = all >= kMaxBytes || bytes_[uid] >= kMaxBytesOfUser;
+  if (full) diagnostics().warn("generated code", "more than {} MiB of names; the rest is left out", most >> 20);
+  return full;
+}
+
+bool JitRecorder::has_room(uint32_t uid) const {
+  const auto of_user = std::count_if(open_.begin(), open_.end(), [&](const auto& entry) { return entry.second.uid == uid; });
+  return open_.size() < kMaxProcesses && static_cast<size_t>(of_user) < kMaxProcesses / 2;
 }
 
 Result<void> JitRecorder::copy_dump(const JitProcess& process, const Sources& sources) {
@@ -181,7 +192,7 @@ Result<void> JitRecorder::copy_dump(const JitProcess& process, const Sources& so
   const FileMapping contents = TRY(FileMapping::map(copied ? copied.get() : sources.dump.fd.get(), path));
   const size_t before = symbols_.size();
   const Result<void> read = symbolize::append_jitdump(contents.bytes(), path, sources.pid_inside, process.address_space, symbols_);
-  for (size_t i = before; i < symbols_.size(); ++i) bytes_ += symbolize::bytes_of(symbols_[i]);
+  for (size_t i = before; i < symbols_.size(); ++i) bytes_[sources.uid] += symbolize::bytes_of(symbols_[i]);
   return read;
 }
 
@@ -195,7 +206,7 @@ void JitRecorder::publish() {
 void JitRecorder::copy(const JitProcess& process, Sources& sources) {
   look_for(process, sources, true);
   copy_map(sources);
-  if (sources.dump.path.empty() || is_full()) return;
+  if (sources.dump.path.empty() || is_full(sources.uid)) return;
   if (const auto read = copy_dump(process, sources); !read) diagnostics().warn(sources.dump.path, "{}", read.error().message());
 }
 

@@ -10,7 +10,7 @@
 // (some run times write it then). Not named: code of a process that ends before its first sample is seen here (20 ms). Where files are
 // in a file system that does not answer (FUSE, NFS), those of their user are left alone for a minute, and that is said once for each file.
 //
-// Bounds: kMaxProcesses open at a time, kMaxBytes of names in all, kFinishPatience for finish().
+// Bounds: kMaxProcesses open at a time, half of them of one user; kMaxBytes of names in all, kMaxBytesOfUser of one; kFinishPatience for finish().
 //
 // Threads: note_sampled and finish: the drain thread's; note_exit: any, never waits. The worker starts with the first process.
 #pragma once
@@ -43,13 +43,13 @@ struct JitProcess {
 class JitRecorder {
  public:
   static constexpr size_t kMaxProcesses = 256;
-  static constexpr size_t kMaxBytes = 192 << 20;
+  static constexpr size_t kMaxBytes = 96 << 20, kMaxBytesOfUser = 48 << 20;
   static constexpr auto kRetry = std::chrono::seconds(1);
   static constexpr auto kSlowestRetry = std::chrono::seconds(16);
   static constexpr auto kCopyEvery = std::chrono::seconds(2);
   static constexpr auto kAnswerPatience = std::chrono::milliseconds(1000);
   static constexpr auto kSilentFor = std::chrono::seconds(60);
-  static constexpr auto kFinishPatience = std::chrono::seconds(3);
+  static constexpr auto kFinishPatience = std::chrono::milliseconds(500);
 
   // `proc` is for tests.
   explicit JitRecorder(std::string proc = "/proc") : proc_(std::move(proc)) {}
@@ -72,6 +72,7 @@ class JitRecorder {
   };
   struct Sources {
     std::optional<process::ProcessFiles> files;  // while there is something to open
+    uint32_t uid = 0;
     Pid pid_inside = 0;
     Source map, dump;
     std::optional<symbolize::PerfMapReader> map_reader;
@@ -84,7 +85,8 @@ class JitRecorder {
   Result<process::ProcessFiles::File> open_file(const process::ProcessFiles& files, const std::string& path, uint64_t from);
   bool is_running(const JitProcess& process) const;
   void copy(const JitProcess& process, Sources& sources);
-  bool is_full() const;
+  bool is_full(uint32_t uid);
+  bool has_room(uint32_t uid) const;
   void copy_map(Sources& sources);
   Result<void> copy_dump(const JitProcess& process, const Sources& sources);
   void publish();
@@ -100,7 +102,7 @@ class JitRecorder {
   std::atomic<bool> active_{false};
   std::map<JitProcess, Sources> open_;         // the worker's
   std::vector<symbolize::JitSymbol> symbols_;  // the worker's until it has ended
-  size_t bytes_ = 0;                           // of symbols_, likewise
+  std::map<uint32_t, size_t> bytes_;           // of symbols_, by uid; likewise
   size_t published_ = 0;                       // of symbols_, likewise
   std::jthread thread_;
 };

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest/stack_table.h"
 
+#include <algorithm>
+
 #include "abi/frame.h"
+#include "base/diagnostics.h"
+#include "process/procfs/proc_fs.h"
 
 namespace cicada::ingest {
 
@@ -10,16 +14,47 @@ using profile::FrameId;
 using profile::FrameKind;
 using profile::StackId;
 
+namespace {
+
+constexpr size_t kFrameBytes = 96, kStackBytes = 24;  // rows and what finds them
+
+}  // namespace
+
+void StackTable::note_sampled(uint32_t address_space, Pid pid) {
+  if (!owners_.contains(address_space)) owners_[address_space] = process::owner_of(pid);
+}
+
 void StackTable::add(const stack_record& record, std::span<const uint64_t> frames) {
-  scratch_.clear();
-  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) scratch_.push_back(intern(*frame, record.address_space));
   if (record.side == STACK_KERNEL) {
-    kernel_[record.hash] = scratch_;
+    std::vector<FrameId>& kernel = kernel_[record.hash];
+    kernel.clear();
+    for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) kernel.push_back(intern(*frame, record.address_space));
     return;
   }
   UserStack& user = user_[record.hash];
-  user.stack = profile_.intern_stack(StackId(), scratch_);
+  user.stack = intern_user_stack(frames, {}, record.address_space);
   if (!frames.empty() && frame_kind_of(frames.back()) == FRAME_IMAGE) user.outermost_image = frame_image_of(frames.back());
+}
+
+StackId StackTable::intern_user_stack(std::span<const uint64_t> frames, std::span<const FrameId> inner, uint32_t address_space) {
+  const auto owner = owners_.find(address_space);
+  const uint32_t uid = owner == owners_.end() ? 0 : owner->second;
+  size_t& bytes = bytes_[uid];
+  scratch_.clear();
+  if (uid != 0 && bytes > kMaxBytesOfUser) {
+    diagnostics().warn(fmt::format("user {}", uid), "its stacks take more than {} MiB; the further ones are left out", kMaxBytesOfUser >> 20);
+    Frame cut;
+    cut.kind = FrameKind::kLabel;
+    cut.label = profile_.intern("[too many different stacks]");
+    scratch_.push_back(profile_.intern_frame(cut));
+    return profile_.intern_stack(StackId(), scratch_);
+  }
+  const size_t frames_before = profile_.frames().size(), stacks_before = profile_.stacks().size();
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) scratch_.push_back(intern(*frame, address_space));
+  scratch_.insert(scratch_.end(), inner.begin(), inner.end());
+  const StackId stack = profile_.intern_stack(StackId(), scratch_);
+  bytes += (profile_.frames().size() - frames_before) * kFrameBytes + (profile_.stacks().size() - stacks_before) * kStackBytes;
+  return stack;
 }
 
 std::optional<StackId> StackTable::find(uint64_t user_hash, uint64_t kernel_hash) {
@@ -60,18 +95,13 @@ std::optional<StackId> StackTable::find_above(StackId user, uint64_t kernel_hash
 }
 
 StackId StackTable::continue_user_stack(uint64_t user_hash, std::span<const uint64_t> rest, uint32_t address_space) {
-  scratch_.clear();
-  for (auto frame = rest.rbegin(); frame != rest.rend(); ++frame) scratch_.push_back(intern(*frame, address_space));
-  const size_t outer = scratch_.size();
+  std::vector<FrameId> inner;
   if (const UserStack* found = user_hash == 0 ? nullptr : find_user_record(user_hash)) {
-    std::vector<FrameId> inner;  // leaf first
-    for (StackId at = found->stack; at.valid(); at = profile_.stacks()[at.value].parent) {
-      inner.push_back(profile_.stacks()[at.value].frame);
-    }
-    if (outer != 0 && !inner.empty()) inner.pop_back();
-    scratch_.insert(scratch_.begin() + static_cast<ptrdiff_t>(outer), inner.rbegin(), inner.rend());
+    for (StackId at = found->stack; at.valid(); at = profile_.stacks()[at.value].parent) inner.push_back(profile_.stacks()[at.value].frame);
+    if (!rest.empty() && !inner.empty()) inner.pop_back();
+    std::reverse(inner.begin(), inner.end());
   }
-  return profile_.intern_stack(StackId(), scratch_);
+  return intern_user_stack(rest, inner, address_space);
 }
 
 uint32_t StackTable::outermost_image(uint64_t user_hash) const {
@@ -106,6 +136,7 @@ void StackTable::rebase(profile::RowCopier& ids) {
     for (FrameId& frame : frames) frame = ids.frame(frame);
   }
   combined_.clear();
+  bytes_.clear();  // what was not sampled again has gone
   registry_ids_.clear();
   for (auto at = image_ids_.begin(); at != image_ids_.end();) {
     const auto copy = ids.find(at->second);

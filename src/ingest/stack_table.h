@@ -6,6 +6,8 @@
 //
 // What was sent is kept in two generations, so that it does not grow for ever: begin_generation(), then the kernel side forgets what it has sent,
 // then all samples that were taken before are stored, then rebase() drops what has not been sent again.
+// Bound: what the stacks of one user take, kMaxBytesOfUser (root: all). Whoever runs at random addresses makes new ones without end; his further
+// ones are one frame that says so.
 // Threads: the drain thread's.
 #pragma once
 #include <cstdint>
@@ -23,8 +25,12 @@ namespace cicada::ingest {
 
 class StackTable {
  public:
+  static constexpr size_t kMaxBytesOfUser = 64 << 20;
+
   StackTable(profile::Profile& profile, const process::ImageRegistry& images) : profile_(profile), images_(images) {}
 
+  // Whose address space it is: one question for each.
+  void note_sampled(uint32_t address_space, Pid pid);
   void add(const stack_record& record, std::span<const uint64_t> frames);
   // Both hashes may be 0 (no such side). Nothing: a record that the sample names never arrived.
   std::optional<profile::StackId> find(uint64_t user_hash, uint64_t kernel_hash);
@@ -57,6 +63,8 @@ class StackTable {
   const UserStack* find_user_record(uint64_t hash) const;
   const std::vector<profile::FrameId>* find_kernel_record(uint64_t hash) const;
   profile::ImageId intern_image(uint32_t image);
+  // Of `frames`, leaf first, and then `inner`, outermost first; paid for by the user.
+  profile::StackId intern_user_stack(std::span<const uint64_t> frames, std::span<const profile::FrameId> inner, uint32_t address_space);
 
   profile::Profile& profile_;
   const process::ImageRegistry& images_;
@@ -74,6 +82,8 @@ class StackTable {
   std::unordered_map<uint32_t, profile::ImageId> image_ids_;
   std::unordered_map<uint32_t, uint32_t> registry_ids_;  // profile image -> registry image
   std::unordered_set<uint32_t> jit_spaces_;
+  std::unordered_map<uint32_t, uint32_t> owners_;  // of address spaces: uid
+  std::unordered_map<uint32_t, size_t> bytes_;     // by uid
   std::vector<profile::FrameId> scratch_;
 };
 

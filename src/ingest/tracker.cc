@@ -20,6 +20,7 @@ namespace cicada::ingest {
 namespace {
 
 constexpr uint64_t kCycleNs = 1'000'000'000;
+constexpr unsigned kScanWorkers = 2;
 constexpr unsigned kMaxCyclesKept = 10;  // more would let the table of processes grow without end
 // Until they are looked at, what was mapped anew where something else was before has the old one's names: two samples' time.
 constexpr int kIdleSamples = 2, kLongestIdleMs = 20;
@@ -45,7 +46,10 @@ Result<std::unique_ptr<Tracker>> Tracker::open(std::unique_ptr<process::MappingE
   tracker->wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!tracker->wake_) return errno_error(errno, "eventfd");
   tracker->images_ = &images;
-  tracker->table_ = std::make_unique<process::ProcessTable>(publisher, images, tracker->names_, process::ProcessTable::Options{whole_machine, {}});
+  process::ProcessTable::Options table;
+  table.whole_machine = whole_machine;
+  table.scans.workers = kScanWorkers;
+  tracker->table_ = std::make_unique<process::ProcessTable>(publisher, images, tracker->names_, table);
   return tracker;
 }
 

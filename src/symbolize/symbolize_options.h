@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What names should look like, and where they may come from.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct SymbolizeOptions {
   bool fold_clones = true;             // "f.cold", "f.part.0", "f.constprop.0" shown as "f"
   bool debuginfod = false;             // fetch missing debug files, from where DEBUGINFOD_URLS says; when the recording has ended
   unsigned debuginfod_seconds = 30;    // for all of them together
+  uint32_t user = 0;                   // whose files are read without a deadline of their own (symbolizer.h)
   unsigned threads = 0;                // 0: one per CPU, at most 4
   std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
   KernelNames* kernel_names = nullptr;  // borrowed (kernel_names.h); null: /proc/kallsyms

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -17,7 +16,6 @@
 #include <utility>
 
 #include "base/diagnostics.h"
-#include "base/parallel.h"
 #include "base/work_queue.h"
 #include "symbolize/image_namer.h"
 #include "symbolize/jit/jit_namer.h"
@@ -38,6 +36,7 @@ constexpr int kSymbolCostFactor = 20, kFullCostFactor = 100;
 constexpr size_t kFewestFull = 64, kNewShareFull = 4;
 constexpr std::chrono::microseconds kApplyTime(900);
 constexpr size_t kFramesAtATime = 32;  // between two looks at the clock
+constexpr unsigned kMostThreads = 4;
 // Of the threads that work meanwhile, beside our other threads: a tenth of their share. With 19 nothing would be done by the end of a
 // recording on a busy machine. Two, so that a file that takes long does not keep others waiting.
 constexpr WorkQueue::Options kBackground{
@@ -62,12 +61,8 @@ std::vector<uint64_t> addresses_of(std::span<const Wanted> wanted) {
   return addresses;
 }
 
-void request_stop_at(const std::stop_token& over, Clock::time_point time, std::stop_source stop) {
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  std::condition_variable_any never;
-  never.wait_until(lock, over, time, [] { return false; });
-  if (!over.stop_requested()) stop.request_stop();
+std::chrono::milliseconds until(std::optional<Clock::time_point> deadline) {
+  return deadline ? std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()) : WorkQueue::kForever;
 }
 
 void append(std::vector<Wanted>& to, std::span<const Wanted> more) { to.insert(to.end(), more.begin(), more.end()); }
@@ -78,6 +73,8 @@ struct Subject {
   std::string name;
   profile::ImageId image;
   FrameKind kind = FrameKind::kNative;
+  uint32_t owner = 0;           // the user in whose name it is looked at
+  bool is_trusted = true;       // root's, or of who asked
   std::vector<Wanted> fresh;    // never asked for
   std::vector<Wanted> fuller;   // named, but more can be said
   std::vector<Wanted> unknown;  // JIT code: until there are more symbols
@@ -97,7 +94,7 @@ struct Question {
   std::optional<NamedAddresses> names{};  // the answer
   std::chrono::nanoseconds cost{};
   WorkQueue::JobId job = 0;
-  std::atomic<bool> begun{false};
+  std::atomic<bool> begun{false}, over{false};
 
   void ask(const std::stop_token& stop) {
     Result<NamedAddresses> found = subject->namer->name(addresses_of(wanted), depth, stop);
@@ -143,7 +140,9 @@ struct Symbolizer::Parts : std::enable_shared_from_this<Symbolizer::Parts> {
   void post_full(WorkQueue& queue);
   void settle(Question& question);
   bool take_answer();
-  void ask_rest(Profile& profile, const std::stop_token& stop);
+  class Ending;
+  // Returns how many questions were left behind.
+  size_t ask_rest(Profile& profile, const NamingDeadlines& deadlines);
 };
 
 // Null: nobody knows names of such frames.
@@ -158,7 +157,10 @@ Subject* Symbolizer::Parts::find_subject(const ProfileSnapshot& profile, const p
   if (native) {
     subject.image = frame.image;
     subject.name = std::string(profile.text(profile.images()[frame.image.value].path));
-    subject.namer = std::make_unique<ImageNamer>(cache, ImageToName{profile::ImageId(images_seen++), subject.name, files.find(profile, frame.image)});
+    ImageFile file = files.find(profile, frame.image);
+    subject.owner = file.owner;
+    subject.is_trusted = file.owner == 0 || file.owner == options.user;
+    subject.namer = std::make_unique<ImageNamer>(cache, ImageToName{profile::ImageId(images_seen++), subject.name, std::move(file)});
   } else if (kind == FrameKind::kJit) {
     subject.name = "[jit]";
     subject.namer = std::make_unique<JitNamer>(jit, frame.address_space);
@@ -186,7 +188,7 @@ void Symbolizer::Parts::post(WorkQueue& queue, Subject& subject, NameDepth depth
   question->depth = depth;
   std::swap(question->wanted, wanted);
   std::sort(question->wanted.begin(), question->wanted.end());
-  question->job = queue.submit({.bytes = question->wanted.size() * sizeof(Wanted), .run = [self = shared_from_this(), question](WorkQueue::Attempt& attempt) {
+  question->job = queue.submit({.owner = subject.owner, .bytes = question->wanted.size() * sizeof(Wanted), .run = [self = shared_from_this(), question](WorkQueue::Attempt& attempt) {
     question->begun = true;
     const auto begin = cpu_time(CLOCK_THREAD_CPUTIME_ID);
     question->ask(attempt.stop_token());
@@ -259,59 +261,110 @@ bool Symbolizer::Parts::take_answer() {
   return true;
 }
 
-void Symbolizer::Parts::ask_rest(Profile& profile, const std::stop_token& stop) {
+// Everything that is left of some subjects, on threads of its own. A question that does not end is left behind with what it uses.
+class Symbolizer::Parts::Ending {
+ public:
+  Ending(std::shared_ptr<Parts> parts, unsigned threads) : parts_(std::move(parts)), queue_({.thread_name = "cicada-names", .workers = threads, .stop_timeout = kGrace}) {}
+
+  void ask(Subject& subject) {
+    auto rest = std::make_shared<Rest>();
+    rest->subject = &subject;
+    for (std::vector<Wanted>* wanted : {&subject.fresh, &subject.fuller, &subject.unknown}) append(rest->wanted, std::exchange(*wanted, {}));
+    subject.failed = false;
+    if (rest->wanted.empty()) return;
+    std::sort(rest->wanted.begin(), rest->wanted.end());
+    rest_.push_back(std::move(rest));
+  }
+  void start(std::optional<Clock::time_point> deadline) {
+    if (deadline && Clock::now() >= *deadline) stop_.request_stop();
+    std::stable_sort(rest_.begin(), rest_.end(), [](const auto& a, const auto& b) { return a->wanted.size() > b->wanted.size(); });
+    for (const auto& rest : rest_) {
+      queue_.submit({.owner = rest->subject->owner, .run = [parts = parts_, rest, stop = stop_.get_token()](WorkQueue::Attempt& attempt) { open(parts, rest, attempt, stop); }});
+    }
+  }
+  void wait(std::optional<Clock::time_point> deadline) {
+    const bool in_time = queue_.wait_idle(until(deadline)) && !stop_.stop_requested();
+    if (!in_time && !rest_.empty()) {
+      stop_.request_stop();
+      queue_.wait_idle(kGrace);
+      diagnostics().warn("names", "not all names were looked up: it took too long");
+    }
+    queue_.stop();
+  }
+  // Returns how many questions were left behind.
+  size_t write(Profile& profile) {
+    size_t left_behind = 0;
+    for (const auto& rest : rest_) {
+      Subject& subject = *rest->subject;
+      subject.asked = true;
+      subject.busy = !rest->opened;  // hangs
+      left_behind += subject.busy;
+      if (subject.busy) continue;
+      if (rest->parts.empty()) {
+        subject.failed = subject.without_symbols = true;
+        append(subject.fresh, rest->wanted);
+      }
+      for (Question& question : rest->parts) {
+        left_behind += !question.over;
+        if (!question.over) continue;
+        parts_->settle(question);
+        if (question.names) question.writer().write(profile);
+      }
+    }
+    return left_behind;
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kGrace{200};
   struct Rest {
     Subject* subject = nullptr;
     std::vector<Wanted> wanted;  // sorted
     std::deque<Question> parts;
     std::atomic<size_t> open_parts{0};
+    std::atomic<bool> opened{false};  // parts are final
   };
-  std::vector<std::unique_ptr<Rest>> rest;
-  for (auto& [key, subject] : subjects) {
-    if (subject.busy) continue;  // hangs
-    auto one = std::make_unique<Rest>();
-    one->subject = &subject;
-    for (std::vector<Wanted>* wanted : {&subject.fresh, &subject.fuller, &subject.unknown}) append(one->wanted, std::exchange(*wanted, {}));
-    subject.failed = false;
-    std::sort(one->wanted.begin(), one->wanted.end());
-    if (!one->wanted.empty()) rest.push_back(std::move(one));
-  }
-  std::stable_sort(rest.begin(), rest.end(), [](const auto& a, const auto& b) { return a->wanted.size() > b->wanted.size(); });
-  for_each_parallel(rest.size(), options.threads, [&](size_t i) {
-    if (stop.stop_requested()) return;
-    Rest& one = *rest[i];
-    const auto parts = one.subject->namer->open_parts(addresses_of(one.wanted));
-    if (!parts) return warn_nameless(*one.subject, one.wanted.size(), parts.error());
-    one.open_parts = parts->size();
-    for (const auto& part : *parts) {
-      Question& question = one.parts.emplace_back();
-      question.subject = one.subject;
+
+  static void open(const std::shared_ptr<Parts>& self, const std::shared_ptr<Rest>& rest, WorkQueue::Attempt& attempt, const std::stop_token& stop) {
+    Result<std::vector<std::vector<uint32_t>>> parts = std::vector<std::vector<uint32_t>>();
+    if (!stop.stop_requested()) parts = rest->subject->namer->open_parts(addresses_of(rest->wanted));
+    if (!parts) warn_nameless(*rest->subject, rest->wanted.size(), parts.error());
+    for (size_t i = 0; parts && i < parts->size(); ++i) {
+      Question& question = rest->parts.emplace_back();
+      question.subject = rest->subject;
       question.depth = NameDepth::kFull;
-      for (const uint32_t index : part) question.wanted.push_back(one.wanted[index]);
+      for (const uint32_t index : (*parts)[i]) question.wanted.push_back(rest->wanted[index]);
     }
-  });
-  std::vector<std::pair<Rest*, Question*>> work;
-  for (const auto& one : rest) {
-    for (Question& question : one->parts) work.emplace_back(one.get(), &question);
-  }
-  for_each_parallel(work.size(), options.threads, [&](size_t i) {
-    if (!stop.stop_requested()) work[i].second->ask(stop);
-    if (work[i].first->open_parts.fetch_sub(1) == 1) work[i].first->subject->namer->release();
-  });
-  for (const auto& one : rest) {
-    Subject& subject = *one->subject;
-    subject.asked = true;
-    if (one->parts.empty()) {
-      subject.failed = subject.without_symbols = true;
-      append(subject.fresh, one->wanted);
-    }
-    for (Question& question : one->parts) {
-      settle(question);
-      if (question.names) question.writer().write(profile);
+    rest->open_parts = rest->parts.size();
+    rest->opened = true;
+    for (Question& question : rest->parts) {
+      attempt.submit({.owner = rest->subject->owner, .run = [self, rest, &question, stop](WorkQueue::Attempt&) {
+                        if (!stop.stop_requested()) question.ask(stop);
+                        question.over = true;
+                        if (rest->open_parts.fetch_sub(1) == 1) rest->subject->namer->release();
+                      }});
     }
   }
+
+  std::shared_ptr<Parts> parts_;
+  std::vector<std::shared_ptr<Rest>> rest_;
+  std::stop_source stop_;
+  WorkQueue queue_;
+};
+
+// Those of others have a deadline of their own: what is in them may be there to keep us busy.
+size_t Symbolizer::Parts::ask_rest(Profile& profile, const NamingDeadlines& deadlines) {
+  const unsigned threads = options.threads != 0 ? options.threads : std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads);
+  Ending trusted(shared_from_this(), threads), others(shared_from_this(), threads);
+  for (auto& [key, subject] : subjects) {
+    if (!subject.busy) (subject.is_trusted ? trusted : others).ask(subject);
+  }
+  trusted.start(deadlines.all);
+  others.start(deadlines.of_others);
+  others.wait(deadlines.of_others);
+  trusted.wait(deadlines.all);
+  const size_t left_behind = trusted.write(profile) + others.write(profile);
   cache.trim();
-  if (stop.stop_requested()) diagnostics().warn("names", "not all names were looked up: it took too long");
+  return left_behind;
 }
 
 Symbolizer::Symbolizer(ImageFiles& files, SymbolizeOptions options)
@@ -378,14 +431,15 @@ size_t Symbolizer::apply_ready(Profile& profile) {
   return named;
 }
 
-SymbolizeStats Symbolizer::finish(Profile& profile, std::optional<Clock::time_point> deadline) {
+SymbolizeStats Symbolizer::finish(Profile& profile, NamingDeadlines deadlines) {
+  if (!deadlines.of_others) deadlines.of_others = deadlines.all;
   const auto start = Clock::now();
   const auto cpu_start = cpu_time(CLOCK_PROCESS_CPUTIME_ID);
   Parts& p = *parts_;
   p.see_frames(profile);
   queue_->set_nice(0);  // somebody waits
   for (const auto& question : p.asked) queue_->cancel(question->job);
-  queue_->wait_idle(deadline ? std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()) : WorkQueue::kForever);
+  for (const auto& question : p.asked) queue_->wait(question->job, until(question->subject->is_trusted ? deadlines.all : deadlines.of_others));
   queue_->set_nice(kBackground.nice);
   while (p.take_answer()) {
     p.writer->write(profile);
@@ -401,13 +455,7 @@ SymbolizeStats Symbolizer::finish(Profile& profile, std::optional<Clock::time_po
     return !locations.empty() && locations.back().source != NameSource::kCallFrame;
   };
   for (size_t i = 0; i < profile.frames().size(); ++i) stats.named_before += is_named(i);
-  {
-    std::stop_source stop;
-    std::jthread timer;
-    if (deadline && start >= *deadline) stop.request_stop();
-    if (deadline) timer = std::jthread(request_stop_at, *deadline, stop);
-    p.ask_rest(profile, stop.get_token());
-  }
+  stats.left_behind = p.ask_rest(profile, deadlines) + p.asked.size();
   for (const auto& [key, subject] : p.subjects) {
     stats.images += subject.kind == FrameKind::kNative && subject.asked;
     stats.images_without_symbols += subject.kind == FrameKind::kNative && subject.without_symbols;

@@ -32,8 +32,15 @@ namespace cicada::symbolize {
 struct SymbolizeStats {
   uint64_t frames = 0, named = 0, images = 0, images_without_symbols = 0;
   uint64_t named_before = 0;  // finish()
+  uint64_t left_behind = 0;   // questions that did not end: their threads use the ImageFiles still
   double seconds = 0;      // that passed in finish()
   double cpu_seconds = 0;  // of this program meanwhile, all threads
+};
+
+// When finish() ends with what there is. Nothing: when all is named. `of_others`: for files that neither root owns nor SymbolizeOptions::user;
+// nothing: as for all.
+struct NamingDeadlines {
+  std::optional<std::chrono::steady_clock::time_point> all = {}, of_others = {};
 };
 
 class Symbolizer {
@@ -52,9 +59,9 @@ class Symbolizer {
   size_t apply_ready(profile::Profile& profile);
   // Takes over the ids of a compacted profile, after all others who have some: frames that it does not have are not asked for any more.
   void rebase(const profile::ProfileSnapshot& before, profile::RowCopier& ids);
-  // Names every frame that has none, and looks up inlined calls and lines that are missing; what could not be opened is tried again. At `deadline`
-  // it ends with what there is, and says so in a diagnostic.
-  SymbolizeStats finish(profile::Profile& profile, std::optional<Clock::time_point> deadline = {});
+  // Names every frame that has none, and looks up inlined calls and lines that are missing; what could not be opened is tried again. At a deadline
+  // it ends with what there is, and says so in a diagnostic; a thread that hangs is left behind with what it uses.
+  SymbolizeStats finish(profile::Profile& profile, NamingDeadlines deadlines = {});
 
  private:
   struct Parts;

@@ -185,13 +185,15 @@ class WhileRecording : public testing::Test {
    public:
     explicit Images(std::string path) : path_(std::move(path)) {}
     ImageFile find(const profile::ProfileSnapshot& profile, profile::ImageId image) override {
-      return {[this, path = std::string(profile.text(profile.images()[image.value].path))]() -> Result<UniqueFd> {
+      const std::string path(profile.text(profile.images()[image.value].path));
+      return {[this, path]() -> Result<UniqueFd> {
                 ++opened;
                 if (path == "/hangs") hang.wait(true);
                 if (gone) return make_error(ErrorKind::kGone, "{}: written over", path);
                 return open_regular(path);
               },
-              {}};
+              {},
+              path == "/hangs" ? 1000U : 0U};
     }
     std::atomic<int> opened{0};
     std::atomic<bool> gone{false}, hang{true};
@@ -381,7 +383,7 @@ TEST_F(WhileRecording, TheDeadlineEndsIt) {
   Profile profile;
   Symbolizer symbolizer(files, {});
   add(profile, 0, 100);
-  EXPECT_EQ(symbolizer.finish(profile, Symbolizer::Clock::now() - std::chrono::seconds(1)).named, 0U);
+  EXPECT_EQ(symbolizer.finish(profile, {Symbolizer::Clock::now() - std::chrono::seconds(1), {}}).named, 0U);
   EXPECT_EQ(lines, 1);
   EXPECT_EQ(symbolizer.finish(profile).named, 100U);
 }
@@ -395,9 +397,21 @@ TEST_F(WhileRecording, AFileThatHangsKeepsNobodyWaiting) {
   add(profile, 0, 100);
   run_until_named(symbolizer, profile, 100);
   add(profile, 100, 200);
-  const SymbolizeStats stats = symbolizer.finish(profile, Symbolizer::Clock::now() + std::chrono::milliseconds(100));
+  const SymbolizeStats stats = symbolizer.finish(profile, {Symbolizer::Clock::now() + std::chrono::milliseconds(100), {}});
   EXPECT_GE(stats.named, 100U);
   EXPECT_TRUE(profile.validate());
+}
+
+TEST_F(WhileRecording, FilesOfOthersHaveADeadlineOfTheirOwn) {
+  Profile profile;
+  Symbolizer symbolizer(files, {});
+  add(profile, "/hangs", 0x1000);
+  add(profile, 0, 100);
+  const auto now = Symbolizer::Clock::now();
+  const SymbolizeStats stats = symbolizer.finish(profile, {now + std::chrono::minutes(10), now + std::chrono::milliseconds(200)});
+  EXPECT_EQ(stats.named, 100U);
+  EXPECT_EQ(stats.left_behind, 1U);
+  EXPECT_LT(Symbolizer::Clock::now() - now, std::chrono::minutes(1));
 }
 
 TEST_F(WhileRecording, ServersAreAskedAtTheEndOnly) {

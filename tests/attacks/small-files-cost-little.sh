@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # A pprof of 430 bytes whose one stack unfolds into 120 million inlined calls, and a jitdump of 36 MB whose two million lines all name the
-# same long path: both used to take gigabytes.
+# same long path: both used to take gigabytes. Folded stacks that count for many became as many lines.
 source "$(dirname "$0")/lib.sh"
 python3 - <<'PYTHON'
 import gzip
@@ -23,6 +23,11 @@ for output in deep.html deep.svg deep.folded deep.txt; do
   [[ $code == 125 ]] && grep -q "frames in a profile" err || fail "$output: ended with $code: $(<err)"
 done
 bounded 300 5 "$CICADA" report deep.pb.gz >shown 2>&1 || true
+
+# 33 kB of stacks that each stand for a million samples, and one of 20,000 frames.
+python3 -c 'print("a;" * 20000 + "f 1000000"); [print("a;" * 10 + f"f{i} 1000000") for i in range(1000)]' >many.folded
+bounded 300 5 "$CICADA" convert -q many.folded many.txt || fail "many.folded: $?"
+(($(stat -c %s many.txt) < 2000000)) || fail "$(stat -c %s many.folded) bytes became $(stat -c %s many.txt)"
 
 cat >"$lair/jitdump.py" <<'PYTHON'
 import os, struct

@@ -68,6 +68,8 @@ Result<OpenedImage> take(UniqueFd fd, const ImageJob& job, bool inode_proven) {
   const auto contents = contents_of(fd.get());
   if (!contents) return errno_error(errno, fmt::format("stat {}", job.path));
   opened.contents = *contents;
+  struct stat st {};
+  if (::fstat(fd.get(), &st) == 0) opened.owner = st.st_uid;
   struct statfs fs {};
   if (::fstatfs(fd.get(), &fs) == 0) {
     const auto magic = static_cast<uint32_t>(fs.f_type);
@@ -215,7 +217,8 @@ ImageOpener::ImageOpener(const Options& options)
       copies_({.thread_name = "cicada-copies", .workers = options.workers, .max_abandoned = options.max_abandoned, .stop_timeout = kStopTimeout}) {}
 
 void ImageOpener::request(const ImageJob& job) {
-  const auto id = queue_.submit({.timeout = timeout_,
+  const auto id = queue_.submit({.owner = job.owner,
+                                 .timeout = timeout_,
                                  .run = [shared = shared_, job](WorkQueue::Attempt& attempt) {
                                    auto opened = open_image(job, shared->file_systems);
                                    if (opened) opened->root = shared->find_root(job);
@@ -244,7 +247,8 @@ Result<ImageOpener::Reread> ImageOpener::reread(ImageJob job, UniqueFd held, boo
   };
   auto call = std::make_shared<Call>(Call{std::move(job), std::move(held), {}});
   auto outcome = call->promise.get_future();
-  const auto id = copies_.submit({.timeout = timeout_,
+  const auto id = copies_.submit({.owner = call->job.owner,
+                                  .timeout = timeout_,
                                   .run = [call, shared = shared_, how](WorkQueue::Attempt& attempt) {
                                     auto reread = reread_image(call->job, std::move(call->held), shared->file_systems, how,
                                                                [&] { attempt.progress(); });

@@ -44,6 +44,7 @@ struct ImageHint {
 
 struct ImageJob {
   uint32_t id = 0;
+  uint32_t owner = 0;  // root for files of root, else the user who mapped it first
   FileIdentity file;
   std::string path;
   bool deleted = false;
@@ -60,6 +61,7 @@ struct OpenedImage {
   std::shared_ptr<const UniqueFd> root;    // mount_roots.h
   bool path_matters = false;               // inode numbers are not unique on its file system
   bool remote = false;
+  uint32_t owner = 0;                      // of the file
 };
 
 // Is it what the job was opened as? Written over with the same build, it is.

@@ -100,7 +100,7 @@ std::vector<uint32_t> ImageRegistry::take_ready() {
     // A device or FIFO stays what it is. Else the next process that maps the file gives another chance.
     image.state = error.kind() == ErrorKind::kUnsupported ? ImageState::kNotElf : ImageState::kFailed;
     ++counts_.open_failed;
-    if (error.kind() != ErrorKind::kGone) diagnostics().warn(image.job.path, "cannot symbolize: {}", error.message());
+    if (error.kind() != ErrorKind::kGone && error.kind() != ErrorKind::kNotFound) diagnostics().warn(image.job.path, "cannot symbolize: {}", error.message());
   }
   return ready;
 }
@@ -176,7 +176,7 @@ std::optional<ImageInfo> ImageRegistry::find(uint32_t id) const {
   const std::lock_guard lock(mutex_);
   const ImageEntry* image = table_.find(id);
   if (image == nullptr) return std::nullopt;
-  return ImageInfo{id, image->job.path, image->job.build_id, image->kind, image->job.deleted};
+  return ImageInfo{id, image->job.path, image->job.build_id, image->job.owner, image->kind, image->job.deleted};
 }
 
 ImageRegistryCounts ImageRegistry::counts() const {

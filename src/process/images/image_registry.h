@@ -29,6 +29,7 @@ struct ImageInfo {
   uint32_t id = 0;
   std::string path;       // as the process saw it, ' (deleted)' taken off
   std::string build_id;   // lower-case hex, or empty
+  uint32_t owner = 0;     // root for files of root, else the user who mapped it first
   profile::ImageKind kind = profile::ImageKind::kUnknown;
   bool deleted = false;   // when first seen
 };

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "process/procfs/proc_fs.h"
+
 namespace cicada::process {
 namespace {
 
@@ -44,6 +46,7 @@ ImageEntry* ImageTable::create(const MappedFile& mapped) {
   ImageEntry& image = images_.emplace_back();
   const auto id = static_cast<uint32_t>(images_.size());
   image.job.id = id;
+  if (mapped.pid != 0) image.job.owner = owner_of(mapped.pid);
   image.job.file = mapped.file;
   image.job.path = mapped.path;
   image.job.deleted = mapped.deleted;
@@ -74,6 +77,7 @@ bool ImageTable::accept(ImageEntry& image, OpenedImage& opened) {
   image.job.contents = opened.contents;
   image.path_matters = opened.path_matters;
   image.remote = opened.remote;
+  if (opened.owner == 0) image.job.owner = 0;  // nobody else writes it
   image.state = opened.header ? ImageState::kReady : ImageState::kNotElf;
   if (!opened.header) return true;
   image.kind = kind_of(image.job.path, *opened.header);

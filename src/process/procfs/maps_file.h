@@ -35,9 +35,10 @@ struct MapsFile {
   size_t malformed_lines = 0;      // skipped
 };
 
-// A process may have 65,530 mappings (vm.max_map_count) or, where root raised that, millions: both bounds end the reading.
+// A process may have 65,530 mappings (vm.max_map_count) or, where root raised that, millions, and a name of 4 KiB for each: both bounds end the
+// reading.
 inline constexpr size_t kMaxMapsEntries = 1 << 20;
-inline constexpr size_t kMaxMapsBytes = 256 << 20;
+inline constexpr size_t kMaxMapsBytes = 32 << 20;
 
 // Parses one line without its newline. Nothing: not a maps line.
 std::optional<MapsEntry> find_maps_entry(std::string_view line);

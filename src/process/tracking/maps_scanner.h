@@ -7,15 +7,20 @@
 //
 // Discarded if the process has another address space by then, or if nothing was found: exec has taken the old mappings away and not
 // said so yet.
-// Threads: one at a time, but for the counts (any). Reading waits for the target's memory lock.
+// Reading happens on workers, where users take turns: it waits for the target's memory lock, and a process may have mappings whose names are
+// megabytes of text.
+// Threads: one at a time, but for the counts (any).
 #pragma once
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
+#include "base/work_queue.h"
 #include "process/procfs/maps_file.h"
 #include "process/tracking/address_space.h"
 
@@ -25,7 +30,7 @@ class MapsScanner {
  public:
   struct Options {
     uint64_t interval_ns = 1'000'000'000;  // between two scans of a process
-    uint64_t budget_ns = 20'000'000;       // of one start_due(); the rest waits for the next
+    unsigned workers = 0;                  // 0: start_due() reads by itself
     // Ports to /proc and the clock; replaced in tests.
     std::function<Result<MapsFile>(Pid)> read_maps;
     std::function<uint64_t()> now_ns;
@@ -39,7 +44,7 @@ class MapsScanner {
     std::vector<Mapping> later;      // mapped after begin_ns
   };
 
-  MapsScanner(Options options, FindSpace find_space) : options_(std::move(options)), find_space_(std::move(find_space)) {}
+  MapsScanner(Options options, FindSpace find_space);
 
   // Not before that time, nor before the rate limit allows.
   void want(Pid pid, uint64_t not_before_ns = 0);
@@ -52,7 +57,7 @@ class MapsScanner {
 
   // Scans that ended before `watermark_ns`, up to which every event has been applied.
   std::vector<Found> take_finished(uint64_t watermark_ns);
-  // Reads what is due. True: some of it goes on soon.
+  // Has what is due read. True: some of it goes on soon.
   bool start_due();
   // Some process that was never scanned waits for it.
   bool is_behind() const;
@@ -62,9 +67,20 @@ class MapsScanner {
 
  private:
   struct Scan {
-    Found found;
-    uint64_t end_ns = 0;         // the clock after reading
+    uint64_t id = 0;
     uint32_t address_space = 0;  // before reading
+    std::optional<MapsFile> maps;  // nothing: is being read
+    uint64_t begin_ns = 0, end_ns = 0;  // the clock before and after reading
+    std::vector<std::pair<uint64_t, Mapping>> later;  // mapped since it was asked for, and when
+  };
+  struct Answer {
+    Pid pid;
+    uint64_t scan, begin_ns, end_ns;
+    Result<MapsFile> maps;
+  };
+  struct Answers {  // kept by a worker that hangs
+    std::mutex mutex;
+    std::vector<Answer> all;
   };
   struct Job {
     bool wanted = false;
@@ -72,11 +88,14 @@ class MapsScanner {
     std::optional<Scan> scan;    // waits until everything up to its end has been applied
   };
   void start(Pid pid, Job& job);
+  void take_answers();
 
   Options options_;
   FindSpace find_space_;
   std::unordered_map<Pid, Job> jobs_;
+  std::shared_ptr<Answers> answers_ = std::make_shared<Answers>();
   std::atomic<uint64_t> scans_{0}, discarded_{0};
+  std::optional<WorkQueue> queue_;
 };
 
 }  // namespace cicada::process

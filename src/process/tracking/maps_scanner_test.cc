@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <map>
 
 namespace cicada::process {
@@ -113,14 +114,27 @@ TEST_F(MapsScannerTest, WishDuringAScanIsAnotherScan) {
   EXPECT_EQ(reads.size(), 2u);
 }
 
-TEST_F(MapsScannerTest, SpendsItsBudgetAndGoesOnNextTime) {
-  read_ns = 15 * kMs;
-  for (const Pid pid : {5, 6, 7}) scanner.want(pid);
+// A process that holds its memory lock keeps nobody else waiting, nor the caller.
+TEST(MapsScannerWorkers, ReadWhileOthersHang) {
+  std::promise<void> hold;
+  const std::shared_future<void> held = hold.get_future().share();
+  MapsScanner scanner{{.workers = 2,
+                       .read_maps = [held](Pid pid) -> Result<MapsFile> {
+                         if (pid == 5) held.wait();
+                         return MapsFile{{entry(0x4000)}, 0};
+                       },
+                       .now_ns = [] { return uint64_t{1000}; }},
+                      [](Pid) { return 1U; }};
+  scanner.want(5);
+  scanner.want(6);
   EXPECT_TRUE(scanner.start_due());
-  EXPECT_EQ(reads.size(), 2u);
-  EXPECT_TRUE(scanner.start_due());
-  EXPECT_EQ(reads.size(), 3u);
-  EXPECT_EQ(finish().size(), 3u);
+  std::vector<MapsScanner::Found> found;
+  while (found.empty()) found = scanner.take_finished(1000);
+  EXPECT_EQ(found[0].pid, 6);
+  EXPECT_TRUE(scanner.is_scanning(5));
+  hold.set_value();
+  for (found.clear(); found.empty();) found = scanner.take_finished(1000);
+  EXPECT_EQ(found[0].pid, 5);
 }
 
 TEST_F(MapsScannerTest, WhoIsGoneIsForgotten) {

@@ -18,6 +18,7 @@ struct ImageFile {
   // A readable descriptor. Fails: kGone, kNotFound, or kInvalid (another build-id). May take long: a network, a disk.
   std::function<Result<UniqueFd>()> open;
   FileRoot root;  // where its path and its debug files are
+  uint32_t owner = 0;  // the user in whose name it is read
 };
 
 class ImageFiles {
