@@ -20,10 +20,10 @@ code 0 "$cicada" report golden.cicada
 has 'host +golden' out
 has 'complete +100 % of 100 user stacks' out
 code 0 "$cicada" report golden.cicada --callers sys_read
-has '100\.0 % +sys_read' out
-has '100\.0 % +100\.0 % +└ main' out
+has '100\.0 % +30 +sys_read' out
+has '100\.0 % +100\.0 % +30 +└ main' out
 code 0 "$cicada" report golden.cicada --callees work
-has '100\.0 % +100\.0 % +└ inner \[inlined\]' out
+has '100\.0 % +100\.0 % +70 +└ inner \[inlined\]' out
 code 0 "$cicada" report golden.cicada --by thread
 has '10\.0 % +10  worker; <b>&" \(4712\)' out
 code 0 "$cicada" report golden.cicada --filter thread=4712
