@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "benchmark/windows.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 namespace cicada::benchmark {
