@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # add_module(NAME DEPS lower modules… EXCLUDE files… LIBS targets…)
 #
-# A module is a folder with rooms, a static library `cicada_NAME` of every .cc below it, and an include view: a directory of symlinks to its own folder and to
-# the folders of the modules it may see (DEPS and what those see). Includes are written "module/file.h" and resolve only
+# A module is a directory with rooms, a static library `cicada_NAME` of every .cc below it, and an include view: a directory of symlinks to its own directory and to
+# the directories of the modules it may see (DEPS and what those see). Includes are written "module/file.h" and resolve only
 # through that view, so an include the graph forbids does not compile. *_test.cc and *_for_test.cc become one GoogleTest binary,
 # `NAME_tests`.
 add_custom_target(unit_tests)

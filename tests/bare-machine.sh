@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The proof of `./dev setup`: a fresh Debian 12 in a folder, this tree cloned into it, set up and built there. By hand, as root; it
+# The proof of `./dev setup`: a fresh Debian 12 in a directory, this tree cloned into it, set up and built there. By hand, as root; it
 # takes minutes and gigabytes. The new system uses this machine's package sources.
 #
 #   sudo tests/bare-machine.sh [FOLDER] [COMMAND…]     default: /var/tmp/cicada-bare, ./dev build
@@ -25,7 +25,7 @@ done
 mounted=()
 unmount() { for point in "${mounted[@]}"; do umount -l "$point"; done; }
 trap unmount EXIT
-# A root that is a mount: tests make mount namespaces, which a folder as root refuses.
+# A root that is a mount: tests make mount namespaces, which a directory as root refuses.
 mount --bind "$root" "$root" && mount --make-private "$root"
 mounted=("$root")
 for point in proc sys dev; do

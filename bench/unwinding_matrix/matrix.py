@@ -167,12 +167,12 @@ def quiet(command, **more):
 
 
 class Matrix:
-    def __init__(self, build, folder):
-        self.build, self.folder = build, folder
+    def __init__(self, build, directory):
+        self.build, self.directory = build, directory
         self.cicada = os.path.join(build, "cicada")
 
     def path(self, name):
-        return os.path.join(self.folder, name)
+        return os.path.join(self.directory, name)
 
     def by_cicada(self, options, command=()):
         text = self.path("cicada.txt")
@@ -253,8 +253,8 @@ class Matrix:
 def main():
     build = os.path.abspath(sys.argv[1])
     wanted = re.compile(sys.argv[2] if len(sys.argv) > 2 else "")
-    with tempfile.TemporaryDirectory() as folder:
-        matrix = Matrix(build, folder)
+    with tempfile.TemporaryDirectory() as directory:
+        matrix = Matrix(build, directory)
         print(f"% complete, % correct, samples judged. Each {RECORDINGS} times {SECONDS} s at {HZ} Hz")
         print(f"{'':36}" + "".join(f"{name:>23}" for name in ("cicada", "perf dwarf,8192", "perf dwarf,65528", "perf fp", "bpftrace", "cicada from exec")), flush=True)
         workloads = os.path.join(build, "tests", "workloads")

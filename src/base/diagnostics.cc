@@ -5,7 +5,7 @@
 
 namespace cicada {
 
-// Error messages often begin with the object already, or with its name without the folder.
+// Error messages often begin with the object already, or with its name without the directory.
 static std::string_view without_object(std::string_view text, std::string_view object) {
   for (const std::string_view name : {object, object.substr(object.rfind('/') + 1)}) {
     if (!name.empty() && text.starts_with(name) && text.substr(name.size()).starts_with(": ")) return text.substr(name.size() + 2);

@@ -19,7 +19,7 @@ namespace {
 // Not SIGCHLD when it ends, and not among those that a wait() of who embeds us finds.
 constexpr int kExitSignal = 0;
 constexpr size_t kMaxKept = 6;
-constexpr std::chrono::milliseconds kExitPatience(100);
+constexpr std::chrono::milliseconds kExitTimeout(100);
 
 struct Message {
   Message() {
@@ -79,29 +79,29 @@ void reap(const UniqueFd& pidfd, int options) {
   ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.get()), &info, WEXITED | __WALL | options);
 }
 
-// Within `patience`; at its end, too.
-bool becomes_readable(int fd, std::chrono::milliseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+// Within `timeout`; at its end, too.
+bool becomes_readable(int fd, std::chrono::milliseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
   pollfd polled{fd, POLLIN, 0};
-  while (::poll(&polled, 1, static_cast<int>(std::max<int64_t>(patience.count(), 0))) < 0 && errno == EINTR)
-    patience = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+  while (::poll(&polled, 1, static_cast<int>(std::max<int64_t>(timeout.count(), 0))) < 0 && errno == EINTR)
+    timeout = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
   return polled.revents != 0;
 }
 
 }  // namespace
 
-size_t DisposableChildren::count_left_behind() {
+size_t DisposableChildren::count_abandoned() {
   const std::lock_guard lock(mutex_);
-  std::erase_if(left_behind_, [](const UniqueFd& child) {
+  std::erase_if(abandoned_, [](const UniqueFd& child) {
     if (!becomes_readable(child.get(), {})) return false;
     reap(child, WNOHANG);
     return true;
   });
-  return left_behind_.size();
+  return abandoned_.size();
 }
 
 Result<std::optional<DisposableChildren::Answer>> DisposableChildren::run_erased(std::initializer_list<int> kept, Function function, void* work) {
-  if (count_left_behind() >= kMaxLeftBehind) return make_error(ErrorKind::kLimit, "{} file systems do not answer", kMaxLeftBehind);
+  if (count_abandoned() >= kMaxAbandoned) return make_error(ErrorKind::kLimit, "{} file systems do not answer", kMaxAbandoned);
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return errno_error(errno, "socketpair");
   const UniqueFd our_end(ends[0]);
@@ -124,15 +124,15 @@ Result<std::optional<DisposableChildren::Answer>> DisposableChildren::run_erased
   UniqueFd pidfd(raw_pidfd);
   child_end.reset();
   std::optional<Answer> answer;
-  const bool spoke = becomes_readable(our_end.get(), patience_);
+  const bool spoke = becomes_readable(our_end.get(), timeout_);
   if (spoke) answer = receive(our_end.get());
   else ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0U);
   // Closing what it opened may take as long as opening it.
-  if (spoke && becomes_readable(pidfd.get(), kExitPatience)) {
+  if (spoke && becomes_readable(pidfd.get(), kExitTimeout)) {
     reap(pidfd, 0);
   } else {
     const std::lock_guard lock(mutex_);
-    left_behind_.push_back(std::move(pidfd));
+    abandoned_.push_back(std::move(pidfd));
   }
   if (spoke && !answer) return make_error(ErrorKind::kGone, "a child ended without an answer");
   return answer;

@@ -28,7 +28,7 @@ TEST(DisposableChildren, HandOverNumbersAndDescriptors) {
   EXPECT_EQ(::fcntl((*answer)->fd.get(), F_GETFD), FD_CLOEXEC);
 }
 
-TEST(DisposableChildren, AreLeftBehindWhenTheyAreSilent) {
+TEST(DisposableChildren, AreAbandonedWhenTheyAreSilent) {
   DisposableChildren children(std::chrono::milliseconds(20));
   const auto silent = children.run({}, [](ChildAnswer&) { ::sleep(60); });
   ASSERT_TRUE(silent);

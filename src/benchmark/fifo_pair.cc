@@ -43,11 +43,11 @@ std::string who_has(const struct stat& file) {
   while (const dirent* entry = processes == nullptr ? nullptr : ::readdir(processes)) {
     const pid_t pid = std::atoi(entry->d_name);
     if (pid <= 0 || pid == ::getpid()) continue;
-    const std::string folder = fmt::format("/proc/{}/fd", pid);
-    DIR* files = ::opendir(folder.c_str());
+    const std::string directory = fmt::format("/proc/{}/fd", pid);
+    DIR* files = ::opendir(directory.c_str());
     while (const dirent* fd = files == nullptr ? nullptr : ::readdir(files)) {
       struct stat st {};
-      if (::stat(fmt::format("{}/{}", folder, fd->d_name).c_str(), &st) == 0 && S_ISFIFO(st.st_mode) && st.st_ino == file.st_ino && st.st_dev == file.st_dev)
+      if (::stat(fmt::format("{}/{}", directory, fd->d_name).c_str(), &st) == 0 && S_ISFIFO(st.st_mode) && st.st_ino == file.st_ino && st.st_dev == file.st_dev)
         found = fmt::format("process {} ({})", pid, command_of(pid));
     }
     if (files != nullptr) ::closedir(files);
@@ -57,18 +57,18 @@ std::string who_has(const struct stat& file) {
 }
 
 // Of a runner that is no cicada.
-Result<void> check_stale(int folder, const std::string& name) {
+Result<void> check_stale(int directory, const std::string& name) {
   struct stat st {};
-  if (::fstatat(folder, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISFIFO(st.st_mode)) return {};
-  const UniqueFd writer(::openat(folder, name.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  if (::fstatat(directory, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISFIFO(st.st_mode)) return {};
+  const UniqueFd writer(::openat(directory, name.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   if (!writer) return {};  // nobody reads
   return make_error(ErrorKind::kLimit, "{} is in use by {}: another runner, or a client of one", name, who_has(st));
 }
 
-Result<UniqueFd> make_fifo(int folder, const std::string& name, uid_t uid, gid_t gid, int flags) {
-  if (::unlinkat(folder, name.c_str(), 0) != 0 && errno != ENOENT) return errno_error(errno, fmt::format("replace {}", name));
-  if (::mknodat(folder, name.c_str(), S_IFIFO | 0600, 0) != 0) return errno_error(errno, fmt::format("make {}", name));
-  UniqueFd fifo(::openat(folder, name.c_str(), flags | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+Result<UniqueFd> make_fifo(int directory, const std::string& name, uid_t uid, gid_t gid, int flags) {
+  if (::unlinkat(directory, name.c_str(), 0) != 0 && errno != ENOENT) return errno_error(errno, fmt::format("replace {}", name));
+  if (::mknodat(directory, name.c_str(), S_IFIFO | 0600, 0) != 0) return errno_error(errno, fmt::format("make {}", name));
+  UniqueFd fifo(::openat(directory, name.c_str(), flags | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   if (!fifo) return errno_error(errno, fmt::format("open {}", name));
   struct stat st {};
   if (::fstat(fifo.get(), &st) != 0 || !S_ISFIFO(st.st_mode) || st.st_uid != ::geteuid() || st.st_nlink != 1)
@@ -83,14 +83,14 @@ ino_t inode_of(int fd) {
 }
 
 // In the child, system calls only: until the other end of `pipe` is closed.
-[[noreturn]] void remove_later(int pipe, int folder, const char* control, ino_t control_inode, const char* answer, ino_t answer_inode) {
+[[noreturn]] void remove_later(int pipe, int directory, const char* control, ino_t control_inode, const char* answer, ino_t answer_inode) {
   ::setsid();
   sigset_t all;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
-  const int kept_pipe = ::fcntl(pipe, F_DUPFD, 3), kept_folder = ::fcntl(folder, F_DUPFD, 3);
+  const int kept_pipe = ::fcntl(pipe, F_DUPFD, 3), kept_directory = ::fcntl(directory, F_DUPFD, 3);
   ::dup2(kept_pipe, 0);
-  ::dup2(kept_folder, 1);
+  ::dup2(kept_directory, 1);
   ::syscall(SYS_close_range, 2U, ~0U, 0U);
   char byte = 0;
   while (::read(0, &byte, 1) < 0 && errno == EINTR) continue;
@@ -105,11 +105,11 @@ ino_t inode_of(int fd) {
 Result<FifoPair> FifoPair::create(uid_t uid, gid_t gid, const FifoPlaces& places) {
   FifoPair pair;
   pair.lock_ = TRY(take_lock(places.lock));
-  const UniqueFd folder(::open(places.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder) return errno_error(errno, fmt::format("open {}", places.folder));
-  TRY(check_stale(folder.get(), places.control));
-  pair.answer_ = TRY(make_fifo(folder.get(), places.answer, uid, gid, O_RDWR));
-  pair.control_ = TRY(make_fifo(folder.get(), places.control, uid, gid, O_RDONLY));
+  const UniqueFd directory(::open(places.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return errno_error(errno, fmt::format("open {}", places.directory));
+  TRY(check_stale(directory.get(), places.control));
+  pair.answer_ = TRY(make_fifo(directory.get(), places.answer, uid, gid, O_RDWR));
+  pair.control_ = TRY(make_fifo(directory.get(), places.control, uid, gid, O_RDONLY));
   const ino_t control_inode = inode_of(pair.control_.get()), answer_inode = inode_of(pair.answer_.get());
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error(errno, "pipe");
@@ -117,7 +117,7 @@ Result<FifoPair> FifoPair::create(uid_t uid, gid_t gid, const FifoPlaces& places
   pair.remover_.reset(ends[1]);
   pair.child_ = ::fork();
   if (pair.child_ < 0) return errno_error(errno, "fork");
-  if (pair.child_ == 0) remove_later(read_end.get(), folder.get(), places.control.c_str(), control_inode, places.answer.c_str(), answer_inode);
+  if (pair.child_ == 0) remove_later(read_end.get(), directory.get(), places.control.c_str(), control_inode, places.answer.c_str(), answer_inode);
   return pair;
 }
 

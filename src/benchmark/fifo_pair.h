@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two FIFOs between a runner and its clients, made with care: /tmp is everybody's.
 //
-// Both are made anew (never opened through a link), belong to the benchmark's user, mode 0600. One runner at a time: a lock in a folder that only
+// Both are made anew (never opened through a link), belong to the benchmark's user, mode 0600. One runner at a time: a lock in a directory that only
 // root writes to; a pair that another program reads from is not taken over, one that nobody has open is. A child that waits for our end
 // removes them, so that they go even if we are killed: a leftover costs each client four seconds.
 //
@@ -17,7 +17,7 @@
 namespace cicada::benchmark {
 
 struct FifoPlaces {
-  std::string folder = "/tmp", control = "runner.ctl.fifo", answer = "runner.ack.fifo";
+  std::string directory = "/tmp", control = "runner.ctl.fifo", answer = "runner.ack.fifo";
   std::string lock = "/run/cicada-bench.lock";
 };
 

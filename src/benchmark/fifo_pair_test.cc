@@ -19,12 +19,12 @@ class FifoPairTest : public testing::Test {
  protected:
   void SetUp() override {
     char name[] = "/tmp/cicada-fifos-XXXXXX";
-    places_.folder = ::mkdtemp(name);
-    places_.lock = places_.folder + "/lock";
+    places_.directory = ::mkdtemp(name);
+    places_.lock = places_.directory + "/lock";
   }
-  void TearDown() override { std::filesystem::remove_all(places_.folder); }
+  void TearDown() override { std::filesystem::remove_all(places_.directory); }
   Result<FifoPair> create() { return FifoPair::create(::geteuid(), ::getegid(), places_); }
-  std::string path(const std::string& name) const { return places_.folder + "/" + name; }
+  std::string path(const std::string& name) const { return places_.directory + "/" + name; }
   bool is_fifo(const std::string& name) const { return std::filesystem::is_fifo(std::filesystem::symlink_status(path(name))); }
   FifoPlaces places_;
 };

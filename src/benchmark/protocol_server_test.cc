@@ -21,7 +21,7 @@ std::string u64(uint64_t v) { return {reinterpret_cast<const char*>(&v), 8}; }
 class Client {
  public:
   explicit Client(const FifoPlaces& places)
-      : control_(::open((places.folder + "/" + places.control).c_str(), O_RDWR)), answer_(::open((places.folder + "/" + places.answer).c_str(), O_RDWR | O_NONBLOCK)) {}
+      : control_(::open((places.directory + "/" + places.control).c_str(), O_RDWR)), answer_(::open((places.directory + "/" + places.answer).c_str(), O_RDWR | O_NONBLOCK)) {}
   void send(std::string_view bytes) const { ASSERT_EQ(::write(control_.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size())); }
   std::string ask(const std::string& body) const {
     send(u32(static_cast<uint32_t>(body.size())));
@@ -45,8 +45,8 @@ class ProtocolServerTest : public testing::Test {
  protected:
   void SetUp() override {
     char name[] = "/tmp/cicada-server-XXXXXX";
-    places_.folder = ::mkdtemp(name);
-    places_.lock = places_.folder + "/lock";
+    places_.directory = ::mkdtemp(name);
+    places_.lock = places_.directory + "/lock";
     auto fifos = FifoPair::create(::geteuid(), ::getegid(), places_);
     ASSERT_TRUE(fifos);
     fifos_.emplace(std::move(*fifos));
@@ -60,7 +60,7 @@ class ProtocolServerTest : public testing::Test {
   void TearDown() override {
     server_.reset();
     fifos_.reset();
-    std::filesystem::remove_all(places_.folder);
+    std::filesystem::remove_all(places_.directory);
   }
   FifoPlaces places_;
   std::optional<FifoPair> fifos_;

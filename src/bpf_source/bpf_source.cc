@@ -342,7 +342,7 @@ std::vector<std::string> BpfSource::statistics() const {
       fmt::format("replaced code: {} mappings where others had been, {} not kept; {} stacks ended there, {} samples stored without their user stack, because mappings came late",
                   processes.replaced_mappings, processes.stale_dropped, p.pipeline->assembler().stale(), p.pipeline->assembler().late()),
       fmt::format("back-fill: sampling after {:.0f} ms, all that was there known in {:.0f} ms", since_open(p.sampling_ns),
-                  since_open(p.tracker->settled_ns())),
+                  since_open(p.tracker->caught_up_ns())),
       fmt::format("ring drained {} times, longest gap {:.1f} ms; {} processes not described", p.drain_gaps.count(),
                   static_cast<double>(p.drain_gaps.longest_ns()) * 1e-6, p.metadata_reader->refused()),
       fmt::format("images: {} known, {} opened, {} failed, {} not ELF, {} replaced, {} stuck", images.images, images.opened,

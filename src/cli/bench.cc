@@ -31,24 +31,24 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 // Made by us, the user's own: clients write their results into it.
-Result<void> make_folder(const std::string& path, const InvokingUser& user) {
+Result<void> make_directory(const std::string& path, const InvokingUser& user) {
   if (::mkdir(path.c_str(), 0755) == 0) return user.give(path);
   struct stat st {};
   if (errno == EEXIST && ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) return {};
-  return errno_error(errno == EEXIST ? ENOTDIR : errno, fmt::format("make folder {}", path));
+  return errno_error(errno == EEXIST ? ENOTDIR : errno, fmt::format("make directory {}", path));
 }
 
-Result<std::string> result_folder(const BenchOptions& options, const InvokingUser& user) {
-  std::string folder = options.folder.empty() ? "cicada-bench" : options.folder;
-  if (options.folder.empty())
-    for (int i = 2; std::filesystem::exists(folder); ++i) folder = fmt::format("cicada-bench-{}", i);
-  if (!options.force && std::filesystem::exists(folder + "/bench.json"))
-    return make_error(ErrorKind::kInvalid, "-o {}: has results already; --force replaces them", folder);
-  TRY(make_folder(folder, user));
-  TRY(make_folder(folder + "/flamegraphs", user));
+Result<std::string> result_directory(const BenchOptions& options, const InvokingUser& user) {
+  std::string directory = options.directory.empty() ? "cicada-bench" : options.directory;
+  if (options.directory.empty())
+    for (int i = 2; std::filesystem::exists(directory); ++i) directory = fmt::format("cicada-bench-{}", i);
+  if (!options.force && std::filesystem::exists(directory + "/bench.json"))
+    return make_error(ErrorKind::kInvalid, "-o {}: has results already; --force replaces them", directory);
+  TRY(make_directory(directory, user));
+  TRY(make_directory(directory + "/flamegraphs", user));
   std::error_code error;
-  const std::string absolute = std::filesystem::absolute(folder, error);
-  return error ? folder : absolute;
+  const std::string absolute = std::filesystem::absolute(directory, error);
+  return error ? directory : absolute;
 }
 
 // CPUs for the command, and for cicada: its own core, with its siblings where enough are left.
@@ -65,8 +65,8 @@ Result<void> isolate(BenchRunOptions& run) {
 
 class BenchSession {
  public:
-  BenchSession(const BenchOptions& options, InvokingUser user, benchmark::FifoPair fifos, StopSignals signals, std::string folder)
-      : options_(options), user_(std::move(user)), fifos_(std::move(fifos)), signals_(std::move(signals)), folder_(std::move(folder)) {
+  BenchSession(const BenchOptions& options, InvokingUser user, benchmark::FifoPair fifos, StopSignals signals, std::string directory)
+      : options_(options), user_(std::move(user)), fifos_(std::move(fifos)), signals_(std::move(signals)), directory_(std::move(directory)) {
     if (user_.through_sudo()) rights_.owner = sink::FileOwner{user_.uid(), user_.gid()};
     rights_.replace_recordings = options.force;
     result_.host = benchmark::machine_fingerprint();
@@ -122,9 +122,9 @@ class BenchSession {
     TRY(prepare(base));
     const auto index = static_cast<uint32_t>(result_.recordings.size());
     const bool alone = options_.runs == 1 && options_.commands.size() == 1;
-    // A folder for each run: clients of two may have the same pid.
-    const std::string clients = alone ? folder_ : fmt::format("{}/run-{}", folder_, index + 1);
-    TRY(make_folder(clients, user_));
+    // A directory for each run: clients of two may have the same pid.
+    const std::string clients = alone ? directory_ : fmt::format("{}/run-{}", directory_, index + 1);
+    TRY(make_directory(clients, user_));
     BenchRunOptions run = base;
     run.command = options_.commands[command];
     run.environment = runtime_environment(run.command, user_);
@@ -132,7 +132,7 @@ class BenchSession {
       run.environment.push_back(std::move(variable));
     run.environment.push_back("CODSPEED_PROFILE_FOLDER=" + clients);
     const std::string file = fmt::format("run-{}.cicada", index + 1);
-    run.recording = folder_ + "/" + file;
+    run.recording = directory_ + "/" + file;
     if (!options_.quiet) print_progress(fmt::format("run {} of {}: {}", number + 1, options_.runs, joined(run.command)));
     benchmark::ProcessTree tree;
     BenchRunOutcome outcome = TRY(run_recorded(run, user_, fifos_, tree, signals_));
@@ -204,13 +204,13 @@ class BenchSession {
     size_t number = 0;
     for (benchmark::Benchmark& one : result_.benchmarks) {
       one.page = fmt::format("flamegraphs/{:04}.html", ++number);
-      TRY(write_flame_graph(folder_ + "/" + one.page, rights_, profiles_[one.uri], one.name));
+      TRY(write_flame_graph(directory_ + "/" + one.page, rights_, profiles_[one.uri], one.name));
     }
-    TRY(write_text(folder_ + "/bench.json", rights_, benchmark::to_json(result_)));
-    TRY(write_text(folder_ + "/index.html", rights_, index_page(result_, joined(options_.commands[0]))));
+    TRY(write_text(directory_ + "/bench.json", rights_, benchmark::to_json(result_)));
+    TRY(write_text(directory_ + "/index.html", rights_, index_page(result_, joined(options_.commands[0]))));
     if (!options_.quiet) print_message(format_bench_table(result_, terminal_columns()));
     TRY(compare_commands());
-    if (!options_.quiet) print_message(fmt::format("results in {}/index.html\n", folder_));
+    if (!options_.quiet) print_message(fmt::format("results in {}/index.html\n", directory_));
     return {};
   }
 
@@ -234,9 +234,9 @@ class BenchSession {
   Result<void> compare(const benchmark::Benchmark& base, const benchmark::Benchmark& now) {
     const benchmark::Comparison comparison = benchmark::compare(base, now, {});
     const std::string page = fmt::format("flamegraphs/difference-{}.html", &now - result_.benchmarks.data() + 1);
-    TRY(write_difference(folder_ + "/" + page, rights_, profiles_[base.uri], profiles_[now.uri], fmt::format("{} compared with {}", now.uri, base.uri)));
+    TRY(write_difference(directory_ + "/" + page, rights_, profiles_[base.uri], profiles_[now.uri], fmt::format("{} compared with {}", now.uri, base.uri)));
     const auto reasons = find_reasons(profiles_[base.uri], profiles_[now.uri], comparison);
-    if (!options_.quiet) print_message(format_comparison(now.uri + " ÷ " + base.uri, comparison, reasons) + fmt::format("  difference in {}/{}\n", folder_, page));
+    if (!options_.quiet) print_message(format_comparison(now.uri + " ÷ " + base.uri, comparison, reasons) + fmt::format("  difference in {}/{}\n", directory_, page));
     return {};
   }
 
@@ -250,7 +250,7 @@ class BenchSession {
   const InvokingUser user_;
   benchmark::FifoPair fifos_;
   StopSignals signals_;
-  const std::string folder_;
+  const std::string directory_;
   sink::FileRights rights_;
   benchmark::BenchResult result_;
   std::map<std::string, profile::Profile> profiles_;  // by URI
@@ -265,9 +265,9 @@ Result<int> run_bench(const BenchOptions& options) {
   StopSignals signals = TRY(StopSignals::open());
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // so that whose parent has ended is known to be the command's still
   benchmark::FifoPair fifos = TRY(benchmark::FifoPair::create(user.uid(), user.gid()));
-  std::string folder = TRY(result_folder(options, user));
+  std::string directory = TRY(result_directory(options, user));
   signals.watch();
-  return BenchSession(options, user, std::move(fifos), std::move(signals), std::move(folder)).run();
+  return BenchSession(options, user, std::move(fifos), std::move(signals), std::move(directory)).run();
 }
 
 }  // namespace cicada::cli

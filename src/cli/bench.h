@@ -10,7 +10,7 @@ namespace cicada::cli {
 
 struct BenchOptions {
   std::vector<std::vector<std::string>> commands;  // argv each; the first is what others are compared with
-  std::string folder;                              // empty: cicada-bench, counted up
+  std::string directory;                              // empty: cicada-bench, counted up
   unsigned runs = 1, warmup = 0;
   std::string prepare;                             // shell command before each run
   std::string frequency = "997";

@@ -45,9 +45,9 @@ std::shared_ptr<BenchCompareOptions> add_compare(CLI::App& bench) {
   CLI::App* command = bench.add_subcommand("compare", "what became slower or faster between two results, and why");
   command->formatter(std::make_shared<HelpFormatter>("cicada bench compare [OPTIONS] BASE NEW"));
   command->footer("A verdict needs a 99 % interval of the ratio of medians that excludes 1, and a change beyond the threshold.\nExit code: 1 when a benchmark became slower, 125 when cicada failed.");
-  command->add_option("BASE", options->base, "results before: a folder of `cicada bench`, or a client's")->required();
+  command->add_option("BASE", options->base, "results before: a directory of `cicada bench`, or a client's")->required();
   command->add_option("NEW", options->now, "after")->required();
-  command->add_option("-o,--output", options->folder, "differential flame graphs of what changed")->type_name("DIR");
+  command->add_option("-o,--output", options->directory, "differential flame graphs of what changed")->type_name("DIR");
   command->add_option("--threshold", options->threshold_percent, "changes below are none, in percent")->check(CLI::NonNegativeNumber)->capture_default_str();
   command->add_flag("--markdown", options->markdown, "a table for a pull request");
   command->add_flag("--json", options->json, "for machines: every benchmark");
@@ -68,7 +68,7 @@ Command add_bench_command(CLI::App& app) {
       "program is one benchmark, and each run a round.\n"
       "Exit code: that of the first run that failed; 125 when cicada failed.");
   command->add_option("COMMANDS", *texts, "commands to compare with the first, each one word");
-  command->add_option("-o,--output", options->folder, "where results go; without: cicada-bench")->type_name("DIR")->allow_extra_args(false);
+  command->add_option("-o,--output", options->directory, "where results go; without: cicada-bench")->type_name("DIR")->allow_extra_args(false);
   command->add_option("-n,--runs", options->runs, "run everything so many times, in turn")->type_name("N")->capture_default_str();
   command->add_option("--warmup", options->warmup, "runs before, which do not count")->type_name("N")->capture_default_str();
   command->add_option("--prepare", options->prepare, "a shell command before each run")->type_name("CMD");

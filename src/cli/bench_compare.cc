@@ -27,11 +27,11 @@ using benchmark::Comparison;
 using benchmark::Verdict;
 
 // Without a bench.json what clients wrote is all there is.
-Result<BenchResult> load(const std::string& folder) {
-  if (const auto file = FileMapping::open(folder + "/bench.json")) return benchmark::parse_bench_result(file->bytes(), folder + "/bench.json");
+Result<BenchResult> load(const std::string& directory) {
+  if (const auto file = FileMapping::open(directory + "/bench.json")) return benchmark::parse_bench_result(file->bytes(), directory + "/bench.json");
   std::vector<std::string> warnings;
   BenchResult result;
-  for (benchmark::ClientBenchmark& told : read_client_results(folder, warnings)) {
+  for (benchmark::ClientBenchmark& told : read_client_results(directory, warnings)) {
     Benchmark one;
     one.uri = told.uri;
     one.name = told.name;
@@ -42,30 +42,30 @@ Result<BenchResult> load(const std::string& folder) {
     result.benchmarks.push_back(std::move(one));
   }
   for (const std::string& warning : warnings) print_warning(warning);
-  if (result.benchmarks.empty()) return make_error(ErrorKind::kNotFound, "{}: neither a bench.json nor results of benchmarks", folder);
+  if (result.benchmarks.empty()) return make_error(ErrorKind::kNotFound, "{}: neither a bench.json nor results of benchmarks", directory);
   return result;
 }
 
 // Samples of benchmarks from the recordings of a result; each is read once.
 class Recordings {
  public:
-  Recordings(std::string folder, const BenchResult& result, bool harness) : folder_(std::move(folder)), result_(result), harness_(harness) {}
+  Recordings(std::string directory, const BenchResult& result, bool harness) : directory_(std::move(directory)), result_(result), harness_(harness) {}
 
   Result<profile::Profile> samples_of(const Benchmark& one) {
     profile::Profile all;
     for (const benchmark::BenchmarkRun& run : one.runs) {
-      if (run.recording >= result_.recordings.size()) return make_error(ErrorKind::kNotFound, "{}: no recording", folder_);
+      if (run.recording >= result_.recordings.size()) return make_error(ErrorKind::kNotFound, "{}: no recording", directory_);
       const std::string& file = result_.recordings[run.recording].file;
-      if (file.find('/') != std::string::npos) return make_error(ErrorKind::kCorrupt, "{}: a recording outside of the folder: {}", folder_, file);
+      if (file.find('/') != std::string::npos) return make_error(ErrorKind::kCorrupt, "{}: a recording outside of the directory: {}", directory_, file);
       auto known = read_.find(file);
-      if (known == read_.end()) known = read_.emplace(file, TRY(load_profile(folder_ + "/" + file))).first;
+      if (known == read_.end()) known = read_.emplace(file, TRY(load_profile(directory_ + "/" + file))).first;
       profile::merge(all, benchmark::extract(known->second, run, harness_));
     }
     return all;
   }
 
  private:
-  const std::string folder_;
+  const std::string directory_;
   const BenchResult& result_;
   const bool harness_;
   std::map<std::string, profile::Profile> read_;
@@ -80,11 +80,11 @@ struct Row {
 bool is_change(const Comparison& comparison) { return comparison.verdict == Verdict::kSlower || comparison.verdict == Verdict::kFaster; }
 
 // Why; without recordings nobody knows.
-Result<void> explain(Row& row, Recordings& before, Recordings& after, const Benchmark& base, const Benchmark& now, const std::string& folder, const sink::FileRights& rights) {
+Result<void> explain(Row& row, Recordings& before, Recordings& after, const Benchmark& base, const Benchmark& now, const std::string& directory, const sink::FileRights& rights) {
   const profile::Profile a = TRY(before.samples_of(base)), b = TRY(after.samples_of(now));
   row.reasons = find_reasons(a, b, row.comparison);
-  if (folder.empty()) return {};
-  row.page = fmt::format("{}/difference-{:04}.html", folder, row.comparison.now + 1);
+  if (directory.empty()) return {};
+  row.page = fmt::format("{}/difference-{:04}.html", directory, row.comparison.now + 1);
   return write_difference(row.page, rights, a, b, fmt::format("{}: after compared with before", now.name));
 }
 
@@ -153,13 +153,13 @@ Result<int> compare_benchmarks(const BenchCompareOptions& options) {
   const size_t missing = base.benchmarks.size() - all.size(), fresh = now.benchmarks.size() - all.size();
   if (missing != 0) warnings.push_back(fmt::format("{} benchmarks are gone", missing));
   if (fresh != 0) warnings.push_back(fmt::format("{} benchmarks are new", fresh));
-  if (!options.folder.empty() && ::mkdir(options.folder.c_str(), 0755) != 0 && errno != EEXIST) return errno_error(errno, fmt::format("make folder {}", options.folder));
+  if (!options.directory.empty() && ::mkdir(options.directory.c_str(), 0755) != 0 && errno != EEXIST) return errno_error(errno, fmt::format("make directory {}", options.directory));
   Recordings before(options.base, base, options.harness), after(options.now, now, options.harness);
   bool slower = false;
   for (Row& row : rows) {
     slower |= row.comparison.verdict == Verdict::kSlower;
     if (!is_change(row.comparison)) continue;
-    const Result<void> explained = explain(row, before, after, base.benchmarks[row.comparison.base], now.benchmarks[row.comparison.now], options.folder, {});
+    const Result<void> explained = explain(row, before, after, base.benchmarks[row.comparison.base], now.benchmarks[row.comparison.now], options.directory, {});
     if (!explained) warnings.push_back(fmt::format("no reasons: {}", explained.error().message()));
   }
   sink::OutputFile out = TRY(sink::OutputFile::create("-", {}));

@@ -8,8 +8,8 @@
 namespace cicada::cli {
 
 struct BenchCompareOptions {
-  std::string base, now;    // folders with bench.json, or with results/ of clients alone
-  std::string folder;       // for differential flame graphs; empty: none
+  std::string base, now;    // directories with bench.json, or with results/ of clients alone
+  std::string directory;       // for differential flame graphs; empty: none
   double threshold_percent = 2;
   bool markdown = false, json = false, all = false, harness = false;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder that `cicada bench` writes: bench.json, index.html, and a flame graph for each benchmark.
+// The directory that `cicada bench` writes: bench.json, index.html, and a flame graph for each benchmark.
 #pragma once
 #include <string>
 

@@ -13,10 +13,10 @@ constexpr size_t kMaxClientFiles = 10000;
 
 }  // namespace
 
-std::vector<benchmark::ClientBenchmark> read_client_results(const std::string& folder, std::vector<std::string>& warnings) {
+std::vector<benchmark::ClientBenchmark> read_client_results(const std::string& directory, std::vector<std::string>& warnings) {
   std::vector<std::string> paths;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder + "/results", error))
+  for (const auto& entry : std::filesystem::directory_iterator(directory + "/results", error))
     if (entry.path().extension() == ".json" && paths.size() < kMaxClientFiles) paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   std::vector<benchmark::ClientBenchmark> all;

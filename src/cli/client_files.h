@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clients wrote themselves: FOLDER/results/*.json. Foreign files in a folder of the user's: regular ones, each within bounds.
+// What clients wrote themselves: FOLDER/results/*.json. Foreign files in a directory of the user's: regular ones, each within bounds.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,6 +8,6 @@
 
 namespace cicada::cli {
 
-std::vector<benchmark::ClientBenchmark> read_client_results(const std::string& folder, std::vector<std::string>& warnings);
+std::vector<benchmark::ClientBenchmark> read_client_results(const std::string& directory, std::vector<std::string>& warnings);
 
 }  // namespace cicada::cli

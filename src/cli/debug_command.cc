@@ -114,7 +114,7 @@ Command add_debug_command(CLI::App& app) {
   symbols->add_option("-e,--exe", options->exe, "the same as FILE; every other word is an address then")->type_name("FILE");
   symbols->add_flag("-a,--addresses", options->show_addresses, "each answer begins with its address");
   symbols->add_flag("-p,--pretty-print", options->pretty, "function and line on one line");
-  symbols->add_flag("-s,--basenames", options->basenames, "files without their folders");
+  symbols->add_flag("-s,--basenames", options->basenames, "files without their directories");
   symbols->add_flag("-i,--inlines,-f,--functions", options->always, "always: accepted so that an addr2line call need not change");
   symbols->add_flag("-C,--demangle{auto}", options->style, "always, too");
   symbols->add_flag("--debuginfod", options->debuginfod, "ask the servers in DEBUGINFOD_URLS for a missing debug file");

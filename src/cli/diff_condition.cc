@@ -17,7 +17,7 @@ namespace {
 constexpr double kSignificant = 0.01;
 
 bool applies(const profile::ProfileDiff& diff, const DiffCondition& condition, const profile::FunctionDelta& function) {
-  return condition.function == "*" || is_meant(diff.tree.text(function.name), condition.function);
+  return condition.function == "*" || matches_function(diff.tree.text(function.name), condition.function);
 }
 
 }  // namespace

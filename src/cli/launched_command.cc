@@ -20,7 +20,7 @@ namespace cicada::cli {
 namespace {
 
 // How long a command that was asked to end (-d is over) may take before it is killed.
-constexpr auto kPatience = std::chrono::seconds(5);
+constexpr auto kTimeout = std::chrono::seconds(5);
 constexpr unsigned kCloseOnExec = 1U << 2;  // CLOSE_RANGE_CLOEXEC
 
 std::vector<char*> pointers_to(std::vector<std::string>& strings) {
@@ -52,7 +52,7 @@ Result<std::string> find_program(const std::string& name) {
     if (::stat(candidate.c_str(), &status) != 0) continue;
     if (S_ISREG(status.st_mode) && (status.st_mode & 0111) != 0) return candidate;
     refused = make_error(ErrorKind::kPermission, "{}: {}", candidate,
-                         S_ISDIR(status.st_mode) ? "is a folder, not a command"
+                         S_ISDIR(status.st_mode) ? "is a directory, not a command"
                                                  : "is not executable; `chmod +x` it or name its interpreter");
   }
   if (refused) return *refused;
@@ -178,7 +178,7 @@ int LaunchedCommand::end(std::optional<int> signal) {
     return wait();
   }
   send(SIGTERM);
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + kTimeout;
   while (!find_exit_code() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   if (!find_exit_code()) send(SIGKILL);
   wait();

@@ -16,9 +16,9 @@ class LaunchedCommandTest : public testing::Test {
  protected:
   LaunchedCommandTest() {
     std::string pattern = (std::filesystem::temp_directory_path() / "cicada-launch-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
+    directory_ = ::mkdtemp(pattern.data());
   }
-  ~LaunchedCommandTest() override { std::filesystem::remove_all(folder_); }
+  ~LaunchedCommandTest() override { std::filesystem::remove_all(directory_); }
 
   static int run(std::vector<std::string> argv, const std::vector<std::string>& more = {}) {
     auto command = LaunchedCommand::hold(std::move(argv), InvokingUser::effective(), more);
@@ -27,13 +27,13 @@ class LaunchedCommandTest : public testing::Test {
     return released ? command->wait() : LaunchedCommand::exit_code_of(released.error());
   }
   std::string file(const char* name, const char* content, std::filesystem::perms perms) {
-    const std::filesystem::path path = folder_ / name;
+    const std::filesystem::path path = directory_ / name;
     std::ofstream(path) << content;
     std::filesystem::permissions(path, perms);
     return path;
   }
 
-  std::filesystem::path folder_;
+  std::filesystem::path directory_;
   static constexpr auto kExecutable = std::filesystem::perms::owner_all;
 };
 
@@ -45,9 +45,9 @@ TEST_F(LaunchedCommandTest, GivesTheCommandsExitCode) {
 
 TEST_F(LaunchedCommandTest, TellsNotFoundFromCannotRun) {
   EXPECT_EQ(run({"no-such-command-anywhere"}), 127);
-  EXPECT_EQ(run({folder_ / "nothing"}), 127);
+  EXPECT_EQ(run({directory_ / "nothing"}), 127);
   EXPECT_EQ(run({file("plain", "text", std::filesystem::perms::owner_read)}), 126);
-  EXPECT_EQ(run({folder_}), 126);
+  EXPECT_EQ(run({directory_}), 126);
   EXPECT_EQ(run({file("orphan", "#!/no/such/interpreter\n", kExecutable)}), 127);
 }
 
@@ -56,7 +56,7 @@ TEST_F(LaunchedCommandTest, RunsScriptsWithoutAnInterpreterLine) {
 }
 
 TEST_F(LaunchedCommandTest, RunsNothingBeforeItIsReleased) {
-  const std::string mark = folder_ / "mark";
+  const std::string mark = directory_ / "mark";
   auto command = LaunchedCommand::hold({"touch", mark}, InvokingUser::effective());
   ASSERT_TRUE(command);
   pollfd ended = {command->exit_fd(), POLLIN, 0};
@@ -68,7 +68,7 @@ TEST_F(LaunchedCommandTest, RunsNothingBeforeItIsReleased) {
 }
 
 TEST_F(LaunchedCommandTest, NeverRunsWhatIsNotReleased) {
-  const std::string mark = folder_ / "mark";
+  const std::string mark = directory_ / "mark";
   Pid pid = 0;
   {
     const auto command = LaunchedCommand::hold({"touch", mark}, InvokingUser::effective());

@@ -111,8 +111,8 @@ Result<void> add_sinks(engine::Session& session, const RecordOptions& options, c
 // No output could be written from which the others can be made: a full disk must not cost what was recorded.
 Result<std::string> write_elsewhere(const profile::ProfileSnapshot& profile, const sink::SinkOptions& options) {
   const char* variable = std::getenv("TMPDIR");
-  const std::string_view folder = variable != nullptr && *variable != 0 ? variable : "/tmp";
-  const auto sink = TRY(sink::make_sink(fmt::format("{}/cicada-{}.cicada", folder, profile.header.start_realtime_ns), options));
+  const std::string_view directory = variable != nullptr && *variable != 0 ? variable : "/tmp";
+  const auto sink = TRY(sink::make_sink(fmt::format("{}/cicada-{}.cicada", directory, profile.header.start_realtime_ns), options));
   TRY(sink->finish(profile));
   return sink->description();
 }

@@ -16,18 +16,18 @@ class RecordOptionsTest : public testing::Test {
  protected:
   RecordOptionsTest() {
     std::string pattern = (std::filesystem::temp_directory_path() / "cicada-options-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-    raw_.outputs = {folder_ / "x.folded"};
+    directory_ = ::mkdtemp(pattern.data());
+    raw_.outputs = {directory_ / "x.folded"};
     raw_.whole_machine = true;
   }
-  ~RecordOptionsTest() override { std::filesystem::remove_all(folder_); }
+  ~RecordOptionsTest() override { std::filesystem::remove_all(directory_); }
 
   std::string error() const {
     const auto checked = check_record_options(raw_);
     return checked ? "no error" : checked.error().message();
   }
 
-  std::filesystem::path folder_;
+  std::filesystem::path directory_;
   RawRecordOptions raw_;
 };
 
@@ -42,7 +42,7 @@ TEST_F(RecordOptionsTest, AcceptsTheDefaults) {
 
 TEST_F(RecordOptionsTest, WritesNothingWhileChecking) {
   ASSERT_TRUE(check_record_options(raw_));
-  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+  EXPECT_TRUE(std::filesystem::is_empty(directory_));
 }
 
 TEST_F(RecordOptionsTest, WantsExactlyOneTarget) {
@@ -94,16 +94,16 @@ TEST_F(RecordOptionsTest, RefusesWhatWouldRecordNothing) {
 }
 
 TEST_F(RecordOptionsTest, RefusesOutputsItCannotWrite) {
-  raw_.outputs = {"/no/such/folder/x.folded"};
-  EXPECT_THAT(error(), HasSubstr("/no/such/folder"));
-  raw_.outputs = {folder_ / "x.unknown"};
+  raw_.outputs = {"/no/such/directory/x.folded"};
+  EXPECT_THAT(error(), HasSubstr("/no/such/directory"));
+  raw_.outputs = {directory_ / "x.unknown"};
   EXPECT_THAT(error(), HasSubstr(".folded"));
-  raw_.outputs = {folder_ / "x.folded", folder_ / "x.folded"};
+  raw_.outputs = {directory_ / "x.folded", directory_ / "x.folded"};
   EXPECT_THAT(error(), HasSubstr("the same output twice"));
 }
 
 TEST_F(RecordOptionsTest, KeepsTheRecordingUnlessToldOtherwise) {
-  std::filesystem::current_path(folder_);
+  std::filesystem::current_path(directory_);
   raw_.outputs.clear();
   auto options = check_record_options(raw_);
   ASSERT_TRUE(options) << options.error().message();

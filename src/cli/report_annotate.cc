@@ -44,7 +44,7 @@ struct Costs {
 
 Costs add_up_costs(const ProfileSnapshot& profile, const profile::CallTreeOptions& options, const std::string& function) {
   std::vector<bool> meant;
-  for (const profile::Function& row : profile.functions()) meant.push_back(is_meant(profile.text(row.name), function));
+  for (const profile::Function& row : profile.functions()) meant.push_back(matches_function(profile.text(row.name), function));
   Costs costs;
   std::vector<const void*> seen;  // places this stack has been counted for already: recursion counts once
   for (const profile::StackTotal& stack : profile::add_up_stacks(profile, options)) {

@@ -69,7 +69,7 @@ Error no_such_function(const CallTree& tree, std::string_view function) {
 
 }  // namespace
 
-bool is_meant(std::string_view name, std::string_view typed) {
+bool matches_function(std::string_view name, std::string_view typed) {
   if (typed.empty() || !name.starts_with(typed)) return false;
   return name.size() == typed.size() || name[typed.size()] == '(';
 }
@@ -82,7 +82,7 @@ Result<CallTree> callees_of(const CallTree& tree, std::string_view function) {
     const CallNode& node = tree.nodes[at];
     if (place[node.parent] != profile::kNoNode) {
       place[at] = part.child(place[node.parent], at);
-    } else if (is_function(node) && is_meant(tree.text(node.name), function)) {
+    } else if (is_function(node) && matches_function(tree.text(node.name), function)) {
       place[at] = part.child(0, at);
       found = true;
     }
@@ -99,7 +99,7 @@ Result<CallTree> callers_of(const CallTree& tree, std::string_view function) {
   for (uint32_t at = 1; at < tree.nodes.size(); ++at) {
     const CallNode& node = tree.nodes[at];
     inside[at] = inside[node.parent];
-    if (inside[at] || !is_function(node) || !is_meant(tree.text(node.name), function)) continue;
+    if (inside[at] || !is_function(node) || !matches_function(tree.text(node.name), function)) continue;
     inside[at] = found = true;
     uint32_t caller = part.child(0, at);
     for (uint32_t up = node.parent; up != 0; up = tree.nodes[up].parent) caller = part.child(caller, up);

@@ -13,7 +13,7 @@ using profile::FunctionCost;
 using profile::add_up_functions;
 
 // Whether `name` is meant by what a person typed: the whole name, or all before its parameters ("f" means "f(int)").
-bool is_meant(std::string_view name, std::string_view typed);
+bool matches_function(std::string_view name, std::string_view typed);
 
 // What the function calls: its stacks, cut above its outermost call and laid over each other. The root's child is the function.
 // Fails (kNotFound) with names that come close.

@@ -54,10 +54,10 @@ TEST(Functions, CountRecursionOnce) {
 }
 
 TEST(Functions, AreMeantWithAndWithoutParameters) {
-  EXPECT_TRUE(is_meant("f(int)", "f"));
-  EXPECT_TRUE(is_meant("f(int)", "f(int)"));
-  EXPECT_FALSE(is_meant("ff", "f"));
-  EXPECT_FALSE(is_meant("f", ""));
+  EXPECT_TRUE(matches_function("f(int)", "f"));
+  EXPECT_TRUE(matches_function("f(int)", "f(int)"));
+  EXPECT_FALSE(matches_function("ff", "f"));
+  EXPECT_FALSE(matches_function("f", ""));
 }
 
 TEST(Callers, CountEachStackOnce) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// So that a run time that compiles code writes down its names, where the kernel guards the folder it writes to.
+// So that a run time that compiles code writes down its names, where the kernel guards the directory it writes to.
 #pragma once
 #include <string>
 #include <vector>

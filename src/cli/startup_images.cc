@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source for the order of search: ld.so(8), without the cache, whose folders are the default ones nearly everywhere.
+// Source for the order of search: ld.so(8), without the cache, whose directories are the default ones nearly everywhere.
 #include "cli/startup_images.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kMaxImages = 256;
 constexpr int kMaxScripts = 4;  // as the kernel
 constexpr uint64_t kPageMask = 4095;
-constexpr std::string_view kDefaultFolders[] = {"/lib/" ARCH_NAME "-linux-gnu", "/usr/lib/" ARCH_NAME "-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"};
+constexpr std::string_view kDefaultDirectories[] = {"/lib/" ARCH_NAME "-linux-gnu", "/usr/lib/" ARCH_NAME "-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"};
 
 // What follows "#!", or nothing.
 std::string script_interpreter(const std::string& path) {
@@ -36,14 +36,14 @@ std::string script_interpreter(const std::string& path) {
   return begin == std::string_view::npos || end == std::string_view::npos ? std::string() : std::string(text.substr(begin, end - begin));
 }
 
-void append_folders(std::string_view list, const std::string& origin, std::vector<std::string>& folders) {
+void append_directories(std::string_view list, const std::string& origin, std::vector<std::string>& directories) {
   while (!list.empty()) {
     const size_t end = std::min(list.find(':'), list.size());
-    std::string folder(list.substr(0, end));
+    std::string directory(list.substr(0, end));
     for (const std::string_view name : {"$ORIGIN", "${ORIGIN}"}) {
-      if (const size_t at = folder.find(name); at != std::string::npos) folder.replace(at, name.size(), origin);
+      if (const size_t at = directory.find(name); at != std::string::npos) directory.replace(at, name.size(), origin);
     }
-    if (!folder.empty()) folders.push_back(std::move(folder));
+    if (!directory.empty()) directories.push_back(std::move(directory));
     list.remove_prefix(std::min(end + 1, list.size()));
   }
 }
@@ -116,17 +116,17 @@ class Search {
       if (copy >= 0) images_.push_back({UniqueFd(copy), begin, segment.offset.value + segment.file_size - begin});
     }
     const DynamicNames names = read_dynamic(*elf);
-    std::vector<std::string> folders;
-    append_folders(library_path_, "", folders);
-    append_folders(names.run_path, path.substr(0, path.rfind('/')), folders);
-    folders.insert(folders.end(), std::begin(kDefaultFolders), std::end(kDefaultFolders));
+    std::vector<std::string> directories;
+    append_directories(library_path_, "", directories);
+    append_directories(names.run_path, path.substr(0, path.rfind('/')), directories);
+    directories.insert(directories.end(), std::begin(kDefaultDirectories), std::end(kDefaultDirectories));
     for (const std::string& name : names.needed) {
       if (!known_.insert(name).second) continue;
       if (name.find('/') != std::string::npos) {
         add(name);
         continue;
       }
-      static_cast<void>(std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) { return add(folder + "/" + name); }));
+      static_cast<void>(std::any_of(directories.begin(), directories.end(), [&](const std::string& directory) { return add(directory + "/" + name); }));
     }
   }
 

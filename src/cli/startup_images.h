@@ -3,7 +3,7 @@
 // command maps their code before its exec, so they are known and their unwind tables loaded when its first instruction runs: without
 // that, main of a large static program runs for milliseconds before it can be walked through.
 //
-// A guess: no hwcaps folders, no preloads, no dlopen. What is missed is followed as any other mapping.
+// A guess: no hwcaps directories, no preloads, no dlopen. What is missed is followed as any other mapping.
 #pragma once
 #include <cstdint>
 #include <string>

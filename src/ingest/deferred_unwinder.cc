@@ -29,7 +29,7 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
     pid_ = static_cast<pid_t>(start.pid);
     address_space_ = start.address_space;
     time_ns_ = start.time_ns;
-    patience_ends_ns_ = start.time_ns + in_ns(kMaxWait);
+    timeout_ends_ns_ = start.time_ns + in_ns(kMaxWait);
     held_.clear();
   }
 
@@ -43,7 +43,7 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
       } else if (found) {
         return Mapping{{RuntimeAddr(found->begin), RuntimeAddr(found->end)}, found->bias, found->image, found->flags};
       }
-      if (monotonic_ns() >= patience_ends_ns_) return std::nullopt;
+      if (monotonic_ns() >= timeout_ends_ns_) return std::nullopt;
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   }
@@ -79,7 +79,7 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
   pid_t pid_ = 0;
   uint32_t address_space_ = 0;
   uint64_t time_ns_ = 0;
-  uint64_t patience_ends_ns_ = 0;
+  uint64_t timeout_ends_ns_ = 0;
   std::unordered_map<uint32_t, std::shared_ptr<const unwind::ImageUnwinder>> held_;  // during one walk
 };
 
@@ -132,9 +132,9 @@ void DeferredUnwinder::publish(FinishedWalk result) {
 void DeferredUnwinder::wait_for_mappings(uint64_t submitted_ns, const std::stop_token& stop) {
   if (mappings_.watermark_ns() > submitted_ns) return;
   mappings_.request_poll();
-  const uint64_t patience_ends_ns = submitted_ns + in_ns(kMaxWait);
+  const uint64_t timeout_ends_ns = submitted_ns + in_ns(kMaxWait);
   auto pause = std::chrono::milliseconds(1);  // a turn is near; in a storm it is not
-  while (mappings_.watermark_ns() <= submitted_ns && monotonic_ns() < patience_ends_ns && !stop.stop_requested()) {
+  while (mappings_.watermark_ns() <= submitted_ns && monotonic_ns() < timeout_ends_ns && !stop.stop_requested()) {
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::milliseconds(8));
   }

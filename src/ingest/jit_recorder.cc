@@ -74,7 +74,7 @@ void JitRecorder::work(std::stop_token stop) {
       if (const uint32_t uid = process::owner_of(process.pid); has_room(uid)) {
         open_.try_emplace(process).first->second.uid = uid;
       } else if (!open_.contains(process)) {
-        diagnostics().warn("generated code", "too many processes run generated code, more than {} of one user or {} in all; that of the others has no names", kMaxProcesses / 2,
+        diagnostics().warn("JIT code", "too many processes run JIT code, more than {} of one user or {} in all; that of the others has no names", kMaxProcesses / 2,
                            kMaxProcesses);
       }
     }
@@ -92,10 +92,10 @@ void JitRecorder::work(std::stop_token stop) {
       }
     }
   }
-  const auto deadline = Clock::now() + kFinishPatience;
+  const auto deadline = Clock::now() + kFinishTimeout;
   for (auto& [process, sources] : open_) {
     if (Clock::now() > deadline) {
-      diagnostics().warn("generated code", "the maps of generated code take too long to read; some of it has no names");
+      diagnostics().warn("JIT code", "the maps of JIT code take too long to read; some of it has no names");
       break;
     }
     copy(process, sources);
@@ -113,7 +113,7 @@ void JitRecorder::look_for(const JitProcess& process, Sources& sources, bool las
   if (!sources.files) {
     auto files = process::ProcessFiles::open(process.pid, proc_);
     if (!files) {
-      if (files.error().kind() == ErrorKind::kPermission) diagnostics().warn("generated code", "{}", files.error().message());
+      if (files.error().kind() == ErrorKind::kPermission) diagnostics().warn("JIT code", "{}", files.error().message());
       return;
     }
     if (!is_running(process)) return;
@@ -176,7 +176,7 @@ bool JitRecorder::is_full(uint32_t uid) {
   for (const auto& [user, bytes] : bytes_) all += bytes;
   const size_t most = all >= kMaxBytes ? kMaxBytes : kMaxBytesOfUser;
   const bool full = all >= kMaxBytes || bytes_[uid] >= kMaxBytesOfUser;
-  if (full) diagnostics().warn("generated code", "more than {} MiB of names; the rest is left out", most >> 20);
+  if (full) diagnostics().warn("JIT code", "more than {} MiB of names; the rest is left out", most >> 20);
   return full;
 }
 

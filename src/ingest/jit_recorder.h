@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies the names of generated code (perf maps, jitdumps) while they can be had. Only of processes that were seen running such code.
+// Copies the names of JIT code (perf maps, jitdumps) while they can be had. Only of processes that were seen running such code.
 //
 //   drain thread ── note_sampled ──▶ ┌────────┐  opens the map with the rights of the process, keeps the descriptor
 //   tracker      ── note_exit ─────▶ │ worker │  reads it, closes it
@@ -10,7 +10,7 @@
 // (some run times write it then). Not named: code of a process that ends before its first sample is seen here (20 ms). Where files are
 // in a file system that does not answer (FUSE, NFS), those of their user are left alone for a minute, and that is said once for each file.
 //
-// Bounds: kMaxProcesses open at a time, half of them of one user; kMaxBytes of names in all, kMaxBytesOfUser of one; kFinishPatience for finish().
+// Bounds: kMaxProcesses open at a time, half of them of one user; kMaxBytes of names in all, kMaxBytesOfUser of one; kFinishTimeout for finish().
 //
 // Threads: note_sampled and finish: the drain thread's; note_exit: any, never waits. The worker starts with the first process.
 #pragma once
@@ -32,7 +32,7 @@
 
 namespace cicada::ingest {
 
-// Who runs generated code, and where: the address space is what its frames carry.
+// Who runs JIT code, and where: the address space is what its frames carry.
 struct JitProcess {
   Pid pid = 0;
   uint32_t start_ticks_low = 0;  // proof against pid reuse
@@ -47,9 +47,9 @@ class JitRecorder {
   static constexpr auto kRetry = std::chrono::seconds(1);
   static constexpr auto kSlowestRetry = std::chrono::seconds(16);
   static constexpr auto kCopyEvery = std::chrono::seconds(2);
-  static constexpr auto kAnswerPatience = std::chrono::milliseconds(1000);
+  static constexpr auto kAnswerTimeout = std::chrono::milliseconds(1000);
   static constexpr auto kSilentFor = std::chrono::seconds(60);
-  static constexpr auto kFinishPatience = std::chrono::milliseconds(500);
+  static constexpr auto kFinishTimeout = std::chrono::milliseconds(500);
 
   // `proc` is for tests.
   explicit JitRecorder(std::string proc = "/proc") : proc_(std::move(proc)) {}
@@ -92,7 +92,7 @@ class JitRecorder {
   void publish();
 
   std::string proc_;
-  DisposableChildren children_{kAnswerPatience};         // the worker's
+  DisposableChildren children_{kAnswerTimeout};         // the worker's
   std::map<uint32_t, Clock::time_point> silent_until_;  // by uid; likewise
   std::mutex mutex_;
   std::condition_variable_any wake_;

@@ -34,7 +34,7 @@ class FakeProc {
     write(pid, "stat", fmt::format("{} (java) S 1 1 1 0 -1 4194560 1 0 0 0 1 0 0 0 20 0 1 0 500 1 1\n", pid));
     std::filesystem::create_directories(path(pid, "root/tmp"));
   }
-  // What is left of a process that ended: nothing by its pid. Its root folder is a folder like any other.
+  // What is left of a process that ended: nothing by its pid. Its root directory is a directory like any other.
   void end(Pid pid) const {
     std::filesystem::rename(path(pid, "root"), path_ + "/root-of-" + std::to_string(pid));
     std::filesystem::remove_all(fmt::format("{}/{}", path_, pid));

@@ -25,10 +25,10 @@ class PendingSamples {
 
   void push(const PendingSample& held) { samples_.push_back(held); }
   // The oldest, if it need not wait: all up to its arrival has been applied, or it is overdue. Null: none.
-  const PendingSample* ready(uint64_t horizon_ns, uint64_t now_ns) const {
+  const PendingSample* ready(uint64_t watermark_ns, uint64_t now_ns) const {
     if (samples_.empty()) return nullptr;
     const PendingSample& oldest = samples_.front();
-    return horizon_ns > oldest.arrived_ns || overdue(oldest, now_ns) ? &oldest : nullptr;
+    return watermark_ns > oldest.arrived_ns || overdue(oldest, now_ns) ? &oldest : nullptr;
   }
   bool overdue(const PendingSample& held, uint64_t now_ns) const { return samples_.size() > kMax || now_ns > held.arrived_ns + kMaxWaitNs; }
   void pop() { samples_.pop_front(); }

@@ -73,7 +73,7 @@ bool SampleAssembler::store(const PendingSample& pending, bool may_wait, bool is
 bool SampleAssembler::cut_stale(const sample_record& sample, UserStack& user, bool later, bool may_wait) {
   if (!user.id || sample.time_ns >= mappings_.stale_until_ns()) return true;
   const auto stale = mappings_.find_stale(sample.address_space, sample.pid, sample.time_ns, later);
-  const auto corrected = correct_replaced(stacks_, profile_, *user.id, stale, sample.address_space, sample.time_ns);
+  const auto corrected = correct_stale(stacks_, profile_, *user.id, stale, sample.address_space, sample.time_ns);
   if (!corrected) return true;
   if (corrected->pending && may_wait) return false;
   user = {corrected->user, END_STALE_MAPPING};

@@ -40,7 +40,7 @@ class StackTable {
   profile::StackId continue_user_stack(uint64_t user_hash, std::span<const uint64_t> rest, uint32_t address_space);
   // The image of the outermost frame of a user stack: 0 if it has none.
   uint32_t outermost_image(uint64_t user_hash) const;
-  // Whether frames of generated code were seen in it.
+  // Whether frames of JIT code were seen in it.
   bool has_generated_code(uint32_t address_space) const { return !jit_spaces_.empty() && jit_spaces_.contains(address_space); }
   // The user side alone.
   std::optional<profile::StackId> find_user(uint64_t user_hash) const;

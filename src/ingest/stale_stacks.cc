@@ -65,7 +65,7 @@ uint64_t to_frame(const ImageBinding& binding, RuntimeAddr address) {
 
 }  // namespace
 
-std::optional<CorrectedStack> correct_replaced(StackTable& stacks, profile::Profile& profile, profile::StackId user,
+std::optional<CorrectedStack> correct_stale(StackTable& stacks, profile::Profile& profile, profile::StackId user,
                                                std::span<const StaleMapping> stale, uint32_t address_space, uint64_t time_ns) {
   std::vector<profile::FrameId> kept;  // leaf first
   for (profile::StackId at = user; at.valid(); at = profile.stacks()[at.value].parent) {

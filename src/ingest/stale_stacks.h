@@ -23,7 +23,7 @@ struct CorrectedStack {
 };
 
 // `stale`: of the sample's process, that concern it (ProcessTable::find_stale). Nothing: no frame is in replaced code.
-std::optional<CorrectedStack> correct_replaced(StackTable& stacks, profile::Profile& profile, profile::StackId user,
+std::optional<CorrectedStack> correct_stale(StackTable& stacks, profile::Profile& profile, profile::StackId user,
                                                std::span<const process::StaleMapping> stale, uint32_t address_space, uint64_t time_ns);
 
 }  // namespace cicada::ingest

@@ -47,7 +47,7 @@ class ReplacedCode : public testing::Test {
     for (const StaleMapping& r : stale) {
       if (r.since_ns <= time ? time < r.published_ns : later) relevant.push_back(r);
     }
-    const auto found = correct_replaced(stacks, profile, stack, relevant, kSpace, time);
+    const auto found = correct_stale(stacks, profile, stack, relevant, kSpace, time);
     if (!found) return {};
     pending = found->pending;
     std::vector<uint64_t> out;

@@ -32,14 +32,14 @@ class ThreadTableTest : public process::ProcessTableFixture {
   std::string_view name(profile::ThreadId id) const { return profile.text(profile.threads()[id.value].name); }
   const profile::Process& process(profile::ThreadId id) const { return profile.processes()[profile.threads()[id.value].process.value]; }
 
-  static std::string temporary_folder() {
+  static std::string temporary_directory() {
     std::string pattern = (std::filesystem::temp_directory_path() / "cicada-threads-XXXXXX").string();
     CHECK(::mkdtemp(pattern.data()) != nullptr);
     return pattern;
   }
   ~ThreadTableTest() override { std::filesystem::remove_all(proc); }
 
-  const std::string proc = temporary_folder();
+  const std::string proc = temporary_directory();
   profile::Profile profile;
   std::shared_ptr<process::ProcessMetadataCache> metadata =
       std::make_shared<process::ProcessMetadataCache>(process::ProcessMetadataCache::Options{.proc = proc});

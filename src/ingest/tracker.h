@@ -64,7 +64,7 @@ class Tracker final : public MappingHistory {
   const process::ThreadNames& names() const { return names_; }
   process::MappingEventCounts event_counts() const;
   // When everything that was there before was known to the walk (CLOCK_MONOTONIC, ns); 0: not yet.
-  uint64_t settled_ns() const { return settled_ns_.load(std::memory_order_relaxed); }
+  uint64_t caught_up_ns() const { return caught_up_ns_.load(std::memory_order_relaxed); }
 
  private:
   Tracker(std::unique_ptr<process::MappingEventSource> events, Options options) : options_(std::move(options)), events_(std::move(events)) {}
@@ -98,7 +98,7 @@ class Tracker final : public MappingHistory {
   mutable std::mutex mutex_;
   Inbox inbox_;
   process::MappingEventCounts event_counts_;
-  std::atomic<uint64_t> watermark_ns_{0}, settled_ns_{0};
+  std::atomic<uint64_t> watermark_ns_{0}, caught_up_ns_{0};
   std::atomic<uint64_t> retain_exited_since_ns_{0};
   uint64_t next_cycle_ns_ = 0, busy_until_ns_ = 0, replaced_mappings_ = 0;
   size_t records_ = 0;  // of the last turn

@@ -99,7 +99,7 @@ constexpr std::string_view kPart = ".part";
 std::string part_prefix(const std::string& name) { return fmt::format(".{}.", name.substr(0, 200)); }
 
 // Of runs that were killed. Who writes one has its lock; a moment lies between its creation and that.
-void remove_left_behind(int directory, const std::string& name, const FileRights& rights) {
+void remove_abandoned(int directory, const std::string& name, const FileRights& rights) {
   constexpr int kMaxEntries = 10'000;
   constexpr time_t kYoungS = 10;
   const int listed = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -144,7 +144,7 @@ Result<OutputFile> OutputFile::create(const std::string& path, const FileRights&
     file.fd_ = TRY(open_special(place.special, path));
     return file;
   }
-  remove_left_behind(place.directory.get(), place.name, rights);
+  remove_abandoned(place.directory.get(), place.name, rights);
   std::random_device random;
   for (int attempt = 0;; ++attempt) {
     const std::string name = fmt::format("{}{:0{}x}{}", part_prefix(place.name), random(), kRandomDigits, kPart);

@@ -5,7 +5,7 @@
 // that was opened once; a symbolic link at the final name is replaced, never followed; an existing FIFO or device is
 // written to as it is if it belongs to root or to who asked, and a FIFO that nobody reads is an error, not a wait; a directory is refused.
 // "-", /dev/stdout and /dev/fd/N mean the descriptor.
-// A temporary file that a killed run left behind is removed by the next one for the same name: nobody holds its lock any more.
+// A temporary file that a killed run abandoned is removed by the next one for the same name: nobody holds its lock any more.
 // Writes are buffered, and the first error sticks: commit() returns it (full disk, closed pipe), and nothing is left.
 // Threads: one at a time.
 #pragma once

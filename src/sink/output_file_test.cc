@@ -133,7 +133,7 @@ TEST_F(OutputFileTest, IsReadableForWhomItShallBe) {
   EXPECT_EQ(fs::status(directory / "x").permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
-TEST_F(OutputFileTest, RemovesWhatAKilledRunLeftBehind) {
+TEST_F(OutputFileTest, RemovesWhatAKilledRunAbandoned) {
   const auto open = OutputFile::create(directory / "x", {});
   ASSERT_TRUE(open);
   std::ofstream(directory / ".x.01234567.part") << "half";

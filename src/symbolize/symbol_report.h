@@ -19,7 +19,7 @@ namespace cicada::symbolize {
 struct SymbolReportOptions {
   SymbolizeOptions symbols;
   bool show_addresses = false;  // addr2line -a: each answer begins with its address
-  bool basenames = false;       // addr2line -s: files without their folders
+  bool basenames = false;       // addr2line -s: files without their directories
   bool pretty = false;          // addr2line -p: "square(int) at /src/a.c:3", callers on lines that begin with " (inlined by) "
 };
 

@@ -141,7 +141,7 @@ struct Symbolizer::Parts : std::enable_shared_from_this<Symbolizer::Parts> {
   void settle(Question& question);
   bool take_answer();
   class Ending;
-  // Returns how many questions were left behind.
+  // Returns how many questions were abandoned.
   size_t ask_rest(Profile& profile, const NamingDeadlines& deadlines);
 };
 
@@ -261,7 +261,7 @@ bool Symbolizer::Parts::take_answer() {
   return true;
 }
 
-// Everything that is left of some subjects, on threads of its own. A question that does not end is left behind with what it uses.
+// Everything that is left of some subjects, on threads of its own. A question that does not end is abandoned with what it uses.
 class Symbolizer::Parts::Ending {
  public:
   Ending(std::shared_ptr<Parts> parts, unsigned threads) : parts_(std::move(parts)), queue_({.thread_name = "cicada-names", .workers = threads, .stop_timeout = kGrace}) {}
@@ -291,27 +291,27 @@ class Symbolizer::Parts::Ending {
     }
     queue_.stop();
   }
-  // Returns how many questions were left behind.
+  // Returns how many questions were abandoned.
   size_t write(Profile& profile) {
-    size_t left_behind = 0;
+    size_t abandoned = 0;
     for (const auto& rest : rest_) {
       Subject& subject = *rest->subject;
       subject.asked = true;
       subject.busy = !rest->opened;  // hangs
-      left_behind += subject.busy;
+      abandoned += subject.busy;
       if (subject.busy) continue;
       if (rest->parts.empty()) {
         subject.failed = subject.without_symbols = true;
         append(subject.fresh, rest->wanted);
       }
       for (Question& question : rest->parts) {
-        left_behind += !question.over;
+        abandoned += !question.over;
         if (!question.over) continue;
         parts_->settle(question);
         if (question.names) question.writer().write(profile);
       }
     }
-    return left_behind;
+    return abandoned;
   }
 
  private:
@@ -362,9 +362,9 @@ size_t Symbolizer::Parts::ask_rest(Profile& profile, const NamingDeadlines& dead
   others.start(deadlines.of_others);
   others.wait(deadlines.of_others);
   trusted.wait(deadlines.all);
-  const size_t left_behind = trusted.write(profile) + others.write(profile);
+  const size_t abandoned = trusted.write(profile) + others.write(profile);
   cache.trim();
-  return left_behind;
+  return abandoned;
 }
 
 Symbolizer::Symbolizer(ImageFiles& files, SymbolizeOptions options)
@@ -455,7 +455,7 @@ SymbolizeStats Symbolizer::finish(Profile& profile, NamingDeadlines deadlines) {
     return !locations.empty() && locations.back().source != NameSource::kCallFrame;
   };
   for (size_t i = 0; i < profile.frames().size(); ++i) stats.named_before += is_named(i);
-  stats.left_behind = p.ask_rest(profile, deadlines) + p.asked.size();
+  stats.abandoned = p.ask_rest(profile, deadlines) + p.asked.size();
   for (const auto& [key, subject] : p.subjects) {
     stats.images += subject.kind == FrameKind::kNative && subject.asked;
     stats.images_without_symbols += subject.kind == FrameKind::kNative && subject.without_symbols;

@@ -32,7 +32,7 @@ namespace cicada::symbolize {
 struct SymbolizeStats {
   uint64_t frames = 0, named = 0, images = 0, images_without_symbols = 0;
   uint64_t named_before = 0;  // finish()
-  uint64_t left_behind = 0;   // questions that did not end: their threads use the ImageFiles still
+  uint64_t abandoned = 0;   // questions that did not end: their threads use the ImageFiles still
   double seconds = 0;      // that passed in finish()
   double cpu_seconds = 0;  // of this program meanwhile, all threads
 };
@@ -60,7 +60,7 @@ class Symbolizer {
   // Takes over the ids of a compacted profile, after all others who have some: frames that it does not have are not asked for any more.
   void rebase(const profile::ProfileSnapshot& before, profile::RowCopier& ids);
   // Names every frame that has none, and looks up inlined calls and lines that are missing; what could not be opened is tried again. At a deadline
-  // it ends with what there is, and says so in a diagnostic; a thread that hangs is left behind with what it uses.
+  // it ends with what there is, and says so in a diagnostic; a thread that hangs is abandoned with what it uses.
   SymbolizeStats finish(profile::Profile& profile, NamingDeadlines deadlines = {});
 
  private:

@@ -104,15 +104,15 @@ TEST(Symbolize, NamesFramesOfALibraryTheVdsoTheKernelAndJitCode) {
 }
 
 TEST(Symbolize, FoldsClonesUnlessAskedToShowThem) {
-  TestFolder folder;
-  folder.write("a.s", ".globl main\n.type main,@function\nmain: ret\n.size main,.-main\n.type main.cold,@function\nmain.cold: nop\nret\n.size main.cold,.-main.cold\n");
-  ASSERT_TRUE(folder.run("gcc -nostdlib -shared a.s -o a && nm a | awk '$3 == \"main.cold\" {print $1}' > at"));
+  TestDirectory directory;
+  directory.write("a.s", ".globl main\n.type main,@function\nmain: ret\n.size main,.-main\n.type main.cold,@function\nmain.cold: nop\nret\n.size main.cold,.-main.cold\n");
+  ASSERT_TRUE(directory.run("gcc -nostdlib -shared a.s -o a && nm a | awk '$3 == \"main.cold\" {print $1}' > at"));
   uint64_t address = 0;
-  std::ifstream(folder.path("at")) >> std::hex >> address;
+  std::ifstream(directory.path("at")) >> std::hex >> address;
   for (const bool fold : {true, false}) {
     Profile profile;
     Image image;
-    image.path = profile.intern(folder.path("a"));
+    image.path = profile.intern(directory.path("a"));
     const auto frame = profile.intern_frame(native(profile.intern_image(image), address));
     SymbolizeOptions options;
     options.fold_clones = fold;
@@ -123,15 +123,15 @@ TEST(Symbolize, FoldsClonesUnlessAskedToShowThem) {
 }
 
 TEST(Symbolize, CallsStrippedFunctionsByWhereTheyBegin) {
-  TestFolder folder;
-  folder.write("a.c", "static int f(int x) { return x * 3; }\nint main(int c, char** v) { (void)v; return f(c); }\n");
-  ASSERT_TRUE(folder.run("gcc -O0 a.c -o a && nm a | awk '$3 == \"f\" || $3 == \"main\" { print $1 }' | sort > at && strip a"));
+  TestDirectory directory;
+  directory.write("a.c", "static int f(int x) { return x * 3; }\nint main(int c, char** v) { (void)v; return f(c); }\n");
+  ASSERT_TRUE(directory.run("gcc -O0 a.c -o a && nm a | awk '$3 == \"f\" || $3 == \"main\" { print $1 }' | sort > at && strip a"));
   uint64_t f = 0, main = 0;
-  std::ifstream(folder.path("at")) >> std::hex >> f >> main;
+  std::ifstream(directory.path("at")) >> std::hex >> f >> main;
   ASSERT_LT(f + 4, main);
   Profile profile;
   Image stripped;
-  stripped.path = profile.intern(folder.path("a"));
+  stripped.path = profile.intern(directory.path("a"));
   const auto image = profile.intern_image(stripped);
   const auto first = profile.intern_frame(native(image, f + 1));
   const auto second = profile.intern_frame(native(image, f + 4));
@@ -149,10 +149,10 @@ TEST(Symbolize, CallsStrippedFunctionsByWhereTheyBegin) {
 }
 
 TEST(Symbolize, LeavesFramesOfMissingImagesUnnamed) {
-  TestFolder folder;
+  TestDirectory directory;
   Profile profile;
   Image missing;
-  missing.path = profile.intern(folder.path("gone"));
+  missing.path = profile.intern(directory.path("gone"));
   const auto b = profile.intern_frame(native(profile.intern_image(missing), 0x1130));
   const auto files = on_disk_images();
   symbolize(profile, *files, {});
@@ -161,12 +161,12 @@ TEST(Symbolize, LeavesFramesOfMissingImagesUnnamed) {
 }
 
 TEST(Symbolize, RefusesAFileOfAnotherBuildId) {
-  TestFolder folder;
-  folder.write("a.c", "int main(void) { return 0; }\n");
-  ASSERT_TRUE(folder.run("gcc -O0 -Wl,--build-id=0x00112233445566778899aabbccddeeff00112233 a.c -o a"));
+  TestDirectory directory;
+  directory.write("a.c", "int main(void) { return 0; }\n");
+  ASSERT_TRUE(directory.run("gcc -O0 -Wl,--build-id=0x00112233445566778899aabbccddeeff00112233 a.c -o a"));
   Profile profile;
   Image image;
-  image.path = profile.intern(folder.path("a"));
+  image.path = profile.intern(directory.path("a"));
   image.build_id = profile.intern("ffffffffffffffffffffffffffffffffffffffff");
   const auto id = profile.intern_image(image);
   const auto files = on_disk_images();
@@ -202,12 +202,12 @@ class WhileRecording : public testing::Test {
     std::string path_;
   };
 
-  WhileRecording() : files(folder.path("a.so")) {
+  WhileRecording() : files(directory.path("a.so")) {
     std::string text;
     for (int i = 0; i < kFunctions; ++i) text += fmt::format(".globl f{0}\n.type f{0},@function\n.balign 16\nf{0}: ret\n.balign 16\n.size f{0},.-f{0}\n", i);
-    folder.write("a.s", text);
-    EXPECT_TRUE(folder.run("gcc -nostdlib -shared a.s -o a.so && nm a.so | awk '$3 == \"f0\" { print $1 }' > at"));
-    std::ifstream(folder.path("at")) >> std::hex >> first;
+    directory.write("a.s", text);
+    EXPECT_TRUE(directory.run("gcc -nostdlib -shared a.s -o a.so && nm a.so | awk '$3 == \"f0\" { print $1 }' > at"));
+    std::ifstream(directory.path("at")) >> std::hex >> first;
     EXPECT_NE(first, 0U);
     diagnostics().set_handler([this](Severity, const std::string&) { ++lines; });
   }
@@ -222,7 +222,7 @@ class WhileRecording : public testing::Test {
     return profile.intern_frame(native(profile.intern_image(image), address));
   }
   void add(Profile& profile, int begin, int end) const {
-    for (int i = begin; i < end; ++i) add(profile, folder.path("a.so"), first + 16 * static_cast<uint64_t>((i * 7) % kFunctions) + 1);
+    for (int i = begin; i < end; ++i) add(profile, directory.path("a.so"), first + 16 * static_cast<uint64_t>((i * 7) % kFunctions) + 1);
   }
   // Function, file and line of every position of every frame, in an order of their own.
   static std::vector<std::string> everything(const Profile& profile) {
@@ -254,7 +254,7 @@ class WhileRecording : public testing::Test {
     run_until(symbolizer, profile, [&] { return !profile.locations(profile::FrameId(frame)).empty(); });
   }
 
-  TestFolder folder;
+  TestDirectory directory;
   Images files;
   std::atomic<int> lines{0};
   uint64_t first = 0;
@@ -272,14 +272,14 @@ TEST_F(WhileRecording, NamesArrive) {
 }
 
 TEST_F(WhileRecording, AreThoseOfNamingAtTheEnd) {
-  folder.write("b.c", "static inline __attribute__((always_inline)) int in(int x) { return x * x + 3; }\n"
+  directory.write("b.c", "static inline __attribute__((always_inline)) int in(int x) { return x * x + 3; }\n"
                       "__attribute__((noinline)) int out(int x) { return in(x) / 7 + in(x + 1) % 5; }\nint main(int c, char** v) { (void)v; return out(c); }\n");
-  ASSERT_TRUE(folder.run("gcc -O1 -g b.c -o b && nm b | awk '$3 == \"out\" { print $1 }' > at_b"));
+  ASSERT_TRUE(directory.run("gcc -O1 -g b.c -o b && nm b | awk '$3 == \"out\" { print $1 }' > at_b"));
   uint64_t out = 0;
-  std::ifstream(folder.path("at_b")) >> std::hex >> out;
+  std::ifstream(directory.path("at_b")) >> std::hex >> out;
   const auto add_some = [&](Profile& profile, int begin, int end) {
     add(profile, begin, end);
-    for (int i = begin; i < end; i += 10) add(profile, folder.path("b"), out + static_cast<uint64_t>(i / 10));
+    for (int i = begin; i < end; i += 10) add(profile, directory.path("b"), out + static_cast<uint64_t>(i / 10));
   };
   Profile at_end, before;
   add_some(at_end, 0, kFunctions);
@@ -308,7 +308,7 @@ TEST_F(WhileRecording, NoFrameIsAskedForTwice) {
   Profile profile;
   Symbolizer symbolizer(files, {});
   add(profile, 0, 200);
-  const auto nowhere = add(profile, folder.path("a.so"), 0x40);  // has no name, however often one asks
+  const auto nowhere = add(profile, directory.path("a.so"), 0x40);  // has no name, however often one asks
   run_until_named(symbolizer, profile, 0);
   for (int i = 0; i < 100; ++i) symbolizer.request(profile);
   const SymbolizeStats stats = symbolizer.finish(profile);
@@ -410,24 +410,24 @@ TEST_F(WhileRecording, FilesOfOthersHaveADeadlineOfTheirOwn) {
   const auto now = Symbolizer::Clock::now();
   const SymbolizeStats stats = symbolizer.finish(profile, {now + std::chrono::minutes(10), now + std::chrono::milliseconds(200)});
   EXPECT_EQ(stats.named, 100U);
-  EXPECT_EQ(stats.left_behind, 1U);
+  EXPECT_EQ(stats.abandoned, 1U);
   EXPECT_LT(Symbolizer::Clock::now() - now, std::chrono::minutes(1));
 }
 
 TEST_F(WhileRecording, ServersAreAskedAtTheEndOnly) {
-  folder.write("c.c", "__attribute__((noinline)) static int inner(int x) { return x * 3 + 1; }\nint main(int c, char** v) { (void)v; return inner(c); }\n");
+  directory.write("c.c", "__attribute__((noinline)) static int inner(int x) { return x * 3 + 1; }\nint main(int c, char** v) { (void)v; return inner(c); }\n");
   const std::string id = "00112233445566778899aabbccddeeff00112233";
-  ASSERT_TRUE(folder.run("gcc -O1 -g -Wl,--build-id=0x" + id + " c.c -o whole && mkdir -p server/buildid/" + id + " && objcopy --only-keep-debug whole server/buildid/" + id +
+  ASSERT_TRUE(directory.run("gcc -O1 -g -Wl,--build-id=0x" + id + " c.c -o whole && mkdir -p server/buildid/" + id + " && objcopy --only-keep-debug whole server/buildid/" + id +
                          "/debuginfo && strip whole -o c && nm whole | awk '$3 == \"inner\" {print $1}' > at_c"));
   uint64_t inner = 0;
-  std::ifstream(folder.path("at_c")) >> std::hex >> inner;
-  ::setenv("DEBUGINFOD_URLS", ("file://" + folder.path("server")).c_str(), 1);
-  ::setenv("DEBUGINFOD_CACHE_PATH", folder.path("cache").c_str(), 1);
+  std::ifstream(directory.path("at_c")) >> std::hex >> inner;
+  ::setenv("DEBUGINFOD_URLS", ("file://" + directory.path("server")).c_str(), 1);
+  ::setenv("DEBUGINFOD_CACHE_PATH", directory.path("cache").c_str(), 1);
   Profile profile;
   SymbolizeOptions options;
   options.debuginfod = true;
   Symbolizer symbolizer(files, options);
-  const auto frame = add(profile, folder.path("c"), inner);
+  const auto frame = add(profile, directory.path("c"), inner);
   run_until_named(symbolizer, profile, frame.value);
   EXPECT_EQ(name_of(profile, frame), fmt::format("c+{:#x}", inner));
   symbolizer.finish(profile);

@@ -4,13 +4,13 @@
 //
 //   instruction.h      bytes -> Instruction, and where control goes next
 //   stack_state.h      StackState: where the stack pointer, the frame pointer and saved registers are, instruction by instruction
-//   code_patterns.h    signal trampolines, entry points, lazy-binding stubs
+//   heuristic_rules.h    signal trampolines, entry points, lazy-binding stubs
 //   start_code.h       the C runtime's start files
 //   handler_return.h   functions that return to an exception's handler
 #pragma once
 #include "abi/arch.h"
 #if defined(__x86_64__)
-#include "unwind/x86_64/code_patterns.h"
+#include "unwind/x86_64/heuristic_rules.h"
 #include "unwind/x86_64/handler_return.h"
 #include "unwind/x86_64/instruction.h"
 #include "unwind/x86_64/stack_state.h"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A command that ignores everything is asked to end and does not: the second signal ends cicada, not the command's patience.
+# A command that ignores everything is asked to end and does not: the second signal ends cicada, not the command's timeout.
 source "$(dirname "$0")/lib.sh"
 for signal in INT TERM; do
   rm -f running

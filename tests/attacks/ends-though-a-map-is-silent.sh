@@ -3,7 +3,7 @@
 # The perf map of a process is a file whose server says everything about it and then answers no read, no close, no look-up: the recording
 # ends in time, and the map of another user's process is read.
 source "$(dirname "$0")/lib.sh"
-compiled generated_code
+compiled jit_code
 compiled silent_fs
 mkdir mnt
 # serve OPERATION: not answered.
@@ -17,13 +17,13 @@ serve() {
   grep -q mounted fs.out || skip "no FUSE in this kernel"
 }
 running() { grep -qs running out || ! kill -0 "$pid" 2>/dev/null; }
-start "$lair/generated_code" 100 'echo 700000000 10000 neighbours_name >/tmp/perf-$P.map'
+start "$lair/jit_code" 100 'echo 700000000 10000 neighbours_name >/tmp/perf-$P.map'
 wait_for 10 running
 neighbour=$pid
 for operation in read flush; do
   serve "$operation"
   : >out
-  start "${as_attacker[@]}" unshare -Urm "$lair/generated_code" 60 "touch /tmp/perf-\$P.map && mount --bind $T/mnt/map /tmp/perf-\$P.map"
+  start "${as_attacker[@]}" unshare -Urm "$lair/jit_code" 60 "touch /tmp/perf-\$P.map && mount --bind $T/mnt/map /tmp/perf-\$P.map"
   wait_for 10 running
   grep -q running out || skip "no user namespaces for everybody"
   begin=$SECONDS

@@ -5,14 +5,14 @@ source "$ATTACKS/../live/lib.sh"
 command -v setpriv >/dev/null || skip "no setpriv"
 chmod 755 "$T"
 
-# A number that no account has, and a folder of its own.
+# A number that no account has, and a directory of its own.
 attacker=$((200000 + $$ % 100000 * 2))
 lair=$T/lair
 mkdir "$lair"
 chown "$attacker:$attacker" "$lair"
 
 # "${as_attacker[@]}" COMMAND…: in $lair, without groups, capabilities and root's environment. An array, so that a job's pid is the command's.
-# setpriv looks for the command while it has root's capabilities: in folders for everybody only.
+# setpriv looks for the command while it has root's capabilities: in directories for everybody only.
 as_attacker=(env -C "$lair" -i PATH=/usr/local/bin:/usr/bin:/bin "HOME=$lair" setpriv --reuid "$attacker" --regid "$attacker" --clear-groups --inh-caps=-all)
 
 # bounded MEGABYTES SECONDS COMMAND…: its exit code; fails the test beyond either limit. What it took is in $T/taken.

@@ -6,7 +6,7 @@
 source "$(dirname "$0")/lib.sh"
 compiled many_mappings
 compiled memfds
-compiled generated_code
+compiled jit_code
 compiled spin -no-pie -Wl,--build-id=none
 start_neighbour
 running() { grep -qs running out || ! kill -0 "$pid" 2>/dev/null; }
@@ -34,13 +34,13 @@ record programs
 kill -KILL "${started[@]:1}" 2>/dev/null || true
 
 : >out
-start "$lair/generated_code" 60 'echo 700000000 10000 neighbours_name >/tmp/perf-$P.map'
+start "$lair/jit_code" 60 'echo 700000000 10000 neighbours_name >/tmp/perf-$P.map'
 wait_for 10 running
 its_map=/tmp/perf-$pid.map
 : >out
-start "${as_attacker[@]}" "$lair/generated_code" 60 \
+start "${as_attacker[@]}" "$lair/jit_code" 60 \
   'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); echo 700000000 10000 x; done | sed "s/x/$(printf %0600d 0)/" >/tmp/perf-$P.map'
 wait_for 60 running
 record map
-grep -q neighbours_name map.txt || fail "the neighbour's generated code has no name"
+grep -q neighbours_name map.txt || fail "the neighbour's JIT code has no name"
 rm -f "$its_map" "/tmp/perf-$pid.map"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# In a folder for everybody, somebody made FIFOs under the names of root's outputs: they get nothing, and nobody waits for their reader. A
+# In a directory for everybody, somebody made FIFOs under the names of root's outputs: they get nothing, and nobody waits for their reader. A
 # FIFO of root's own is written to. What shows other users' processes is for its owner only; arguments of commands stay out of it.
 source "$(dirname "$0")/lib.sh"
 mkdir -m 1777 shared
 "${as_attacker[@]}" mkfifo -m 666 "$T/shared/cicada.cicada" "$T/shared/out.folded"
-# The kernel may guard such folders by itself (fs.protected_fifos), for opens that create: not for ours.
+# The kernel may guard such directories by itself (fs.protected_fifos), for opens that create: not for ours.
 "${as_attacker[@]}" cat "$T/shared/out.folded" >stolen &
 started+=($!)
 for name in cicada.cicada out.folded; do

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// random_stacks SECONDS: generated code below a chain of 1,100 callers at random addresses of it, another one each millisecond. Says "running".
+// random_stacks SECONDS: JIT code below a chain of 1,100 callers at random addresses of it, another one each millisecond. Says "running".
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

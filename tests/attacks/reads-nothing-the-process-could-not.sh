@@ -3,7 +3,7 @@
 # The perf map of a process leads to a file of root's that its user cannot read: by a symbolic link, by a mount in a namespace of its own. Not
 # a byte of it is in the recording. A map of its own is used.
 source "$(dirname "$0")/lib.sh"
-compiled generated_code
+compiled jit_code
 echo '700000000 10000 known_to_root_only' >secret
 chmod 600 secret
 # attack NAME WRAPPER… : the map is made by $make; the recording is NAME.folded
@@ -11,7 +11,7 @@ attack() {
   local name=$1
   shift
   : >out
-  start "${as_attacker[@]}" "$@" "$lair/generated_code" 60 "$make"
+  start "${as_attacker[@]}" "$@" "$lair/jit_code" 60 "$make"
   wait_for 10 said_or_ended
   grep -q running out || return 1
   bounded 600 10 "$CICADA" record -q -F 997 -d 1.5 -p "$pid" -o "$name.folded" 2>err || fail "$name: record ended with $?"

@@ -40,8 +40,8 @@ with open(f'jit-{pid}.dump', 'wb') as out:
     body = struct.pack('<IIQQQQ', pid, pid, base, base, lines + 10, 1) + b'x' * 4095 + b'\0'
     out.write(struct.pack('<IIQ', 0, 16 + len(body), 2) + body)
 PYTHON
-compiled generated_code
-start "${as_attacker[@]}" "$lair/generated_code" 60 'python3 jitdump.py' dump
+compiled jit_code
+start "${as_attacker[@]}" "$lair/jit_code" 60 'python3 jitdump.py' dump
 wait_for 60 grep -qs running out
 bounded 600 10 "$CICADA" record -F 997 -d 2 -p "$pid" -o r.folded 2>err || fail "record ended with $?"
 grep -q 'MiB of names' err || fail "nothing was said of the names that are left out"

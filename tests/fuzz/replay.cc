@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a fuzz target without libFuzzer: each file of the folders given, and so many damaged copies of each (the same ones every time). A smoke
+// Runs a fuzz target without libFuzzer: each file of the directories given, and so many damaged copies of each (the same ones every time). A smoke
 // test in every build, and what keeps the targets compiling. `./dev fuzz` looks for new inputs.
 //
-//   TARGET_replay COPIES FOLDER…      folders that are not there are skipped; no file at all is an error
+//   TARGET_replay COPIES FOLDER…      directories that are not there are skipped; no file at all is an error
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -3,7 +3,7 @@
 # boot.sh SUITE COMMAND: boots that suite's kernel in an emulator (2 CPUs, no KVM: seconds), with cicada, the workloads and what they
 # link in its first file system, runs COMMAND there with sh, as root, in /tmp, and prints what it printed. CICADA and WORKLOADS as in tests/live.
 set -euo pipefail
-: "${CICADA:?}" "${WORKLOADS:?}" "${KERNELS:?a folder to keep kernels in}"
+: "${CICADA:?}" "${WORKLOADS:?}" "${KERNELS:?a directory to keep kernels in}"
 suite=${1:?usage: boot.sh SUITE COMMAND} command=${2:?}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 "$here/fetch.sh" "$suite" "$KERNELS/$suite"

@@ -24,7 +24,7 @@ fail() {
   setpriv --nnp true 2>/dev/null
   for file in doctor *.txt *.truth *.err; do echo "--- $file"; cat $file; done
   true' >"$work/said" || { code=$?; cat "$work/said"; exit $code; }
-awk -v folder="$work" '/^--- / { out = folder "/" $2; next } out { print > out }' "$work/said"
+awk -v directory="$work" '/^--- / { out = directory "/" $2; next } out { print > out }' "$work/said"
 
 if grep -q '^ok  *kernel  *5\.\|^MISSING *kernel' "$work/doctor"; then
   grep -q '^doctor 1$' "$work/said" && grep -q '^MISSING .*kernel' "$work/doctor" || fail "doctor does not say that this kernel is too old"

@@ -16,10 +16,10 @@ wanted = {
     "three": {f"three_lines.c::insertion_sort[{n}]": "insertion_sort" for n in (2500, 5000, 10000)},
     "google": {"google_benchmark.cc::sort_words/1000": "sort", "google_benchmark.cc::sort_words/10000": "sort", "google_benchmark.cc::count_digits": "count_digits"},
 }
-for folder in sys.argv[1:]:
-    result = json.load(open(f"{folder}/bench.json"))
+for directory in sys.argv[1:]:
+    result = json.load(open(f"{directory}/bench.json"))
     found = {one["uri"]: one for one in result["benchmarks"]}
-    assert set(found) == set(wanted[folder]), sorted(found)
+    assert set(found) == set(wanted[directory]), sorted(found)
     for uri, one in found.items():
         assert one["source"] == "rounds" and one["summary"]["count"] == 12, (uri, one["source"], one["summary"])
         assert one["runs"][0]["samples"] > 0 and one["runs"][0]["whole_stacks"] == one["runs"][0]["user_stacks"], one["runs"][0]

@@ -57,15 +57,15 @@ def read_page(path):
 
 
 def main():
-    folder, count = sys.argv[1], int(sys.argv[2])
-    result = json.load(open(f"{folder}/bench.json", encoding="utf-8"))
+    directory, count = sys.argv[1], int(sys.argv[2])
+    result = json.load(open(f"{directory}/bench.json", encoding="utf-8"))
     faults = []
     benchmarks, total_inside, whole, stacks_of_users = result["benchmarks"], 0, 0, 0
     if len(benchmarks) != count:
         faults.append(f"{len(benchmarks)} benchmarks, not {count}")
     for one in benchmarks:
         own = one["uri"].rsplit("::")[-1]
-        names, stacks = read_page(f"{folder}/{one['flame_graph']}")
+        names, stacks = read_page(f"{directory}/{one['flame_graph']}")
         strangers = {name for name in names if re.fullmatch(r"work_\d+", name)} - {own}
         inside = sum(own in stack for stack in stacks)
         run = one["runs"][0]
@@ -89,7 +89,7 @@ def main():
         faults.append(f"{total_inside} of {total} samples are in the benchmarks' own functions")
     for fault in faults:
         print(fault)
-    print(f"{len(benchmarks)} benchmarks, {sum(len(read_page(folder + '/' + b['flame_graph'])[1]) for b in benchmarks)} samples, {len(faults)} faults")
+    print(f"{len(benchmarks)} benchmarks, {sum(len(read_page(directory + '/' + b['flame_graph'])[1]) for b in benchmarks)} samples, {len(faults)} faults")
     sys.exit(1 if faults else 0)
 
 

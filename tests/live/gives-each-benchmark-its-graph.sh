@@ -5,7 +5,7 @@
 source "$(dirname "$0")/lib.sh"
 "$CICADA" bench -q -o all -- "$WORKLOADS/bench_client" all 50 2>err || fail "bench ended with $?"
 python3 -B "$LIVE/bench_pages.py" all 200 || fail "flame graphs are not those of their benchmarks"
-[[ -z $(compgen -G '/tmp/runner.*.fifo') ]] || fail "FIFOs are left behind"
+[[ -z $(compgen -G '/tmp/runner.*.fifo') ]] || fail "FIFOs are abandoned"
 # Two at a time, told apart by their processes.
 "$CICADA" bench -q -o beside -- "$WORKLOADS/bench_client" beside 2>err || fail "bench ended with $?"
 python3 -B "$LIVE/bench_pages.py" beside 2 || fail "benchmarks that ran side by side are mixed"

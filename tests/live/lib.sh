@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the live tests share. Each test runs with CICADA (the binary) and WORKLOADS (the folder of tests/workloads) in its
-# environment, in a folder of its own, as root.
+# What the live tests share. Each test runs with CICADA (the binary) and WORKLOADS (the directory of tests/workloads) in its
+# environment, in a directory of its own, as root.
 set -euo pipefail
 : "${CICADA:?}" "${WORKLOADS:?}"
 LIVE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -33,7 +33,7 @@ fail() {
 ((EUID == 0)) || skip "needs root"
 
 # The kernel guards files in /tmp until the test ends, as on every distribution: without that run times are not told to write maps there.
-guard_shared_folders() {
+guard_shared_directories() {
   guards_before=$(sysctl fs.protected_symlinks fs.protected_regular)
   trap 'sysctl -q -p - <<<"$guards_before" >/dev/null; clean_up' EXIT
   sysctl -q fs.protected_symlinks=1 fs.protected_regular=1

@@ -4,7 +4,7 @@
 # A node that runs without a map: the summary says how to restart it.
 source "$(dirname "$0")/lib.sh"
 command -v node >/dev/null || skip "no node"
-guard_shared_folders
+guard_shared_directories
 cat >app.js <<'JS'
 const seconds = Number(process.argv[2] || 2);
 function processData(rows) {
@@ -33,7 +33,7 @@ mostly_process_data() {
 grep -q true out || fail "the program's output is not its own: $(cat out)"
 mostly_process_data ended.folded
 left=$(compgen -G '*-v8.log' || true)
-[ -z "$left" ] || fail "node left $left in the working folder"
+[ -z "$left" ] || fail "node left $left in the working directory"
 
 # Still running when the recording ends.
 start node --perf-basic-prof-only-functions --interpreted-frames-native-stack app.js 60

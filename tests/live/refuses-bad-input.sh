@@ -8,7 +8,7 @@ expect_error 125 "-p nobody-has-this-name: no running process" "$CICADA" record 
 expect_error 125 "-t $none: no such thread" "$CICADA" record -t $none -o x.folded
 expect_error 127 "no-such-command: command not found" "$CICADA" record -o x.folded -- no-such-command
 expect_error 125 "x.unknown" "$CICADA" record -a -d 1 -o x.unknown
-expect_error 125 "/no/such/folder" "$CICADA" record -a -d 1 -o /no/such/folder/x.svg
+expect_error 125 "/no/such/directory" "$CICADA" record -a -d 1 -o /no/such/directory/x.svg
 expect_error 125 "-F 0" "$CICADA" record -a -F 0 -o x.folded
 expect_error 125 "-F many: not a whole number" "$CICADA" record -a -F many -o x.folded
 expect_error 125 "-c 0" "$CICADA" record -a -c 0 -o x.folded

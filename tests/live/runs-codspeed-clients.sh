@@ -8,7 +8,7 @@ modules=$(dirname "$CICADA")/../npm/node_modules
 [[ -d $modules/@codspeed/core ]] || skip "no @codspeed/core: ./dev test installs it"
 node=$modules/node/bin/node
 "$node" --version >/dev/null 2>&1 || skip "no node from npm"
-guard_shared_folders
+guard_shared_directories
 mkdir .git src  # clients look for a work tree
 ln -s "$(readlink -f "$modules")" node_modules
 cat >work.mjs <<'JS'
@@ -80,16 +80,16 @@ wanted = {
     "direct": {f"direct.cjs::work_{process}[{i}]": f"work_{process}" for process in range(6) for i in range(3)},
 }
 faults = []
-for folder, names in wanted.items():
-    found = {one["uri"]: one for one in json.load(open(f"{folder}/bench.json"))["benchmarks"]}
+for directory, names in wanted.items():
+    found = {one["uri"]: one for one in json.load(open(f"{directory}/bench.json"))["benchmarks"]}
     # The name in the FIFO is not always that in the file: vitest's can lack file and group.
     found = {uri: found.get(uri) or found.get("::" + uri.rsplit("::")[-1]) for uri in names}
     for uri, one in found.items():
         if one is None:
-            faults.append(f"{folder}: no {uri}")
+            faults.append(f"{directory}: no {uri}")
             continue
         run = one["runs"][0]
-        nodes, stacks = read_page(f"{folder}/{one['flame_graph']}")
+        nodes, stacks = read_page(f"{directory}/{one['flame_graph']}")
         if not any(names[uri] + " " in node for node in nodes):
             faults.append(f"{uri}: no frame {names[uri]} among {sorted(nodes)[:30]}")
         strangers = {name for name in names.values() if name != names[uri] and any(name + " " in node for node in nodes)}
@@ -97,7 +97,7 @@ for folder, names in wanted.items():
             faults.append(f"{uri}: frames of {strangers}")
         if run["samples"] < 5 or run["whole_stacks"] < 0.98 * run["user_stacks"]:
             faults.append(f"{uri}: {run['samples']} samples, {run['whole_stacks']} of {run['user_stacks']} stacks whole")
-        if folder != "direct" and (one["source"] != "client" or not run["client"]["median_ns"] > 0 or one["creator"] != "codspeed-node 5.7.1"):
+        if directory != "direct" and (one["source"] != "client" or not run["client"]["median_ns"] > 0 or one["creator"] != "codspeed-node 5.7.1"):
             faults.append(f"{uri}: {one['source']} {run.get('client')}")
 print("\n".join(faults))
 sys.exit(1 if faults else 0)

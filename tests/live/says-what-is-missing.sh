@@ -5,7 +5,7 @@
 source "$(dirname "$0")/lib.sh"
 chmod 755 "$T"
 nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-if ! "${nobody[@]}" "$CICADA" --version >/dev/null 2>&1; then  # the tree is in a folder that others may not enter
+if ! "${nobody[@]}" "$CICADA" --version >/dev/null 2>&1; then  # the tree is in a directory that others may not enter
   cp "$CICADA" "$T/cicada"
   CICADA=$T/cicada
 fi

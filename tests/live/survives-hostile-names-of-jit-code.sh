@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A process that runs code of its own writes what it likes into its perf map and jitdump: the recording ends in time, in bounds, and says what is true.
 source "$(dirname "$0")/lib.sh"
-cc -O1 -w -o jit "$LIVE/../attacks/generated_code.c" || fail "cannot compile"
+cc -O1 -w -o jit "$LIVE/../attacks/jit_code.c" || fail "cannot compile"
 # hostile NAME PYTHON [dump]: a recording of a process that has run PYTHON first; p: its pid.
 hostile() {
   local name=$1 code=0

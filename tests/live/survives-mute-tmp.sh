@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Generated code in a process whose /tmp takes each question and answers none: its map is not waited for, neither while it is recorded nor
+# JIT code in a process whose /tmp takes each question and answers none: its map is not waited for, neither while it is recorded nor
 # at the end, and the recording ends in time.
 source "$(dirname "$0")/lib.sh"
 mkdir mnt
 cat >inside.sh <<'EOF'
 mount --make-rprivate / && cd / || exit 1
 # Opened before /tmp hides them.
-exec 4<"$WORKLOADS/generated_code" 5>"$T/fs.out" 6>"$T/pid"
+exec 4<"$WORKLOADS/jit_code" 5>"$T/fs.out" 6>"$T/pid"
 "$WORKLOADS/hanging_fs" /tmp /bin/true >&5 2>&1 &
 echo $! >&6
 while ! mountpoint -q /tmp && kill -0 $!; do sleep 0.05; done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Java, JNI, Java, JNI: generated code by frame pointer, libjvm by its tables.
+# Java, JNI, Java, JNI: JIT code by frame pointer, libjvm by its tables.
 source "$(dirname "$0")/lib.sh"
 record_foreign java

@@ -56,4 +56,4 @@ ABI_INLINE int arch_is_trampoline(__u64 code_at_return) { return (code_at_return
 #define ARCH_RELOCATION_GLOB_DAT 6
 #define ARCH_RELOCATION_JUMP_SLOT 7
 #define ARCH_RELOCATION_RELATIVE 8
-#define ARCH_NAME "x86_64"   // uname -m, and in the names of folders of libraries (x86_64-linux-gnu)
+#define ARCH_NAME "x86_64"   // uname -m, and in the names of directories of libraries (x86_64-linux-gnu)

@@ -16,7 +16,7 @@
 
 #include "base/diagnostics.h"
 #include "base/file_mapping.h"
-#include "process/images/file_systems.h"
+#include "process/images/file_system_probe.h"
 #include "process/images/mount_roots.h"
 #include "process/procfs/maps_file.h"
 #include "process/procfs/proc_fs.h"
@@ -44,7 +44,7 @@ bool same_inode(int fd, const FileIdentity& file) {
 }
 
 // O_PATH first: opening a FIFO or a device for reading may block or do things. Nothing is opened that is not a regular file.
-Result<UniqueFd> open_safely(const std::string& path, const FileIdentity& file, FileSystems& file_systems) {
+Result<UniqueFd> open_safely(const std::string& path, const FileIdentity& file, FileSystemProbe& file_systems) {
   TRY(file_systems.ask(file, path));
   const UniqueFd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!handle) return errno_error(errno, fmt::format("open {}", path));
@@ -107,7 +107,7 @@ Result<UniqueFd> copy_of(int fd, const std::string& path, const std::function<vo
   return make_error(ErrorKind::kLimit, "{}: larger than 256 MiB, on a file system that may not answer", path);
 }
 
-Result<OpenedImage> open_image(const ImageJob& job, FileSystems& file_systems) {
+Result<OpenedImage> open_image(const ImageJob& job, FileSystemProbe& file_systems) {
   Error last = make_error(ErrorKind::kGone, "{}: no process maps it any more", job.path);
   for (const ImageHint& hint : job.hints) {
     const Tid owner = thread_with_memory(hint.pid);
@@ -150,7 +150,7 @@ Result<OpenedImage> open_image(const ImageJob& job, FileSystems& file_systems) {
 }
 
 // `progress`: of a remote file.
-Result<ImageOpener::Reread> reread_image(const ImageJob& job, UniqueFd held, FileSystems& file_systems, RemoteFile how,
+Result<ImageOpener::Reread> reread_image(const ImageJob& job, UniqueFd held, FileSystemProbe& file_systems, RemoteFile how,
                                          const std::function<void()>& progress) {
   ImageOpener::Reread reread;
   if (held && progress) TRY(file_systems.ask(job.file, fmt::format("/proc/{}/fd/{}", ::getpid(), held.get())));
@@ -184,7 +184,7 @@ struct ImageOpener::Shared {
   // Who asks a file system first gives up before the worker that waits for it would be.
   explicit Shared(std::chrono::milliseconds timeout) : file_systems(timeout * 3 / 4) {}
 
-  FileSystems file_systems;
+  FileSystemProbe file_systems;
   MountRoots roots;
   UniqueFd ready{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::mutex mutex;

@@ -19,13 +19,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class TemporaryFolder {
+class TemporaryDirectory {
  public:
-  TemporaryFolder() {
+  TemporaryDirectory() {
     char name[] = "/tmp/cicada-images-XXXXXX";
     path_ = ::mkdtemp(name);
   }
-  ~TemporaryFolder() { fs::remove_all(path_); }
+  ~TemporaryDirectory() { fs::remove_all(path_); }
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
 
  private:
@@ -99,24 +99,24 @@ TEST(ImageRegistry, OpensOnAWorkerThenAnswersAtOnce) {
 }
 
 TEST(ImageRegistry, DeletedFileIsOpenedThroughItsMapping) {
-  TemporaryFolder folder;
-  fs::copy_file(kProgram, folder / "program");
-  const Mapped before(folder / "program");
-  fs::remove(folder / "program");
+  TemporaryDirectory directory;
+  fs::copy_file(kProgram, directory / "program");
+  const Mapped before(directory / "program");
+  fs::remove(directory / "program");
   const Mapped mapped_entry_again(UniqueFd(::open(fmt::format("/proc/self/map_files/{:x}-{:x}", before.file().range.begin.value,
                                                               before.file().range.end.value).c_str(), O_RDONLY)).get());
   ImageRegistry images({});
   MappedFile file = mapped_entry_again.file();
   EXPECT_TRUE(file.deleted);
   EXPECT_EQ(resolve_and_wait(images, file).state, BindingState::kImage);
-  EXPECT_EQ(images.find(1)->path, folder / "program");
+  EXPECT_EQ(images.find(1)->path, directory / "program");
   EXPECT_TRUE(images.find(1)->deleted);
 }
 
 TEST(ImageRegistry, DeletedNameIsNeverOpened) {
-  TemporaryFolder folder;
-  fs::copy_file(kProgram, folder / "program");
-  Mapped mapped(folder / "program");
+  TemporaryDirectory directory;
+  fs::copy_file(kProgram, directory / "program");
+  Mapped mapped(directory / "program");
   MappedFile file = mapped.file();
   const std::string path(file.path);
   file.path = path;
@@ -127,46 +127,46 @@ TEST(ImageRegistry, DeletedNameIsNeverOpened) {
 }
 
 TEST(ImageRegistry, ProcessThatIsGoneLeavesItsFileByNameIfTheInodeIsTheSame) {
-  TemporaryFolder folder;
-  fs::copy_file(kProgram, folder / "program");
+  TemporaryDirectory directory;
+  fs::copy_file(kProgram, directory / "program");
   struct stat st {};
-  ASSERT_EQ(::stat((folder / "program").c_str(), &st), 0);
-  const std::string path = folder / "program";
+  ASSERT_EQ(::stat((directory / "program").c_str(), &st), 0);
+  const std::string path = directory / "program";
   MappedFile file{{major(st.st_dev), minor(st.st_dev), st.st_ino, 0}, 0x3fffffff, {RuntimeAddr(0x1000), RuntimeAddr(0x5000)}, FileOffset(0), path, false};
   {
     ImageRegistry images({});
     EXPECT_EQ(resolve_and_wait(images, file).state, BindingState::kImage);
   }
-  fs::copy_file(kProgram, folder / "other");
-  fs::rename(folder / "other", folder / "program");  // an upgrade: same name, another inode
+  fs::copy_file(kProgram, directory / "other");
+  fs::rename(directory / "other", directory / "program");  // an upgrade: same name, another inode
   ImageRegistry images({});
   EXPECT_EQ(resolve_and_wait(images, file).state, BindingState::kUnknown);
 }
 
 TEST(ImageRegistry, ContentsReplacedInPlaceAreAnotherImage) {
-  TemporaryFolder folder;
-  fs::copy_file(kProgram, folder / "program");
-  const Mapped mapped(folder / "program");
+  TemporaryDirectory directory;
+  fs::copy_file(kProgram, directory / "program");
+  const Mapped mapped(directory / "program");
   ImageRegistry::Options options;
   options.check_every_ms = 0;
   ImageRegistry images(options);
   EXPECT_EQ(resolve_and_wait(images, mapped.file()).image, 1u);
-  ASSERT_EQ(::chmod((folder / "program").c_str(), 0700), 0);  // moves the change time, changes nothing
+  ASSERT_EQ(::chmod((directory / "program").c_str(), 0700), 0);  // moves the change time, changes nothing
   EXPECT_EQ(resolve_and_wait(images, mapped.file()).image, 1u);
-  fs::copy_file("/bin/false", folder / "program", fs::copy_options::overwrite_existing);
+  fs::copy_file("/bin/false", directory / "program", fs::copy_options::overwrite_existing);
   EXPECT_EQ(resolve_and_wait(images, mapped.file()).image, 2u);
   EXPECT_EQ(images.counts().replaced, 1u);
 }
 
 TEST(ImageRegistry, ContentsReplacedInPlaceAreNotReadAsWhatWasThere) {
-  TemporaryFolder folder;
-  fs::copy_file(kProgram, folder / "program");
-  const Mapped mapped(folder / "program");
+  TemporaryDirectory directory;
+  fs::copy_file(kProgram, directory / "program");
+  const Mapped mapped(directory / "program");
   ImageRegistry images({});
   ASSERT_EQ(resolve_and_wait(images, mapped.file()).image, 1u);
-  fs::last_write_time(folder / "program", fs::file_time_type::clock::now() + std::chrono::hours(1));
+  fs::last_write_time(directory / "program", fs::file_time_type::clock::now() + std::chrono::hours(1));
   EXPECT_TRUE(images.open(1)) << "only touched";
-  fs::copy_file("/bin/false", folder / "program", fs::copy_options::overwrite_existing);
+  fs::copy_file("/bin/false", directory / "program", fs::copy_options::overwrite_existing);
   const auto opened = images.open(1);
   ASSERT_FALSE(opened);
   EXPECT_NE(opened.error().message().find("written over"), std::string::npos) << opened.error().message();
@@ -218,11 +218,11 @@ TEST(ImageRegistry, AnonymousMemoryIsGeneratedCodeAndTheVdsoIsAnImage) {
 }
 
 TEST(ImageRegistry, FifoAndDeviceAreNeverOpened) {
-  TemporaryFolder folder;
-  ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
+  TemporaryDirectory directory;
+  ASSERT_EQ(::mkfifo((directory / "fifo").c_str(), 0600), 0);
   ImageRegistry images({});
   uint64_t inode = 1;
-  for (const std::string& path : {folder / "fifo", std::string("/dev/zero")}) {
+  for (const std::string& path : {directory / "fifo", std::string("/dev/zero")}) {
     const ImageBinding binding =
         resolve_and_wait(images, {{0, 99, inode++, 0}, 0x3fffffff, {RuntimeAddr(0x1000), RuntimeAddr(0x2000)}, FileOffset(0), path, false});
     EXPECT_EQ(binding.state, BindingState::kUnknown) << path;
@@ -230,13 +230,13 @@ TEST(ImageRegistry, FifoAndDeviceAreNeverOpened) {
 }
 
 TEST(ImageRegistry, FewDescriptorsAreClosedAndReopened) {
-  TemporaryFolder folder;
+  TemporaryDirectory directory;
   ImageRegistry::Options options;
   options.max_descriptors = 4;
   ImageRegistry images(options);
   std::vector<std::unique_ptr<Mapped>> mapped;
   for (int i = 0; i < 12; ++i) {
-    const std::string path = folder / std::to_string(i);
+    const std::string path = directory / std::to_string(i);
     fs::copy_file(kProgram, path);
     mapped.push_back(std::make_unique<Mapped>(path));
     EXPECT_EQ(resolve_and_wait(images, mapped.back()->file()).state, BindingState::kImage);
@@ -249,16 +249,16 @@ TEST(ImageRegistry, FewDescriptorsAreClosedAndReopened) {
   EXPECT_EQ(resolve_and_wait(images, mapped[5]->file()).image, 6u);
   // Replaced while closed, mapping and all: the old id does not get the new contents.
   mapped[6]->unmap();
-  fs::copy_file("/bin/ls", folder / "6", fs::copy_options::overwrite_existing);
+  fs::copy_file("/bin/ls", directory / "6", fs::copy_options::overwrite_existing);
   EXPECT_FALSE(images.open(7));
   EXPECT_FALSE(images.open(4711));
 }
 
 TEST(ImageRegistry, TruncatedElfIsGeneratedCodeNotACrash) {
-  TemporaryFolder folder;
-  fs::copy_file(kProgram, folder / "program");
-  fs::resize_file(folder / "program", 100);
-  const Mapped mapped(folder / "program");
+  TemporaryDirectory directory;
+  fs::copy_file(kProgram, directory / "program");
+  fs::resize_file(directory / "program", 100);
+  const Mapped mapped(directory / "program");
   ImageRegistry images({});
   EXPECT_EQ(resolve_and_wait(images, mapped.file()).state, BindingState::kJit);
 }

@@ -12,7 +12,7 @@
 
 namespace cicada::process {
 
-// A file mapped executable, and where to get at it. `path` as the process sees it ("[vdso]"); borrowed. Anonymous: generated code.
+// A file mapped executable, and where to get at it. `path` as the process sees it ("[vdso]"); borrowed. Anonymous: JIT code.
 struct MappedFile {
   FileIdentity file;
   Pid pid = 0;
@@ -25,7 +25,7 @@ struct MappedFile {
 enum class BindingState : uint8_t {
   kPending,  // being opened on a worker; ask again when `image` is ready
   kImage,    // image and bias are known
-  kJit,      // not an ELF image this program reads: generated code kept in a file, a device, 32-bit code
+  kJit,      // not an ELF image this program reads: JIT code kept in a file, a device, 32-bit code
   kUnknown,  // could not be opened (reported once)
 };
 

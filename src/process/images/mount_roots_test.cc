@@ -13,16 +13,16 @@
 namespace cicada::process {
 namespace {
 
-// A child in a root folder of its own, until the object goes.
+// A child in a root directory of its own, until the object goes.
 class Confined {
  public:
-  explicit Confined(const std::string& folder) {
+  explicit Confined(const std::string& directory) {
     int ready[2];
     if (::pipe(ready) != 0) return;
     pid_ = ::fork();
     if (pid_ == 0) {
       ::close(ready[0]);
-      const bool done = ::unshare(CLONE_NEWNS) == 0 && ::chroot(folder.c_str()) == 0;
+      const bool done = ::unshare(CLONE_NEWNS) == 0 && ::chroot(directory.c_str()) == 0;
       [[maybe_unused]] const ssize_t told = ::write(ready[1], done ? "y" : "n", 1);
       for (;;) ::pause();
     }
@@ -53,9 +53,9 @@ TEST(MountRoots, AreNothingForProcessesThatSeeOurFiles) {
 }
 
 TEST(MountRoots, OutliveTheirProcess) {
-  std::string folder = (std::filesystem::temp_directory_path() / "cicada-roots-XXXXXX").string();
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-  Confined child(folder);
+  std::string directory = (std::filesystem::temp_directory_path() / "cicada-roots-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  Confined child(directory);
   if (!child.confined()) GTEST_SKIP() << "SKIP: needs root to confine a process";
   MountRoots roots;
   const auto root = roots.find(child.pid());
@@ -64,9 +64,9 @@ TEST(MountRoots, OutliveTheirProcess) {
   child.end();
   struct stat held {}, wanted {};
   ASSERT_EQ(::fstat(root->get(), &held), 0);
-  ASSERT_EQ(::stat(folder.c_str(), &wanted), 0);
+  ASSERT_EQ(::stat(directory.c_str(), &wanted), 0);
   EXPECT_EQ(held.st_ino, wanted.st_ino);
-  std::filesystem::remove_all(folder);
+  std::filesystem::remove_all(directory);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ std::string_view next_field(std::string_view& text) {
   return field;
 }
 
-// The numeric names in a folder of /proc, ascending.
+// The numeric names in a directory of /proc, ascending.
 Result<std::vector<int32_t>> list_numbers(const std::string& path) {
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(path.c_str()), ::closedir);
   if (!dir) return errno_error(errno, fmt::format("list {}", path));

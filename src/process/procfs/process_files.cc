@@ -145,18 +145,18 @@ Error refused(Refusal refusal, const std::string& what) {
 
 Result<ProcessFiles> ProcessFiles::open(Pid pid, const std::string& proc) {
   const std::string name = fmt::format("{}/{}", proc, pid);
-  // All of the same process: its folder answers nothing when it has ended, even if its pid is given to another.
-  const UniqueFd folder(::open(name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!folder) return make_error(ErrorKind::kGone, "{}: no such process", name);
-  const std::string held = fmt::format("/proc/self/fd/{}", folder.get());
+  // All of the same process: its directory answers nothing when it has ended, even if its pid is given to another.
+  const UniqueFd directory(::open(name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return make_error(ErrorKind::kGone, "{}: no such process", name);
+  const std::string held = fmt::format("/proc/self/fd/{}", directory.get());
   ProcessFiles files;
   files.pid_ = files.pid_inside_ = pid;
   const std::string status = TRY(read_proc_file(held + "/status", kMaxStatusBytes));
   const std::string stat = TRY(read_proc_file(held + "/stat", 4096));
   TRY(files.read_rights(status));
   files.began_s_ = TRY(find_beginning(stat, name + "/stat"));
-  files.mount_namespace_.reset(::openat(folder.get(), "ns/mnt", O_RDONLY | O_CLOEXEC));
-  files.root_.reset(::openat(folder.get(), "root", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  files.mount_namespace_.reset(::openat(directory.get(), "ns/mnt", O_RDONLY | O_CLOEXEC));
+  files.root_.reset(::openat(directory.get(), "root", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!files.root_) return errno_error(errno, fmt::format("open {}/root", name));
   return files;
 }

@@ -3,7 +3,7 @@
 // and no capability is left. So nothing is read that the process could not read, whatever its name leads to. A process that runs with the
 // rights of two users (set-user-id) is nobody's.
 //
-// The root folder, its mount namespace and the rights are taken when this is made: a file that is written when the process ends (Java's
+// The root directory, its mount namespace and the rights are taken when this is made: a file that is written when the process ends (Java's
 // -XX:+DumpPerfMapAtExit) is still found when it has ended.
 //
 // A file must be a regular one with one name, the process's own or root's, and not older than the process: others may have left one behind

@@ -96,7 +96,7 @@ TEST_F(ProcessFilesTest, StayInsideTheRoot) {
   EXPECT_TRUE(open("/var/map"));
 }
 
-TEST_F(ProcessFilesTest, LeftBehindByAnEarlierProcessAreNone) {
+TEST_F(ProcessFilesTest, AbandonedByAnEarlierProcessAreNone) {
   write_map();
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);

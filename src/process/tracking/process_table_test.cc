@@ -183,7 +183,7 @@ TEST_F(ProcessTableFixture, NewerMappingSupersedes) {
   EXPECT_EQ(table->counts().replaced_mappings, 1u);
   table->apply(map_event(5, 0x900000, 1, 0));
   advance();
-  EXPECT_EQ(kernel.image(5, 0x900000), 9999u);  // generated code
+  EXPECT_EQ(kernel.image(5, 0x900000), 9999u);  // JIT code
 }
 
 TEST_F(ProcessTableFixture, ExitedSpaceLeavesOneCycleLater) {

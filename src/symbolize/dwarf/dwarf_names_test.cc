@@ -56,116 +56,116 @@ TextWriter append_to(std::string& out) {
   };
 }
 
-std::string report(const TestFolder& folder, const std::string& file, SymbolReportOptions options = {}) {
-  const UniqueFd input(::open(folder.path("addresses").c_str(), O_RDONLY));
+std::string report(const TestDirectory& directory, const std::string& file, SymbolReportOptions options = {}) {
+  const UniqueFd input(::open(directory.path("addresses").c_str(), O_RDONLY));
   std::string out;
-  const auto done = report_symbols(folder.path(file), {}, input.get(), options, append_to(out));
+  const auto done = report_symbols(directory.path(file), {}, input.get(), options, append_to(out));
   return done ? out : done.error().message();
 }
 
 class DwarfVariants : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TestFolder;
-    folder_->write("program.cc", kProgram);
-    folder_->write("other.h", kHeader);
-    ASSERT_TRUE(folder_->run("g++ -O2 -gdwarf-5 program.cc -o plain && " + std::string(kAddresses) + " && llvm-symbolizer -e plain --output-style=GNU -f -i -C < addresses | sed 's/ (discriminator .*//; s/ (.cold)//; s,/\\./,/,' > expected"));
+    directory_ = new TestDirectory;
+    directory_->write("program.cc", kProgram);
+    directory_->write("other.h", kHeader);
+    ASSERT_TRUE(directory_->run("g++ -O2 -gdwarf-5 program.cc -o plain && " + std::string(kAddresses) + " && llvm-symbolizer -e plain --output-style=GNU -f -i -C < addresses | sed 's/ (discriminator .*//; s/ (.cold)//; s,/\\./,/,' > expected"));
   }
   static void TearDownTestSuite() {
-    delete folder_;
-    folder_ = nullptr;
+    delete directory_;
+    directory_ = nullptr;
   }
-  static std::string expected() { return slurp(folder_->path("expected")); }
-  static TestFolder* folder_;
+  static std::string expected() { return slurp(directory_->path("expected")); }
+  static TestDirectory* directory_;
 };
-TestFolder* DwarfVariants::folder_ = nullptr;
+TestDirectory* DwarfVariants::directory_ = nullptr;
 
 TEST_F(DwarfVariants, AnswersLikeLlvmSymbolizer) {
-  const std::string answers = report(*folder_, "plain");
+  const std::string answers = report(*directory_, "plain");
   EXPECT_GT(std::count(answers.begin(), answers.end(), '\n'), 200);
-  EXPECT_NE(answers.find("multiply\n" + folder_->path("other.h") + ":3\nshapes::Square::area() const\n"), std::string::npos) << answers.substr(0, 500);
+  EXPECT_NE(answers.find("multiply\n" + directory_->path("other.h") + ":3\nshapes::Square::area() const\n"), std::string::npos) << answers.substr(0, 500);
   EXPECT_EQ(answers, expected());
 }
 
 TEST_F(DwarfVariants, ReadsVersionFourAndThree) {
-  ASSERT_TRUE(folder_->run("g++ -O2 -gdwarf-4 program.cc -o v4 && g++ -O2 -gdwarf-3 -gno-strict-dwarf program.cc -o v3"));
-  EXPECT_EQ(report(*folder_, "v4"), expected());
-  EXPECT_EQ(report(*folder_, "v3"), expected());
+  ASSERT_TRUE(directory_->run("g++ -O2 -gdwarf-4 program.cc -o v4 && g++ -O2 -gdwarf-3 -gno-strict-dwarf program.cc -o v3"));
+  EXPECT_EQ(report(*directory_, "v4"), expected());
+  EXPECT_EQ(report(*directory_, "v3"), expected());
 }
 
 TEST_F(DwarfVariants, ReadsSixtyFourBitDwarf) {
-  ASSERT_TRUE(folder_->run("g++ -O2 -gdwarf-5 -gdwarf64 program.cc -o wide"));
-  EXPECT_EQ(report(*folder_, "wide"), expected());
+  ASSERT_TRUE(directory_->run("g++ -O2 -gdwarf-5 -gdwarf64 program.cc -o wide"));
+  EXPECT_EQ(report(*directory_, "wide"), expected());
 }
 
 TEST_F(DwarfVariants, ReadsCompressedSections) {
-  ASSERT_TRUE(folder_->run("objcopy --compress-debug-sections=zlib plain zlib && objcopy --compress-debug-sections=zlib-gnu plain gnu"));
-  EXPECT_EQ(report(*folder_, "zlib"), expected());
-  EXPECT_EQ(report(*folder_, "gnu"), expected());
-  ASSERT_TRUE(folder_->run("objcopy --compress-debug-sections=zstd plain zstd && readelf -t zstd | grep -q ZSTD"));
-  EXPECT_EQ(report(*folder_, "zstd"), expected());
+  ASSERT_TRUE(directory_->run("objcopy --compress-debug-sections=zlib plain zlib && objcopy --compress-debug-sections=zlib-gnu plain gnu"));
+  EXPECT_EQ(report(*directory_, "zlib"), expected());
+  EXPECT_EQ(report(*directory_, "gnu"), expected());
+  ASSERT_TRUE(directory_->run("objcopy --compress-debug-sections=zstd plain zstd && readelf -t zstd | grep -q ZSTD"));
+  EXPECT_EQ(report(*directory_, "zstd"), expected());
 }
 
 TEST_F(DwarfVariants, ReadsUnitsWithoutAranges) {
-  ASSERT_TRUE(folder_->run("objcopy --remove-section=.debug_aranges plain bare"));
-  EXPECT_EQ(report(*folder_, "bare"), expected());
+  ASSERT_TRUE(directory_->run("objcopy --remove-section=.debug_aranges plain bare"));
+  EXPECT_EQ(report(*directory_, "bare"), expected());
 }
 
 TEST_F(DwarfVariants, ReadsSplitUnits) {
   for (const std::string version : {"4", "5"}) {
-    ASSERT_TRUE(folder_->run("g++ -O2 -gdwarf-" + version + " -gsplit-dwarf program.cc -o split" + version + " && ls split" + version + "-program.dwo"));
-    EXPECT_EQ(report(*folder_, "split" + version), expected()) << version;
+    ASSERT_TRUE(directory_->run("g++ -O2 -gdwarf-" + version + " -gsplit-dwarf program.cc -o split" + version + " && ls split" + version + "-program.dwo"));
+    EXPECT_EQ(report(*directory_, "split" + version), expected()) << version;
   }
 }
 
 TEST_F(DwarfVariants, ReadsPackagesOfSplitUnits) {
-  ASSERT_TRUE(folder_->run("g++ -O2 -gdwarf-5 -gsplit-dwarf program.cc -o packed && llvm-dwp packed-program.dwo -o packed.dwp && rm packed-program.dwo"));
-  EXPECT_EQ(report(*folder_, "packed"), expected());
-  ASSERT_TRUE(folder_->run("g++ -O2 -gdwarf-4 -gsplit-dwarf program.cc -o packed4 && dwp packed4-program.dwo -o packed4.dwp && rm packed4-program.dwo"));
-  EXPECT_EQ(report(*folder_, "packed4"), expected());
+  ASSERT_TRUE(directory_->run("g++ -O2 -gdwarf-5 -gsplit-dwarf program.cc -o packed && llvm-dwp packed-program.dwo -o packed.dwp && rm packed-program.dwo"));
+  EXPECT_EQ(report(*directory_, "packed"), expected());
+  ASSERT_TRUE(directory_->run("g++ -O2 -gdwarf-4 -gsplit-dwarf program.cc -o packed4 && dwp packed4-program.dwo -o packed4.dwp && rm packed4-program.dwo"));
+  EXPECT_EQ(report(*directory_, "packed4"), expected());
 }
 
 TEST_F(DwarfVariants, ReadsClangsUnits) {
   const auto clang = [&](const std::string& flags, const std::string& out) {
     // by way of an object file: it names the .dwo, which clang otherwise calls program.dwo for all of them
-    return folder_->run("clang++ -O2 " + flags + " -c program.cc -o " + out + ".o && clang++ " + out + ".o -o " + out);
+    return directory_->run("clang++ -O2 " + flags + " -c program.cc -o " + out + ".o && clang++ " + out + ".o -o " + out);
   };
   ASSERT_TRUE(clang("-gdwarf-5", "clang5") && clang("-gdwarf-4", "clang4") && clang("-gdwarf-5 -gsplit-dwarf", "clang5s") && clang("-gdwarf-4 -gsplit-dwarf", "clang4s"));
-  ASSERT_TRUE(folder_->run("cp addresses keep; cp plain keep.bin; cp clang5 plain; " + std::string(kAddresses) + "; llvm-symbolizer -e clang5 --output-style=GNU -f -i -C < addresses | sed 's/ (discriminator .*//; s/:0$/:?/; s/ (.cold)//; s,/\\./,/,' > expected.clang; cp keep.bin plain"));
-  const std::string want = slurp(folder_->path("expected.clang"));
+  ASSERT_TRUE(directory_->run("cp addresses keep; cp plain keep.bin; cp clang5 plain; " + std::string(kAddresses) + "; llvm-symbolizer -e clang5 --output-style=GNU -f -i -C < addresses | sed 's/ (discriminator .*//; s/:0$/:?/; s/ (.cold)//; s,/\\./,/,' > expected.clang; cp keep.bin plain"));
+  const std::string want = slurp(directory_->path("expected.clang"));
   EXPECT_GT(want.size(), 1000U);
-  for (const std::string file : {"clang5", "clang4", "clang5s", "clang4s"}) EXPECT_EQ(report(*folder_, file), want) << file;
-  ASSERT_TRUE(folder_->run("cp keep addresses"));
+  for (const std::string file : {"clang5", "clang4", "clang5s", "clang4s"}) EXPECT_EQ(report(*directory_, file), want) << file;
+  ASSERT_TRUE(directory_->run("cp keep addresses"));
 }
 
 TEST_F(DwarfVariants, ReadsFilesThatShareDwarf) {
-  ASSERT_TRUE(folder_->run("cp plain a && g++ -O2 -gdwarf-5 -DOTHER program.cc -o b && cp a a5 && cp b b5 && dwz -m shared a b && readelf -WS a | grep -q gnu_debugaltlink"));
-  EXPECT_EQ(report(*folder_, "a"), expected());
-  ASSERT_TRUE(folder_->run("dwz -m shared5 --dwarf-5 a5 b5 && readelf -WS a5 | grep -q debug_sup"));
-  EXPECT_EQ(report(*folder_, "a5"), expected());
+  ASSERT_TRUE(directory_->run("cp plain a && g++ -O2 -gdwarf-5 -DOTHER program.cc -o b && cp a a5 && cp b b5 && dwz -m shared a b && readelf -WS a | grep -q gnu_debugaltlink"));
+  EXPECT_EQ(report(*directory_, "a"), expected());
+  ASSERT_TRUE(directory_->run("dwz -m shared5 --dwarf-5 a5 b5 && readelf -WS a5 | grep -q debug_sup"));
+  EXPECT_EQ(report(*directory_, "a5"), expected());
 }
 
 TEST_F(DwarfVariants, FindsSharedDwarfBesideWhereALinkLeads) {
   // as distributions lay it out: .build-id/ab/cdef.debug is a link, and the path in .gnu_debugaltlink is relative to its target
-  ASSERT_TRUE(folder_->run("mkdir -p far/files far/.dwz near && cp plain far/files/a && g++ -O2 -gdwarf-5 -DOTHER program.cc -o far/files/b && (cd far/files && dwz -m ../.dwz/shared -M ../.dwz/shared a b) && ln -s ../far/files/a near/a"));
-  EXPECT_EQ(report(*folder_, "near/a"), expected());
+  ASSERT_TRUE(directory_->run("mkdir -p far/files far/.dwz near && cp plain far/files/a && g++ -O2 -gdwarf-5 -DOTHER program.cc -o far/files/b && (cd far/files && dwz -m ../.dwz/shared -M ../.dwz/shared a b) && ln -s ../far/files/a near/a"));
+  EXPECT_EQ(report(*directory_, "near/a"), expected());
 }
 
 TEST_F(DwarfVariants, LeavesInlinedCallsAndLinesOutWhenNotWanted) {
   SymbolReportOptions options;
   options.symbols.inlines = false;
-  const std::string answers = report(*folder_, "plain", options);
+  const std::string answers = report(*directory_, "plain", options);
   EXPECT_EQ(answers.find("multiply"), std::string::npos);
-  EXPECT_NE(answers.find("outer(int)\n" + folder_->path("program.cc") + ":"), std::string::npos);
+  EXPECT_NE(answers.find("outer(int)\n" + directory_->path("program.cc") + ":"), std::string::npos);
   options.symbols.lines = false;
-  EXPECT_NE(report(*folder_, "plain", options).find("outer(int)\n??:?\n"), std::string::npos);
+  EXPECT_NE(report(*directory_, "plain", options).find("outer(int)\n??:?\n"), std::string::npos);
 }
 
 TEST_F(DwarfVariants, SurvivesDamageAnywhere) {
-  const auto whole = elf::ElfFile::open(folder_->path("plain"));
+  const auto whole = elf::ElfFile::open(directory_->path("plain"));
   ASSERT_TRUE(whole);
   std::vector<uint64_t> wanted;
-  std::ifstream in(folder_->path("addresses"));
+  std::ifstream in(directory_->path("addresses"));
   for (uint64_t address = 0; in >> std::hex >> address;) wanted.push_back(address);
   uint32_t seed = 11;
   const auto random = [&seed](uint64_t below) { return (seed = seed * 1664525 + 1013904223) / 256 % below; };
@@ -197,14 +197,14 @@ TEST_F(DwarfVariants, SurvivesDamageAnywhere) {
 }
 
 TEST(SplitDwarf, NeverOpensAFifoAStrangerNames) {
-  TestFolder folder;
-  folder.write("program.cc", "int main() { return 0; }\n");
-  ASSERT_TRUE(folder.run("g++ -O2 -g -gsplit-dwarf program.cc -o split && rm split-program.dwo"));
-  ASSERT_EQ(::mkfifo(folder.path("split-program.dwo").c_str(), 0600), 0);
+  TestDirectory directory;
+  directory.write("program.cc", "int main() { return 0; }\n");
+  ASSERT_TRUE(directory.run("g++ -O2 -g -gsplit-dwarf program.cc -o split && rm split-program.dwo"));
+  ASSERT_EQ(::mkfifo(directory.path("split-program.dwo").c_str(), 0600), 0);
   std::vector<std::string> lines;
   diagnostics().set_handler([&](Severity, const std::string& line) { lines.push_back(line); });
-  ASSERT_TRUE(folder.run("nm split | awk '$3 == \"main\" {print \"0x\" $1}' > addresses"));
-  EXPECT_EQ(report(folder, "split").substr(0, 5), "main\n");
+  ASSERT_TRUE(directory.run("nm split | awk '$3 == \"main\" {print \"0x\" $1}' > addresses"));
+  EXPECT_EQ(report(directory, "split").substr(0, 5), "main\n");
   diagnostics().set_handler({});
   EXPECT_FALSE(lines.empty());
 }
@@ -301,25 +301,25 @@ TEST(LineProgram, RefusesAbsurdCountsAndHeaders) {
 }
 
 TEST(SymbolReport, AnswersUnknownAddressesAndNonsenseAsAddr2lineDoes) {
-  TestFolder folder;
-  folder.write("a.c", "int main(void) { return 0; }\n");
-  ASSERT_TRUE(folder.run("gcc a.c -o a"));
+  TestDirectory directory;
+  directory.write("a.c", "int main(void) { return 0; }\n");
+  ASSERT_TRUE(directory.run("gcc a.c -o a"));
   std::string out;
   const std::vector<std::string> asked{"0x1", "hello", "ffffffffffffffff", ""};
   SymbolReportOptions options;
-  ASSERT_TRUE(report_symbols(folder.path("a"), asked, -1, options, append_to(out)));
+  ASSERT_TRUE(report_symbols(directory.path("a"), asked, -1, options, append_to(out)));
   EXPECT_EQ(out, "??\n??:0\n??\n??:0\n??\n??:0\n??\n??:0\n");
-  EXPECT_FALSE(report_symbols(folder.path("missing"), asked, -1, options, append_to(out)));
+  EXPECT_FALSE(report_symbols(directory.path("missing"), asked, -1, options, append_to(out)));
   EXPECT_FALSE(report_symbols("/dev/zero", asked, -1, options, append_to(out)));
 }
 
 TEST(SymbolReport, StopsWhenItsAnswersCannotBeWritten) {
-  TestFolder folder;
-  folder.write("a.c", "int main(void) { return 0; }\n");
-  ASSERT_TRUE(folder.run("gcc a.c -o a"));
+  TestDirectory directory;
+  directory.write("a.c", "int main(void) { return 0; }\n");
+  ASSERT_TRUE(directory.run("gcc a.c -o a"));
   const std::vector<std::string> asked{"0x1"};
   const auto full = [](std::string_view) -> Result<void> { return Error(ErrorKind::kIo, "disk full"); };
-  const auto done = report_symbols(folder.path("a"), asked, -1, {}, full);
+  const auto done = report_symbols(directory.path("a"), asked, -1, {}, full);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().message(), "disk full");
 }

@@ -207,9 +207,9 @@ std::string_view LineProgram::file_path(uint64_t index, WorkBudget& budget) {
   std::string path;
   if (!name.starts_with('/') && !name.empty()) {
     const bool of_unit = file.directory == 0 && format_.version < 5;
-    const std::string_view folder = of_unit ? directory_ : file.directory < directories_.size() ? text_at(directories_[file.directory], 0) : std::string_view();
-    if (!folder.starts_with('/') && !directory_.empty() && folder != directory_) path = std::string(directory_) + "/";
-    if (!folder.empty() && folder != ".") path += std::string(folder) + "/";
+    const std::string_view directory = of_unit ? directory_ : file.directory < directories_.size() ? text_at(directories_[file.directory], 0) : std::string_view();
+    if (!directory.starts_with('/') && !directory_.empty() && directory != directory_) path = std::string(directory_) + "/";
+    if (!directory.empty() && directory != ".") path += std::string(directory) + "/";
   }
   path += name;
   if (!budget.spend(name.empty() ? kMaxTextAtBytes : path.size())) path.clear();

@@ -11,7 +11,7 @@
 namespace cicada::symbolize {
 namespace {
 
-std::string folder_of(const std::string& path) {
+std::string directory_of(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
@@ -140,9 +140,9 @@ std::optional<DebugFile> find_debug_file(const elf::ElfFile& elf, const std::str
     }
   }
   if (const auto link = find_link(elf); link && path.starts_with('/')) {
-    const std::string folder = folder_of(path);
-    std::vector<std::string> candidates{folder + "/" + link->name, folder + "/.debug/" + link->name};
-    for (const std::string& dir : debug_dirs) candidates.push_back(dir + folder + "/" + link->name);
+    const std::string directory = directory_of(path);
+    std::vector<std::string> candidates{directory + "/" + link->name, directory + "/.debug/" + link->name};
+    for (const std::string& dir : debug_dirs) candidates.push_back(dir + directory + "/" + link->name);
     for (const std::string& candidate : candidates) {
       if (candidate == path) continue;
       if (auto file = find(Place::kImage, candidate, link->crc)) return file;
@@ -161,8 +161,8 @@ std::optional<elf::ElfFile> find_alternate_file(const elf::ElfFile& debug, const
     candidates.push_back(link->name);
   } else if (!link->name.empty()) {
     // relative to where the debug file lies, which .build-id/ab/cdef.debug may only be a link to
-    candidates.push_back(folder_of(path) + "/" + link->name);
-    candidates.push_back(folder_of(debug.name()) + "/" + link->name);
+    candidates.push_back(directory_of(path) + "/" + link->name);
+    candidates.push_back(directory_of(debug.name()) + "/" + link->name);
   }
   for (const Place place : {Place::kImage, Place::kHost}) {
     for (const std::string& candidate : candidates) {

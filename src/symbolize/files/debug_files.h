@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Separate debug files, in the order gdb looks for them: by build-id in each debug directory, then by .gnu_debuglink beside the
-// image, in its .debug/ folder, and in the debug directories under the image's own path. A file is accepted only if its build-id
+// image, in its .debug/ directory, and in the debug directories under the image's own path. A file is accepted only if its build-id
 // equals the image's or, where the image has none, if its CRC is the one in .gnu_debuglink.
 // All of that in the image's own root (a container's); what a build-id proves is also taken from our debug directories, and at last from
 // a debuginfod server.
 //
-// The link's name comes from a stranger's file: only its last path component is used, so it cannot leave those folders.
+// The link's name comes from a stranger's file: only its last path component is used, so it cannot leave those directories.
 #pragma once
 #include <optional>
 #include <string>

@@ -22,22 +22,22 @@ class DebugFiles : public ::testing::Test {
  protected:
   void SetUp() override {
     diagnostics().set_handler([this](Severity, const std::string& line) { lines.push_back(line); });
-    folder.write("a.c", "__attribute__((noinline)) static int inner(int x) { return x * 3 + 1; }\nint main(int c, char** v) { (void)v; return inner(c); }\n");
+    directory.write("a.c", "__attribute__((noinline)) static int inner(int x) { return x * 3 + 1; }\nint main(int c, char** v) { (void)v; return inner(c); }\n");
   }
   void TearDown() override { diagnostics().set_handler({}); }
   bool build(const std::string& link_flags) {
-    return folder.run("gcc -O1 -g " + link_flags + " a.c -o whole && objcopy --only-keep-debug whole a.debug && strip whole -o a && nm whole | awk '$3 == \"inner\" {print $1}' > at");
+    return directory.run("gcc -O1 -g " + link_flags + " a.c -o whole && objcopy --only-keep-debug whole a.debug && strip whole -o a && nm whole | awk '$3 == \"inner\" {print $1}' > at");
   }
   // The name and source of inner's address in `file`.
   std::string name_in(const std::string& file, std::vector<std::string> debug_dirs, std::shared_ptr<DebuginfodClient> debuginfod = nullptr) {
-    return name_in_root(file, folder.path(file), std::move(debug_dirs), {}, std::move(debuginfod));
+    return name_in_root(file, directory.path(file), std::move(debug_dirs), {}, std::move(debuginfod));
   }
-  // `file` of our folder, which its process calls `path` in a root of its own.
+  // `file` of our directory, which its process calls `path` in a root of its own.
   std::string name_in_root(const std::string& file, const std::string& path, std::vector<std::string> debug_dirs, const FileRoot& root,
                            std::shared_ptr<DebuginfodClient> debuginfod = nullptr) {
     uint64_t address = 0;
-    std::ifstream(folder.path("at")) >> std::hex >> address;
-    auto elf = elf::ElfFile::open(folder.path(file));
+    std::ifstream(directory.path("at")) >> std::hex >> address;
+    auto elf = elf::ElfFile::open(directory.path(file));
     if (!elf) return elf.error().message();
     SymbolizeOptions options;
     options.debug_dirs = std::move(debug_dirs);
@@ -51,60 +51,60 @@ class DebugFiles : public ::testing::Test {
   }
   static std::string named(profile::NameSource source) { return fmt::format("inner {} 1", static_cast<int>(source)); }
 
-  TestFolder folder;
+  TestDirectory directory;
   std::vector<std::string> lines;
 };
 
 TEST_F(DebugFiles, AreFoundByBuildId) {
   ASSERT_TRUE(build(std::string("-Wl,--build-id=0x") + kBuildId + ""));
-  EXPECT_EQ(name_in("a", {folder.path("debug")}), "-");
-  ASSERT_TRUE(folder.run("mkdir -p debug/.build-id/00 && cp a.debug debug/.build-id/00/112233445566778899aabbccddeeff00112233.debug"));
-  EXPECT_EQ(name_in("a", {folder.path("debug")}), named(profile::NameSource::kDebugFile));
+  EXPECT_EQ(name_in("a", {directory.path("debug")}), "-");
+  ASSERT_TRUE(directory.run("mkdir -p debug/.build-id/00 && cp a.debug debug/.build-id/00/112233445566778899aabbccddeeff00112233.debug"));
+  EXPECT_EQ(name_in("a", {directory.path("debug")}), named(profile::NameSource::kDebugFile));
   EXPECT_TRUE(lines.empty());
 }
 
 TEST_F(DebugFiles, OfAnotherBuildIdAreRefused) {
   ASSERT_TRUE(build(std::string("-Wl,--build-id=0x") + kBuildId + ""));
-  ASSERT_TRUE(folder.run("gcc -O1 -g -Wl,--build-id=0xffff a.c -o other && mkdir -p debug/.build-id/00 && cp other debug/.build-id/00/112233445566778899aabbccddeeff00112233.debug"));
-  EXPECT_EQ(name_in("a", {folder.path("debug")}), "-");
+  ASSERT_TRUE(directory.run("gcc -O1 -g -Wl,--build-id=0xffff a.c -o other && mkdir -p debug/.build-id/00 && cp other debug/.build-id/00/112233445566778899aabbccddeeff00112233.debug"));
+  EXPECT_EQ(name_in("a", {directory.path("debug")}), "-");
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_NE(lines[0].find("build-id"), std::string::npos);
 }
 
 TEST_F(DebugFiles, AreFoundByLinkBesideTheImageBelowItAndInDebugDirs) {
-  ASSERT_TRUE(build("-Wl,--build-id=none") && folder.run("objcopy --add-gnu-debuglink=a.debug a"));
+  ASSERT_TRUE(build("-Wl,--build-id=none") && directory.run("objcopy --add-gnu-debuglink=a.debug a"));
   EXPECT_EQ(name_in("a", {}), named(profile::NameSource::kDebugFile));
-  ASSERT_TRUE(folder.run("mkdir .debug && mv a.debug .debug/"));
+  ASSERT_TRUE(directory.run("mkdir .debug && mv a.debug .debug/"));
   EXPECT_EQ(name_in("a", {}), named(profile::NameSource::kDebugFile));
-  ASSERT_TRUE(folder.run("mkdir -p g\"$PWD\" && mv .debug/a.debug g\"$PWD\"/"));
-  EXPECT_EQ(name_in("a", {folder.path("g")}), named(profile::NameSource::kDebugFile));
+  ASSERT_TRUE(directory.run("mkdir -p g\"$PWD\" && mv .debug/a.debug g\"$PWD\"/"));
+  EXPECT_EQ(name_in("a", {directory.path("g")}), named(profile::NameSource::kDebugFile));
   EXPECT_TRUE(lines.empty());
 }
 
 TEST_F(DebugFiles, OfAnotherChecksumAreRefused) {
-  ASSERT_TRUE(build("-Wl,--build-id=none") && folder.run("objcopy --add-gnu-debuglink=a.debug a && printf x >> a.debug"));
+  ASSERT_TRUE(build("-Wl,--build-id=none") && directory.run("objcopy --add-gnu-debuglink=a.debug a && printf x >> a.debug"));
   EXPECT_EQ(name_in("a", {}), "-");
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_NE(lines[0].find("checksum"), std::string::npos);
 }
 
 TEST_F(DebugFiles, ThatAreFifosCostOneDiagnostic) {
-  ASSERT_TRUE(build("-Wl,--build-id=none") && folder.run("objcopy --add-gnu-debuglink=a.debug a && rm a.debug"));
-  ASSERT_EQ(::mkfifo(folder.path("a.debug").c_str(), 0600), 0);
+  ASSERT_TRUE(build("-Wl,--build-id=none") && directory.run("objcopy --add-gnu-debuglink=a.debug a && rm a.debug"));
+  ASSERT_EQ(::mkfifo(directory.path("a.debug").c_str(), 0600), 0);
   EXPECT_EQ(name_in("a", {}), "-");
   EXPECT_EQ(name_in("a", {}), "-");
   EXPECT_EQ(lines.size(), 1U);
 }
 
 TEST_F(DebugFiles, OfFourGigabytesOfNothingCostNothing) {
-  ASSERT_TRUE(build("-Wl,--build-id=none") && folder.run("objcopy --add-gnu-debuglink=a.debug a && rm a.debug && truncate -s 4G a.debug"));
+  ASSERT_TRUE(build("-Wl,--build-id=none") && directory.run("objcopy --add-gnu-debuglink=a.debug a && rm a.debug && truncate -s 4G a.debug"));
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(name_in("a", {}), "-");
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
   EXPECT_EQ(lines.size(), 1U);
 }
 
-TEST_F(DebugFiles, LinksCannotLeaveTheirFolders) {
+TEST_F(DebugFiles, LinksCannotLeaveTheirDirectories) {
   ElfImage image;
   image.add_text(0x1000, 16);
   std::vector<uint8_t> link;
@@ -112,43 +112,43 @@ TEST_F(DebugFiles, LinksCannotLeaveTheirFolders) {
   while (link.size() % 4 != 0 || link.back() != 0) link.push_back(0);
   link.insert(link.end(), 4, 0);
   image.add({".gnu_debuglink", SHT_PROGBITS, 0, 0, 0, 0, link});
-  std::filesystem::create_directories(folder.path("x/y"));
-  folder.write("secret.debug", "not an ELF file");
-  EXPECT_FALSE(find_debug_file(image.parse(), folder.path("x/y/a"), {}, *companions_in({})));
+  std::filesystem::create_directories(directory.path("x/y"));
+  directory.write("secret.debug", "not an ELF file");
+  EXPECT_FALSE(find_debug_file(image.parse(), directory.path("x/y/a"), {}, *companions_in({})));
   EXPECT_TRUE(lines.empty()) << "it was looked at";
 }
 
 FileRoot root_at(const std::string& path) { return FileRoot(std::make_shared<const UniqueFd>(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC))); }
 
 TEST_F(DebugFiles, AreFoundInTheImagesOwnRoot) {
-  ASSERT_TRUE(build(std::string("-Wl,--build-id=0x") + kBuildId + "") && folder.run("mkdir -p box/d/.build-id/00 box/srv box/store && mv a.debug box/store/"));
-  const FileRoot root = root_at(folder.path("box"));
+  ASSERT_TRUE(build(std::string("-Wl,--build-id=0x") + kBuildId + "") && directory.run("mkdir -p box/d/.build-id/00 box/srv box/store && mv a.debug box/store/"));
+  const FileRoot root = root_at(directory.path("box"));
   EXPECT_EQ(name_in_root("a", "/srv/a", {"/d"}, root), "-");
   // a link as the container sees it
-  ASSERT_TRUE(folder.run("ln -s /store/a.debug box/d/.build-id/00/112233445566778899aabbccddeeff00112233.debug"));
+  ASSERT_TRUE(directory.run("ln -s /store/a.debug box/d/.build-id/00/112233445566778899aabbccddeeff00112233.debug"));
   EXPECT_EQ(name_in_root("a", "/srv/a", {"/d"}, root), named(profile::NameSource::kDebugFile));
-  ASSERT_TRUE(folder.run("rm -r box/d && mv box/store/a.debug box/srv/ && objcopy --add-gnu-debuglink=box/srv/a.debug a"));
+  ASSERT_TRUE(directory.run("rm -r box/d && mv box/store/a.debug box/srv/ && objcopy --add-gnu-debuglink=box/srv/a.debug a"));
   EXPECT_EQ(name_in_root("a", "/srv/a", {"/d"}, root), named(profile::NameSource::kDebugFile));
   // our own debug directories, for containers without any
-  ASSERT_TRUE(folder.run("mkdir -p ours/.build-id/00 && mv box/srv/a.debug ours/.build-id/00/112233445566778899aabbccddeeff00112233.debug"));
-  EXPECT_EQ(name_in_root("a", "/srv/a", {folder.path("ours")}, root), named(profile::NameSource::kDebugFile));
+  ASSERT_TRUE(directory.run("mkdir -p ours/.build-id/00 && mv box/srv/a.debug ours/.build-id/00/112233445566778899aabbccddeeff00112233.debug"));
+  EXPECT_EQ(name_in_root("a", "/srv/a", {directory.path("ours")}, root), named(profile::NameSource::kDebugFile));
   EXPECT_TRUE(lines.empty());
 }
 
 TEST_F(DebugFiles, AreNotReadThroughLinksThatLeaveTheImagesRoot) {
-  ASSERT_TRUE(build(std::string("-Wl,--build-id=0x") + kBuildId + "") && folder.run("mkdir -p box/d/.build-id/00"));
-  const FileRoot root = root_at(folder.path("box"));
+  ASSERT_TRUE(build(std::string("-Wl,--build-id=0x") + kBuildId + "") && directory.run("mkdir -p box/d/.build-id/00"));
+  const FileRoot root = root_at(directory.path("box"));
   const std::string link = "box/d/.build-id/00/112233445566778899aabbccddeeff00112233.debug";
-  for (const std::string& target : {folder.path("a.debug"), std::string("../../../../a.debug"), "/proc/self/cwd/../.." + folder.path("a.debug")}) {
-    ASSERT_TRUE(folder.run("ln -sf " + target + " " + link));
+  for (const std::string& target : {directory.path("a.debug"), std::string("../../../../a.debug"), "/proc/self/cwd/../.." + directory.path("a.debug")}) {
+    ASSERT_TRUE(directory.run("ln -sf " + target + " " + link));
     EXPECT_EQ(name_in_root("a", "/a", {"/d"}, root), "-") << target;
   }
   EXPECT_TRUE(lines.empty());
-  EXPECT_EQ(name_in_root("a", "/a", {folder.path("box/d")}, {}), "-") << "the third link leads nowhere here";
+  EXPECT_EQ(name_in_root("a", "/a", {directory.path("box/d")}, {}), "-") << "the third link leads nowhere here";
 }
 
 TEST_F(DebugFiles, ThatAreDevicesAreNotOpened) {
-  ASSERT_TRUE(build("-Wl,--build-id=none") && folder.run("objcopy --add-gnu-debuglink=a.debug a && ln -sf /dev/tty a.debug"));
+  ASSERT_TRUE(build("-Wl,--build-id=none") && directory.run("objcopy --add-gnu-debuglink=a.debug a && ln -sf /dev/tty a.debug"));
   EXPECT_EQ(name_in("a", {}), "-");
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_NE(lines[0].find("not a regular file"), std::string::npos) << lines[0];
@@ -173,9 +173,9 @@ TEST_F(DebugFiles, WithFourGigabytesOfEmptyUnitsAreBounded) {
     changed.sh_size = (uint64_t{4} << 30) - (1 << 20);
     std::memcpy(at, &changed, sizeof changed);
   }
-  folder.write("huge", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  std::filesystem::resize_file(folder.path("huge"), uint64_t{4} << 30);
-  auto elf = elf::ElfFile::open(folder.path("huge"));
+  directory.write("huge", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  std::filesystem::resize_file(directory.path("huge"), uint64_t{4} << 30);
+  auto elf = elf::ElfFile::open(directory.path("huge"));
   ASSERT_TRUE(elf);
   const auto start = std::chrono::steady_clock::now();
   const auto opened = open_symbols(std::move(*elf), "/huge");
@@ -186,17 +186,17 @@ TEST_F(DebugFiles, WithFourGigabytesOfEmptyUnitsAreBounded) {
 }
 
 TEST_F(DebugFiles, MiniDebugInfoNamesStaticFunctions) {
-  ASSERT_TRUE(build("") && folder.run("objcopy -S --remove-section .gdb_index --remove-section .comment --keep-symbol inner whole mini && xz mini && objcopy --add-section .gnu_debugdata=mini.xz a"));
+  ASSERT_TRUE(build("") && directory.run("objcopy -S --remove-section .gdb_index --remove-section .comment --keep-symbol inner whole mini && xz mini && objcopy --add-section .gnu_debugdata=mini.xz a"));
   EXPECT_EQ(name_in("a", {}), fmt::format("inner {} 0", static_cast<int>(profile::NameSource::kMiniDebugInfo)));
   EXPECT_TRUE(lines.empty());
-  ASSERT_TRUE(folder.run("head -c 100 mini.xz > cut.xz && strip whole -o b && objcopy --add-section .gnu_debugdata=cut.xz b"));
+  ASSERT_TRUE(directory.run("head -c 100 mini.xz > cut.xz && strip whole -o b && objcopy --add-section .gnu_debugdata=cut.xz b"));
   EXPECT_EQ(name_in("b", {}), "-");
   EXPECT_EQ(lines.size(), 1U);
 }
 
 TEST_F(DebugFiles, MiniDebugInfoThatExplodesIsRefused) {
-  ASSERT_TRUE(folder.run("gcc a.c -o b && head -c 300M /dev/zero | xz -1 > bomb.xz && objcopy --add-section .gnu_debugdata=bomb.xz b"));
-  const auto elf = elf::ElfFile::open(folder.path("b"));
+  ASSERT_TRUE(directory.run("gcc a.c -o b && head -c 300M /dev/zero | xz -1 > bomb.xz && objcopy --add-section .gnu_debugdata=bomb.xz b"));
+  const auto elf = elf::ElfFile::open(directory.path("b"));
   ASSERT_TRUE(elf);
   const auto loaded = load_mini_debug_info(*elf);
   ASSERT_FALSE(loaded);
@@ -204,9 +204,9 @@ TEST_F(DebugFiles, MiniDebugInfoThatExplodesIsRefused) {
 }
 
 TEST_F(DebugFiles, ComeFromDebuginfodWhenAsked) {
-  ASSERT_TRUE(build(std::string("-Wl,--build-id=0x") + kBuildId + "") && folder.run("mkdir -p server/buildid/" + std::string(kBuildId) + " && cp a.debug server/buildid/" + kBuildId + "/debuginfo"));
-  ::setenv("DEBUGINFOD_URLS", ("file://" + folder.path("server")).c_str(), 1);
-  ::setenv("DEBUGINFOD_CACHE_PATH", folder.path("cache").c_str(), 1);
+  ASSERT_TRUE(build(std::string("-Wl,--build-id=0x") + kBuildId + "") && directory.run("mkdir -p server/buildid/" + std::string(kBuildId) + " && cp a.debug server/buildid/" + kBuildId + "/debuginfo"));
+  ::setenv("DEBUGINFOD_URLS", ("file://" + directory.path("server")).c_str(), 1);
+  ::setenv("DEBUGINFOD_CACHE_PATH", directory.path("cache").c_str(), 1);
   const auto client = std::make_shared<DebuginfodClient>();
   const std::string name = name_in("a", {}, client);
   ::unsetenv("DEBUGINFOD_URLS");
@@ -239,10 +239,10 @@ TEST(SectionContents, RefusesAnnouncedSizesThatCannotBe) {
 }
 
 TEST(SectionContents, ShareTheBudgetOfTheirFile) {
-  TestFolder folder;
-  ASSERT_TRUE(folder.run("head -c 1M /dev/zero > zeros && printf 'int main;' | gcc -c -x c - -o a && objcopy --add-section .debug_info=zeros --add-section .debug_line=zeros a && "
+  TestDirectory directory;
+  ASSERT_TRUE(directory.run("head -c 1M /dev/zero > zeros && printf 'int main;' | gcc -c -x c - -o a && objcopy --add-section .debug_info=zeros --add-section .debug_line=zeros a && "
                          "objcopy --compress-debug-sections=zlib a"));
-  auto elf = elf::ElfFile::open(folder.path("a"));
+  auto elf = elf::ElfFile::open(directory.path("a"));
   ASSERT_TRUE(elf);
   ASSERT_LT(elf->bytes().size(), 100U << 10);
   WorkBudget budget(3 << 19);

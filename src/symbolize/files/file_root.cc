@@ -21,14 +21,14 @@ Result<UniqueFd> FileRoot::open(const std::string& path) const {
     struct open_how how {};
     how.flags = O_PATH | O_CLOEXEC;
     how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-    handle = UniqueFd(static_cast<int>(::syscall(SYS_openat2, folder_->get(), path.c_str(), &how, sizeof how)));
+    handle = UniqueFd(static_cast<int>(::syscall(SYS_openat2, directory_->get(), path.c_str(), &how, sizeof how)));
   }
   if (!handle) return errno_error(errno, "open " + path);
   return reopen_regular(handle, path);
 }
 
 std::string FileRoot::outside_path(const std::string& path) const {
-  return is_ours() ? path : fmt::format("/proc/{}/fd/{}{}", ::getpid(), folder_->get(), path);
+  return is_ours() ? path : fmt::format("/proc/{}/fd/{}{}", ::getpid(), directory_->get(), path);
 }
 
 }  // namespace cicada::symbolize

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder that an image's process calls "/": its container's, its chroot's, or ours. Debug files are looked for in there, by the
+// The directory that an image's process calls "/": its container's, its chroot's, or ours. Debug files are looked for in there, by the
 // paths the process would use; links are resolved inside, so a container cannot make cicada read a file of the host.
 // Nothing is opened but regular files: a name may lead to a FIFO or a device, whose mere opening has effects.
 // Threads: any. Copies share the descriptor.
@@ -15,17 +15,17 @@ namespace cicada::symbolize {
 class FileRoot {
  public:
   FileRoot() = default;  // our own
-  // A descriptor of the folder. Null: our own.
-  explicit FileRoot(std::shared_ptr<const UniqueFd> folder) : folder_(std::move(folder)) {}
-  bool is_ours() const { return folder_ == nullptr; }
-  // A name of `path` for a child of ours that has closed its descriptors. Links in it lead out of the folder.
+  // A descriptor of the directory. Null: our own.
+  explicit FileRoot(std::shared_ptr<const UniqueFd> directory) : directory_(std::move(directory)) {}
+  bool is_ours() const { return directory_ == nullptr; }
+  // A name of `path` for a child of ours that has closed its descriptors. Links in it lead out of the directory.
   std::string outside_path(const std::string& path) const;
 
   // Fails: kNotFound, kInvalid (not a regular file), kUnsupported (kernel older than 5.6, in a foreign root), the system's error.
   Result<UniqueFd> open(const std::string& path) const;
 
  private:
-  std::shared_ptr<const UniqueFd> folder_;
+  std::shared_ptr<const UniqueFd> directory_;
 };
 
 }  // namespace cicada::symbolize

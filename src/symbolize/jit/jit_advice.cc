@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kLeastPercent = 5;  // of a process' samples
 constexpr size_t kMaxLines = 4;
 
-// Per stack: whether it or any of its callers is generated code without a name. Parents come before their children.
+// Per stack: whether it or any of its callers is JIT code without a name. Parents come before their children.
 std::vector<bool> find_nameless(const profile::ProfileSnapshot& profile) {
   std::vector<bool> nameless;
   nameless.reserve(profile.stacks().size());
@@ -53,7 +53,7 @@ std::vector<std::string> jit_advice(const profile::ProfileSnapshot& profile) {
     auto hint = jit_hint(command.substr(0, command.find(' ')));
     if (!hint) hint = jit_hint(profile.text(process.name));  // it ended before its command line was read, or changed it
     if (!hint || !said.insert(*hint).second) continue;
-    lines.push_back(fmt::format("{} (process {}): generated code has no names; restart it as {}", profile.text(process.name), process.pid, *hint));
+    lines.push_back(fmt::format("{} (process {}): JIT code has no names; restart it as {}", profile.text(process.name), process.pid, *hint));
   }
   return lines;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // --interpreted-frames-native-stack gives interpreted functions a code address each, so that they are in the map too; without it
-// they all read "InterpreterEntryTrampoline". -only-functions because --perf-basic-prof alone leaves an isolate-*-v8.log in the working folder.
+// they all read "InterpreterEntryTrampoline". -only-functions because --perf-basic-prof alone leaves an isolate-*-v8.log in the working directory.
 // Java is left alone: JAVA_TOOL_OPTIONS makes it print a line.
 #include "symbolize/jit/jit_environment.h"
 

@@ -37,13 +37,13 @@ TEST(JitEnvironment, LooksThroughWrappersAndScripts) {
   EXPECT_EQ(added({"nice", "-n", "5", "node", "a.js"}), kNode);
   EXPECT_EQ(added({"env", "A=1", "nohup", "node"}), kNode);
   EXPECT_EQ(added({"timeout", "-k", "5", "2.5m", "node"}), kNode);
-  TestFolder folder;
-  folder.write("tool", "#!/usr/bin/env -S node --no-warnings\nconsole.log(1)\n");
-  folder.write("shell", "#!/bin/sh\nnode\n");
-  EXPECT_EQ(added({folder.path("tool")}), kNode);
-  EXPECT_EQ(added({"tool"}, {}, "/nowhere:" + folder.path()), kNode);
-  EXPECT_EQ(added({folder.path("shell")}), Strings{});
-  EXPECT_EQ(added({folder.path("missing")}), Strings{});
+  TestDirectory directory;
+  directory.write("tool", "#!/usr/bin/env -S node --no-warnings\nconsole.log(1)\n");
+  directory.write("shell", "#!/bin/sh\nnode\n");
+  EXPECT_EQ(added({directory.path("tool")}), kNode);
+  EXPECT_EQ(added({"tool"}, {}, "/nowhere:" + directory.path()), kNode);
+  EXPECT_EQ(added({directory.path("shell")}), Strings{});
+  EXPECT_EQ(added({directory.path("missing")}), Strings{});
 }
 
 TEST(JitHint, SaysHowToRestartWhatHasAJit) {

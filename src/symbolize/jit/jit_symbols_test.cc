@@ -114,9 +114,9 @@ class DumpBytes {
 };
 
 TEST(PerfMapReader, ContinuesWhereItStoppedWhileTheFileGrows) {
-  const TestFolder folder;
-  const std::string path = folder.path("perf-7.map");
-  folder.write("perf-7.map", "1000 10 first\n2000 10 sec");
+  const TestDirectory directory;
+  const std::string path = directory.path("perf-7.map");
+  directory.write("perf-7.map", "1000 10 first\n2000 10 sec");
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   PerfMapReader map("perf-7.map", 1);
   std::vector<JitSymbol> symbols;

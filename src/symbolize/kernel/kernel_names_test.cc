@@ -33,10 +33,10 @@ TEST(KernelText, ShowsBpfProgramsByTheirName) {
 }
 
 std::vector<KernelSymbol> resolve(const std::string& kallsyms, const std::vector<uint64_t>& addresses) {
-  TestFolder folder;
-  folder.write("kallsyms", kallsyms);
+  TestDirectory directory;
+  directory.write("kallsyms", kallsyms);
   std::vector<KernelSymbol> symbols;
-  EXPECT_TRUE(kallsyms_names(folder.path("kallsyms"))->resolve(addresses, symbols));
+  EXPECT_TRUE(kallsyms_names(directory.path("kallsyms"))->resolve(addresses, symbols));
   return symbols;
 }
 
@@ -62,13 +62,13 @@ TEST(Kallsyms, FindsTheNearestFunctionBeforeEachAddress) {
 }
 
 TEST(Kallsyms, ExplainsHiddenAddressesOnce) {
-  TestFolder folder;
-  folder.write("kallsyms", "0000000000000000 T first\n0000000000000000 T second\n");
+  TestDirectory directory;
+  directory.write("kallsyms", "0000000000000000 T first\n0000000000000000 T second\n");
   std::vector<std::string> lines;
   diagnostics().set_handler([&](Severity, const std::string& line) { lines.push_back(line); });
   std::vector<KernelSymbol> symbols;
   const std::vector<uint64_t> addresses{0xffffffff81000010};
-  for (int i = 0; i < 2; ++i) EXPECT_FALSE(kallsyms_names(folder.path("kallsyms"))->resolve(addresses, symbols));
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(kallsyms_names(directory.path("kallsyms"))->resolve(addresses, symbols));
   diagnostics().set_handler({});
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_NE(lines[0].find("kptr_restrict"), std::string::npos);

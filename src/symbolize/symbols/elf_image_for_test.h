@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds small ELF files in memory, and real ones with the compiler, for the tests of this folder and the fuzz corpora.
+// Builds small ELF files in memory, and real ones with the compiler, for the tests of this directory and the fuzz corpora.
 #pragma once
 #include <cstdlib>
 #include <cstring>
@@ -111,23 +111,23 @@ class ElfImage {
   std::vector<Part> parts_;
 };
 
-// A folder that goes away with the test.
-class TestFolder {
+// A directory that goes away with the test.
+class TestDirectory {
  public:
-  TestFolder() {
+  TestDirectory() {
     std::string pattern = (std::filesystem::temp_directory_path() / "cicada-symbolize-XXXXXX").string();
     CHECK(::mkdtemp(pattern.data()) != nullptr);
     path_ = pattern;
   }
-  ~TestFolder() { std::filesystem::remove_all(path_); }
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
+  ~TestDirectory() { std::filesystem::remove_all(path_); }
+  TestDirectory(const TestDirectory&) = delete;
+  TestDirectory& operator=(const TestDirectory&) = delete;
   std::string path(const std::string& name = "") const { return name.empty() ? path_ : path_ + "/" + name; }
   void write(const std::string& name, std::string_view text) const {
     std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
     std::ofstream(path(name), std::ios::binary) << text;
   }
-  // Runs a shell command inside the folder; its output is shown only if it fails.
+  // Runs a shell command inside the directory; its output is shown only if it fails.
   bool run(const std::string& command) const {
     const std::string all = "cd '" + path_ + "' && { " + command + "; } > log 2>&1 || { cat log >&2; false; }";
     return std::system(all.c_str()) == 0;

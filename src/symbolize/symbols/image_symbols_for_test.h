@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images as the tests and fuzz targets of this folder ask them.
+// Images as the tests and fuzz targets of this directory ask them.
 #pragma once
 #include "symbolize/symbols/image_symbols.h"
 

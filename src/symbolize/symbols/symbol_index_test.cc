@@ -119,11 +119,11 @@ TEST(SymbolIndex, SurvivesSymbolsThatWrapAroundTheAddressSpace) {
 }
 
 TEST(SymbolIndex, ReadsBinariesWithoutSectionHeaders) {
-  TestFolder folder;
-  folder.write("a.c", "int visible_one(int x) { return x * 3 + 1; }\nint visible_two(int x) { return visible_one(x) ^ 5; }\n");
-  ASSERT_TRUE(folder.run("gcc -O1 -shared -fPIC -Wl,--hash-style=gnu a.c -o gnu.so && gcc -O1 -shared -fPIC -Wl,--hash-style=sysv a.c -o sysv.so"));
+  TestDirectory directory;
+  directory.write("a.c", "int visible_one(int x) { return x * 3 + 1; }\nint visible_two(int x) { return visible_one(x) ^ 5; }\n");
+  ASSERT_TRUE(directory.run("gcc -O1 -shared -fPIC -Wl,--hash-style=gnu a.c -o gnu.so && gcc -O1 -shared -fPIC -Wl,--hash-style=sysv a.c -o sysv.so"));
   for (const std::string name : {"gnu.so", "sysv.so"}) {
-    const auto whole = elf::ElfFile::open(folder.path(name));
+    const auto whole = elf::ElfFile::open(directory.path(name));
     ASSERT_TRUE(whole);
     SymbolIndexBuilder from_sections;
     from_sections.append_section(*whole, ".dynsym", NameSource::kDynsym);
@@ -153,20 +153,20 @@ TEST(SymbolIndex, ReadsBinariesWithoutSectionHeaders) {
 }
 
 TEST(PltSymbols, NamesStubsOfEveryLayout) {
-  TestFolder folder;
-  folder.write("a.c", "#include <stdlib.h>\n#include <string.h>\nint main(int c, char** v) { return (int)strlen(v[c - 1]) + atoi(v[0]); }\n");
-  ASSERT_TRUE(folder.run("gcc -O0 -fcf-protection=none a.c -o plain; gcc -O0 -Wl,-z,now a.c -o now; gcc -O0 -fcf-protection=full -Wl,-z,ibtplt a.c -o ibt"));
+  TestDirectory directory;
+  directory.write("a.c", "#include <stdlib.h>\n#include <string.h>\nint main(int c, char** v) { return (int)strlen(v[c - 1]) + atoi(v[0]); }\n");
+  ASSERT_TRUE(directory.run("gcc -O0 -fcf-protection=none a.c -o plain; gcc -O0 -Wl,-z,now a.c -o now; gcc -O0 -fcf-protection=full -Wl,-z,ibtplt a.c -o ibt"));
   for (const std::string name : {"plain", "now", "ibt"}) {
-    const auto elf = elf::ElfFile::open(folder.path(name));
+    const auto elf = elf::ElfFile::open(directory.path(name));
     ASSERT_TRUE(elf);
     const PltSymbols plt = PltSymbols::read(*elf);
     SymbolIndexBuilder builder;
     plt.append_to(builder);
     const SymbolIndex index = builder.build();
     // objdump knows these as <strlen@plt>; the call in main goes to one of them
-    ASSERT_TRUE(folder.run("objdump -d --no-show-raw-insn " + name + " | grep -oE 'call +[0-9a-f]+ <strlen@plt>' | grep -oE '[0-9a-f]{4,}' | head -1 > call")) << name;
+    ASSERT_TRUE(directory.run("objdump -d --no-show-raw-insn " + name + " | grep -oE 'call +[0-9a-f]+ <strlen@plt>' | grep -oE '[0-9a-f]{4,}' | head -1 > call")) << name;
     uint64_t target = 0;
-    std::ifstream(folder.path("call")) >> std::hex >> target;
+    std::ifstream(directory.path("call")) >> std::hex >> target;
     ASSERT_NE(target, 0U) << name;
     const auto found = index.find(LinkAddr(target));
     ASSERT_TRUE(found) << name;
@@ -180,20 +180,20 @@ TEST(PltSymbols, NamesStubsOfEveryLayout) {
 
 // As libc calls its own string functions: the slot has no symbol, only the address of who chooses.
 TEST(PltSymbols, NamesStubsOfFunctionsChosenAtStart) {
-  TestFolder folder;
-  folder.write("a.c", "static int one(int x) { return x + 1; }\nstatic int (*choose(void))(int) { return one; }\n"
+  TestDirectory directory;
+  directory.write("a.c", "static int one(int x) { return x + 1; }\nstatic int (*choose(void))(int) { return one; }\n"
                       "__attribute__((ifunc(\"choose\"))) int chosen(int);\n"
                       "__attribute__((ifunc(\"choose\"), visibility(\"hidden\"))) int inside(int);\nint calls(int x) { return inside(x) + 1; }\n");
-  ASSERT_TRUE(folder.run("gcc -O0 -fcf-protection=none -fPIC -shared a.c -o lib.so && readelf -rW lib.so | grep -q IRELATIVE"));
-  const auto elf = elf::ElfFile::open(folder.path("lib.so"));
+  ASSERT_TRUE(directory.run("gcc -O0 -fcf-protection=none -fPIC -shared a.c -o lib.so && readelf -rW lib.so | grep -q IRELATIVE"));
+  const auto elf = elf::ElfFile::open(directory.path("lib.so"));
   ASSERT_TRUE(elf);
   SymbolIndexBuilder builder;
   const PltSymbols plt = PltSymbols::read(*elf);
   plt.append_to(builder);
   const SymbolIndex index = builder.build();
-  ASSERT_TRUE(folder.run("objdump -d --no-show-raw-insn lib.so | sed -n '/<calls>:/,/ret/p' | grep -oE 'call +[0-9a-f]+' | grep -oE '[0-9a-f]{4,}' > call"));
+  ASSERT_TRUE(directory.run("objdump -d --no-show-raw-insn lib.so | sed -n '/<calls>:/,/ret/p' | grep -oE 'call +[0-9a-f]+' | grep -oE '[0-9a-f]{4,}' > call"));
   uint64_t target = 0;
-  std::ifstream(folder.path("call")) >> std::hex >> target;
+  std::ifstream(directory.path("call")) >> std::hex >> target;
   const auto found = index.find(LinkAddr(target));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->name, "chosen@plt");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generated code, JNI, generated code again, JNI. Run with -XX:+PreserveFramePointer.
+// JIT code, JNI, JIT code again, JNI. Run with -XX:+PreserveFramePointer.
 public class Jit {
   static native void through(int rounds);
   static native void leaf(int rounds);

@@ -3,9 +3,9 @@
 # build.sh NAME FOLDER: compiles a workload of another toolchain into FOLDER unless it is there already, and prints the command that runs it.
 # Exit code 77 with a reason: this machine has not what it takes.
 set -euo pipefail
-name=${1:?usage: build.sh NAME FOLDER} folder=${2:?usage: build.sh NAME FOLDER}
+name=${1:?usage: build.sh NAME FOLDER} directory=${2:?usage: build.sh NAME FOLDER}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-mkdir -p "$folder"
+mkdir -p "$directory"
 skip() {
   echo "$*"
   exit 77
@@ -23,37 +23,37 @@ c_options=(-O2 -fomit-frame-pointer -D_GNU_SOURCE -I "$here/..")
 case $name in
   go | go_stripped)
     need go
-    export HOME=$folder GOCACHE=$folder/go-cache GOFLAGS=-mod=mod GO111MODULE=off
+    export HOME=$directory GOCACHE=$directory/go-cache GOFLAGS=-mod=mod GO111MODULE=off
     options=()
     [[ $name == go ]] || options=(-ldflags "-s -w")
-    ! stale "$folder/$name" "$here/go.go" || go build "${options[@]}" -o "$folder/$name" "$here/go.go" >&2
-    echo "$folder/$name"
+    ! stale "$directory/$name" "$here/go.go" || go build "${options[@]}" -o "$directory/$name" "$here/go.go" >&2
+    echo "$directory/$name"
     ;;
   musl | musl_static)
     need musl-gcc
     options=()
     [[ $name == musl ]] || options=(-static)
-    ! stale "$folder/$name" "$here/../chain.c" || musl-gcc "${c_options[@]}" "${options[@]}" -o "$folder/$name" "$here/../chain.c" >&2
-    echo "$folder/$name"
+    ! stale "$directory/$name" "$here/../chain.c" || musl-gcc "${c_options[@]}" "${options[@]}" -o "$directory/$name" "$here/../chain.c" >&2
+    echo "$directory/$name"
     ;;
   musl_work | musl_work_static)
     need musl-gcc
     options=()
     [[ $name == musl_work ]] || options=(-static)
-    ! stale "$folder/$name" "$here/libc_work.c" || musl-gcc "${c_options[@]}" "${options[@]}" -o "$folder/$name" "$here/libc_work.c" >&2
-    echo "$folder/$name"
+    ! stale "$directory/$name" "$here/libc_work.c" || musl-gcc "${c_options[@]}" "${options[@]}" -o "$directory/$name" "$here/libc_work.c" >&2
+    echo "$directory/$name"
     ;;
   bits32)
-    echo 'int main(void) { return 0; }' >"$folder/probe32.c"
-    gcc -m32 -o "$folder/probe32" "$folder/probe32.c" 2>/dev/null || skip "no gcc -m32 (gcc-multilib)"
-    "$folder/probe32" || skip "this kernel runs no 32-bit programs"
-    ! stale "$folder/$name" "$here/bits32.c" || gcc -m32 -no-pie -fno-pie -O0 -D_GNU_SOURCE -I "$here/.." -o "$folder/$name" "$here/bits32.c" >&2
-    echo "$folder/$name"
+    echo 'int main(void) { return 0; }' >"$directory/probe32.c"
+    gcc -m32 -o "$directory/probe32" "$directory/probe32.c" 2>/dev/null || skip "no gcc -m32 (gcc-multilib)"
+    "$directory/probe32" || skip "this kernel runs no 32-bit programs"
+    ! stale "$directory/$name" "$here/bits32.c" || gcc -m32 -no-pie -fno-pie -O0 -D_GNU_SOURCE -I "$here/.." -o "$directory/$name" "$here/bits32.c" >&2
+    echo "$directory/$name"
     ;;
   openssl)
-    ! stale "$folder/$name" "$here/openssl.c" || gcc "${c_options[@]}" -o "$folder/$name" "$here/openssl.c" >&2
-    "$folder/$name" 0 >/dev/null || skip "no libcrypto.so.3"
-    echo "$folder/$name"
+    ! stale "$directory/$name" "$here/openssl.c" || gcc "${c_options[@]}" -o "$directory/$name" "$here/openssl.c" >&2
+    "$directory/$name" 0 >/dev/null || skip "no libcrypto.so.3"
+    echo "$directory/$name"
     ;;
   node)
     need node
@@ -62,11 +62,11 @@ case $name in
   java)
     home=$(ls -d /usr/lib/jvm/java-17-openjdk-* 2>/dev/null | grep -v common | head -n 1)
     [[ -x $home/bin/javac ]] || skip "no javac 17"
-    if stale "$folder/Jit.class" "$here/Jit.java" "$here/jit.c"; then
-      "$home/bin/javac" -d "$folder" "$here/Jit.java" >&2
-      gcc "${c_options[@]}" -fPIC -shared -I "$home/include" -I "$home/include/linux" -o "$folder/libjit.so" "$here/jit.c" >&2
+    if stale "$directory/Jit.class" "$here/Jit.java" "$here/jit.c"; then
+      "$home/bin/javac" -d "$directory" "$here/Jit.java" >&2
+      gcc "${c_options[@]}" -fPIC -shared -I "$home/include" -I "$home/include/linux" -o "$directory/libjit.so" "$here/jit.c" >&2
     fi
-    echo "$home/bin/java -XX:+PreserveFramePointer -Xshare:auto -cp $folder Jit $folder/libjit.so"
+    echo "$home/bin/java -XX:+PreserveFramePointer -Xshare:auto -cp $directory Jit $directory/libjit.so"
     ;;
   *) skip "no such workload: $name" ;;
 esac

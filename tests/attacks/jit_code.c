@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// generated_code SECONDS COMMAND [dump]: a thread whose name holds a newline runs code at 0x700000000 that no file names, after COMMAND, which finds
-// its pid in $P; "dump": with jit-$P.dump of its folder mapped.
+// jit_code SECONDS COMMAND [dump]: a thread whose name holds a newline runs code at 0x700000000 that no file names, after COMMAND, which finds
+// its pid in $P; "dump": with jit-$P.dump of its directory mapped.
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -23,13 +23,13 @@ namespace cicada::process {
 // Do others answer for a file system with this magic (statfs)?
 bool is_answered_by_others(uint32_t magic);
 
-class FileSystems {
+class FileSystemProbe {
  public:
   static constexpr std::chrono::milliseconds kBelievedFor{60'000};
 
-  // patience: what one question may take. believed_for: what a device was found to be is not asked again for so long.
-  explicit FileSystems(std::chrono::milliseconds patience, std::chrono::milliseconds believed_for = kBelievedFor)
-      : children_(patience), believed_for_(believed_for) {}
+  // timeout: what one question may take. cache_lifetime: what a device was found to be is not asked again for so long.
+  explicit FileSystemProbe(std::chrono::milliseconds timeout, std::chrono::milliseconds cache_lifetime = kBelievedFor)
+      : children_(timeout), cache_lifetime_(cache_lifetime) {}
   // May `path`, which is said to be this file, be opened? Fails: what opening it says, and kIo where nobody answers, or has not answered
   // lately.
   Result<void> ask(const FileIdentity& file, const std::string& path);
@@ -48,7 +48,7 @@ class FileSystems {
   std::optional<Result<void>> known(Device device);
 
   DisposableChildren children_;
-  std::chrono::milliseconds believed_for_;
+  std::chrono::milliseconds cache_lifetime_;
   std::mutex mutex_;
   std::map<Device, Known> known_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // File systems that do not answer: tests/live/survives-mute-file-system.sh.
-#include "process/images/file_systems.h"
+#include "process/images/file_system_probe.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -16,12 +16,12 @@
 namespace cicada::process {
 namespace {
 
-constexpr auto kPatience = std::chrono::milliseconds(5000);
+constexpr auto kTimeout = std::chrono::milliseconds(5000);
 
 // A file on a device without a disk (tmpfs), and the name that others know our descriptor by.
-class FileSystemsTest : public testing::Test {
+class FileSystemProbeTest : public testing::Test {
  protected:
-  FileSystemsTest() {
+  FileSystemProbeTest() {
     struct stat st {};
     EXPECT_EQ(::fstat(memory_.get(), &st), 0);
     file_.major = major(st.st_dev);
@@ -31,31 +31,31 @@ class FileSystemsTest : public testing::Test {
   UniqueFd memory_{::memfd_create("file", MFD_CLOEXEC)};
   std::string path_ = fmt::format("/proc/{}/fd/{}", ::getpid(), memory_.get());
   FileIdentity file_;
-  FileSystems file_systems_{kPatience};
+  FileSystemProbe file_systems_{kTimeout};
 };
 
-TEST_F(FileSystemsTest, OneInMemoryAnswers) {
+TEST_F(FileSystemProbeTest, OneInMemoryAnswers) {
   ASSERT_EQ(file_.major, 0U);
   EXPECT_TRUE(file_systems_.ask(file_, path_));
 }
 
-TEST_F(FileSystemsTest, SaysWhatOpeningSays) {
+TEST_F(FileSystemProbeTest, SaysWhatOpeningSays) {
   const auto asked = file_systems_.ask(file_, "/proc/self/no such file");
   ASSERT_FALSE(asked);
   EXPECT_EQ(asked.error().kind(), ErrorKind::kNotFound);
 }
 
-TEST_F(FileSystemsTest, OnesKnownToBeOursAreNotAskedAgain) {
+TEST_F(FileSystemProbeTest, OnesKnownToBeOursAreNotAskedAgain) {
   ASSERT_TRUE(file_systems_.ask(file_, path_));
   EXPECT_TRUE(file_systems_.ask(file_, "/no such file"));
 }
 
-TEST_F(FileSystemsTest, DisksAreNotAsked) {
+TEST_F(FileSystemProbeTest, DisksAreNotAsked) {
   file_.major = 8;
   EXPECT_TRUE(file_systems_.ask(file_, "/no such file"));
 }
 
-TEST_F(FileSystemsTest, OneThatFellSilentIsNotAskedAgain) {
+TEST_F(FileSystemProbeTest, OneThatFellSilentIsNotAskedAgain) {
   ASSERT_TRUE(file_systems_.ask(file_, path_));
   EXPECT_EQ(file_systems_.note_silent(file_).kind(), ErrorKind::kIo);
   const auto asked = file_systems_.ask(file_, path_);
@@ -63,14 +63,14 @@ TEST_F(FileSystemsTest, OneThatFellSilentIsNotAskedAgain) {
   EXPECT_NE(asked.error().message().find("does not answer"), std::string::npos);
 }
 
-TEST_F(FileSystemsTest, NumbersOfDevicesAreNotBelievedForEver) {
-  FileSystems forgetful(kPatience, std::chrono::milliseconds(0));
+TEST_F(FileSystemProbeTest, NumbersOfDevicesAreNotBelievedForEver) {
+  FileSystemProbe forgetful(kTimeout, std::chrono::milliseconds(0));
   EXPECT_EQ(forgetful.note_silent(file_).kind(), ErrorKind::kIo);
   EXPECT_TRUE(forgetful.ask(file_, path_));
   EXPECT_FALSE(forgetful.ask(file_, "/proc/self/no such file"));
 }
 
-TEST_F(FileSystemsTest, WhoWaitsForAnyChildFindsNone) {
+TEST_F(FileSystemProbeTest, WhoWaitsForAnyChildFindsNone) {
   ASSERT_TRUE(file_systems_.ask(file_, path_));
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Generated code that calls on without a frame pointer, as CPython's -X perf trampolines do: "sub $8,%rsp; call *%rdi; add $8,%rsp; ret".
+# JIT code that calls on without a frame pointer, as CPython's -X perf trampolines do: "sub $8,%rsp; call *%rdi; add $8,%rsp; ret".
 source "$(dirname "$0")/lib.sh"
 cat >a.c <<'C'
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "unwind/x86_64/code_patterns.h"
+#include "unwind/x86_64/heuristic_rules.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "process/images/file_systems.h"
+#include "process/images/file_system_probe.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -26,11 +26,11 @@ bool is_answered_by_others(uint32_t magic) {
   return std::find(kMagics.begin(), kMagics.end(), magic) != kMagics.end();
 }
 
-std::optional<Result<void>> FileSystems::known(Device device) {
+std::optional<Result<void>> FileSystemProbe::known(Device device) {
   const auto now = std::chrono::steady_clock::now();
   const std::lock_guard lock(mutex_);
   std::erase_if(known_, [&](const auto& entry) {
-    const auto for_how_long = entry.second.kind == Kind::kOthers ? std::min(kFresh, believed_for_) : believed_for_;
+    const auto for_how_long = entry.second.kind == Kind::kOthers ? std::min(kFresh, cache_lifetime_) : cache_lifetime_;
     return now - entry.second.since >= for_how_long;
   });
   const auto at = known_.find(device);
@@ -39,7 +39,7 @@ std::optional<Result<void>> FileSystems::known(Device device) {
   return std::nullopt;
 }
 
-Result<void> FileSystems::ask(const FileIdentity& file, const std::string& path) {
+Result<void> FileSystemProbe::ask(const FileIdentity& file, const std::string& path) {
   if (file.major != 0) return {};  // a disk
   const Device device(file.major, file.minor);
   if (auto answer = known(device)) return *std::move(answer);
@@ -60,7 +60,7 @@ Result<void> FileSystems::ask(const FileIdentity& file, const std::string& path)
   return {};
 }
 
-Error FileSystems::note_silent(const FileIdentity& file) {
+Error FileSystemProbe::note_silent(const FileIdentity& file) {
   const std::lock_guard lock(mutex_);
   known_[{file.major, file.minor}] = {Kind::kSilent, std::chrono::steady_clock::now()};
   return no_answer();

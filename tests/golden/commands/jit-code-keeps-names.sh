@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# kill -9 of a recording does not take the names of generated code with it: they are written into the capture at intervals, and are
+# kill -9 of a recording does not take the names of JIT code with it: they are written into the capture at intervals, and are
 # there when the process and its perf map have gone.
 set -euo pipefail
 cicada=$(realpath "${1:?usage: $0 CICADA GENERATOR}")
