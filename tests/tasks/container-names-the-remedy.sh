@@ -9,5 +9,7 @@ has err.txt 'hostPID: true'
 code 1 unshare --pid --fork --mount-proc "$CICADA" doctor
 has out.txt '^MISSING  pid namespace'
 has out.txt 'docker run --privileged --pid=host'
+python3 -c 'while True: pass' &  # an idle machine has nothing to sample
+started+=("$!")
 code 0 unshare --mount --uts --ipc --net --cgroup "$CICADA" record -q -a -d 0.3 -o x.folded
 [[ -s x.folded ]] || fail "nothing was recorded in a container with the host's pids"
