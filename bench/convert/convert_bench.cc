@@ -7,7 +7,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "profile/synthetic_profile.h"
+#include "profile/synthetic_profile_for_test.h"
 #include "sink/profile_reader.h"
 #include "sink/sink_registry.h"
 

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "base/file_mapping.h"
-#include "profile/synthetic_profile.h"
+#include "profile/synthetic_profile_for_test.h"
 #include "sink/recording/recording_reader.h"
 #include "sink/recording/recording_sink.h"
 

@@ -13,7 +13,7 @@
 #include "engine/live_functions.h"
 #include "profile/compaction.h"
 #include "profile/live_tree.h"
-#include "profile/synthetic_profile.h"
+#include "profile/synthetic_profile_for_test.h"
 #include "sink/recording/delta_codec.h"
 
 namespace {

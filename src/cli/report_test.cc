@@ -10,7 +10,7 @@
 #include "cli/report_input.h"
 #include "cli/report_json.h"
 #include "cli/report_text.h"
-#include "profile/synthetic_profile.h"
+#include "profile/synthetic_profile_for_test.h"
 #include "sink/profile_reader.h"
 
 namespace cicada::cli {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "profile/call_tree.h"
-#include "profile/synthetic_profile.h"
+#include "profile/synthetic_profile_for_test.h"
 
 namespace cicada::profile {
 namespace {

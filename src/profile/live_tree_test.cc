@@ -9,7 +9,7 @@
 
 #include "profile/frame_text.h"
 #include "profile/stack_totals.h"
-#include "profile/synthetic_profile.h"
+#include "profile/synthetic_profile_for_test.h"
 
 namespace cicada::profile {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "profile/profile.h"
-#include "profile/synthetic_profile.h"
+#include "profile/synthetic_profile_for_test.h"
 
 namespace cicada::profile {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile/synthetic_profile.h"
+#include "profile/synthetic_profile_for_test.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 #include "base/monotonic_clock.h"
 #include "profile/call_tree.h"
 #include "profile/compaction.h"
-#include "profile/synthetic_profile.h"
+#include "profile/synthetic_profile_for_test.h"
 
 namespace cicada::replay {
 namespace {

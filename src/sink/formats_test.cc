@@ -12,7 +12,7 @@
 #include <numeric>
 
 #include "profile/stack_totals.h"
-#include "profile/synthetic_profile.h"
+#include "profile/synthetic_profile_for_test.h"
 #include "sink/text/folded.h"
 #include "sink/gzip.h"
 #include "sink/profile_reader.h"

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "profile/synthetic_profile.h"
+#include "profile/synthetic_profile_for_test.h"
 #include "sink/profile_reader.h"
 #include "sink/sink_registry.h"
 

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "profile/synthetic_profile.h"
+#include "profile/synthetic_profile_for_test.h"
 
 namespace cicada::sink {
 namespace {

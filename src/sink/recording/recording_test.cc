@@ -11,7 +11,7 @@
 #include <random>
 
 #include "profile/compaction.h"
-#include "profile/synthetic_profile.h"
+#include "profile/synthetic_profile_for_test.h"
 #include "sink/recording/delta_codec.h"
 #include "sink/recording/recording_reader.h"
 #include "sink/recording/recording_sink.h"
