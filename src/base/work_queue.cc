@@ -107,6 +107,14 @@ struct WorkQueue::State : std::enable_shared_from_this<WorkQueue::State> {
     changed.notify_all();
   }
   TicketPtr take(std::map<uint32_t, Owner>::iterator owner, std::deque<TicketPtr>::iterator at);
+  // No owner has more than options.of_one_owner workers.
+  bool may_run(uint32_t owner) const {
+    const auto use = uses.find(owner);
+    return use == uses.end() || use->second.running < options.of_one_owner;
+  }
+  bool has_next() const {
+    return std::any_of(owners.begin(), owners.end(), [&](const auto& owner) { return may_run(owner.first); });
+  }
   TicketPtr take_next();
   TicketPtr find_waiting(JobId id, bool remove);
   bool make_room(const Ticket& wanted, std::vector<TicketPtr>& dropped);
@@ -131,7 +139,7 @@ WorkQueue::State::TicketPtr WorkQueue::State::take(std::map<uint32_t, Owner>::it
   return ticket;
 }
 
-// Of who has the fewest jobs running, then of who has worked least, then in turn.
+// Of who has the fewest jobs running, then of who has worked least, then in turn. has_next() holds, and so who is chosen may run.
 WorkQueue::State::TicketPtr WorkQueue::State::take_next() {
   const auto claim = [&](uint32_t owner) {
     const Use& use = uses[owner];
@@ -198,7 +206,7 @@ void WorkQueue::State::run(const std::shared_ptr<Worker>& self) {
   self->tid = ::gettid();
   if (options.nice != 0) add_nice(0, options.nice);
   for (;;) {
-    work.wait(lock, [&] { return stopping || !owners.empty(); });
+    work.wait(lock, [&] { return stopping || has_next(); });
     if (stopping) break;
     TicketPtr ticket = take_next();
     ticket->deadline = after(ticket->job.timeout);
@@ -260,6 +268,7 @@ void WorkQueue::State::give_up_overdue(Clock::time_point now) {
     ++counts.refused;
   }
   note_if_idle();
+  work.notify_all();  // their owners may run others
   lock.unlock();
   for (const TicketPtr& ticket : lost) {
     ticket->give_up(ticket->given_up ? make_error(ErrorKind::kIo, "no answer for {} ms", ticket->job.timeout.count())

@@ -68,6 +68,7 @@ class WorkQueue {
   struct Options {
     const char* thread_name;  // 15 characters at most
     unsigned workers = 1;
+    unsigned of_one_owner = UINT32_MAX;                 // of the workers, at a time
     int nice = 0;                                       // added to that of who starts a worker
     size_t max_bytes = SIZE_MAX;                        // of what waits
     unsigned max_abandoned = 4;                         // threads that hang at a time; none takes the place of more

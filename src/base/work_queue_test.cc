@@ -328,6 +328,23 @@ TEST_F(WorkQueueTest, WhoHasAJobRunningComesLater) {
 }
 
 // What a job submits is done after it, and waited for.
+TEST_F(WorkQueueTest, AnOwnerHasNoMoreWorkersThanItMay) {
+  WorkQueue queue({.thread_name = "test", .workers = 2, .of_one_owner = 1});
+  Blocked first, second, other;
+  queue.submit(first.job(1));
+  first.wait_until_running();
+  queue.submit(second.job(1));
+  queue.submit(other.job(2));
+  other.wait_until_running();
+  EXPECT_EQ(queue.waiting(), 1u);
+  other.open();
+  std::this_thread::sleep_for(20ms);
+  EXPECT_EQ(queue.waiting(), 1u) << "a worker is free, but not for who has one";
+  first.open();
+  second.wait_until_running();
+  second.open();
+}
+
 TEST_F(WorkQueueTest, JobsMaySubmit) {
   WorkQueue queue({"test"});
   queue.submit({.run = [this](Attempt& attempt) {

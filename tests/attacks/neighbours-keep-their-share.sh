@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What one user does while the whole machine is recorded: thirty idle processes whose mappings have 240 MB of names, a storm of files in memory,
-# six programs that cost who reads them, a perf map of 60 MB. The stacks of another user's program are complete and named, and so is his generated
-# code; the recording takes eight seconds of CPU at most (up to five here; a shared processor
-# was seen at half its speed).
+# What one user does while the whole machine is recorded: thirty idle processes whose executable mappings have 240 MB of names, a storm of
+# files in memory, six programs that cost who reads them, a perf map of 60 MB. The stacks of another user's program are complete and named,
+# and so is his generated code; the recording takes four seconds of CPU at most.
 source "$(dirname "$0")/lib.sh"
 compiled many_mappings
 compiled memfds
@@ -12,7 +11,7 @@ compiled spin -no-pie -Wl,--build-id=none
 start_neighbour
 running() { grep -qs running out || ! kill -0 "$pid" 2>/dev/null; }
 record() {
-  bounded 300 8 "$CICADA" record -a -F 997 -d 3 -o "$1.txt" 2>err || fail "$1: record ended with $?"
+  bounded 300 4 "$CICADA" record -a -F 997 -d 3 -o "$1.txt" 2>err || fail "$1: record ended with $?"
   neighbour_is_whole "$1.txt" || fail "$1: $(neighbour_is_whole "$1.txt")"
 }
 start "${as_attacker[@]}" "$lair/many_mappings" 60 30
@@ -39,7 +38,7 @@ start "$lair/jit_code" 60 'echo 700000000 10000 neighbours_name >/tmp/perf-$P.ma
 wait_for 10 running
 its_map=/tmp/perf-$pid.map
 : >out
-start "${as_attacker[@]}" "$lair/jit_code" 60 \
+start "${without_perf_map[@]}" "${as_attacker[@]}" "$lair/jit_code" 60 \
   'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); echo 700000000 10000 x; done | sed "s/x/$(printf %0600d 0)/" >/tmp/perf-$P.map'
 wait_for 60 running
 record map

@@ -16,7 +16,9 @@ constexpr std::chrono::milliseconds kStopTimeout(500);
 }  // namespace
 
 MapsScanner::MapsScanner(Options options, FindSpace find_space) : options_(std::move(options)), find_space_(std::move(find_space)) {
-  if (options_.workers != 0) queue_.emplace(WorkQueue::Options{.thread_name = "cicada-maps", .workers = options_.workers, .stop_timeout = kStopTimeout});
+  // Names of mappings may cost the kernel seconds: one core of a user's at most, and nobody else waits for it.
+  if (options_.workers != 0)
+    queue_.emplace(WorkQueue::Options{.thread_name = "cicada-maps", .workers = options_.workers, .of_one_owner = 1, .stop_timeout = kStopTimeout});
 }
 
 void MapsScanner::want(Pid pid, uint64_t not_before_ns) {
