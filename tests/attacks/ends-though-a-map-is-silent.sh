@@ -23,7 +23,7 @@ neighbour=$pid
 for operation in read flush; do
   serve "$operation"
   : >out
-  start "${as_attacker[@]}" unshare -Urm "$lair/jit_code" 60 "touch /tmp/perf-\$P.map && mount --bind $T/mnt/map /tmp/perf-\$P.map"
+  start "${without_perf_map[@]}" "${as_attacker[@]}" unshare -Urm "$lair/jit_code" 60 "touch /tmp/perf-\$P.map && mount --bind $T/mnt/map /tmp/perf-\$P.map"
   wait_for 10 running
   grep -q running out || skip "no user namespaces for everybody"
   begin=$SECONDS

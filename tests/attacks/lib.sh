@@ -15,6 +15,9 @@ chown "$attacker:$attacker" "$lair"
 # setpriv looks for the command while it has root's capabilities: in directories for everybody only.
 as_attacker=(env -C "$lair" -i PATH=/usr/local/bin:/usr/bin:/bin "HOME=$lair" setpriv --reuid "$attacker" --regid "$attacker" --clear-groups --inh-caps=-all)
 
+# "${without_perf_map[@]}" COMMAND…: a process of this pid may have left a map that others cannot replace.
+without_perf_map=(bash -c 'rm -f "/tmp/perf-$$.map"; exec "$@"' -)
+
 # bounded MEGABYTES SECONDS COMMAND…: its exit code; fails the test beyond either limit. What it took is in $T/taken.
 bounded() {
   local code=0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// many_mappings SECONDS PROCESSES: processes that sleep, each with 60,000 mappings of a file whose name has 3,900 bytes. Says "running".
+// many_mappings SECONDS PROCESSES: processes that sleep, each with 60,000 executable mappings of a file whose name has 3,900 bytes. Says "running".
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ int main(int argc, char **argv) {
   }
   const int fd = open("f", O_RDWR | O_CREAT, 0600);
   if (ftruncate(fd, 8192) != 0) return 2;
-  for (int i = 0; i < 60000 && mmap(0, 4096, PROT_READ, MAP_PRIVATE, fd, (i & 1) * 4096) != MAP_FAILED; ++i) {
+  for (int i = 0; i < 60000 && mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, (i & 1) * 4096) != MAP_FAILED; ++i) {
   }
   const time_t end = time(0) + atoi(argv[1]);
   for (int i = 0; i < atoi(argv[2]); ++i) {

@@ -11,7 +11,7 @@ attack() {
   local name=$1
   shift
   : >out
-  start "${as_attacker[@]}" "$@" "$lair/jit_code" 60 "$make"
+  start "${without_perf_map[@]}" "${as_attacker[@]}" "$@" "$lair/jit_code" 60 "$make"
   wait_for 10 said_or_ended
   grep -q running out || return 1
   bounded 600 10 "$CICADA" record -q -F 997 -d 1.5 -p "$pid" -o "$name.folded" 2>err || fail "$name: record ended with $?"
@@ -21,9 +21,9 @@ attack() {
   ! grep -q known_to_root_only "$name.folded" || fail "$name: the recording holds root's file"
 }
 said_or_ended() { [[ -s out ]] || ! kill -0 "$pid" 2>/dev/null; }
-make='echo 700000000 10000 its_own >/tmp/perf-$P.map' attack own || fail "the program does not run"
+make='echo 700000000 10000 its_own >/tmp/perf-$P.map' attack own || fail "the program does not run: $(<out)"
 grep -q its_own own.folded || fail "its own map is not used"
-make="ln -s $T/secret /tmp/perf-\$P.map" attack link || fail "the program does not run"
+make="ln -s $T/secret /tmp/perf-\$P.map" attack link || fail "the program does not run: $(<out)"
 # On the way to a file a mount asks for no right to read it.
 make="touch /tmp/perf-\$P.map && mount --bind $T/secret /tmp/perf-\$P.map" attack mount unshare -Urm ||
   skip "no user namespaces for everybody"

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/unique_fd.h"
+#include "process/procfs/mapping_query.h"
 #include "process/procfs/proc_fs.h"
 
 namespace cicada::process {
@@ -61,6 +62,12 @@ bool is_candidate(std::string_view line, MapsFilter filter) {
 
 }  // namespace
 
+bool take_deleted(std::string& path) {
+  if (!path.ends_with(kDeleted)) return false;
+  path.resize(path.size() - kDeleted.size());
+  return true;
+}
+
 std::optional<MapsEntry> find_maps_entry(std::string_view line) {
   MapsEntry entry;
   if (!take_number(line, 16, '-', entry.range.begin.value) || !take_number(line, 16, ' ', entry.range.end.value)) {
@@ -82,11 +89,8 @@ std::optional<MapsEntry> find_maps_entry(std::string_view line) {
   line.remove_prefix(static_cast<size_t>(end - line.data()));
   if (!line.empty() && line[0] != ' ') return std::nullopt;
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-  if (line.ends_with(kDeleted)) {
-    entry.deleted = true;
-    line.remove_suffix(kDeleted.size());
-  }
   entry.path = unescape(line);
+  entry.deleted = take_deleted(entry.path);
   return entry;
 }
 
@@ -110,6 +114,10 @@ Result<MapsFile> read_maps_of(Tid tid, MapsFilter filter) {
   if (!fd) {
     if (errno == ENOENT) return make_error(ErrorKind::kGone, "open {}: no such process", path);
     return errno_error(errno, fmt::format("open {}", path));
+  }
+  if (filter == MapsFilter::kExecutable) {
+    Result<MapsFile> asked = query_executable_mappings(fd.get());
+    if (asked || asked.error().kind() != ErrorKind::kUnsupported) return asked;
   }
   MapsFile file;
   std::string buffer(32 << 10, '\0');

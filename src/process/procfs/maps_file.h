@@ -40,6 +40,8 @@ struct MapsFile {
 inline constexpr size_t kMaxMapsEntries = 1 << 20;
 inline constexpr size_t kMaxMapsBytes = 32 << 20;
 
+// Takes ' (deleted)' off the path.
+bool take_deleted(std::string& path);
 // Parses one line without its newline. Nothing: not a maps line.
 std::optional<MapsEntry> find_maps_entry(std::string_view line);
 MapsFile parse_maps(std::string_view text, MapsFilter filter);

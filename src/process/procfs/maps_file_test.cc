@@ -81,6 +81,30 @@ TEST(MapsFile, ReadsOurOwnWithAnOddlyNamedMapping) {
   ::munmap(at, 8192);
 }
 
+// What the kernel answers is what its text says.
+TEST(MapsFile, ExecutableOnesAreThoseOfTheText) {
+  const auto all = read_maps(::getpid(), MapsFilter::kAll);
+  const auto executable = read_maps(::getpid(), MapsFilter::kExecutable);
+  ASSERT_TRUE(all && executable);
+  std::vector<MapsEntry> expected;
+  for (const MapsEntry& entry : all->entries) {
+    if (entry.executable && entry.path != "[vsyscall]") expected.push_back(entry);  // no mapping of the process's own
+  }
+  const auto last = executable->entries.end() - (executable->entries.back().path == "[vsyscall]" ? 1 : 0);
+  ASSERT_EQ(last - executable->entries.begin(), static_cast<ptrdiff_t>(expected.size()));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const MapsEntry& found = executable->entries[i];
+    EXPECT_EQ(found.range, expected[i].range);
+    EXPECT_EQ(found.offset, expected[i].offset);
+    EXPECT_EQ(found.file, expected[i].file);
+    EXPECT_EQ(found.path, expected[i].path);
+    EXPECT_EQ(found.readable, expected[i].readable);
+    EXPECT_EQ(found.writable, expected[i].writable);
+    EXPECT_EQ(found.shared, expected[i].shared);
+    EXPECT_EQ(found.deleted, expected[i].deleted);
+  }
+}
+
 TEST(MapsFile, ProcessThatIsGoneIsGone) {
   const auto maps = read_maps(0x3fffffff, MapsFilter::kAll);
   ASSERT_FALSE(maps);
