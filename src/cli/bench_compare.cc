@@ -42,7 +42,7 @@ Result<BenchResult> load(const std::string& directory) {
     result.benchmarks.push_back(std::move(one));
   }
   for (const std::string& warning : warnings) print_warning(warning);
-  if (result.benchmarks.empty()) return make_error(ErrorKind::kNotFound, "{}: neither a bench.json nor results of benchmarks", directory);
+  if (result.benchmarks.empty()) return make_error(ErrorKind::kNotFound, "{}: no such directory, or neither a bench.json nor results of benchmarks in it", directory);
   return result;
 }
 
