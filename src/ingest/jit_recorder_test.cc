@@ -70,7 +70,8 @@ TEST(JitRecorder, ReadsAMapThatTheProcessWroteWhenItEnded) {
   proc.end(41);
   FakeProc::write(proc.path() + "/root-of-41/tmp/perf-41.map", "1000 20 Lorg/App;::run\n");
   recorder.note_exit(41);
-  const auto symbols = recorder.finish();
+  recorder.finish();
+  const auto symbols = recorder.take_new();
   ASSERT_EQ(symbols.size(), 1U);
   EXPECT_EQ(symbols[0].name, "org.App.run");
   EXPECT_EQ(symbols[0].address_space, 7U);
@@ -84,7 +85,8 @@ TEST(JitRecorder, ReadsWhatWasWrittenAfterTheMapWasOpened) {
   JitRecorder recorder(proc.path());
   recorder.note_sampled({{41, 500, 7}});
   std::ofstream(proc.path(41, "root/tmp/perf-41.map"), std::ios::app) << "2000 20 second\n3000 20 unfinish";
-  const auto symbols = recorder.finish();
+  recorder.finish();
+  const auto symbols = recorder.take_new();
   ASSERT_EQ(symbols.size(), 2U);
   EXPECT_EQ(symbols[1].name, "second");
 }
@@ -95,7 +97,23 @@ TEST(JitRecorder, LeavesTheMapOfAProcessWithAReusedPidAlone) {
   proc.write(41, "root/tmp/perf-41.map", "1000 20 somebody_elses\n");
   JitRecorder recorder(proc.path());
   recorder.note_sampled({{41, 499, 7}});  // what was sampled began a tick earlier
-  EXPECT_TRUE(recorder.finish().empty());
+  recorder.finish();
+  EXPECT_TRUE(recorder.take_new().empty());
+}
+
+TEST(JitRecorder, GivesNamesWhileTheProcessRuns) {
+  const FakeProc proc;
+  proc.add(41);
+  proc.write(41, "root/tmp/perf-41.map", "1000 20 first\n");
+  JitRecorder recorder(proc.path());
+  std::vector<symbolize::JitSymbol> names;
+  for (int tries = 0; tries < 2000 && names.empty(); ++tries, std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
+    recorder.note_sampled({{41, 500, 7}});
+    names = recorder.take_new();
+  }
+  ASSERT_EQ(names.size(), 1U);
+  recorder.finish();
+  EXPECT_TRUE(recorder.take_new().empty()) << "each name is given once";
 }
 
 TEST(JitRecorder, SaysOncePerFileThatItCannotBeUsed) {
@@ -104,7 +122,8 @@ TEST(JitRecorder, SaysOncePerFileThatItCannotBeUsed) {
   std::filesystem::create_directories(proc.path(41, "root/tmp/perf-41.map"));
   JitRecorder recorder(proc.path());
   for (int i = 0; i < 3; ++i) recorder.note_sampled({{41, 500, 7}});
-  EXPECT_TRUE(recorder.finish().empty());
+  recorder.finish();
+  EXPECT_TRUE(recorder.take_new().empty());
   EXPECT_EQ(proc.lines.size(), 1U);
 }
 

@@ -90,17 +90,9 @@ void RecordPipeline::finish() {
   deferred_.finish();
   assembler_.flush();
   end_batch(0, false);
-  last_jit_symbols_ = parts_.jit.finish();
-  last_jit_symbols_.erase(last_jit_symbols_.begin(), last_jit_symbols_.begin() + static_cast<ptrdiff_t>(taken_jit_symbols_));
+  parts_.jit.finish();
   parts_.metadata_reader.sync();
   refresh_threads();
-}
-
-std::vector<symbolize::JitSymbol> RecordPipeline::take_jit_symbols() {
-  if (!last_jit_symbols_.empty()) return std::exchange(last_jit_symbols_, {});
-  std::vector<symbolize::JitSymbol> fresh = parts_.jit.take_new();
-  taken_jit_symbols_ += fresh.size();
-  return fresh;
 }
 
 }  // namespace cicada::ingest

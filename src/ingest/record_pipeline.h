@@ -61,9 +61,8 @@ class RecordPipeline {
   uint64_t malformed() const { return malformed_; }
   const SampleAssembler& assembler() const { return assembler_; }
   symbolize::ImageFiles& files() { return files_; }
-  // Symbols of JIT code: those known so far; after finish() all.
-  // Those that are new; after finish() the rest.
-  std::vector<symbolize::JitSymbol> take_jit_symbols();
+  // Symbols of JIT code that are new; after finish() the rest.
+  std::vector<symbolize::JitSymbol> take_jit_symbols() { return parts_.jit.take_new(); }
 
  private:
   static constexpr uint64_t kLongestWalkNs = 2'000'000'000;  // deferred: a quarter of a second for mappings, then 16 MiB of stacks at most
@@ -82,8 +81,6 @@ class RecordPipeline {
   std::unordered_set<uint32_t> sampled_spaces_;  // of this cycle
   std::set<JitProcess> jit_processes_;           // ever; at most kMaxJitProcesses
   std::vector<JitProcess> new_jit_processes_;
-  std::vector<symbolize::JitSymbol> last_jit_symbols_;  // of finish()
-  size_t taken_jit_symbols_ = 0;
 };
 
 }  // namespace cicada::ingest
