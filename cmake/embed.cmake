@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -D SOURCE=src/sink -D OUT=assets.cc -D MODULES="a.js b.js …" -P embed.cmake
+# cmake -D SOURCE=src/sink/flamegraph/viewer -D OUT=assets.cc -D "REPORT=a.js b.js …" -D "SVG=a.js …" -P embed.cmake
 #
-# Writes what the viewers consist of as string constants (sink/flamegraph/viewer/assets.h). The report is one file under a strict content
-# security policy, and inline modules cannot import each other; so the modules are joined in the order of MODULES, which names
-# those that are imported first, with their import lines and the word export removed. Opened from a server they are plain ES
+# Writes what the pages consist of as string constants (sink/flamegraph/viewer/assets.h). A page is one file, the report under a strict content
+# security policy, and inline modules cannot import each other; so the modules of REPORT and of SVG are joined in their order, which names
+# those that are imported first, without import lines, the word export, comment lines and indentation. Opened from a server they are plain ES
 # modules. The policy names the SHA-256 of the one script and the one style sheet.
 function(base64_of_hex hex out)
   set(alphabet "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
@@ -26,26 +26,39 @@ function(append_constant name text)
   set(cc "${cc}const std::string_view ${name} = R\"~~asset~~(${text})~~asset~~\";\n" PARENT_SCOPE)
 endfunction()
 
-file(READ ${SOURCE}/svg.css svg_style)
-file(READ ${SOURCE}/svg.js svg_script)
-append_constant(kSvgStyle "${svg_style}")
-append_constant(kSvgScript "${svg_script}")
+function(join_modules modules out)
+  set(script "\n")
+  separate_arguments(modules)
+  foreach(module IN LISTS modules)
+    file(READ ${SOURCE}/${module} text)
+    string(REGEX REPLACE "(^|\n)import [^\n]*" "\\1" text "${text}")
+    string(REGEX REPLACE "(^|\n)export " "\\1" text "${text}")
+    string(REGEX REPLACE "\n[ \n]*(//[^\n]*\n[ \n]*)*" "\n" text "\n${text}")
+    string(APPEND script "${text}")
+  endforeach()
+  if(script MATCHES "]]>|</script")
+    message(FATAL_ERROR "a script contains what would end it")
+  endif()
+  set(${out} "${script}" PARENT_SCOPE)
+endfunction()
 
-set(script "\n")
-separate_arguments(MODULES)
-foreach(module IN LISTS MODULES)
-  file(READ ${SOURCE}/viewer/${module} text)
-  string(REGEX REPLACE "(^|\n)import [^\n]*" "\\1" text "${text}")
-  string(REGEX REPLACE "(^|\n)export " "\\1" text "${text}")
-  string(APPEND script "${text}")
-endforeach()
-file(READ ${SOURCE}/viewer/viewer.css style)
-file(READ ${SOURCE}/viewer/index.html page)
+file(READ ${SOURCE}/page.css page_style)
+file(READ ${SOURCE}/svg.css svg_style)
+# Who opens an SVG has no button for dark or light.
+string(REGEX REPLACE ":root\\.dark({[^}]*})" "@media (prefers-color-scheme:dark){:root\\1}" svg_page_style "${page_style}")
+append_constant(kSvgStyle "${svg_page_style}${svg_style}")
+join_modules("${SVG}" script)
+append_constant(kSvgScript "(()=>{'use strict';${script}})()")
+
+join_modules("${REPORT}" script)
+file(READ ${SOURCE}/viewer.css style)
+set(style "${page_style}${style}")
+file(READ ${SOURCE}/index.html page)
 string(SHA256 script_hash "${script}")
 string(SHA256 style_hash "${style}")
 base64_of_hex(${script_hash} script_hash)
 base64_of_hex(${style_hash} style_hash)
-string(REPLACE "<link rel=\"stylesheet\" href=\"viewer.css\">" "<style>${style}</style>" page "${page}")
+string(REPLACE "<link rel=\"stylesheet\" href=\"page.css\">\n<link rel=\"stylesheet\" href=\"viewer.css\">" "<style>${style}</style>" page "${page}")
 string(REPLACE "<script type=\"module\" src=\"main.js\"></script>" "<script type=\"module\">${script}</script>" page "${page}")
 string(REPLACE "SCRIPT_HASH" "${script_hash}" page "${page}")
 string(REPLACE "STYLE_HASH" "${style_hash}" page "${page}")

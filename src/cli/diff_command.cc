@@ -16,6 +16,7 @@
 #include "cli/terminal.h"
 #include "profile/stack_totals.h"
 #include "sink/flamegraph/html.h"
+#include "sink/flamegraph/svg.h"
 
 namespace cicada::cli {
 namespace {

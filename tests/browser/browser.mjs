@@ -30,8 +30,8 @@ export function check(condition, promise, seen = '') {
 export function finish() { console.log(failures ? `${failures} failed` : 'all passed'); process.exitCode = failures ? 1 : 0; }
 
 // Opens a page of `pages`; errors on the console and requests to anywhere are kept in page.troubles.
-export async function open(browser, file, {width = 1360, height = 820, hash = '', dark = false} = {}) {
-  const page = await browser.newPage({viewport: {width, height}, colorScheme: dark ? 'dark' : 'light'});
+export async function open(browser, file, {width = 1360, height = 820, hash = '', dark = false, scripts = true} = {}) {
+  const page = await browser.newPage({viewport: {width, height}, colorScheme: dark ? 'dark' : 'light', javaScriptEnabled: scripts});
   page.troubles = [];
   page.on('console', message => { if (['error', 'warning'].includes(message.type())) page.troubles.push(message.text()); });
   page.on('pageerror', error => page.troubles.push(String(error)));

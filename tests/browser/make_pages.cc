@@ -6,6 +6,7 @@
 #include <random>
 
 #include "sink/flamegraph/html.h"
+#include "sink/flamegraph/svg.h"
 #include "sink/profile_reader.h"
 #include "sink/sink_registry.h"
 

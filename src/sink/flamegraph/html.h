@@ -4,8 +4,8 @@
 #pragma once
 #include <span>
 
+#include "sink/flamegraph/packed_profile.h"
 #include "sink/sink_registry.h"
-#include "sink/flamegraph/svg.h"
 
 namespace cicada::sink {
 

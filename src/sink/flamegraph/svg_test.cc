@@ -96,7 +96,7 @@ TEST(Svg, DifferencesAreRedAndBlue) {
   add_node(tree, 0, "shrank", 100);
   const Baseline baseline{{0, 100, 900}, {1000, 100, 900}};
   const std::string svg = draw(tree, {}, &baseline);
-  EXPECT_NE(svg.find("\"before\":[1000,"), std::string::npos);
+  EXPECT_NE(svg.find("\"wholes\":[1000,1000]"), std::string::npos);
   EXPECT_NE(svg.find("fill:rgb(240,"), std::string::npos);
   EXPECT_NE(svg.find("fill:rgb(9"), std::string::npos);
 }

@@ -138,25 +138,6 @@ def pprof(data):
     return sum(roots.values()), roots
 
 
-def svg(text):
-    for element in xml.etree.ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}script"):
-        if element.get("id") == "data":
-            data = json.loads(element.text)
-    depth, total, own = data["depth"], data["total"], data["self"]
-    open_nodes, below, roots = [], [0] * len(depth), {}
-    for i, d in enumerate(depth):
-        open_nodes[d:] = [i]
-        if d:
-            below[open_nodes[d - 1]] += total[i]
-        if d == 1:
-            name = data["names"][data["frames"][4 * data["frame"][i]]]
-            roots[name] = roots.get(name, 0) + total[i]
-    for i in range(len(depth)):  # narrow ones are left out, so less is allowed
-        check(below[i] + own[i] <= total[i], "svg: children of node", i)
-        check(data["omitted"] or below[i] + own[i] == total[i], "svg: children of node", i)
-    return total[0], roots
-
-
 class Script(html.parser.HTMLParser):
     inside, text = False, ""
     def handle_starttag(self, tag, attributes):
@@ -168,10 +149,21 @@ class Script(html.parser.HTMLParser):
             self.text += data
 
 
+def svg(text):
+    for element in xml.etree.ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}script"):
+        if element.get("id") == "profile":
+            return packed(element.text)
+
+
 def report(text):
     parser = Script()
     parser.feed(text.decode("utf-8"))
-    raw = gzip.decompress(base64.b64decode(json.loads(parser.text)["payload"]))
+    return packed(parser.text)
+
+
+def packed(text):
+    """What a page holds for its script; in a picture narrow frames are left out, and their values stand with who called them."""
+    raw = gzip.decompress(base64.b64decode(json.loads(text)["payload"]))
     size = struct.unpack("<I", raw[:4])[0]
     tables = json.loads(raw[4:4 + size])
     number = (value for value, _ in varints(raw, 4 + size))
@@ -179,8 +171,10 @@ def report(text):
     parent, frame = [0] * nodes, [0] * nodes
     for i in range(nodes):
         parent[i], frame[i] = i - next(number), next(number)
-    own = [0] * nodes
-    for _ in range(next(number)):
+    own, samples = [0] * nodes, next(number)
+    for i, (own_value, left_out) in enumerate(zip(number, number) if not samples else ()):
+        own[i] = own_value + left_out
+    for _ in range(samples):
         next(number)
         check(next(number) < len(tables["threads"]), "html: a thread")
         node, value = next(number), next(number)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws a layout. A row draws at most one sliver a pixel: after a child narrower than a pixel, a binary search jumps to the
 // first that reaches the next pixel, and slivers have no rows below them. So 500,000 nodes cost what the screen can show.
-import { kinds, hitColour, inlinedKind, heat } from './palette.js';
+import { inlinedKind } from './profile_data.js';
 import { firstEndingAfter } from './layout.js';
 
 export const rowHeight = 19;
+const hitColour = '#c2187a';
 const font = '11.5px ui-sans-serif, system-ui, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif';
 const widths = new Map();
 
@@ -33,8 +34,8 @@ export function drawFlame(canvas, profile, tree, layout, view, look) {
         if (visible) {
           const frame = tree.frame[of], hit = look.matches && look.matches[functionOf[frame]];
           const colour = hit ? hitColour : tree.before
-              ? heat(tree.total[of], tree.before[of], ...profile.about.wholes)
-              : kinds[kind[frame]].shades[shade[frame]];
+              ? profile.about.heat[tree.heat[of]]
+              : profile.kinds[kind[frame]].shades[shade[frame]];
           let batch = boxes.get(colour);
           if (!batch) boxes.set(colour, batch = []);
           const left = Math.max(x, -2), right = Math.min((end[at] - view.from) * scale, width + 2);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A flame graph one can touch: zoom (click, ctrl+wheel, keys), pan (drag, wheel), details under the pointer.
-import { amountWithUnit, element, share } from './format.js';
-import { kinds } from './palette.js';
+import { amountWithUnit, element, share, shorten } from './format.js';
 import { layOut, placeAt, placeOf } from './layout.js';
 import { depthOf, drawFlame, rowHeight } from './flame_canvas.js';
 
@@ -14,7 +13,7 @@ export function explainNode(profile, tree, of) {
     const [after, before] = profile.about.wholes, points = 100 * (tree.total[of] / after - tree.before[of] / before);
     lines.push(`before: ${amountWithUnit(tree.before[of], unit)} · ${share(tree.before[of], before)} (${points >= 0 ? '+' : '−'}${Math.abs(points).toFixed(2)} points)`);
   }
-  const place = [kinds[profile.frames.kind[frame]].name, f.image, where >= 0 ? profile.names[where] : ''].filter(Boolean).join(' · ');
+  const place = [profile.kinds[profile.frames.kind[frame]].name, f.image, where >= 0 ? profile.names[where] : ''].filter(Boolean).join(' · ');
   return {name: f.name, place, lines};
 }
 
@@ -121,6 +120,38 @@ export class FlameView {
     }
     const next = at + direction;
     if (next > 0 && next < layout.node.length && depthOf(layout, next) === depthOf(layout, at)) this.select(next);
+  }
+  nextMatch(step) {
+    const {layout, tree, profile: {frames: {functionOf}}} = this, matches = this.callbacks.matches(), count = layout.node.length;
+    for (let i = 1, at = Math.max(0, this.selected); matches && i <= count; ++i) {
+      at = (at + step + count) % count;
+      if (at && matches[functionOf[tree.frame[layout.node[at]]]]) return this.select(at);
+    }
+  }
+  pan(part) { const {from, to} = this.view; this.setRange(from + part * (to - from), to + part * (to - from)); }
+  // What keys do.
+  actions() {
+    const out = () => this.zoomBy(1.4), into = () => this.zoomBy(.7);
+    return {ArrowLeft: () => this.step(-1), ArrowRight: () => this.step(1), ArrowUp: () => this.step(this.view.upward ? 'child' : 'parent'),
+            ArrowDown: () => this.step(this.view.upward ? 'parent' : 'child'), Enter: () => this.selected >= 0 && this.zoomTo(this.selected),
+            Backspace: () => this.zoomOut(), '+': into, '=': into, w: into, '-': out, s: out, a: () => this.pan(-.2), e: () => this.pan(.2),
+            n: () => this.nextMatch(1), N: () => this.nextMatch(-1)};
+  }
+  // The callers of the frame that is zoomed to, as links back to them.
+  showPath(line) {
+    const {tree, profile} = this, chain = [];
+    line.replaceChildren();
+    for (let i = this.zoomedNode || 0; ; i = tree.parent[i]) { chain.unshift(i); if (!i) break; }
+    if (chain.length < 2) return;
+    chain.forEach((node, at) => {
+      if (chain.length > 9 && at > 1 && at < chain.length - 6) { if (at === 2) line.append(' › …'); return; }
+      if (at) line.append(' › ');
+      const name = shorten(node ? profile.functions[profile.frames.functionOf[tree.frame[node]]].name : 'all', 46);
+      if (at === chain.length - 1) return line.append(element('b', {}, name));
+      const link = element('button', {}, name);
+      link.onclick = () => this.zoomTo(placeOf(this.layout, node));
+      line.append(link);
+    });
   }
 
   wheel(event) {

@@ -23,7 +23,7 @@ export function amountWithUnit(value, unit) {
   return `${grouped.format(value)} ${value === 1 ? unit.replace(/s$/, '') : unit}`;
 }
 export function element(tag, properties = {}, ...children) {
-  const made = document.createElement(tag);
+  const made = document.createElementNS('http://www.w3.org/1999/xhtml', tag);  // also inside an SVG
   for (const [key, value] of Object.entries(properties)) {
     if (key in made) made[key] = value; else made.setAttribute(key, value);
   }

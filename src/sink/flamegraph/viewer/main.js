@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wires the source, the selection and the views. Every view is a function of the state, and the state is in the address.
 import { amountWithUnit, byId, element, share, shorten } from './format.js';
-import { kinds } from './palette.js';
 import { embeddedEvents, unpackProfile } from './profile_data.js';
-import { callTree, calleesOf, callersOf, functionTotals, groupedTree, matchedTotal, selectedSelf } from './view_tree.js';
+import { callTree } from './call_tree.js';
+import { calleesOf, callersOf, functionTotals, groupedTree, selectedSelf } from './view_tree.js';
+import { Search } from './search.js';
+import { showLegend } from './legend.js';
 import { readState, writeState } from './url_state.js';
 import { explainNode, FlameView } from './flame_view.js';
-import { placeOf } from './layout.js';
 import { TableView } from './table_view.js';
 import { TimelineView } from './timeline_view.js';
 import { ProcessView } from './process_view.js';
@@ -23,7 +24,7 @@ const keyHelp = [
 function start(profile, events) {
   const {about} = profile, state = readState(), tip = byId('tip');
   const selection = {from: null, to: null, threads: null};
-  let matches = null, tree, totals, dirty = {}, picked = null, theme = {};
+  let tree, totals, dirty = {}, picked = null, theme = {};
   byId('title').textContent = about.title;
   byId('subtitle').title = byId('subtitle').textContent = [about.subtitle, ...about.notes].filter(Boolean).join(' · ');
 
@@ -35,7 +36,15 @@ function start(profile, events) {
   const preference = matchMedia('(prefers-color-scheme: dark)');
   applyTheme(preference.matches);
 
-  const common = {theme: () => theme, matches: () => matches};
+  const search = new Search(byId('search'), byId('matched'), profile, () => {
+    state.q = search.text;
+    search.showShare(tree);
+    for (const view of [flame, callers, callees]) view.redraw();
+    dirty.table = true;
+    if (state.view === 'table') showView();
+    save();
+  });
+  const common = {theme: () => theme, matches: () => search.matches};
   const flame = new FlameView(byId('flame-canvas'), tip, profile, {...common, zoomed: node => { state.z = node || ''; showPath(); save(); }, picked: pick});
   const callers = new FlameView(byId('callers-canvas'), tip, profile, {...common, picked: pick});
   const callees = new FlameView(byId('callees-canvas'), tip, profile, {...common, picked: pick});
@@ -63,28 +72,27 @@ function start(profile, events) {
     reselect();
   }
 
-  let selecting = 0, regex = null;
-  const findMatches = () => regex && Uint8Array.from(profile.functions, f => regex.test(f.name) || regex.test(f.image) ? 1 : 0);
+  let selecting = 0;
   function reselectSoon() { selecting ||= requestAnimationFrame(() => { selecting = 0; reselect(); }); }
   function reselect() {
     tree = grouping() ? groupedTree(profile, selection, grouping()) : callTree(profile, selectedSelf(profile, selection));
-    if (grouping() && state.q) matches = findMatches();  // groups are names, too
+    if (grouping()) search.find();  // groups are names, too
     processes.show(selection);
     totals = null;
     picked = null;
     dirty = {flame: true, table: true, sandwich: true};
     byId('empty').hidden = tree.total[0] > 0;
     showView();
-    showMatched();
+    search.showShare(tree);
     showStatus();
-    showLegend();
+    showLegend(byId('legend'), profile, tree);
   }
   const functionTotalsNow = () => totals ||= functionTotals(profile, tree);
   // The table's columns of numbers.
   function series() {
     const now = functionTotalsNow();
     if (!tree.before) return ['self', 'total'].map(key => ({key, title: key === 'self' ? 'Self' : 'Total', values: now[key], whole: tree.total[0]}));
-    const then = functionTotals(profile, {...tree, self: profile.before, total: tree.before}), [after, before] = about.wholes;
+    const then = functionTotals(profile, {...tree, self: profile.values.before, total: tree.before}), [after, before] = about.wholes;
     return ['self', 'total'].flatMap(key => {
       const title = key === 'self' ? 'Self' : 'Total';
       return [{key: key + 'Before', title: title + ' before', values: then[key], whole: before}, {key, title: title + ' after', values: now[key], whole: after},
@@ -104,7 +112,7 @@ function start(profile, events) {
         flame.view.upward = !!state.up;
         flame.zoomedNode = Number(state.z) || 0;
         flame.show(tree, state.order, state.by === 'before');
-      } else if (state.view === 'table') table.show(series(), matches);
+      } else if (state.view === 'table') table.show(series(), search.matches);
       else showSandwich();
     }
     byId('order').textContent = state.order === 'name' ? 'By name' : 'Largest first';
@@ -130,36 +138,8 @@ function start(profile, events) {
     callees.show(calleesOf(profile, tree, f), state.order);
   }
   function showPath() {
-    const line = byId('path'), chain = [];
-    line.replaceChildren();
-    line.hidden = state.view !== 'flame';
-    if (state.view !== 'flame' || !flame.tree) return;
-    for (let i = flame.zoomedNode || 0; ; i = tree.parent[i]) { chain.unshift(i); if (!i) break; }
-    if (chain.length < 2) return;
-    chain.forEach((node, at) => {
-      if (chain.length > 9 && at > 1 && at < chain.length - 6) { if (at === 2) line.append(' › …'); return; }
-      if (at) line.append(' › ');
-      const name = shorten(node ? profile.functions[profile.frames.functionOf[tree.frame[node]]].name : 'all', 46);
-      if (at === chain.length - 1) return line.append(element('b', {}, name));
-      const link = element('button', {}, name);
-      link.onclick = () => flame.zoomTo(placeOf(flame.layout, node));
-      line.append(link);
-    });
-  }
-  function showLegend() {
-    const legend = byId('legend'), sums = new Float64Array(kinds.length);
-    legend.replaceChildren();
-    if (profile.before) {
-      for (const [colour, text] of [['rgb(240,84,70)', 'more than before'], ['rgb(84,132,240)', 'less than before']]) entry(colour, text);
-      return;
-    }
-    for (let i = 0; i < tree.self.length; ++i) sums[profile.frames.kind[tree.frame[i]]] += tree.self[i];
-    sums.forEach((sum, kind) => { if (sum && kind > 1) entry(kinds[kind].shades[0], `${kinds[kind].name} ${share(sum, tree.total[0])}`); });
-    function entry(colour, text) {
-      const swatch = element('i');
-      swatch.style.background = colour;
-      legend.append(element('span', {}, swatch, text));
-    }
+    byId('path').hidden = state.view !== 'flame';
+    if (flame.tree) flame.showPath(byId('path'));
   }
   function showStatus() {
     const {unit} = about, all = amountWithUnit(tree.total[0], unit);
@@ -172,30 +152,6 @@ function start(profile, events) {
     state.f = profile.frames.functionOf[of.frame[node]];
     showStatus();
     save();
-  }
-
-  function search(text) {
-    const field = byId('search');
-    field.classList.remove('bad');
-    try { regex = text ? new RegExp(text, text === text.toLowerCase() ? 'iu' : 'u') : null; } catch { field.classList.add('bad'); return; }
-    state.q = text;
-    matches = findMatches();
-    showMatched();
-    for (const view of [flame, callers, callees]) view.redraw();
-    dirty.table = true;
-    if (state.view === 'table') showView();
-    save();
-  }
-  function showMatched() {
-    byId('matched').textContent = matches && tree ? share(matchedTotal(profile, tree, matches), tree.total[0]) + ' matched' : '';
-  }
-  function nextMatch(step) {
-    if (!matches || state.view !== 'flame') return;
-    const {layout} = flame, count = layout.node.length;
-    for (let i = 1, at = Math.max(0, flame.selected); i <= count; ++i) {
-      at = (at + step + count) % count;
-      if (at && matches[profile.frames.functionOf[tree.frame[layout.node[at]]]]) return flame.select(at);
-    }
   }
 
   function stackText() {
@@ -232,34 +188,25 @@ function start(profile, events) {
 
   const actions = {
     '/': () => { byId('search').focus(); byId('search').select(); }, 1: () => openView('flame'), 2: () => openView('table'), 3: () => openView('sandwich'),
-    ArrowLeft: () => flame.step(-1), ArrowRight: () => flame.step(1), ArrowUp: () => flame.step(state.up ? 'child' : 'parent'), ArrowDown: () => flame.step(state.up ? 'parent' : 'child'),
-    Enter: () => flame.selected >= 0 && flame.zoomTo(flame.selected), Backspace: () => flame.zoomOut(),
-    '+': () => flame.zoomBy(.7), '=': () => flame.zoomBy(.7), w: () => flame.zoomBy(.7), '-': () => flame.zoomBy(1.4), s: () => flame.zoomBy(1.4),
-    a: () => pan(-.2), e: () => pan(.2), n: () => nextMatch(1), N: () => nextMatch(-1),
-    Escape: () => { if (state.q) { byId('search').value = ''; return search(''); } const {from, to} = flame.view; if (state.z || from > 0 || to < flame.all()) flame.zoomTo(0); else if (selection.from !== null) timeline.select(null, null); },
-    o: () => toggle('order', 'name', 'heavy'), i: () => toggle('up', '1'), b: () => profile.before && toggle('by', 'before'), c: copyStack,
+    ...flame.actions(),
+    Escape: () => { if (search.text) return search.set(''); const {from, to} = flame.view; if (state.z || from > 0 || to < flame.all()) flame.zoomTo(0); else if (selection.from !== null) timeline.select(null, null); },
+    o: () => toggle('order', 'name', 'heavy'), i: () => toggle('up', '1'), b: () => profile.values.before && toggle('by', 'before'), c: copyStack,
     g: () => profile.samples.time.length && groupBy(groupChoices[(groupChoices.indexOf(grouping()) + 1) % groupChoices.length]),
     d: () => { applyTheme(!document.documentElement.classList.contains('dark')); redrawAll(); }, '?': () => byId('keys').showModal(),
   };
-  const flameKeys = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Enter', 'Backspace', '+', '=', '-', 'w', 's', 'a', 'e', 'n', 'N'];
-  function pan(part) { const {from, to} = flame.view; flame.setRange(from + part * (to - from), to + part * (to - from)); }
+  const flameKeys = Object.keys(flame.actions());
   addEventListener('keydown', event => {
     if (event.ctrlKey || event.metaKey || event.altKey || byId('keys').open) return;
-    if (event.target === byId('search')) {
-      if (event.key === 'Escape') { event.target.value = ''; search(''); event.target.blur(); }
-      if (event.key === 'Enter') { event.target.blur(); nextMatch(1); }
-      return;
-    }
+    if (search.key(event, () => state.view === 'flame' && flame.nextMatch(1))) return;
     if (event.target.tagName === 'BUTTON' && event.key === 'Enter') return;
     if (state.view === 'table' && table.key(event)) return;
     const act = state.view !== 'flame' && flameKeys.includes(event.key) ? null : actions[event.key];
     if (act) { event.preventDefault(); act(); }
   });
-  byId('search').addEventListener('input', event => search(event.target.value));
   for (const [id, key] of [['theme', 'd'], ['help', '?'], ['order', 'o'], ['direction', 'i'], ['side', 'b'], ['copy', 'c'], ['tab-flame', 1], ['tab-table', 2], ['tab-sandwich', 3]])
     byId(id).onclick = () => actions[key]();
   byId('reset').onclick = () => flame.zoomTo(0);
-  byId('side').hidden = !profile.before;
+  byId('side').hidden = !profile.values.before;
   byId('event').hidden = events.length < 2;
   events.forEach((one, i) => byId('event').append(element('option', {value: i, selected: one === events[Number(state.e)]}, one.event)));
   byId('event').onchange = event => {  // other samples, another tree: everything is made anew
@@ -279,10 +226,9 @@ function start(profile, events) {
     if (!['flame', 'table', 'sandwich'].includes(state.view)) state.view = 'flame';
     processes.draw();
     timeline.draw();
-    byId('search').value = state.q;
     byId('group').value = grouping();
     reselect();
-    search(state.q);
+    search.set(state.q);
   }
   addEventListener('hashchange', () => { Object.assign(state, readState()); selection.from = selection.threads = timeline.from = timeline.threads = processes.selected = null; restore(); });
   restore();

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data source of the report: unpacks what html.cc wrote (docs/viewer.md has the layout). Views see only the Profile it
+// The data source of the pages: unpacks what packed_profile.cc wrote (docs/viewer.md has the layout). Views see only the Profile it
 // returns, so that the live view can put another source in its place.
 //
-// Profile: names[], functions {name, image}, frames {functionOf, kind, where}, nodes {parent, frame}, samples {time, thread,
-// node, value, cpu} sorted by time in µs from the start, threads, processes; a comparison has self and before instead of samples.
-const groupKind = 1;  // in palette.js
+// Profile: kinds {name, shades}, names[], functions {name, image}, frames {functionOf, kind, shade, where}, nodes {parent, frame},
+// samples {time, thread, node, value, cpu} sorted by time in µs from the start, threads, processes. Without samples: the nodes'
+// values {self, rest (of what was left out below), before and heat (in a comparison)}.
+
+// In the order of profile::NodeKind.
+export const groupKind = 1, nativeKind = 2, inlinedKind = 4, jitKind = 5, kernelKind = 7;
 
 export async function unpackProfile(packed) {
   const letters = atob(packed.payload), compressed = new Uint8Array(letters.length);
@@ -22,9 +25,12 @@ export async function unpackProfile(packed) {
     time[i] = (i ? time[i - 1] : 0) + number();
     thread[i] = number(); node[i] = number(); value[i] = number(); cpu[i] = number();
   }
-  const self = new Float64Array(nodes), before = packed.comparison ? new Float64Array(nodes) : null;
-  if (before) for (let i = 0; i < nodes; ++i) { self[i] = number(); before[i] = number(); }
-  return makeProfile(packed, tables, {parent, frame}, {time, thread, node, value, cpu}, self, before);
+  const column = () => new Float64Array(nodes), values = {self: column(), rest: column(), before: packed.comparison ? column() : null, heat: column()};
+  for (let i = 0; !count && i < nodes && reader.at < bytes.length; ++i) {
+    values.self[i] = number(); values.rest[i] = number();
+    if (packed.comparison) { values.before[i] = number(); values.heat[i] = number(); }
+  }
+  return makeProfile(packed, tables, {parent, frame}, {time, thread, node, value, cpu}, values);
 }
 
 // LEB128; beyond 2^31 only multiplication is exact.
@@ -39,7 +45,7 @@ class NumberReader {
   }
 }
 
-export function makeProfile(about, tables, nodes, samples, self, before) {
+export function makeProfile(about, tables, nodes, samples, values) {
   const {names, frames, threads, processes} = tables;
   const frameCount = frames.length / 4, functionOf = new Uint32Array(frameCount), kind = new Uint8Array(frameCount),
         shade = new Uint8Array(frameCount), where = new Int32Array(frameCount), functions = [], known = new Map();
@@ -72,7 +78,7 @@ export function makeProfile(about, tables, nodes, samples, self, before) {
     return at;
   }
   const last = samples.time.length ? samples.time[samples.time.length - 1] : 0;
-  return {about, names, functions, get rank() { return rankOf(); }, frames: framesNow, groupFrame, nodes, samples, self, before, threads, processes,
+  return {about, kinds: about.kinds, names, functions, get rank() { return rankOf(); }, frames: framesNow, groupFrame, nodes, samples, values, threads, processes,
           timed: !!about.duration_us || last > 0, duration: Math.max(about.duration_us || 0, last, 1)};
 }
 

@@ -2,7 +2,6 @@
 // Functions with numbers, sortable: self and total; of a comparison each before and after, and by how many points its share changed. Only the
 // rows in sight exist as elements.
 import { amount, element, share } from './format.js';
-import { kinds } from './palette.js';
 
 const tableRow = 28;
 const texts = [{key: 'name', title: 'Function'}, {key: 'image', title: 'Image'}];
@@ -49,7 +48,7 @@ export class TableView {
   draw() {
     if (!this.series.length) return;
     const first = Math.max(0, Math.floor(this.body.scrollTop / tableRow) - 4), last = Math.min(this.rows.length, first + Math.ceil(this.body.clientHeight / tableRow) + 10);
-    const {functions, frames, about: {unit}} = this.profile, made = [];
+    const {functions, frames, kinds, about: {unit}} = this.profile, made = [];
     for (let i = first; i < last; ++i) {
       const f = this.rows[i], {name, image, frame} = functions[f], number = ({values, whole, change}) => {
         if (change) return element('span', {className: 'number ' + (values[f] > 0 ? 'more' : 'less')}, element('b', {}, points(values[f])));

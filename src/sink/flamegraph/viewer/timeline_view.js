@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples over time, kernel above user, of the selected threads. Dragging selects a span; the views follow.
 import { tick } from './format.js';
-import { kinds } from './palette.js';
-
-const kernelKind = 7;
+import { kernelKind, nativeKind } from './profile_data.js';
 
 export class TimelineView {
   constructor(canvas, profile, callbacks) {
@@ -51,9 +49,9 @@ export class TimelineView {
       const x = i / bars * width, low = user[i] / most * (plot - 4), high = kernel[i] / most * (plot - 4);
       const middle = (i + .5) / bars * profile.duration;
       context.globalAlpha = this.from !== null && (middle < this.from || middle > this.to) ? .28 : 1;
-      context.fillStyle = kinds[2].shades[0];
+      context.fillStyle = profile.kinds[nativeKind].shades[0];
       context.fillRect(x, plot - low, width / bars - 1, low);
-      context.fillStyle = kinds[kernelKind].shades[1];
+      context.fillStyle = profile.kinds[kernelKind].shades[1];
       context.fillRect(x, plot - low - high, width / bars - 1, high);
     }
     context.globalAlpha = 1;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees to look at, each {parent, frame, self, total, before?, origin} with a parent before its children and the root at 0:
-// the calls of the selected samples, the callers of one function, its callees. `origin` leads back to the profile's nodes.
+// Trees to look at (call_tree.js): the calls of the selected samples, below groups, the callers of one function, its callees.
 
-import { kinds } from './palette.js';
+import { sumTotals } from './call_tree.js';
+import { groupKind, jitKind, kernelKind } from './profile_data.js';
 
 // Values of the samples that a selection {from, to, threads} keeps, per node.
 export function selectedSelf(profile, selection) {
-  if (profile.before) return profile.self;
-  const {thread, node, value} = profile.samples, self = new Float64Array(profile.nodes.parent.length), [begin, end] = spanOf(profile, selection);
+  const {thread, node, value} = profile.samples;
+  if (!value.length) return profile.values.self;
+  const self = new Float64Array(profile.nodes.parent.length), [begin, end] = spanOf(profile, selection);
   for (let i = begin; i < end; ++i)
     if (!selection.threads || selection.threads.has(thread[i])) self[node[i]] += value[i];
   return self;
@@ -26,18 +27,6 @@ export function firstAtLeast(sorted, wanted) {
     if (sorted[middle] < wanted) low = middle + 1; else high = middle;
   }
   return low;
-}
-
-function sumTotals(parent, self) {
-  const total = Float64Array.from(self);
-  for (let i = total.length; --i > 0;) total[parent[i]] += total[i];
-  return total;
-}
-
-export function callTree(profile, self) {
-  const {parent, frame} = profile.nodes;
-  return {parent, frame, self, total: sumTotals(parent, self), before: profile.before && sumTotals(parent, profile.before),
-          origin: null};
 }
 
 // What a sample is put under: a text for people, the same as `--group-by` writes.
@@ -60,8 +49,8 @@ function processText(profile, id) {
 function imageTexts(profile) {
   const {parent, frame} = profile.nodes, texts = ['[unknown]'];
   for (let i = 1; i < parent.length; ++i) {
-    const image = profile.functions[profile.frames.functionOf[frame[i]]].image, {name} = kinds[profile.frames.kind[frame[i]]];
-    texts.push(image ? image.slice(image.lastIndexOf('/') + 1) : name === 'kernel' ? '[kernel]' : name === 'JIT' ? '[jit]' : texts[parent[i]]);
+    const image = profile.functions[profile.frames.functionOf[frame[i]]].image, kind = profile.frames.kind[frame[i]];
+    texts.push(image ? image.slice(image.lastIndexOf('/') + 1) : kind === kernelKind ? '[kernel]' : kind === jitKind ? '[jit]' : texts[parent[i]]);
   }
   return texts;
 }
@@ -94,7 +83,7 @@ export function groupedTree(profile, selection, by) {
       for (; stamp[i] !== nth; i = profile.nodes.parent[i]) { stamp[i] = nth; wanted.push(i); }
     for (const i of Uint32Array.from(wanted).sort()) {  // a parent stands before its children
       const above = place[profile.nodes.parent[i]], of = profile.nodes.frame[i];
-      if (kinds[profile.frames.kind[of]].name === 'group') { place[i] = above; continue; }
+      if (profile.frames.kind[of] === groupKind) { place[i] = above; continue; }
       place[i] = parent.push(above) - 1;
       frame.push(of);
       self.push(0);
@@ -162,15 +151,4 @@ export function calleesOf(profile, tree, f) {
     if (place[i] >= 0) merger.self[place[i]] += tree.self[i];
   }
   return merger.tree();
-}
-
-// Value under matching functions, nested matches once.
-export function matchedTotal(profile, tree, matches) {
-  const {functionOf} = profile.frames, inside = new Uint8Array(tree.parent.length);
-  let sum = 0;
-  for (let i = 1; i < tree.parent.length; ++i) {
-    if (inside[tree.parent[i]]) { inside[i] = 1; continue; }
-    if (matches[functionOf[tree.frame[i]]]) { inside[i] = 1; sum += tree.total[i]; }
-  }
-  return sum;
 }

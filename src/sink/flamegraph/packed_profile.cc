@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sink/flamegraph/packed_profile.h"
+
+#include <algorithm>
+
+#include "profile/stack_totals.h"
+#include "sink/flamegraph/palette.h"
+#include "sink/flamegraph/svg_text.h"
+#include "sink/gzip.h"
+
+namespace cicada::sink {
+namespace {
+
+using profile::CallNode;
+using profile::CallTree;
+using profile::ProfileSnapshot;
+using profile::StringId;
+
+constexpr size_t kMaxNameBytes = 4096;  // one 100 kB C++ name must not fill the file; nobody reads further
+constexpr uint32_t kUnset = 0xffffffff;
+
+void append_base64(std::string_view bytes, std::string& out) {
+  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  out.reserve(out.size() + bytes.size() / 3 * 4 + 4);
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    const auto byte = [&](size_t k) { return i + k < bytes.size() ? static_cast<uint8_t>(bytes[i + k]) : 0U; };
+    const uint32_t bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+    out += kDigits[bits >> 18];
+    out += kDigits[bits >> 12 & 63];
+    out += i + 1 < bytes.size() ? kDigits[bits >> 6 & 63] : '=';
+    out += i + 2 < bytes.size() ? kDigits[bits & 63] : '=';
+  }
+}
+
+void append_item(std::string& list, const std::string& item) { (list += list.empty() ? "" : ",") += item; }
+
+std::string kinds_json() {
+  std::string out;
+  for (const KindStyle& kind : kKinds)
+    append_item(out, fmt::format("{{\"name\":\"{}\",\"shades\":[\"{}\"]}}", kind.text, fmt::join(kind.shades, "\",\"")));
+  return out;
+}
+
+}  // namespace
+
+PackedProfile::PackedProfile(const CallTree& tree, std::vector<bool> kept) : tree_(tree), kept_(std::move(kept)) {
+  index_of_tree_string_.assign(tree.strings.size() + 1, kUnset);
+  name_index("");
+  std::vector<uint32_t> place(tree.nodes.size());
+  uint32_t count = 0;
+  for (uint32_t at = 0; at < tree.nodes.size(); ++at) place[at] = keeps(at) ? count++ : 0;
+  columns_.uleb128(std::max<size_t>(count, 1));
+  if (count == 0) columns_.uleb128(0), columns_.uleb128(frame_index({}, true));
+  for (uint32_t at = 0; at < tree.nodes.size(); ++at) {
+    if (!keeps(at)) continue;
+    columns_.uleb128(place[at] - place[tree.nodes[at].parent]);
+    columns_.uleb128(frame_index(tree.nodes[at], at == 0));
+  }
+}
+
+void PackedProfile::add_samples(const ProfileSnapshot& profile, std::span<const uint32_t> leaf) {
+  const profile::Samples& samples = profile.samples();
+  std::vector<uint32_t> order;
+  order.reserve(leaf.size());
+  for (uint32_t i = 0; i < leaf.size(); ++i)
+    if (leaf[i] != profile::kNoNode) order.push_back(i);
+  const bool timed = has_times(profile);
+  const auto earlier = [&](uint32_t a, uint32_t b) { return samples.time_ns[a] < samples.time_ns[b]; };
+  if (!std::ranges::is_sorted(order, earlier)) std::ranges::stable_sort(order, earlier);
+  columns_.uleb128(order.size());
+  uint64_t before = 0;
+  for (const uint32_t i : order) {
+    const uint64_t start = std::min(profile.header.start_monotonic_ns == 0 ? ~uint64_t{0} : profile.header.start_monotonic_ns,
+                                    samples.time_ns[order.front()]);
+    const uint64_t time = timed ? (samples.time_ns[i] - start) / 1000 : 0;
+    columns_.uleb128(time - before);
+    before = time;
+    columns_.uleb128(samples.thread[i].value);
+    columns_.uleb128(leaf[i]);
+    columns_.uleb128(profile.value(i));
+    columns_.uleb128(samples.cpu[i]);
+  }
+  for (const profile::Process& process : profile.processes())
+    append_item(processes_, fmt::format("{{\"pid\":{},\"name\":{},\"cmdline\":{},\"cgroup\":{}}}", process.pid, json_text(profile.text(process.name)),
+                                        json_text(shortened(profile.text(process.cmdline), 500)), json_text(shortened(profile.text(process.cgroup), 500))));
+  for (const profile::Thread& thread : profile.threads())
+    append_item(threads_, fmt::format("{{\"process\":{},\"tid\":{},\"name\":{},\"main\":{}}}", static_cast<int64_t>(thread.process.valid() ? thread.process.value : -1),
+                                      thread.tid, json_text(profile.text(thread.name)), thread.main));
+}
+
+void PackedProfile::add_values(const Baseline* baseline) {
+  columns_.uleb128(0);  // samples
+  std::vector<uint64_t> rest(tree_.nodes.size()), before = baseline == nullptr ? std::vector<uint64_t>() : baseline->total;
+  for (uint32_t at = 0; at < rest.size(); ++at) {
+    rest[at] += tree_.nodes[at].total - tree_.nodes[at].self;
+    if (at == 0 || !keeps(at)) continue;
+    rest[tree_.nodes[at].parent] -= tree_.nodes[at].total;
+    if (baseline != nullptr) before[tree_.nodes[at].parent] -= baseline->total[at];
+  }
+  for (uint32_t at = 0; at < rest.size(); ++at) {
+    if (!keeps(at)) continue;
+    columns_.uleb128(tree_.nodes[at].self);
+    columns_.uleb128(rest[at]);
+    if (baseline == nullptr) continue;
+    columns_.uleb128(before[at]);
+    columns_.uleb128(heat_step(static_cast<double>(tree_.nodes[at].total), static_cast<double>(baseline->total[at]), baseline->after(tree_), baseline->before()));
+  }
+  if (rest.empty()) columns_.uleb128(0), columns_.uleb128(0);
+  if (baseline == nullptr) return;
+  std::string heat;
+  for (uint32_t step = 0; step < kHeatSteps; ++step) append_item(heat, "\"" + heat_colour(step) + "\"");
+  comparison_ = fmt::format("\"wholes\":[{},{}],\"heat\":[{}],", baseline->after(tree_), baseline->before(), heat);
+}
+
+std::string PackedProfile::json(const Caption& caption, uint64_t duration_us) const {
+  const std::string tables = fmt::format("{{\"names\":[{}],\"frames\":[{}],\"processes\":[{}],\"threads\":[{}]}}", names_, frames_, processes_, threads_);
+  ByteWriter raw;
+  raw.u32(static_cast<uint32_t>(tables.size()));
+  raw.append(tables);
+  raw.append(columns_.bytes());
+  std::string notes;
+  for (const std::string& note : caption.notes) append_item(notes, json_text(note));
+  std::string out = fmt::format("{{\"version\":2,\"title\":{},\"subtitle\":{},\"notes\":[{}],\"unit\":{},\"event\":{},\"duration_us\":{},\"comparison\":{},{}\"kinds\":[{}],\"payload\":\"",
+                                json_text(caption.title), json_text(caption.subtitle), notes, json_text(caption.unit), json_text(caption.event), duration_us,
+                                !comparison_.empty(), comparison_, kinds_json());
+  append_base64(gzip(raw.bytes()), out);
+  return out += "\"}";
+}
+
+uint32_t PackedProfile::name_index(const std::string& text) {
+  const auto [entry, fresh] = name_index_.emplace(text, static_cast<uint32_t>(name_index_.size()));
+  if (fresh) append_item(names_, json_text(text));
+  return entry->second;
+}
+
+uint32_t PackedProfile::name_index(StringId id) {
+  if (!id.valid()) return 0;
+  uint32_t& index = index_of_tree_string_[id.value];
+  if (index == kUnset) index = name_index(shortened(tree_.text(id), kMaxNameBytes));
+  return index;
+}
+
+uint32_t PackedProfile::frame_index(const CallNode& node, bool root) {
+  const uint32_t name = root ? name_index("all") : name_index(node.name), image = name_index(node.image);
+  int64_t where = -1;
+  if (node.file.valid() && !tree_.text(node.file).empty())
+    where = name_index(node.line == 0 ? std::string(tree_.text(node.file)) : fmt::format("{}:{}", tree_.text(node.file), node.line));
+  const std::string key = fmt::format("{},{},{},{}", name, image, style_of(tree_, node), where);
+  const auto [entry, fresh] = frame_index_.emplace(key, static_cast<uint32_t>(frame_index_.size()));
+  if (fresh) append_item(frames_, key);
+  return entry->second;
+}
+
+}  // namespace cicada::sink
