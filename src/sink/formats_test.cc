@@ -95,8 +95,7 @@ TEST_P(FormatTest, PprofRoundTrips) {
   const auto again = parse_pprof(bytes_of(bytes), "x.pb.gz");
   ASSERT_TRUE(again) << again.error().message();
   ASSERT_TRUE(again->validate()) << again->validate().error().message();
-  EXPECT_EQ(total(*again), GetParam().off_cpu ? profile.sample_count() : stored);
-  if (GetParam().off_cpu) return;
+  EXPECT_EQ(total(*again), stored);
   // the same stacks: names, inlined calls, groups
   const profile::CallTree before = profile::build_call_tree(profile, options.tree), after = profile::build_call_tree(*again, {});
   EXPECT_EQ(after.nodes.size(), before.nodes.size() + (before.nodes[0].self != 0 ? 1 : 0));  // "[no stack]" has become a frame
@@ -244,41 +243,6 @@ TEST(FoldedReader, KeepsLargeValuesExactAndRefusesAbsurdOnes) {
   ASSERT_TRUE(profile);
   EXPECT_EQ(profile::build_call_tree(*profile, {}).total(), 10000000000u);
   EXPECT_FALSE(parse_folded({reinterpret_cast<const uint8_t*>(absurd.data()), absurd.size()}, "f"));
-}
-
-TEST(PprofReader, RefusesAGzipBomb) {
-  const fs::path path = fs::temp_directory_path() / fmt::format("cicada-bomb-{}.pb.gz", ::getpid());
-  {
-    auto file = OutputFile::create(path, {});
-    ASSERT_TRUE(file);
-    GzipWriter gzip(*file);
-    const std::string zeros(1 << 20, '\0');
-    for (int i = 0; i < 400; ++i) gzip.write(zeros);
-    gzip.finish();
-    ASSERT_TRUE(file->commit());
-  }
-  const auto profile = read_profile(path);
-  fs::remove(path);
-  ASSERT_FALSE(profile);
-  EXPECT_EQ(profile.error().kind(), ErrorKind::kLimit) << profile.error().message();
-}
-
-TEST(PprofReader, SurvivesEveryTruncation) {
-  const fs::path path = fs::temp_directory_path() / fmt::format("cicada-cut-{}.pb.gz", ::getpid());
-  ASSERT_TRUE(make_pprof_sink(path, {})->finish(profile::make_synthetic_profile({.samples = 50, .stacks = 10, .functions = 10})));
-  std::ifstream in(path, std::ios::binary);
-  const std::string packed{std::istreambuf_iterator<char>(in), {}};
-  fs::remove(path);
-  const Bytes bytes(reinterpret_cast<const uint8_t*>(packed.data()), packed.size());
-  for (size_t size = 0; size < bytes.size(); ++size) EXPECT_FALSE(parse_pprof(bytes.first(size), "x"));
-  const auto raw = gunzip(bytes, 1 << 20);
-  ASSERT_TRUE(raw);
-  for (size_t size = 0; size < raw->size(); ++size) {
-    const auto profile = parse_pprof(Bytes(*raw).first(size), "x");
-    if (profile) {
-      EXPECT_TRUE(profile->validate());
-    }
-  }
 }
 
 TEST(ProfileReader, SaysWhatItDoesNotRead) {

@@ -2,6 +2,7 @@
 // Two passes, because tables may come in any order: one that collects strings, functions, mappings and locations (pprof_tables.h), one
 // over the samples. protozero checks every length and throws; nothing thrown leaves this file.
 #include <algorithm>
+#include <optional>
 
 #include "sink/gzip.h"
 #include "sink/pprof/pprof_fields.h"
@@ -29,44 +30,62 @@ class PprofReader {
 
   Result<Profile> read() {
     TRY(tables_.read());
-    TRY(choose_value());
+    TRY(choose_events());
     TRY(read_samples());
     return std::move(profile_);
   }
 
  private:
-  // Of several values per sample: the number of samples if the profile has it (then its period gives the time), else the one
-  // that the profile names as its default, else the last.
-  Result<void> choose_value() {
+  // Each type of value is an event. The profile's default comes first, else the last one, as in pprof. Two types are one event: how often it
+  // was sampled ("samples") and what that stands for, which has the period's type; of a CPU clock the number of samples is kept.
+  Result<void> choose_events() {
     const PprofTables::Values& values = tables_.values();
-    size_t best = values.types.size() - 1;
-    bool counts = false;
+    if (values.types.size() > kMaxTypes) return make_error(ErrorKind::kLimit, "more than {} types of values", kMaxTypes);
+    const PprofTables::Type& of_period = values.period_type;
+    const bool clock = TRY(tables_.text(of_period.type)) == "cpu" && TRY(tables_.text(of_period.unit)) == "nanoseconds" && values.period > 0;
+    std::optional<size_t> samples, period, first;
     for (size_t i = 0; i < values.types.size(); ++i) {
-      if (values.default_type != 0 && values.types[i].type == values.default_type) best = i;
+      const PprofTables::Type& type = values.types[i];
+      if (!samples && TRY(tables_.text(type.type)) == "samples" && TRY(tables_.text(type.unit)) == "count") samples = i;
+      if (type.type == of_period.type && type.unit == of_period.unit) period = i;
+      if (values.default_type != 0 && type.type == values.default_type) first = i;
     }
-    for (size_t i = 0; i < values.types.size(); ++i) {
-      if (TRY(tables_.text(values.types[i].unit)) == "count" && TRY(tables_.text(values.types[i].type)) == "samples") {
-        best = i;
-        counts = true;
-        break;
-      }
+    columns_.assign(values.types.size(), {});
+    if (samples && (clock || (period && period != samples))) {
+      const size_t left_out = clock ? period.value_or(*samples) : *samples;
+      const size_t kept = clock ? *samples : *period;
+      columns_[left_out].event.reset();
+      columns_[kept].event = 0;
+      if (!first || first == left_out) first = kept;
     }
-    chosen_ = best;
-    const std::string_view type = TRY(tables_.text(values.types[best].type)), unit = TRY(tables_.text(values.types[best].unit));
-    const std::string_view period = TRY(tables_.text(values.period_type.type)), period_unit = TRY(tables_.text(values.period_type.unit));
-    if (counts && period == "cpu" && period_unit == "nanoseconds" && values.period > 0) {
-      const auto period_ns = static_cast<uint64_t>(values.period);
-      profile_.header.events[0] = {.period = period_ns, .frequency_hz = 1'000'000'000 / period_ns, .sample_ns = period_ns};
-    } else {
-      profile_.header.events[0].name = std::string(type);
-      if (unit == "count" && type != "samples") profile_.header.events[0].unit = Unit::kCalls;
-      for (const KnownUnit& known : kUnits) {
-        if (known.name != unit) continue;
-        profile_.header.events[0].unit = known.unit;
-        factor_ = known.factor;
-      }
+    const size_t begin = first.value_or(values.types.size() - 1);
+    profile_.header.events.clear();
+    for (size_t n = 0; n < columns_.size(); ++n) {
+      const size_t i = n == 0 ? begin : n <= begin ? n - 1 : n;
+      if (!columns_[i].event) continue;
+      columns_[i].event = profile_.header.events.size();
+      profile_.header.events.push_back(TRY(make_event(values.types[i], clock && i == samples, columns_[i].factor)));
     }
     return {};
+  }
+
+  Result<Event> make_event(const PprofTables::Type& type, bool clock, uint64_t& factor) const {
+    Event event;
+    if (clock) {
+      const auto period = static_cast<uint64_t>(tables_.values().period);
+      event.period = event.sample_ns = period;
+      event.frequency_hz = 1'000'000'000 / period;
+      return event;
+    }
+    event.name = std::string(TRY(tables_.text(type.type)));
+    const std::string_view unit = TRY(tables_.text(type.unit));
+    if (unit == "count" && event.name != "samples") event.unit = Unit::kCalls;
+    for (const KnownUnit& known : kUnits) {
+      if (known.name != unit) continue;
+      event.unit = known.unit;
+      factor = known.factor;
+    }
+    return event;
   }
 
   struct KnownUnit {
@@ -78,6 +97,11 @@ class PprofReader {
                                          {"milliseconds", Unit::kNanoseconds, 1'000'000},  {"seconds", Unit::kNanoseconds, 1'000'000'000},
                                          {"bytes", Unit::kBytes, 1},                       {"kilobytes", Unit::kBytes, 1 << 10},
                                          {"megabytes", Unit::kBytes, 1 << 20}};
+
+  struct Column {
+    std::optional<size_t> event = 0;  // nothing: says the same as another
+    uint64_t factor = 1;
+  };
 
   struct Labels {
     std::string_view process, thread;
@@ -99,10 +123,9 @@ class PprofReader {
   Result<void> read_sample(pbf_message<pprof::Sample> in) {
     path_.clear();
     Labels labels;
-    size_t values = 0;
-    int64_t value = 0;
+    values_.clear();
     const auto take_value = [&](int64_t number) {
-      if (values++ == chosen_) value = number;
+      if (values_.size() < columns_.size()) values_.push_back(number);
     };
     while (in.next()) {
       const bool packed = in.wire_type() == protozero::pbf_wire_type::length_delimited;
@@ -125,7 +148,6 @@ class PprofReader {
         default: in.skip();
       }
     }
-    if (value < 0) return make_error(ErrorKind::kUnsupported, "negative values (a difference of profiles)");
     Sample sample;
     sample.thread = thread_of(labels);
     for (size_t i = path_.size(); i-- > 0;) {  // leaf first in the file
@@ -135,12 +157,21 @@ class PprofReader {
     }
     if (shown_frames_ > kFreeFrames + kMaxFramesPerByte * message_.size())
       return make_error(ErrorKind::kLimit, "{} frames in a profile of {} bytes", shown_frames_, message_.size());
-    sample.time_ns = profile_.sample_count();
-    if (value == 0) return {};  // of another type only
-    if (static_cast<uint64_t>(value) > kMaxTotal / factor_) return make_error(ErrorKind::kLimit, "values add up to more than cicada can hold ({})", value);
-    sample.value = static_cast<uint64_t>(value) * factor_;
-    if (sample.value > kMaxTotal - total_) return make_error(ErrorKind::kLimit, "values add up to more than cicada can hold ({})", value);
+    for (size_t i = 0; i < values_.size(); ++i) {
+      if (columns_[i].event) TRY(append(sample, values_[i], columns_[i]));
+    }
+    return {};
+  }
+
+  Result<void> append(Sample sample, int64_t value, const Column& column) {
+    if (value < 0) return make_error(ErrorKind::kUnsupported, "negative values (a difference of profiles)");
+    if (value == 0) return {};
+    if (static_cast<uint64_t>(value) > (kMaxTotal - total_) / column.factor)
+      return make_error(ErrorKind::kLimit, "values add up to more than cicada can hold ({})", value);
+    sample.value = static_cast<uint64_t>(value) * column.factor;
     total_ += sample.value;
+    sample.event = {static_cast<uint8_t>(*column.event)};
+    sample.time_ns = profile_.sample_count();
     profile_.append_sample(sample);
     return {};
   }
@@ -180,8 +211,10 @@ class PprofReader {
   Profile profile_;
   PprofTables tables_;
   static constexpr uint64_t kMaxTotal = uint64_t{1} << 62;
-  uint64_t total_ = 0, shown_frames_ = 0, factor_ = 1;
-  size_t chosen_ = 0;
+  static constexpr size_t kMaxTypes = 64;
+  uint64_t total_ = 0, shown_frames_ = 0;
+  std::vector<Column> columns_;  // by type of value
+  std::vector<int64_t> values_;
   std::vector<FrameId> path_;
 };
 

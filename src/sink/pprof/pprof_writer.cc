@@ -102,7 +102,8 @@ class Writer {
       pbf_builder<pprof::Sample> sample(sample_bytes_);
       sample.add_packed_uint64(pprof::Sample::kLocationId, ids_.begin(), ids_.end());
       values_.assign(1 + units_.size(), 0);
-      if (event == 0) values_[0] = static_cast<int64_t>(total.samples);
+      // A row that was read from another file may stand for many.
+      if (event == 0) values_[0] = static_cast<int64_t>(profile_.header.events[0].unit == profile::Unit::kSamples ? total.value : total.samples);
       values_[1 + event] = static_cast<int64_t>(total.value * units_[event].factor);
       sample.add_packed_int64(pprof::Sample::kValue, values_.begin(), values_.end());
     }
