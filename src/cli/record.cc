@@ -151,8 +151,11 @@ int run_record(const RecordOptions& options) {
 
   // Before any thread is started.
   std::optional<LaunchedCommand> command;
+  std::vector<std::string> told;
   if (!options.target.command.empty()) {
-    auto held = LaunchedCommand::hold(options.target.command, user, runtime_environment(options.target.command, user));
+    if (options.jit_options) told = runtime_environment(options.target.command, user);
+    if (!told.empty() && !quiet) print_note(fmt::format("the command gets {}, for the names of its functions; --no-jit-options: it does not", fmt::join(told, " and ")));
+    auto held = LaunchedCommand::hold(options.target.command, user, told);
     if (!held) {
       print_error(held.error().message());
       return LaunchedCommand::exit_code_of(held.error());
@@ -161,7 +164,13 @@ int run_record(const RecordOptions& options) {
   }
 
   signals->watch();
-  auto source = bpf_source::BpfSource::open(sampling_config(options, command));
+  const auto maps = std::make_shared<PerfMaps>();
+  ingest::LifecycleCallbacks lifecycle;
+  if (!told.empty()) {
+    maps->note(command->pid());
+    lifecycle.on_fork = [maps](const process::ProcessInfo& process) { maps->note(process.pid); };
+  }
+  auto source = bpf_source::BpfSource::open(sampling_config(options, command), std::move(lifecycle));
   if (!source) return fail(source.error());
   engine::SessionConfig config;
   config.command_line = kept_command_line(options);
@@ -209,6 +218,7 @@ int run_record(const RecordOptions& options) {
       written.push_back(outcome.description);
     }
   }
+  if (!told.empty()) maps->remove(user, session.profile().header.start_realtime_ns);
   if (written.empty() && !failures.empty()) {
     const Result<std::string> saved = write_elsewhere(session.profile(), sink_options);
     if (saved) written.push_back(*saved + ", because nothing else could be written");

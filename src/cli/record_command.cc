@@ -88,6 +88,8 @@ void add_names(CLI::App& record, RawRecordOptions& raw) {
       ->type_name("HOW")
       ->capture_default_str()
       ->group("Names");
+  record.add_flag("--no-jit-options", raw.no_jit_options, "do not tell Python and Node.js, by environment variables, to write the names of their code")
+      ->group("Names");
   record.add_flag("--debuginfod", raw.debuginfod, "ask servers for missing debug files (default if DEBUGINFOD_URLS names some)")
       ->group("Names");
   record

@@ -160,6 +160,7 @@ Result<RecordOptions> check_record_options(const RawRecordOptions& raw) {
   options.debuginfod = raw.debuginfod;
   options.stats = raw.stats;
   options.as_root = raw.as_root;
+  options.jit_options = !raw.no_jit_options;
   options.with_arguments = raw.with_arguments;
   if (raw.quiet) options.verbosity = Verbosity::kQuiet;
   if (raw.verbose) options.verbosity = Verbosity::kVerbose;

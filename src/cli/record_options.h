@@ -53,6 +53,7 @@ struct RecordOptions {
   Verbosity verbosity = Verbosity::kNormal;
   bool stats = false;
   bool as_root = false;  // run the command as root even under sudo
+  bool jit_options = true;  // tell it to write the names of its JIT code
   bool with_arguments = false;  // of commands, in the recording
 
   std::vector<std::string> command_line;  // cicada's own, for the profile's header
@@ -68,7 +69,8 @@ struct RawRecordOptions {
   std::string frequency = "99", period, duration, max_map_memory = "64M";
   std::vector<std::string> cpus, outputs, group_by;
   std::string unwind = "auto", demangle = "full", clones = "fold";
-  bool kernel = false, no_kernel = false, include_idle = false, as_root = false, stats = false, with_arguments = false;
+  bool kernel = false, no_kernel = false, include_idle = false, as_root = false, stats = false, with_arguments = false,
+       no_jit_options = false;
   bool inlines = false, no_inlines = false, lines = false, no_lines = false, debuginfod = false;
   bool open = false, force = false, quiet = false, verbose = false;
 };

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/runtime_environment.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <fstream>
 
+#include "base/unique_fd.h"
 #include "cli/terminal.h"
 #include "symbolize/jit/jit_environment.h"
 
@@ -35,6 +41,26 @@ std::vector<std::string> runtime_environment(const std::vector<std::string>& com
     variables.clear();
   }
   return variables;
+}
+
+void PerfMaps::note(Pid pid) {
+  const std::lock_guard lock(mutex_);
+  pids_.insert(pid);
+}
+
+// The directory is sticky: a name in it that leads to a file of the user can have been put there by the user only.
+void PerfMaps::remove(const InvokingUser& user, uint64_t since_realtime_ns) {
+  const UniqueFd directory(::open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return;
+  const std::lock_guard lock(mutex_);
+  for (const Pid pid : pids_) {
+    const std::string name = fmt::format("perf-{}.map", pid);
+    struct stat st {};
+    if (::fstatat(directory.get(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    const auto written = static_cast<uint64_t>(st.st_mtim.tv_sec);
+    if (!S_ISREG(st.st_mode) || st.st_uid != user.uid() || written < since_realtime_ns / 1'000'000'000) continue;
+    if (::kill(pid, 0) != 0 && errno == ESRCH) ::unlinkat(directory.get(), name.c_str(), 0);
+  }
 }
 
 }  // namespace cicada::cli

@@ -41,6 +41,7 @@ void print_error(std::string_view lines) {
   write_line("cicada: ", clean_lines(lines));
 }
 void print_warning(std::string_view line) { write_line("cicada: warning: ", clean_text(line)); }
+void print_note(std::string_view line) { write_line("cicada: ", clean_text(line)); }
 
 void print_message(std::string_view text) {
   end_progress();
@@ -65,7 +66,7 @@ unsigned terminal_columns() {
 void show_diagnostics(bool show_warnings, bool show_info) {
   diagnostics().set_handler([=](Severity severity, const std::string& line) {
     if (severity == Severity::kWarning && show_warnings) print_warning(line);
-    if (severity == Severity::kInfo && show_info) write_line("cicada: ", clean_text(line));
+    if (severity == Severity::kInfo && show_info) print_note(line);
   });
 }
 

@@ -7,6 +7,7 @@ namespace cicada::cli {
 
 void print_error(std::string_view line);    // "cicada: …"
 void print_warning(std::string_view line);  // "cicada: warning: …"
+void print_note(std::string_view line);     // "cicada: …"
 void print_message(std::string_view text);  // as it is
 
 // A line that is overwritten by the next one; nothing unless standard error is a terminal.

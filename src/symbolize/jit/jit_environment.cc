@@ -8,6 +8,7 @@
 #include <array>
 
 #include "base/file_mapping.h"
+#include "symbolize/jit/language_runtime.h"
 
 namespace cicada::symbolize {
 namespace {
@@ -18,10 +19,18 @@ constexpr int kMaxWrappers = 8;
 
 std::string_view last_component(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-bool is_node(std::string_view name) { return name == "node" || name == "nodejs"; }
+// They start other programs, which may be of any language.
+bool is_launcher(std::string_view name) {
+  constexpr std::array<std::string_view, 13> kLaunchers{"sh", "bash", "dash", "ash", "zsh", "ksh", "fish", "busybox", "make", "gmake", "ninja", "xargs", "find"};
+  return std::find(kLaunchers.begin(), kLaunchers.end(), name) != kLaunchers.end();
+}
 
-bool is_python(std::string_view name) {
-  return name.starts_with("python") && name.find_first_not_of("0123456789.", 6) == std::string_view::npos;
+std::vector<std::string_view> wanted_by(std::string_view program) {
+  if (is_launcher(program)) return {kPythonOptions, kNodeOptions};
+  const auto language = find_language(program);
+  if (language == Language::kPython) return {kPythonOptions};
+  if (language == Language::kJavaScript) return {kNodeOptions};
+  return {};
 }
 
 bool is_wrapper(std::string_view name) {
@@ -84,19 +93,12 @@ std::vector<std::string> jit_environment(std::span<const std::string> argv, std:
     }
   }
   if (command >= argv.size()) return {};
-  std::string name(last_component(argv[command]));
-  if (!is_node(name) && !is_python(name)) name = interpreter_of_command(argv[command], path);
-  const std::string_view wanted = is_node(name) ? kNodeOptions : is_python(name) ? kPythonOptions : std::string_view();
-  if (wanted.empty() || is_set(environment, wanted)) return {};
-  return {std::string(wanted)};
-}
-
-std::optional<std::string> jit_hint(std::string_view exe) {
-  const std::string_view name = last_component(exe.substr(0, exe.find(" (deleted)")));
-  if (is_node(name)) return "`node --perf-basic-prof-only-functions --interpreted-frames-native-stack`";
-  if (is_python(name)) return "`python3 -X perf` (3.12 or newer)";
-  if (name == "java") return "`java -XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit`";
-  return std::nullopt;
+  std::vector<std::string_view> wanted = wanted_by(last_component(argv[command]));
+  if (wanted.empty()) wanted = wanted_by(interpreter_of_command(argv[command], path));
+  std::vector<std::string> variables;
+  for (const std::string_view variable : wanted)
+    if (!is_set(environment, variable)) variables.emplace_back(variable);
+  return variables;
 }
 
 }  // namespace cicada::symbolize

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "symbolize/jit/language_runtime.h"
 #include "symbolize/symbols/elf_image_for_test.h"
 
 namespace cicada::symbolize {
@@ -11,6 +12,7 @@ namespace {
 using Strings = std::vector<std::string>;
 const Strings kNode{"NODE_OPTIONS=--perf-basic-prof-only-functions --interpreted-frames-native-stack"};
 const Strings kPython{"PYTHONPERFSUPPORT=1"};
+const Strings kBoth{kPython[0], kNode[0]};
 
 Strings added(const Strings& argv, const Strings& environment = {}, std::string_view path = "/nowhere") { return jit_environment(argv, environment, path); }
 
@@ -33,6 +35,12 @@ TEST(JitEnvironment, NeverOverridesTheUser) {
   EXPECT_EQ(added({"node"}, {"NODE_OPTIONS_OTHER=1"}), kNode);
 }
 
+TEST(JitEnvironment, ReachesWhatShellsStart) {
+  EXPECT_EQ(added({"sh", "-c", "node a.js | python3 b.py"}), kBoth);
+  EXPECT_EQ(added({"/bin/bash", "build.sh"}, {"NODE_OPTIONS=--no-warnings"}), kPython);
+  EXPECT_EQ(added({"nice", "make", "-j8"}), kBoth);
+}
+
 TEST(JitEnvironment, LooksThroughWrappersAndScripts) {
   EXPECT_EQ(added({"nice", "-n", "5", "node", "a.js"}), kNode);
   EXPECT_EQ(added({"env", "A=1", "nohup", "node"}), kNode);
@@ -42,15 +50,26 @@ TEST(JitEnvironment, LooksThroughWrappersAndScripts) {
   directory.write("shell", "#!/bin/sh\nnode\n");
   EXPECT_EQ(added({directory.path("tool")}), kNode);
   EXPECT_EQ(added({"tool"}, {}, "/nowhere:" + directory.path()), kNode);
-  EXPECT_EQ(added({directory.path("shell")}), Strings{});
+  EXPECT_EQ(added({directory.path("shell")}), kBoth);
   EXPECT_EQ(added({directory.path("missing")}), Strings{});
 }
 
-TEST(JitHint, SaysHowToRestartWhatHasAJit) {
-  EXPECT_NE(jit_hint("/usr/bin/node (deleted)")->find("--perf-basic-prof"), std::string::npos);
-  EXPECT_NE(jit_hint("/usr/lib/jvm/bin/java")->find("-XX:+PreserveFramePointer"), std::string::npos);  // names without whole stacks are half
-  EXPECT_EQ(jit_hint("/usr/bin/python3.12"), "`python3 -X perf` (3.12 or newer)");
-  EXPECT_FALSE(jit_hint("/usr/bin/bash"));
+TEST(LanguageRuntime, IsKnownByTheFilesOfItsVersions) {
+  EXPECT_EQ(find_language("/usr/bin/python3.11"), Language::kPython);
+  EXPECT_EQ(find_language("/usr/lib/x86_64-linux-gnu/libpython3.12.so.1.0"), Language::kPython);
+  EXPECT_EQ(find_language("/usr/bin/node (deleted)"), Language::kJavaScript);
+  EXPECT_EQ(find_language("libruby-3.1.so.3.1"), Language::kRuby);
+  EXPECT_EQ(find_language("/usr/sbin/php-fpm8.2"), Language::kPhp);
+  EXPECT_EQ(find_language("/usr/lib/libperl.so.5.36"), Language::kPerl);
+  EXPECT_EQ(find_language("/usr/bin/luajit-2.1.0"), Language::kLua);
+  for (const char* other : {"/usr/bin/python3-config", "/usr/bin/bash", "/opt/nodejs-helper", "libpythonish.so", "perl-server", "", "3.11"}) EXPECT_FALSE(find_language(other)) << other;
+}
+
+TEST(LanguageRuntime, TellsItsInterpreterFromTheRestOfIt) {
+  EXPECT_TRUE(interprets(Language::kPython, "_PyEval_EvalFrameDefault.cold"));
+  EXPECT_FALSE(interprets(Language::kPython, "PyObject_Malloc"));
+  EXPECT_TRUE(interprets(Language::kRuby, "rb_str_new"));
+  EXPECT_FALSE(interprets(Language::kJava, "JavaMain"));
 }
 
 }  // namespace
