@@ -10,12 +10,13 @@
 #include "cli/report_input.h"
 #include "cli/terminal.h"
 #include "sink/sink_registry.h"
+#include "symbolize/shown_names.h"
 
 namespace cicada::cli {
 namespace {
 
 struct ConvertOptions {
-  std::string event, input, title;
+  std::string event, input, title, demangle;
   std::vector<std::string> outputs, filters, group_by;
   bool no_kernel = false, no_inlines = false, include_idle = false, force = false, quiet = false;
 };
@@ -40,16 +41,23 @@ Result<bool> convert(const ConvertOptions& options) {
   const auto sinks = TRY(sink::make_sinks(options.outputs, sink_options));
   const profile::FilterOptions filter = TRY(parse_filters(options.filters));
 
-  const profile::Profile profile = TRY(load_profile(options.input, filter, options.event));
+  const std::optional<names::Demangle> demangle = TRY(parse_demangle(options.demangle));
+  profile::Profile profile = TRY(load_profile(options.input, filter, options.event));
   for (const std::string& warning : profile.header.warnings)
     if (!options.quiet) print_warning(fmt::format("{}: {}", options.input, warning));
   bool all = true;
-  for (const auto& sink : sinks) {
-    const Result<void> written = sink->finish(profile);
-    if (!written) print_error(written.error().message());
-    else if (!options.quiet) print_message(sink->description() + "\n");
-    all = all && written;
-  }
+  const auto write = [&](bool recordings) {
+    for (size_t i = 0; i < sinks.size(); ++i) {
+      if (sink::find_format(options.outputs[i])->recording != recordings) continue;
+      const Result<void> written = sinks[i]->finish(profile);
+      if (!written) print_error(written.error().message());
+      else if (!options.quiet) print_message(sinks[i]->description() + "\n");
+      all = all && written;
+    }
+  };
+  write(true);  // names are demangled where they are shown: a recording keeps them
+  if (demangle) symbolize::demangle_again(profile, *demangle);
+  write(false);
   return all;
 }
 
@@ -69,6 +77,7 @@ Command add_convert_command(CLI::App& app) {
   command->add_option("--group-by,--by", options->group_by, "root frames: program, process, thread, cpu, cgroup, image")
       ->type_name("LIST")
       ->allow_extra_args(false);
+  command->add_option("--demangle", options->demangle, "names: full, short (no parameters and template arguments) or none; default: as recorded")->type_name("HOW");
   command->add_option("--title", options->title, "of pictures and reports")->type_name("TEXT");
   command->add_flag("--no-kernel", options->no_kernel, "leave kernel frames out");
   command->add_flag("--no-inline", options->no_inlines, "leave inlined functions out");

@@ -67,8 +67,11 @@ Result<int> compare(const DiffCommandOptions& options) {
   for (const std::string& path : options.outputs) TRY(check_output(path, rights));
   TRY(sink::check_distinct(options.outputs));
   const profile::FilterOptions filter = TRY(parse_filters(options.filters));
+  DiffTableOptions table = options.table;
   const profile::Profile a = TRY(load_profile(options.a, filter, options.event));
   const profile::Profile b = TRY(load_profile(options.b, filter, options.event));
+  table.names.shorten(a);
+  table.names.shorten(b);
   for (const auto& [profile, name] : {std::pair(&a, &options.a), std::pair(&b, &options.b)})
     for (const std::string& warning : profile->header.warnings) print_warning(fmt::format("{}: {}", *name, warning));
   const profile::Event &event_a = a.event(profile::main_event(a)), &event_b = b.event(profile::main_event(b));
@@ -85,15 +88,15 @@ Result<int> compare(const DiffCommandOptions& options) {
   const profile::ProfileDiff diff = profile::diff(a, b, how);
   std::vector<std::string> violations;
   for (size_t i = 0; i < conditions.size(); ++i) {
-    if (!options.allow_missing && !is_known(diff, conditions[i]))
+    if (!options.allow_missing && !is_known(diff, conditions[i], table.names))
       return make_error(ErrorKind::kNotFound, "--fail-if {}: neither side has samples in such a function (--allow-missing: that is fine)", options.conditions[i]);
-    for (std::string& violation : find_violations(diff, conditions[i])) violations.push_back(std::move(violation));
+    for (std::string& violation : find_violations(diff, conditions[i], table.names)) violations.push_back(std::move(violation));
   }
   sink::OutputFile out = TRY(sink::OutputFile::create("-", {}));
   if (options.json)
     write_diff_json({options.a, a}, {options.b, b}, diff, how.per, violations, [&](std::string_view text) { out.write(text); });
   else
-    out.write(clean_lines(format_whole({options.a, a}, {options.b, b}, diff, how.per) + format_diff(diff, options.table)));
+    out.write(clean_lines(format_whole({options.a, a}, {options.b, b}, diff, how.per) + format_diff(diff, table)));
   TRY(out.commit());
   const sink::Caption caption = sink::make_caption(b, fmt::format("{} compared with {}", options.b, options.a));
   for (const std::string& path : options.outputs) {

@@ -16,8 +16,8 @@ namespace {
 // The false-discovery rate of profile_diff.h.
 constexpr double kSignificant = 0.01;
 
-bool applies(const profile::ProfileDiff& diff, const DiffCondition& condition, const profile::FunctionDelta& function) {
-  return condition.function == "*" || matches_function(diff.tree.text(function.name), condition.function);
+bool applies(const profile::ProfileDiff& diff, const DiffCondition& condition, const TableNames& names, const profile::FunctionDelta& function) {
+  return condition.function == "*" || names.means(diff.tree.text(function.name), condition.function);
 }
 
 }  // namespace
@@ -40,11 +40,11 @@ Result<DiffCondition> parse_condition(const std::string& text) {
   return condition;
 }
 
-std::vector<std::string> find_violations(const profile::ProfileDiff& diff, const DiffCondition& condition) {
+std::vector<std::string> find_violations(const profile::ProfileDiff& diff, const DiffCondition& condition, const TableNames& names) {
   std::vector<std::string> violations;
   const double whole = whole_of(diff);
   for (const profile::FunctionDelta& function : diff.functions) {
-    if (!applies(diff, condition, function) || whole == 0) continue;
+    if (!applies(diff, condition, names, function) || whole == 0) continue;
     const double growth = 100 * (condition.self ? function.self_change : function.total_change) / whole;
     // `significant` is corrected for asking about every function; one that was named beforehand is one question.
     const double p = condition.self ? function.self_p : function.total_p;
@@ -56,8 +56,8 @@ std::vector<std::string> find_violations(const profile::ProfileDiff& diff, const
   return violations;
 }
 
-bool is_known(const profile::ProfileDiff& diff, const DiffCondition& condition) {
-  return std::any_of(diff.functions.begin(), diff.functions.end(), [&](const auto& function) { return applies(diff, condition, function); });
+bool is_known(const profile::ProfileDiff& diff, const DiffCondition& condition, const TableNames& names) {
+  return std::any_of(diff.functions.begin(), diff.functions.end(), [&](const auto& function) { return applies(diff, condition, names, function); });
 }
 
 }  // namespace cicada::cli

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/table_names.h"
 #include "profile/profile_diff.h"
 
 namespace cicada::cli {
@@ -20,8 +21,8 @@ struct DiffCondition {
 Result<DiffCondition> parse_condition(const std::string& text);
 
 // A line for each function that violates the condition; empty: it holds.
-std::vector<std::string> find_violations(const profile::ProfileDiff& diff, const DiffCondition& condition);
+std::vector<std::string> find_violations(const profile::ProfileDiff& diff, const DiffCondition& condition, const TableNames& names = {});
 // Whether either side knows the function: a misspelt condition always holds.
-bool is_known(const profile::ProfileDiff& diff, const DiffCondition& condition);
+bool is_known(const profile::ProfileDiff& diff, const DiffCondition& condition, const TableNames& names = {});
 
 }  // namespace cicada::cli

@@ -65,12 +65,16 @@ std::string format_diff(const profile::ProfileDiff& diff, const DiffTableOptions
     const size_t room = options.columns > kNumbers + 30 ? options.columns - kNumbers : 30;
     const auto percent = [&](double value) { return 100 * value / whole; };
     out += fmt::format("\n{:>18}{:>20}{:>10}\n{:>9}{:>9}{:>10}{:>10}{:>10}  function\n", "self", "total", "", "before", "change", "before", "change", "p");
-    for (size_t i = 0; i < std::min(shown.size(), options.rows); ++i) {
+    const size_t rows = std::min(shown.size(), options.rows);
+    std::vector<TableNames::Row> names;
+    for (size_t i = 0; i < rows; ++i) names.push_back({diff.tree.text(shown[i]->name), room});
+    const std::vector<std::string> texts = options.names.fit(names);
+    for (size_t i = 0; i < rows; ++i) {
       const FunctionDelta& function = *shown[i];
       out += fmt::format("{:8.2f}{:+9.2f} {:9.2f}{:+10.2f} {:>10} {} {}\n", percent(static_cast<double>(function.self.a) * diff.scale_a),
                          percent(function.self_change), percent(static_cast<double>(function.total.a) * diff.scale_a),
                          percent(function.total_change), probability(function), function.significant ? '*' : ' ',
-                         sink::shortened(clean_text(diff.tree.text(function.name)), room));
+                         texts[i]);
     }
     if (shown.size() > options.rows) out += fmt::format("… {} more\n", shown.size() - options.rows);
     out += fmt::format("\n* significant: not explained by chance (false-discovery rate 1 %); {} of {}\n", significant, diff.functions.size());

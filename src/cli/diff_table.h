@@ -3,6 +3,7 @@
 #pragma once
 #include <string>
 
+#include "cli/table_names.h"
 #include "profile/profile_diff.h"
 
 namespace cicada::cli {
@@ -10,6 +11,7 @@ namespace cicada::cli {
 struct DiffTableOptions {
   size_t rows = 20;
   size_t columns = 100;
+  TableNames names = {};
   bool all = false;  // changes that chance explains, too
 };
 

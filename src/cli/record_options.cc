@@ -40,9 +40,8 @@ constexpr Choice<unwind_mode> kUnwindModes[] = {
     UNWIND_MODES(X)
 #undef X
 };
-constexpr Choice<symbolize::Demangle> kDemangles[] = {
-    {"full", symbolize::Demangle::kFull}, {"short", symbolize::Demangle::kShort}, {"none", symbolize::Demangle::kNone}};
 constexpr Choice<bool> kClones[] = {{"fold", true}, {"show", false}};
+
 Result<RecordTarget> check_target(const RawRecordOptions& raw) {
   const int kinds = (raw.processes.empty() ? 0 : 1) + (raw.threads.empty() ? 0 : 1) + (raw.whole_machine ? 1 : 0) +
                     (raw.command.empty() ? 0 : 1);
@@ -145,7 +144,7 @@ Result<RecordOptions> check_record_options(const RawRecordOptions& raw) {
   TRY(check_rate(raw, options));
   TRY(check_cpus(raw, options));
   options.unwind = TRY(parse_choice(raw.unwind, "--unwind", kUnwindModes));
-  options.demangle = TRY(parse_choice(raw.demangle, "--demangle", kDemangles));
+  options.demangle = TRY(parse_demangle(raw.demangle)).value_or(symbolize::Demangle::kFull);
   options.fold_clones = TRY(parse_choice(raw.clones, "--clones", kClones));
   options.group_by = TRY(parse_grouping(raw.group_by));
   options.max_map_memory_bytes = TRY(parse_bytes(raw.max_map_memory, "--max-map-memory"));

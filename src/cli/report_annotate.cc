@@ -42,9 +42,9 @@ struct Costs {
   bool found = false;
 };
 
-Costs add_up_costs(const ProfileSnapshot& profile, const profile::CallTreeOptions& options, const std::string& function) {
+Costs add_up_costs(const ProfileSnapshot& profile, const profile::CallTreeOptions& options, const std::string& function, const TableNames& names) {
   std::vector<bool> meant;
-  for (const profile::Function& row : profile.functions()) meant.push_back(matches_function(profile.text(row.name), function));
+  for (const profile::Function& row : profile.functions()) meant.push_back(names.means(profile.text(row.name), function));
   Costs costs;
   std::vector<const void*> seen;  // places this stack has been counted for already: recursion counts once
   for (const profile::StackTotal& stack : profile::add_up_stacks(profile, options)) {
@@ -196,11 +196,11 @@ Result<std::string> annotate_instructions(const ProfileSnapshot& profile, const 
 }  // namespace
 
 Result<std::string> annotate_function(const ProfileSnapshot& profile, const profile::CallTreeOptions& options, const std::string& function,
-                                      bool instructions) {
-  const Costs costs = add_up_costs(profile, options, function);
+                                      const TableNames& names, bool instructions) {
+  const Costs costs = add_up_costs(profile, options, function, names);
   if (!costs.found) {
     // The names that come close are the tree's.
-    return callees_of(profile::build_call_tree(profile, options), function).error().within("--annotate");
+    return callees_of(profile::build_call_tree(profile, options), function, names).error().within("--annotate");
   }
   if (instructions) return annotate_instructions(profile, costs);
   Result<std::string> source = make_error(ErrorKind::kNotFound, "no source lines in the recording");

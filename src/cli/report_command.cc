@@ -18,12 +18,13 @@
 #include "profile/cpu_time.h"
 #include "profile/stack_totals.h"
 #include "sink/output_file.h"
+#include "symbolize/shown_names.h"
 
 namespace cicada::cli {
 namespace {
 
 struct ReportOptions {
-  std::string event, file, callers, callees, annotate;
+  std::string event, file, callers, callees, annotate, demangle;
   std::vector<std::string> by, filters;
   ReportLimits limits = {};
   bool instructions = false, no_kernel = false, no_inlines = false, include_idle = false, json = false;
@@ -52,7 +53,12 @@ std::string format_report(const ReportOptions& options, const profile::ProfileSn
 Result<void> report(ReportOptions options) {
   const std::vector<profile::GroupBy> grouping = TRY(parse_grouping(options.by));
   const profile::FilterOptions filter = TRY(parse_filters(options.filters));
-  const profile::Profile profile = TRY(load_profile(options.file, filter, options.event));
+  const std::optional<names::Demangle> demangle = TRY(parse_demangle(options.demangle));
+  profile::Profile profile = TRY(load_profile(options.file, filter, options.event));
+  if (demangle) symbolize::demangle_again(profile, *demangle);
+  TableNames short_names;
+  short_names.shorten(profile);
+  if (!demangle) options.limits.names = short_names;
   profile::CallTreeOptions how = tree_options(options, profile);
   how.group_by = grouping;
   options.limits.seconds_per_value = profile::seconds_per_value(profile, *how.event);
@@ -60,12 +66,12 @@ Result<void> report(ReportOptions options) {
   profile::CallTree tree = profile::build_call_tree(profile, how);
   sink::OutputFile out = TRY(sink::OutputFile::create("-", {}));
   if (!options.annotate.empty()) {
-    out.write(clean_lines(TRY(annotate_function(profile, how, options.annotate, options.instructions))));
+    out.write(clean_lines(TRY(annotate_function(profile, how, options.annotate, short_names, options.instructions))));
     return out.commit();
   }
   const bool part = !options.callers.empty() || !options.callees.empty();
-  if (!options.callers.empty()) tree = TRY(callers_of(tree, options.callers));
-  if (!options.callees.empty()) tree = TRY(callees_of(tree, options.callees));
+  if (!options.callers.empty()) tree = TRY(callers_of(tree, options.callers, short_names));
+  if (!options.callees.empty()) tree = TRY(callees_of(tree, options.callees, short_names));
   options.limits.counts = part;
   if (options.json) {
     write_report_json(profile, tree, [&](std::string_view text) { out.write(text); });
@@ -89,6 +95,8 @@ void add_options(CLI::App& command, ReportOptions& options) {
   command.add_option("--by,--group-by", options.by, "root frames and a table: program, process, thread, cpu, cgroup, image; several with commas")
       ->type_name("LIST")
       ->allow_extra_args(false);
+  command.add_option("--demangle", options.demangle, "full, short (functions of one short name are one) or none; default: short in tables, where rows that would read alike say more; else as recorded")
+      ->type_name("HOW");
   command.add_option("--event", options.event, "of several events, this one")->type_name("NAME");
   command.add_option("--filter", options.filters, "a part: process=, thread=, time=2s..5s, function=REGEX; all must hold")
       ->type_name("KEY=VALUE")
@@ -111,7 +119,7 @@ Command add_report_command(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
   CLI::App* command = app.add_subcommand("report", "a recording as text: functions, call tree, annotated code");
   command->formatter(std::make_shared<HelpFormatter>("cicada report [OPTIONS] FILE"));
-  command->footer("A function is meant by its whole name, or by what stands before its parameters: `--callers f` finds f(int).");
+  command->footer("A function is meant by its whole name, by what stands before its parameters (`--callers f` finds f(int)), or by its short name.");
   add_options(*command, *options);
   return {command, [options](const Invocation&) {
             show_diagnostics(true, false);

@@ -55,6 +55,12 @@ class TreePart {
   profile::ContentIndex index_;
 };
 
+std::vector<bool> meant_names(const CallTree& tree, std::string_view function, const TableNames& names) {
+  std::vector<bool> meant;
+  for (size_t i = 0; i < tree.strings.size(); ++i) meant.push_back(names.means(tree.text(profile::StringId(static_cast<uint32_t>(i))), function));
+  return meant;
+}
+
 Error no_such_function(const CallTree& tree, std::string_view function) {
   std::string close;
   size_t count = 0;
@@ -69,20 +75,16 @@ Error no_such_function(const CallTree& tree, std::string_view function) {
 
 }  // namespace
 
-bool matches_function(std::string_view name, std::string_view typed) {
-  if (typed.empty() || !name.starts_with(typed)) return false;
-  return name.size() == typed.size() || name[typed.size()] == '(';
-}
-
-Result<CallTree> callees_of(const CallTree& tree, std::string_view function) {
+Result<CallTree> callees_of(const CallTree& tree, std::string_view function, const TableNames& names) {
   TreePart part(tree);
+  const std::vector<bool> meant = meant_names(tree, function, names);
   std::vector<uint32_t> place(tree.nodes.size(), profile::kNoNode);  // a parent stands before its children
   bool found = false;
   for (uint32_t at = 1; at < tree.nodes.size(); ++at) {
     const CallNode& node = tree.nodes[at];
     if (place[node.parent] != profile::kNoNode) {
       place[at] = part.child(place[node.parent], at);
-    } else if (is_function(node) && matches_function(tree.text(node.name), function)) {
+    } else if (is_function(node) && meant[node.name.value]) {
       place[at] = part.child(0, at);
       found = true;
     }
@@ -92,14 +94,15 @@ Result<CallTree> callees_of(const CallTree& tree, std::string_view function) {
   return part.finish();
 }
 
-Result<CallTree> callers_of(const CallTree& tree, std::string_view function) {
+Result<CallTree> callers_of(const CallTree& tree, std::string_view function, const TableNames& names) {
   TreePart part(tree);
+  const std::vector<bool> meant = meant_names(tree, function, names);
   std::vector<bool> inside(tree.nodes.size());
   bool found = false;
   for (uint32_t at = 1; at < tree.nodes.size(); ++at) {
     const CallNode& node = tree.nodes[at];
     inside[at] = inside[node.parent];
-    if (inside[at] || !is_function(node) || !matches_function(tree.text(node.name), function)) continue;
+    if (inside[at] || !is_function(node) || !meant[node.name.value]) continue;
     inside[at] = found = true;
     uint32_t caller = part.child(0, at);
     for (uint32_t up = node.parent; up != 0; up = tree.nodes[up].parent) caller = part.child(caller, up);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trees above and below one function of a call tree, and which function a person means.
+// The trees above and below one function of a call tree; `names` say which one is meant.
 #pragma once
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/table_names.h"
 #include "profile/function_table.h"
 
 namespace cicada::cli {
@@ -12,13 +13,10 @@ namespace cicada::cli {
 using profile::FunctionCost;
 using profile::add_up_functions;
 
-// Whether `name` is meant by what a person typed: the whole name, or all before its parameters ("f" means "f(int)").
-bool matches_function(std::string_view name, std::string_view typed);
-
 // What the function calls: its stacks, cut above its outermost call and laid over each other. The root's child is the function.
 // Fails (kNotFound) with names that come close.
-Result<profile::CallTree> callees_of(const profile::CallTree& tree, std::string_view function);
+Result<profile::CallTree> callees_of(const profile::CallTree& tree, std::string_view function, const TableNames& names = {});
 // Who calls it: from the function (below the root) outwards. Each stack counts once, at its outermost call.
-Result<profile::CallTree> callers_of(const profile::CallTree& tree, std::string_view function);
+Result<profile::CallTree> callers_of(const profile::CallTree& tree, std::string_view function, const TableNames& names = {});
 
 }  // namespace cicada::cli

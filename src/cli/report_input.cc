@@ -97,6 +97,15 @@ Result<std::vector<GroupBy>> parse_grouping(const std::vector<std::string>& word
   return grouping;
 }
 
+Result<std::optional<names::Demangle>> parse_demangle(const std::string& word) {
+  using names::Demangle;
+  if (word.empty()) return std::optional<Demangle>();
+  if (word == "full") return std::optional(Demangle::kFull);
+  if (word == "short") return std::optional(Demangle::kShort);
+  if (word == "none") return std::optional(Demangle::kNone);
+  return make_error(ErrorKind::kInvalid, "--demangle {}: use one of full, short, none", word);
+}
+
 namespace {
 
 // Standard input, or what a shell's <(…) hands over.

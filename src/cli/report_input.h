@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profiles from files for the commands that look at them: read, named where names are missing, reduced to what was asked for.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "names/demangle.h"
 #include "profile/call_tree.h"
 #include "profile/profile_merge.h"
 #include "sink/output_file.h"
@@ -17,6 +19,9 @@ Result<profile::FilterOptions> parse_filters(const std::vector<std::string>& fil
 
 // "process,image": outermost first. Fails (kInvalid) at a word that is no grouping.
 Result<std::vector<profile::GroupBy>> parse_grouping(const std::vector<std::string>& words);
+
+// "full", "short", "none"; "": nothing was said. Fails (kInvalid) at any other word.
+Result<std::optional<names::Demangle>> parse_demangle(const std::string& word);
 
 // A recording without names gets them from the files on this machine that have its build-ids. Names in foreign formats stay
 // as they are: there is nothing to check a file's version by.

@@ -22,6 +22,7 @@ using profile::NodeKind;
 using sink::grouped_digits;
 
 constexpr double kMostlyWaited = 0.1;
+constexpr size_t kColumnsForImages = 72, kLeastName = 20;
 
 double percent(uint64_t part, uint64_t all) {
   return all == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(all);
@@ -53,21 +54,21 @@ class TreeText {
  public:
   TreeText(const CallTree& tree, const ReportLimits& limits) : tree_(tree), limits_(limits) {}
 
-  // A stack of our own: folded files may nest as deep as they like.
   std::string format() {
-    out_ = fmt::format("{:>9}{:>9}{}\n", "total", "self", limits_.counts ? fmt::format("{:>14}", "count") : "");
-    open_children(0, 0, 0);
-    while (!pending_.empty()) {
-      const Pending next = pending_.back();
-      pending_.pop_back();
-      if (next.more != 0) {
-        out_ += fmt::format("{:7.1f} %{:>9}{}   {:{}}… {} more\n", percent(next.total, tree_.total()), "", count(next.total), "", indent(next.level), next.more);
-        continue;
-      }
-      append(next);
-      open_children(next.node, next.level, next.depth + 1);
+    collect();
+    std::vector<TableNames::Row> names;
+    for (const Pending& line : lines_)
+      if (line.more == 0) names.push_back({tree_.text(tree_.nodes[line.node].name), room(line)});
+    const std::vector<std::string> texts = limits_.names.fit(names);
+    std::string out = fmt::format("{:>9}{:>9}{}\n", "total", "self", limits_.counts ? fmt::format("{:>14}", "count") : "");
+    size_t next = 0;
+    for (const Pending& line : lines_) {
+      if (line.more != 0)
+        out += fmt::format("{:7.1f} %{:>9}{}   {:{}}… {} more\n", percent(line.total, tree_.total()), "", count(line.total), "", indent(line.level), line.more);
+      else
+        append(line, texts[next++], out);
     }
-    return std::move(out_);
+    return out;
   }
 
  private:
@@ -80,8 +81,24 @@ class TreeText {
     uint64_t total = 0;
   };
 
+  // A stack of our own: folded files may nest as deep as they like.
+  void collect() {
+    open_children(0, 0, 0);
+    while (!pending_.empty()) {
+      lines_.push_back(pending_.back());
+      pending_.pop_back();
+      const Pending next = lines_.back();
+      if (next.more == 0) open_children(next.node, next.level, next.depth + 1);
+    }
+  }
+
   std::string count(uint64_t total) const { return limits_.counts ? fmt::format("{:>14}", grouped_digits(total)) : ""; }
   static size_t indent(size_t level) { return std::min<size_t>(level, 40) * 2; }
+  std::string_view mark_of(uint32_t node) const { return tree_.nodes[node].kind == NodeKind::kInlined ? " [inlined]" : ""; }
+  size_t room(const Pending& line) const {
+    const size_t used = (limits_.counts ? 35 : 21) + indent(line.level) + mark_of(line.node).size();
+    return limits_.columns > used + 30 ? limits_.columns - used : 30;
+  }
 
   void open_children(uint32_t parent, size_t level, size_t depth) {
     std::vector<uint32_t> shown;
@@ -106,22 +123,17 @@ class TreeText {
       pending_.push_back({.node = shown[i], .level = child_level, .depth = depth, .chain = parent != 0 && chain});
   }
 
-  void append(const Pending& next) {
-    const CallNode& node = tree_.nodes[next.node];
+  void append(const Pending& line, std::string_view name, std::string& out) const {
+    const CallNode& node = tree_.nodes[line.node];
     const std::string self = node.self == 0 ? "" : fmt::format("{:.1f} %", percent(node.self, tree_.total()));
-    const size_t used = (limits_.counts ? 35 : 21) + indent(next.level);
-    const size_t room = limits_.columns > used + 30 ? limits_.columns - used : 30;
-    std::string name = clean_text(tree_.text(node.name));
-    if (node.kind == NodeKind::kInlined) name += " [inlined]";
     // The mark stands left of the name, so that names of one level stay in line and only calls are to the right of it.
-    out_ += fmt::format("{:7.1f} %{:>9}{} {:{}}{}{}\n", percent(node.total, tree_.total()), self, count(node.total), "", indent(next.level),
-                        next.chain ? "└ " : "  ", sink::shortened(name, room));
+    out += fmt::format("{:7.1f} %{:>9}{} {:{}}{}{}{}\n", percent(node.total, tree_.total()), self, count(node.total), "", indent(line.level),
+                       line.chain ? "└ " : "  ", name, mark_of(line.node));
   }
 
   const CallTree& tree_;
   const ReportLimits& limits_;
-  std::vector<Pending> pending_;
-  std::string out_;
+  std::vector<Pending> pending_, lines_;
 };
 
 }  // namespace
@@ -161,17 +173,30 @@ std::string format_report_header(const profile::ProfileSnapshot& profile, const 
 
 std::string format_functions(const CallTree& tree, const ReportLimits& limits, std::string_view unit) {
   const bool times = limits.seconds_per_value > 0;
-  const size_t numbers = times ? 46 : 36;
-  constexpr size_t kImage = 24;
-  const size_t name_columns = limits.columns > numbers + kImage + 20 ? limits.columns - numbers - kImage : 40;
   const std::vector<FunctionCost> costs = add_up_functions(tree);
-  std::string out = fmt::format("{}{:>9}{:>9}{:>16}  {:<{}}image\n", times ? fmt::format("{:>10}", "CPU") : "", "self", "total", unit, "function", name_columns);
-  for (size_t i = 0; i < std::min(costs.size(), limits.rows); ++i) {
-    // fmt pads by code points, as shortened() counts them.
+  const size_t rows = std::min(costs.size(), limits.rows);
+  size_t value_width = unit.size(), image_width = 5;
+  std::vector<std::string> images;
+  for (size_t i = 0; i < rows; ++i) {
+    value_width = std::max(value_width, grouped_digits(costs[i].self).size());
+    images.push_back(sink::shortened(clean_text(profile::file_name(tree.text(costs[i].image))), std::clamp<size_t>(limits.columns / 5, 12, 24)));
+    image_width = std::max(image_width, images.back().size());
+  }
+  const bool with_images = limits.columns >= kColumnsForImages;
+  const size_t used = (times ? 10 : 0) + 9 + 9 + value_width + 3 + 2 + (with_images ? image_width + 2 : 0);
+  const size_t name_width = limits.columns > used + kLeastName ? limits.columns - used : kLeastName;
+  std::vector<TableNames::Row> names;
+  for (size_t i = 0; i < rows; ++i) names.push_back({tree.text(costs[i].name), name_width});
+  const std::vector<std::string> texts = limits.names.fit(names);
+  // fmt pads by code points, as fit() counts them.
+  const auto last_columns = [&](std::string_view name, std::string_view image) {
+    return with_images ? fmt::format("  {:<{}}  {}\n", name, name_width, image) : fmt::format("  {}\n", name);
+  };
+  std::string out = fmt::format("{}{:>9}{:>9}{:>{}}", times ? fmt::format("{:>10}", "CPU") : "", "self", "total", unit, value_width + 3) + last_columns("function", "image");
+  for (size_t i = 0; i < rows; ++i) {
     out += cpu_column(costs[i].self, limits);
-    out += fmt::format("{:7.1f} %{:7.1f} %{:>16}  {:<{}}{}\n", percent(costs[i].self, tree.total()), percent(costs[i].total, tree.total()),
-                       grouped_digits(costs[i].self), sink::shortened(clean_text(tree.text(costs[i].name)), name_columns - 2), name_columns,
-                       sink::shortened(clean_text(profile::file_name(tree.text(costs[i].image))), kImage));
+    out += fmt::format("{:7.1f} %{:7.1f} %{:>{}}", percent(costs[i].self, tree.total()), percent(costs[i].total, tree.total()), grouped_digits(costs[i].self), value_width + 3);
+    out += last_columns(texts[i], images[i]);
   }
   if (costs.size() > limits.rows) out += fmt::format("  … {} more functions\n", costs.size() - limits.rows);
   return out;

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/table_names.h"
 #include "profile/call_tree.h"
 
 namespace cicada::cli {
@@ -14,6 +15,7 @@ struct ReportLimits {
   size_t depth = 64;         // of the tree as drawn
   size_t columns = 100;
   bool counts = false;       // of the tree, beside its percentages
+  TableNames names = {};
   // For columns of CPU time; 0: there are none.
   double seconds_per_value = 0;
   double duration_s = 0;     // for CPU time in percent of one CPU

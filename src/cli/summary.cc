@@ -47,8 +47,9 @@ void append_functions(const ProfileSnapshot& profile, profile::EventId event, co
   const profile::CallTree tree = profile::build_call_tree(profile, {.expand_inlined = true, .include_idle = options.include_idle, .event = event});
   if (tree.total() == 0) return;
   if (profile.header.events.size() > 1) out += fmt::format("\n{}:", clean_text(profile.event(event).name));
-  out += "\n" + format_functions(tree, {.rows = options.rows, .columns = options.columns, .seconds_per_value = profile::seconds_per_value(profile, event)},
-                                 profile::unit_text(profile.event(event).unit));
+  ReportLimits limits{.rows = options.rows, .columns = options.columns, .seconds_per_value = profile::seconds_per_value(profile, event)};
+  limits.names.shorten(profile);
+  out += "\n" + format_functions(tree, limits, profile::unit_text(profile.event(event).unit));
 }
 
 }  // namespace
