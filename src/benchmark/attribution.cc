@@ -154,6 +154,19 @@ void add_run(const RunFindings& run, BenchResult& result) {
   }
 }
 
+std::vector<std::string> replaced_libraries(const ClientEnvironment& told, const profile::ProfileSnapshot& profile) {
+  std::map<std::string_view, std::vector<std::string_view>> builds;
+  for (const profile::Image& image : profile.images())
+    if (const std::string_view id = profile.text(image.build_id); !id.empty()) builds[profile.text(image.path)].push_back(id);
+  std::vector<std::string> out;
+  for (const auto& [path, build_id] : told.libraries) {
+    const auto ran = builds.find(path);
+    if (ran != builds.end() && std::find(ran->second.begin(), ran->second.end(), build_id) == ran->second.end())
+      out.push_back(fmt::format("{}: the client linked build {}, and build {} ran", path, build_id, ran->second.front()));
+  }
+  return out;
+}
+
 profile::SampleFilter samples_of(const profile::ProfileSnapshot& profile, const BenchmarkRun& run) {
   if (run.processes.empty()) return [](const profile::ProfileSnapshot&, size_t) { return true; };
   std::vector<bool> threads(profile.threads().size());

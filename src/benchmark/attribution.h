@@ -24,6 +24,9 @@ struct RunFindings {
 // Adds the run's benchmarks to `result`: to those of the same URI, else as new ones.
 void add_run(const RunFindings& run, BenchResult& result);
 
+// Libraries that the clients linked and of which other builds ran, one line each: somebody replaced them meanwhile.
+std::vector<std::string> replaced_libraries(const ClientEnvironment& told, const profile::ProfileSnapshot& profile);
+
 // The samples of a benchmark in the recording of this run.
 profile::SampleFilter samples_of(const profile::ProfileSnapshot& profile, const BenchmarkRun& run);
 // cpu_ns, samples, stacks of `run`, by the samples that are its own.

@@ -132,5 +132,12 @@ TEST_F(AddRun, CutsTheHarnessOffUnlessItIsAskedFor) {
   EXPECT_EQ(depths(false), std::pair(2U, 2U));
 }
 
+TEST_F(AddRun, SaysWhichLibrariesWereReplaced) {
+  for (const char* build : {"1a", "2b"}) profile_.intern_image({profile_.intern("/lib/a.so"), profile_.intern(build), profile::ImageKind::kLibrary});
+  profile_.intern_image({profile_.intern("/lib/b.so"), profile_.intern("3c"), profile::ImageKind::kLibrary});
+  EXPECT_THAT(replaced_libraries({{}, {{"/lib/a.so", "2b"}, {"/lib/b.so", "4d"}, {"/lib/c.so", "5e"}}}, profile_),
+              testing::ElementsAre("/lib/b.so: the client linked build 4d, and build 3c ran"));
+}
+
 }  // namespace
 }  // namespace cicada::benchmark

@@ -54,6 +54,10 @@ BenchResult result_of(const Json& json) {
   BenchResult result;
   result.version = json.at("cicada");
   result.host = json.at("host").get<std::map<std::string, std::string>>();
+  if (json.contains("environment")) {
+    result.environment.software = json.at("environment").at("software").get<std::map<std::string, std::string>>();
+    result.environment.libraries = json.at("environment").at("libraries").get<std::map<std::string, std::string>>();
+  }
   result.warnings = json.at("warnings").get<std::vector<std::string>>();
   for (const Json& row : json.at("recordings")) result.recordings.push_back({row.at("file"), row.at("command"), row.at("exit_code")});
   for (const Json& row : json.at("benchmarks")) {
@@ -106,7 +110,8 @@ std::string to_json(const BenchResult& result) {
     benchmarks.push_back({{"uri", one.uri}, {"name", one.name}, {"creator", one.creator}, {"source", source_text(one.source)}, {"flame_graph", one.page},
                           {"summary", to_json(one.summary())}, {"median_interval_95_ns", {interval.low, interval.high}}, {"runs", runs}});
   }
-  const Json json = {{"version", kVersion}, {"cicada", result.version}, {"host", result.host}, {"warnings", result.warnings},
+  const Json json = {{"version", kVersion}, {"cicada", result.version}, {"host", result.host},
+                     {"environment", {{"software", result.environment.software}, {"libraries", result.environment.libraries}}}, {"warnings", result.warnings},
                      {"recordings", recordings}, {"benchmarks", benchmarks}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

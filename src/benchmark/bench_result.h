@@ -8,6 +8,7 @@
 
 #include "base/byte_cursor.h"
 #include "base/result.h"
+#include "benchmark/client_results.h"
 #include "benchmark/statistics.h"
 #include "benchmark/windows.h"
 
@@ -51,6 +52,7 @@ struct Recording {
 
 struct BenchResult {
   std::map<std::string, std::string> host;  // kernel, cpu, governor, …
+  ClientEnvironment environment;            // of all clients
   std::string version;
   std::vector<Recording> recordings;
   std::vector<Benchmark> benchmarks;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clients measured themselves: DIR/results/PID.json. Foreign bytes: unknown members are left alone, numbers that make no sense are refused.
+// What clients wrote themselves: DIR/results/PID.json, what they measured, and DIR/environment-PID.json, what they ran with. Foreign bytes:
+// unknown members are left alone, numbers that make no sense are refused.
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,8 +21,16 @@ struct ClientBenchmark {
   uint64_t iterations = 1;   // in each round
 };
 
-inline constexpr size_t kMaxClientFile = 64 << 20;
-// In the order of the file. Fails (kCorrupt): no JSON, or not of this form; kUnsupported: another instrument than walltime.
+// Of a file, and of the values in it: what a value takes in memory is many times what it takes in the file.
+inline constexpr size_t kMaxClientFile = 16 << 20, kMaxClientValues = 500'000;
+// In the order of the file. Fails (kCorrupt): no JSON, or not of this form; kUnsupported: another instrument than walltime; kLimit.
 Result<std::vector<ClientBenchmark>> parse_client_results(Bytes json, const std::string& name);
+
+struct ClientEnvironment {
+  std::map<std::string, std::string> software;   // "runtime node": "v26.10.0"
+  std::map<std::string, std::string> libraries;  // build id (lower-case hex) by path
+};
+// Fails as parse_client_results.
+Result<ClientEnvironment> parse_client_environment(Bytes json, const std::string& name);
 
 }  // namespace cicada::benchmark

@@ -39,5 +39,23 @@ TEST(ParseClientResults, TakesNoNumberForGranted) {
   EXPECT_EQ((*all)[0].iterations, 1U);
 }
 
+TEST(ParseClientResults, KeepsWithinItsBounds) {
+  std::string deep(5'000'000, '['), many = R"({"instrument":{"type":"walltime"},"benchmarks":[)";
+  EXPECT_FALSE(parse(deep));
+  EXPECT_TRUE(parse(R"({"instrument":{"type":"walltime"},"benchmarks":[{"uri":"a","metadata":{"b":)" + std::string(1000, '[') + std::string(1000, ']') + "}}]}"));
+  for (int i = 0; i < 600'000; ++i) many += "{},";
+  EXPECT_EQ(parse(many + "{}]}").error().kind(), ErrorKind::kLimit);
+  EXPECT_EQ(parse(std::string(kMaxClientFile + 1, ' ')).error().kind(), ErrorKind::kLimit);
+}
+
+TEST(ParseClientEnvironment, ReadsWhatClientsWrite) {
+  const std::string_view text = R"({"integration_environment": {"runtime": {"node": "v26.10.0", "flags": ["a"]}, "odd": 5},
+    "linked_libraries": {"libc.so.6": {"path": "/lib/libc.so.6", "build_id": "93ac"}, "a": {"path": "relative", "build_id": "1"}, "b": {"path": "/none"}, "c": 7}})";
+  const auto found = parse_client_environment({reinterpret_cast<const uint8_t*>(text.data()), text.size()}, "environment-7.json");
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_THAT(found->software, testing::ElementsAre(testing::Pair("runtime node", "v26.10.0")));
+  EXPECT_THAT(found->libraries, testing::ElementsAre(testing::Pair("/lib/libc.so.6", "93ac")));
+}
+
 }  // namespace
 }  // namespace cicada::benchmark

@@ -66,10 +66,17 @@ std::vector<Comparison> compare(const BenchResult& base, const BenchResult& now,
 
 std::vector<std::string> host_differences(const BenchResult& base, const BenchResult& now) {
   std::vector<std::string> out;
-  for (const auto& [key, value] : now.host) {
-    const auto before = base.host.find(key);
-    if (before != base.host.end() && before->second != value) out.push_back(fmt::format("another {}: {} before, {} now", key, before->second, value));
-  }
+  const auto differ = [&](const auto& before, const auto& after, std::string_view what) {
+    for (const auto& [key, value] : after) {
+      const auto old = before.find(key);
+      if (old != before.end() && old->second != value) out.push_back(fmt::format("another {}: {}{} before, {} now", key, what, old->second, value));
+    }
+  };
+  differ(base.host, now.host, "");
+  const size_t most = out.size() + kMaxDifferences;
+  differ(base.environment.software, now.environment.software, "");
+  differ(base.environment.libraries, now.environment.libraries, "build ");
+  out.resize(std::min(out.size(), most));
   return out;
 }
 

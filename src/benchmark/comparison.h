@@ -31,7 +31,8 @@ inline constexpr size_t kMinRounds = 10;
 Comparison compare(const Benchmark& base, const Benchmark& now, const ComparisonOptions& options);
 // Those that both have, by URI, in the order of `now`; p adjusted.
 std::vector<Comparison> compare(const BenchResult& base, const BenchResult& now, const ComparisonOptions& options);
-// What differs between the machines, one line each.
+// What differs between the machines and in what clients ran with, one line each; at most kMaxDifferences of the latter.
+inline constexpr size_t kMaxDifferences = 10;
 std::vector<std::string> host_differences(const BenchResult& base, const BenchResult& now);
 
 }  // namespace cicada::benchmark

@@ -77,7 +77,9 @@ TEST(Compare, JoinsByUriAndSaysWhatMachinesDifferIn) {
   EXPECT_EQ(all[0].now, 1U);
   a.host = {{"cpu", "x"}, {"kernel", "6.1"}};
   b.host = {{"cpu", "y"}, {"kernel", "6.1"}};
-  EXPECT_THAT(host_differences(a, b), testing::ElementsAre("another cpu: x before, y now"));
+  a.environment = {{{"runtime node", "v20"}}, {{"/lib/a.so", "1a"}, {"/lib/b.so", "3c"}}};
+  b.environment = {{{"runtime node", "v26"}}, {{"/lib/a.so", "2b"}, {"/lib/b.so", "3c"}}};
+  EXPECT_THAT(host_differences(a, b), testing::ElementsAre("another cpu: x before, y now", "another runtime node: v20 before, v26 now", "another /lib/a.so: build 1a before, 2b now"));
 }
 
 TEST(BenchResult, ReadsWhatItWrites) {
@@ -85,6 +87,7 @@ TEST(BenchResult, ReadsWhatItWrites) {
   BenchResult result;
   result.version = "1";
   result.host = {{"cpu", "x"}};
+  result.environment = {{{"runtime node", "v26"}}, {{"/lib/a.so", "2b"}}};
   result.warnings = {"w"};
   result.recordings = {{"run-1.cicada", "./a \"b\"", 3}};
   result.benchmarks = {of_runs(random, 100, 1, 3), of_summary(5, 1)};

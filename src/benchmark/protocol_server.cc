@@ -19,7 +19,8 @@ namespace {
 constexpr uint64_t kMaxVersion = 2;
 constexpr int kPingMs = 5;                          // that two words which may be a ping wait for a third
 constexpr uint64_t kPatienceNs = 1'000'000'000;     // clients wait as long for an answer
-constexpr uint64_t kMaxAnnouncedBytes = 256 << 20;  // of URIs and markers; a client without end
+constexpr uint64_t kMaxAnnouncedBytes = 64 << 20;   // of URIs and markers; a client without end
+constexpr uint64_t kMaxOpen = 256;                  // windows at a time
 
 Announcement::Kind kind_of(Marker marker) { return marker == Marker::kRoundStart ? Announcement::Kind::kRoundStart : Announcement::Kind::kRoundEnd; }
 
@@ -118,7 +119,7 @@ std::string_view ProtocolServer::answer_to(const Frame& frame) {
   using Kind = Announcement::Kind;
   announced_bytes_ += sizeof(Announcement) + frame.text.size();
   if (announced_bytes_ > kMaxAnnouncedBytes) {
-    warn_once("clients announced more than fits into 256 MB; the rest is refused");
+    warn_once("clients announced more than fits into 64 MB; the rest is refused");
     return kErrBytes;
   }
   if (nobody_since_ && (frame.kind == FrameKind::kStart || frame.kind == FrameKind::kSetVersion)) {
@@ -127,6 +128,10 @@ std::string_view ProtocolServer::answer_to(const Frame& frame) {
   }
   switch (frame.kind) {
     case FrameKind::kStart:
+      if (depth_ >= kMaxOpen) {
+        warn_once(fmt::format("more than {} benchmarks at a time: the rest is refused", kMaxOpen));
+        return kErrBytes;
+      }
       if (depth_++ > 0) warn_once("a benchmark began while another one ran: windows are split by process");
       set_open(true);
       said_.push_back({.kind = Kind::kStart, .time_ns = monotonic_ns()});

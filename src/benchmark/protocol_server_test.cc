@@ -123,6 +123,36 @@ TEST_F(ProtocolServerTest, AnswersBothOfTwoClientsWhoseWritesMix) {
   EXPECT_EQ(b.answer(), kAckBytes);
 }
 
+TEST_F(ProtocolServerTest, RefusesMoreWindowsThanAnybodyOpens) {
+  const Client client(places_);
+  for (int i = 0; i < 256; ++i) ASSERT_EQ(client.ask(u32(1)), kAckBytes) << i;
+  EXPECT_EQ(client.ask(u32(1)), kErrBytes);
+  EXPECT_EQ(client.ask(u32(2)), kAckBytes);
+  EXPECT_EQ(client.ask(u32(1)), kAckBytes);
+}
+
+TEST_F(ProtocolServerTest, SkipsAbsurdLengthsAndGoesOn) {
+  const Client client(places_);
+  for (const uint32_t length : {0xffffffffU, 0x7fffffffU, (1U << 20) + 1}) {
+    client.send(u32(length));
+    EXPECT_EQ(client.answer(), kErrBytes) << length;
+    EXPECT_EQ(client.ask(u32(9)), kWalltimeBytes) << length;
+  }
+}
+
+TEST_F(ProtocolServerTest, AnswersTheNextClientOfOneThatDiedWithinAMessage) {
+  {
+    const Client client(places_);
+    EXPECT_EQ(client.ask(u32(1)), kAckBytes);
+    client.send(u32(500));
+    client.send("half of a body");
+  }
+  const Client next(places_);
+  EXPECT_EQ(next.ask(u32(8) + u64(2)), kAckBytes);
+  EXPECT_FALSE(open_);  // what the dead one began is over
+  EXPECT_EQ(next.ask(u32(9)), kWalltimeBytes);
+}
+
 TEST_F(ProtocolServerTest, AnswersAPingOfAnOldClient) {
   const Client client(places_);
   EXPECT_EQ(client.ask(u32(4)), kAckBytes);

@@ -42,6 +42,7 @@ class Assigner {
 
  private:
   static constexpr uint64_t kTaken = ~uint64_t{0};
+  static constexpr size_t kMaxUnnamed = 256;  // clients name a window before the next one; each name is matched with all of these
   struct Open {
     uint64_t begin_ns = 0;
     const Announcement* name = nullptr;  // that came before
@@ -85,6 +86,11 @@ class Assigner {
       return;
     }
     ends_.push_back({time_ns, busy_since_ns_});
+    if (ends_.size() > kMaxUnnamed) {  // nobody is going to name the oldest
+      ends_.erase(ends_.begin());
+      open_.erase(std::find_if(open_.begin(), open_.end(), [](const Open& open) { return open.name == nullptr; }));
+      ++out_.unnamed;
+    }
     if (names_.empty()) return;
     const Announcement* waiting = names_.front();
     if (match(*waiting)) names_.pop_front();
@@ -117,9 +123,9 @@ class Assigner {
   uint64_t first_round_between(Pid pid, uint64_t since_ns, uint64_t until_ns) const {
     const auto of_process = rounds_.find(pid);
     if (of_process == rounds_.end()) return 0;
-    for (const Round& round : of_process->second)
-      if (round.begin_ns >= since_ns && round.begin_ns < until_ns) return round.begin_ns;
-    return 0;
+    const std::vector<Round>& all = of_process->second;
+    const auto first = std::lower_bound(all.begin(), all.end(), since_ns, [](const Round& round, uint64_t time) { return round.begin_ns < time; });
+    return first != all.end() && first->begin_ns < until_ns ? first->begin_ns : 0;
   }
 
   Windows& out_;
@@ -149,14 +155,14 @@ std::vector<Round> pair_rounds(std::vector<const Announcement*> markers) {
   return rounds;
 }
 
-// The window around the round's middle: first of those of this process, then of any.
-Window* find_window(std::vector<Window>& windows, const Round& round, Pid told_pid) {
+// The window around the round's middle: first of those of this process, then of any. `ends`: the latest end of all windows up to each.
+Window* find_window(std::vector<Window>& windows, const std::vector<uint64_t>& ends, const Round& round, Pid told_pid) {
   const uint64_t middle = round.begin_ns + (round.end_ns - round.begin_ns) / 2;
+  const auto after = std::upper_bound(windows.begin(), windows.end(), middle, [](uint64_t time, const Window& window) { return time < window.begin_ns; });
   Window* found = nullptr;
-  for (Window& window : windows) {
-    if (middle < window.begin_ns || middle >= window.end_ns) continue;
-    if (window.told_pid == told_pid) return &window;
-    if (found == nullptr) found = &window;
+  for (auto i = static_cast<size_t>(after - windows.begin()); i-- > 0 && ends[i] > middle;) {
+    if (middle >= windows[i].end_ns) continue;
+    if (found == nullptr || windows[i].told_pid == told_pid || found->told_pid != told_pid) found = &windows[i];
   }
   return found;
 }
@@ -175,16 +181,15 @@ Windows assign_windows(std::span<const Announcement> said, uint64_t end_ns, uint
   assigner.finish();
   std::erase_if(out.windows, [&](const Window& window) { return window.begin_ns >= end_ns; });
   std::stable_sort(out.windows.begin(), out.windows.end(), [](const Window& a, const Window& b) { return a.begin_ns < b.begin_ns; });
-  uint64_t busy_until = 0;
+  std::vector<uint64_t> ends;
   for (size_t i = 0; i < out.windows.size(); ++i) {
     Window& window = out.windows[i];
-    window.overlaps = window.begin_ns < busy_until;
-    for (size_t k = i; window.overlaps && k-- > 0;) out.windows[k].overlaps |= out.windows[k].end_ns > window.begin_ns;
-    busy_until = std::max(busy_until, window.end_ns);
+    window.overlaps = (i > 0 && window.begin_ns < ends.back()) || (i + 1 < out.windows.size() && out.windows[i + 1].begin_ns < window.end_ns);
+    ends.push_back(std::max(i > 0 ? ends.back() : 0, window.end_ns));
   }
   for (const auto& [pid, of_process] : rounds) {
     for (const Round& round : of_process) {
-      if (Window* window = find_window(out.windows, round, pid)) window->rounds.push_back(round);
+      if (Window* window = find_window(out.windows, ends, round, pid)) window->rounds.push_back(round);
       else ++out.stray_rounds;
     }
   }

@@ -90,5 +90,20 @@ TEST(AssignWindows, MarksOverlapsAndGivesRoundsToTheirProcess) {
 
 TEST(AssignWindows, CountsRoundsThatBelongNowhere) { EXPECT_EQ(assign({start(10), stop(20), current(21, 1, "a"), begin(25), end(27)}).stray_rounds, 1U); }
 
+// As many as a client may announce; every pair of them compared would take minutes.
+TEST(AssignWindows, EndsWithAnyNumberOfAnnouncements) {
+  std::vector<Announcement> rounds, unnamed, nested = {start(1)};
+  for (uint64_t t = 10; t < 2'000'000; t += 20) {
+    rounds.insert(rounds.end(), {start(t), stop(t + 9), begin(t + 1), end(t + 3), current(t + 10, 1, "a")});
+    unnamed.insert(unnamed.end(), {start(t), stop(t + 9), current(t + 10, 1, "late", 3'000'000)});
+    nested.insert(nested.end(), {start(t), stop(t + 9), current(t + 10, 2, "inner"), begin(t + 1, 2), end(t + 3, 2)});
+  }
+  const Windows all = assign_windows(rounds, 3'000'000);
+  EXPECT_EQ(all.windows.size(), 100'000U);
+  EXPECT_EQ(all.windows.back().rounds.size(), 1U);
+  EXPECT_LE(assign_windows(unnamed, 3'000'000).windows.size(), 100'000U);
+  EXPECT_EQ(assign_windows(nested, 3'000'000).windows.size(), 100'000U);
+}
+
 }  // namespace
 }  // namespace cicada::benchmark

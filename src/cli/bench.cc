@@ -186,10 +186,12 @@ class BenchSession {
   void add_announced(size_t command, uint32_t index, BenchRunOutcome& outcome, const benchmark::ProcessTree& tree, const std::string& clients) {
     if (options_.commands.size() > 1)
       for (benchmark::Window& window : outcome.windows.windows) window.uri += in_command(joined(options_.commands[command]));
-    std::vector<std::string> warnings;
-    const auto told = read_client_results(clients, warnings);
-    for (const std::string& warning : warnings) warn(warning);
-    benchmark::add_run({index, outcome.windows, told, tree, outcome.profile}, result_);
+    ClientFiles files = read_client_files(clients, user_);
+    for (const std::string& warning : files.warnings) warn(warning);
+    for (const std::string& text : benchmark::replaced_libraries(files.environment, outcome.profile)) warn(text);
+    result_.environment.software.merge(files.environment.software);
+    result_.environment.libraries.merge(files.environment.libraries);
+    benchmark::add_run({index, outcome.windows, files.benchmarks, tree, outcome.profile}, result_);
     for (const benchmark::Benchmark& one : result_.benchmarks)
       if (!one.runs.empty() && one.runs.back().recording == index) add_samples(one.uri, outcome.profile, one.runs.back());
   }

@@ -29,9 +29,10 @@ using benchmark::Verdict;
 // Without a bench.json what clients wrote is all there is.
 Result<BenchResult> load(const std::string& directory) {
   if (const auto file = FileMapping::open(directory + "/bench.json")) return benchmark::parse_bench_result(file->bytes(), directory + "/bench.json");
-  std::vector<std::string> warnings;
   BenchResult result;
-  for (benchmark::ClientBenchmark& told : read_client_results(directory, warnings)) {
+  ClientFiles files = read_client_files(directory, InvokingUser::effective());
+  result.environment = std::move(files.environment);
+  for (benchmark::ClientBenchmark& told : files.benchmarks) {
     Benchmark one;
     one.uri = told.uri;
     one.name = told.name;
@@ -41,7 +42,7 @@ Result<BenchResult> load(const std::string& directory) {
     one.runs[0].told = told.per_iteration;
     result.benchmarks.push_back(std::move(one));
   }
-  for (const std::string& warning : warnings) print_warning(warning);
+  for (const std::string& warning : files.warnings) print_warning(warning);
   if (result.benchmarks.empty()) return make_error(ErrorKind::kNotFound, "{}: no such directory, or neither a bench.json nor results of benchmarks in it", directory);
   return result;
 }

@@ -34,7 +34,7 @@ void JitFiles::read(bool last) {
   if (!map_ && (last || now >= next_look_)) {
     next_look_ = now + retry_;
     retry_ = std::min<Clock::duration>(2 * retry_, kSlowestRetry);
-    look_for();
+    look_for(last);
   }
   if (last || now >= next_read_) {
     next_read_ = now + kReadEvery;
@@ -43,8 +43,9 @@ void JitFiles::read(bool last) {
   if (last) copy_dump();
 }
 
-// A refused file has been reported by whoever refused it.
-void JitFiles::look_for() {
+// A refused file has been reported by whoever refused it. Who writes a map has names; of others a dump that is not mapped (any more) is looked
+// for where it is put, once.
+void JitFiles::look_for(bool last) {
   if (!files_) {
     auto files = process::ProcessFiles::open(process_.pid, proc_);
     if (!files) {
@@ -62,6 +63,8 @@ void JitFiles::look_for() {
     if (path && is_running()) dump_ = open(*path);
   }
   map_ = open(fmt::format("/tmp/perf-{}.map", pid_inside_));
+  for (const char* directory : {"", "/tmp/"})
+    if (last && !map_ && !dump_) dump_ = open(fmt::format("{}jit-{}.dump", directory, pid_inside_));
   if (!map_) return;
   map_reader_.emplace(map_->path, process_.address_space);
   if (map_->fd && (!dump_ || dump_->fd)) files_.reset();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files in which the run time of one process names its code: /tmp/perf-PID.map and a jitdump that it has mapped. Opened with the rights of
-// the process; the descriptors are held because /proc/PID/root and maps go with the process, and the contents of an open file stay.
+// The files in which the run time of one process names its code: /tmp/perf-PID.map and a jitdump that it has mapped, or without either one in its
+// working directory or in /tmp. Opened with the rights of the process; the descriptors are held because /proc/PID/root and maps go with the process, and the contents of an open file stay.
 //
 // A map that is not there yet is looked for after a second, two, four, and at last every 16 s; it is read every two seconds. Jitdumps are read
 // at the end only. Where a file system does not answer (FUSE, NFS), the files of that user are left alone for a minute.
@@ -66,7 +66,7 @@ class JitFiles {
     std::string path;
     UniqueFd fd;
   };
-  void look_for();
+  void look_for(bool last);
   std::optional<File> open(const std::string& path);
   bool is_running() const;
   void copy_map();

@@ -91,6 +91,39 @@ TEST(JitRecorder, ReadsWhatWasWrittenAfterTheMapWasOpened) {
   EXPECT_EQ(symbols[1].name, "second");
 }
 
+// A jitdump with one function of 32 bytes at 0x1000.
+std::string jitdump_of(uint32_t pid, const std::string& name) {
+  std::string out;
+  const auto u32 = [&](uint32_t v) { out.append(reinterpret_cast<const char*>(&v), 4); };
+  const auto u64 = [&](uint64_t v) { out.append(reinterpret_cast<const char*>(&v), 8); };
+  for (const uint32_t word : {0x4A695444U, 1U, 40U, 62U, 0U, pid}) u32(word);
+  u64(1), u64(0);
+  u32(0), u32(static_cast<uint32_t>(16 + 40 + name.size() + 1)), u64(0);
+  u32(pid), u32(pid), u64(0x1000), u64(0x1000), u64(0x20), u64(1);
+  return out + name + '\0';
+}
+
+TEST(JitRecorder, FindsADumpThatIsNotMappedInTheWorkingDirectory) {
+  for (const char* place : {"cwd/jit-41.dump", "root/tmp/jit-41.dump"}) {
+    const FakeProc proc;
+    proc.add(41);
+    proc.write(41, place, jitdump_of(41, "inTheDump"));
+    JitRecorder recorder(proc.path());
+    recorder.note_sampled({{41, 500, 7}});
+    recorder.finish();
+    const auto symbols = recorder.take_new();
+    ASSERT_EQ(symbols.size(), 1U) << place;
+    EXPECT_EQ(symbols[0].name, "inTheDump");
+  }
+  const FakeProc proc;
+  proc.add(41);
+  proc.write(41, "cwd/jit-41.dump", jitdump_of(42, "another"));
+  JitRecorder recorder(proc.path());
+  recorder.note_sampled({{41, 500, 7}});
+  recorder.finish();
+  EXPECT_TRUE(recorder.take_new().empty());
+}
+
 TEST(JitRecorder, LeavesTheMapOfAProcessWithAReusedPidAlone) {
   const FakeProc proc;
   proc.add(41);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // module: benchmark
-// Results of clients, and bench.json: a result that can be written again and compared, or an error.
+// Results and environments of clients, and bench.json: a result that can be written again and compared, or an error.
 #include "base/check.h"
 #include "benchmark/client_results.h"
 #include "benchmark/comparison.h"
@@ -9,6 +9,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cicada::benchmark;
   if (const auto told = parse_client_results({data, size}, "fuzz"))
     for (const ClientBenchmark& one : *told) CHECK(one.iterations >= 1 && one.per_iteration.median >= 0);
+  if (const auto environment = parse_client_environment({data, size}, "fuzz"))
+    for (const auto& [path, build_id] : environment->libraries) CHECK(path.starts_with('/') && !build_id.empty());
   const auto result = parse_bench_result({data, size}, "fuzz");
   if (!result) return 0;
   size_t times = 0;

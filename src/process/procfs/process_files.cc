@@ -19,20 +19,22 @@
 #include <cerrno>
 #include <charconv>
 
+#include "base/file_mapping.h"
 #include "process/procfs/proc_fs.h"
 
 namespace cicada::process {
 
 // What a child needs to know; no memory is asked for in it.
 struct OpenRequest {
-  int root = -1, memory = -1;
+  enum class What : uint8_t { kFile, kFileOfAnybody, kDirectory };
+
+  int root = -1;
   const char* path = nullptr;
-  uint32_t uid = 0, gid = 0;
-  const uint32_t* groups = nullptr;
-  size_t group_count = 0;
+  const UserRights& rights;
   int64_t began_s = 0;
   uint64_t from = 0;
-  bool of_process = true;  // else anybody's
+  What what = What::kFile;
+  int memory = -1;
 };
 
 namespace {
@@ -41,7 +43,7 @@ constexpr int64_t kClockSlackS = 2;              // ticks are coarse, and the re
 constexpr size_t kMaxStatusBytes = 1 << 20;      // 65,536 groups and everything else
 enum Refusal : uint32_t { kNone, kNotRegular, kManyNames, kForeign, kOlder };
 constexpr uint32_t kCopied = 1U << 31;
-constexpr uint32_t kNobody = 65534;
+constexpr size_t kMaxNameBytes = 1 << 20;
 
 // Ext2 to 4, XFS, Btrfs, F2FS, ZFS, bcachefs, in memory, read-only images. Not overlayfs: what is below it may be anything.
 bool is_answered_by_kernel(uint64_t magic) {
@@ -53,22 +55,23 @@ bool is_answered_by_kernel(uint64_t magic) {
 // In the child, by system calls: those of the library would tell the other threads, which are not there. The real user stays ours, so the
 // process's user can neither trace nor signal the child.
 bool take_rights(const OpenRequest& request) {
-  const bool ours = request.uid == ::geteuid();
-  if (::syscall(SYS_setgroups, request.group_count, request.groups) != 0 && !ours) return false;
-  ::syscall(SYS_setfsgid, request.gid);
-  ::syscall(SYS_setfsuid, request.uid);
-  if (static_cast<uint32_t>(::syscall(SYS_setfsgid, -1)) != request.gid || static_cast<uint32_t>(::syscall(SYS_setfsuid, -1)) != request.uid)
-    return false;
+  const UserRights& rights = request.rights;
+  const bool ours = rights.uid == ::geteuid();
+  if (::syscall(SYS_setgroups, rights.groups.size(), rights.groups.data()) != 0 && !ours) return false;
+  ::syscall(SYS_setfsgid, rights.gid);
+  ::syscall(SYS_setfsuid, rights.uid);
+  if (static_cast<uint32_t>(::syscall(SYS_setfsgid, -1)) != rights.gid || static_cast<uint32_t>(::syscall(SYS_setfsuid, -1)) != rights.uid) return false;
   __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, 2> none{};
   return ::syscall(SYS_capset, &head, none.data()) == 0 && ::prctl(PR_SET_DUMPABLE, 0) == 0;
 }
 
 Refusal find_refusal(const struct stat& st, const OpenRequest& request) {
+  if (request.what == OpenRequest::What::kDirectory) return S_ISDIR(st.st_mode) ? kNone : kNotRegular;
   if (!S_ISREG(st.st_mode)) return kNotRegular;
-  if (!request.of_process) return kNone;
+  if (request.what == OpenRequest::What::kFileOfAnybody) return kNone;
   if (st.st_nlink > 1) return kManyNames;
-  if (st.st_uid != request.uid && st.st_uid != 0) return kForeign;
+  if (st.st_uid != request.rights.uid && st.st_uid != 0) return kForeign;
   return st.st_mtim.tv_sec + kClockSlackS < request.began_s ? kOlder : kNone;
 }
 
@@ -86,11 +89,23 @@ bool copy(int from, int to, uint64_t begin, uint64_t size) {
   return true;
 }
 
+// Records of getdents64, as they come.
+bool copy_names(int from, int to) {
+  std::array<char, 32 << 10> buffer;
+  for (size_t bytes = 0; bytes < kMaxNameBytes;) {
+    const auto got = static_cast<ssize_t>(::syscall(SYS_getdents64, from, buffer.data(), buffer.size()));
+    if (got <= 0) return got == 0;
+    if (::write(to, buffer.data(), static_cast<size_t>(got)) != got) return false;
+    bytes += static_cast<size_t>(got);
+  }
+  return true;
+}
+
 // O_PATH first: nothing happens to what is behind the name until it is known.
 bool open_in_child(const OpenRequest& request, ChildAnswer& answer) {
   if (!take_rights(request)) return false;
   open_how how{};
-  how.flags = O_PATH | O_CLOEXEC | (request.of_process ? O_NOFOLLOW : 0);
+  how.flags = O_PATH | O_CLOEXEC | (request.what == OpenRequest::What::kFileOfAnybody ? 0 : O_NOFOLLOW);
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   const auto handle = static_cast<int>(::syscall(SYS_openat2, request.root, request.path, &how, sizeof how));
   struct stat st {};
@@ -102,6 +117,10 @@ bool open_in_child(const OpenRequest& request, ChildAnswer& answer) {
   std::to_chars(name.data() + 14, name.data() + name.size() - 1, handle);
   const int fd = ::open(name.data(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (fd < 0) return false;
+  if (request.what == OpenRequest::What::kDirectory) {
+    answer.number = kCopied;
+    return copy_names(fd, request.memory);
+  }
   if (is_answered_by_kernel(static_cast<uint64_t>(fs.f_type))) {
     answer.fd = fd;
     return true;
@@ -157,6 +176,7 @@ Result<ProcessFiles> ProcessFiles::open(Pid pid, const std::string& proc) {
   files.began_s_ = TRY(find_beginning(stat, name + "/stat"));
   files.mount_namespace_.reset(::openat(directory.get(), "ns/mnt", O_RDONLY | O_CLOEXEC));
   files.root_.reset(::openat(directory.get(), "root", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  files.working_directory_.reset(::openat(directory.get(), "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!files.root_) return errno_error(errno, fmt::format("open {}/root", name));
   return files;
 }
@@ -175,32 +195,54 @@ Result<void> ProcessFiles::read_rights(const std::string& status) {
       return true;
     };
     if (take("Uid:\t", uids) || take("Gid:\t", gids) || take("NSpid:\t", pids)) continue;
-    has_groups |= take("Groups:\t", groups_);
+    has_groups |= take("Groups:\t", rights_.groups);
   }
   const auto one = [](const std::vector<uint32_t>& ids) { return ids.size() == 4 && std::count(ids.begin(), ids.end(), ids[0]) == 4; };
   if (uids.size() != 4 || gids.size() != 4 || !has_groups) return make_error(ErrorKind::kGone, "process {}: no rights in its status", pid_);
   if (!one(uids) || !one(gids)) return make_error(ErrorKind::kPermission, "process {}: runs with the rights of two users or groups", pid_);
-  uid_ = uids[0];
-  gid_ = gids[0];
+  rights_.uid = uids[0];
+  rights_.gid = gids[0];
   if (!pids.empty()) pid_inside_ = static_cast<Pid>(pids.back());
   return {};
 }
 
 Result<ProcessFiles::File> ProcessFiles::open_file(DisposableChildren& children, const std::string& path, uint64_t from) const {
-  return open_as(children, {root_.get(), -1, path.c_str(), uid_, gid_, groups_.data(), groups_.size(), began_s_, from}, fmt::format("{} (process {})", path, pid_));
+  const UniqueFd& base = path.starts_with('/') ? root_ : working_directory_;
+  return open_as(children, {base.get(), path.c_str(), rights_, began_s_, from}, fmt::format("{} (process {})", path, pid_));
 }
 
 Result<ProcessFiles::File> ProcessFiles::open_as_nobody(DisposableChildren& children, const std::string& path) {
+  static const UserRights kNobody{65534, 65534};
   const UniqueFd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  OpenRequest request{root.get(), -1, path.c_str(), kNobody, kNobody};
-  request.of_process = false;
-  return open_as(children, request, path);
+  return open_as(children, {.root = root.get(), .path = path.c_str(), .rights = kNobody, .what = OpenRequest::What::kFileOfAnybody}, path);
 }
 
-Result<ProcessFiles::File> ProcessFiles::open_as(DisposableChildren& children, const OpenRequest& asked, const std::string& what) {
+Result<ProcessFiles::File> ProcessFiles::open_as_user(DisposableChildren& children, const UserRights& user, const std::string& path) {
+  const UniqueFd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return open_as(children, {.root = root.get(), .path = path.c_str(), .rights = user}, path);
+}
+
+Result<std::vector<std::string>> ProcessFiles::list_as_user(DisposableChildren& children, const UserRights& user, const std::string& path) {
+  const UniqueFd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const File records = TRY(open_as(children, {.root = root.get(), .path = path.c_str(), .rights = user, .what = OpenRequest::What::kDirectory}, path));
+  const FileMapping bytes = TRY(FileMapping::map(records.fd.get(), path));
+  std::vector<std::string> names;
+  // struct linux_dirent64: u64 inode, s64 offset, u16 length of the record, u8 type, the name.
+  for (ByteCursor cursor(bytes.bytes()); !cursor.at_end() && names.size() < kMaxNames;) {
+    cursor.skip(16);
+    const uint16_t length = cursor.u16();
+    ByteCursor rest(cursor.take(length < 18 ? 0 : length - 18U));
+    rest.u8();
+    const std::string_view name = rest.c_string();
+    if (cursor.failed() || rest.failed() || length < 18) return make_error(ErrorKind::kCorrupt, "{}: not a directory's records", path);
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  return names;
+}
+
+Result<ProcessFiles::File> ProcessFiles::open_as(DisposableChildren& children, OpenRequest request, const std::string& what) {
   UniqueFd memory(::memfd_create("copy", MFD_CLOEXEC));
   if (!memory) return errno_error(errno, "memfd_create");
-  OpenRequest request = asked;
   request.memory = memory.get();
   auto answer = TRY(children.run({request.root, request.memory}, [&request](ChildAnswer& said) {
     if (!open_in_child(request, said)) said.error = errno != 0 ? errno : EPERM;

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -139,6 +140,33 @@ TEST_F(ProcessFilesTest, AreReadWithTheRightsOfTheProcess) {
   ASSERT_EQ(::chown(map().c_str(), 0, 0), 0);
   ASSERT_EQ(::chmod(map().c_str(), 0), 0);
   EXPECT_EQ(error_of(), ErrorKind::kPermission) << "no capability is left";
+}
+
+TEST_F(ProcessFilesTest, AreFoundInTheWorkingDirectory) {
+  std::filesystem::create_directory(path("77/cwd"));
+  write("77/cwd/map", "text");
+  write("77/secret", "text");
+  EXPECT_TRUE(open("map"));
+  EXPECT_EQ(error_of("../secret"), ErrorKind::kNotFound);
+}
+
+TEST_F(ProcessFilesTest, OfAUserAreReadWithTheUsersRights) {
+  const UserRights own{::geteuid(), ::getegid()};
+  const auto open_own = [&](const std::string& name) { return ProcessFiles::open_as_user(children_, own, path(name)); };
+  write("text", "text");
+  std::filesystem::create_symlink("text", path("link"));
+  EXPECT_TRUE(open_own("text"));
+  EXPECT_FALSE(open_own("link"));
+  auto names = ProcessFiles::list_as_user(children_, own, proc_);
+  ASSERT_TRUE(names) << names.error().message();
+  std::sort(names->begin(), names->end());
+  EXPECT_EQ(*names, (std::vector<std::string>{"77", "link", "text"}));
+  EXPECT_FALSE(ProcessFiles::list_as_user(children_, own, path("text")));
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  ASSERT_EQ(::chmod(path("text").c_str(), 0600), 0);
+  ASSERT_EQ(::chmod(path("77").c_str(), 0700), 0);
+  EXPECT_EQ(ProcessFiles::open_as_user(children_, {1234, 1234}, path("text")).error().kind(), ErrorKind::kPermission);
+  EXPECT_EQ(ProcessFiles::list_as_user(children_, {1234, 1234}, path("77")).error().kind(), ErrorKind::kPermission);
 }
 
 // /proc is no disk and no memory.
