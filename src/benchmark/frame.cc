@@ -111,25 +111,35 @@ std::optional<FrameDecoder::Item> FrameDecoder::next(bool quiet) {
       position_ += kWord;
       continue;
     }
-    if (is_partial || (!waiting_.empty() && available() < waiting_.front())) return std::nullopt;
+    if (is_partial || (!waiting_.empty() && available() < waiting_.front())) {
+      const size_t at = quiet ? find_whole_frame(buffer_.size()) : buffer_.size();
+      if (at == buffer_.size()) return std::nullopt;
+      skip_to(at);  // who began the body has died: nobody waits for an answer
+      continue;
+    }
     return resynchronise();
   }
   return std::nullopt;
 }
 
-// Neither a length nor a body. To the next whole frame; without one, behind the body that was announced, else to the end.
-FrameDecoder::Item FrameDecoder::resynchronise() {
-  size_t end = buffer_.size();
-  if (!waiting_.empty()) end = std::min<size_t>(end, position_ + waiting_.front());
-  waiting_.clear();
-  size_t at = position_ + 1;
-  for (; at < end; ++at) {
-    if (buffer_.size() - at < 2 * kWord) continue;
+// Where the next length with its body begins; none before `end`: `end`.
+size_t FrameDecoder::find_whole_frame(size_t end) const {
+  for (size_t at = position_ + 1; at < end && buffer_.size() - at >= 2 * kWord; ++at) {
     const uint32_t length = word(at);
-    if (is_length(length) && frame_at(at + kWord, length)) break;
+    if (is_length(length) && frame_at(at + kWord, length)) return at;
   }
+  return end;
+}
+
+void FrameDecoder::skip_to(size_t at) {
+  waiting_.clear();
   skipped_ += at - position_;
   position_ = at;
+}
+
+// Neither a length nor a body. To the next whole frame; without one, behind the body that was announced, else to the end.
+FrameDecoder::Item FrameDecoder::resynchronise() {
+  skip_to(find_whole_frame(waiting_.empty() ? buffer_.size() : std::min<size_t>(buffer_.size(), position_ + waiting_.front())));
   return {};
 }
 

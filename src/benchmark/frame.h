@@ -46,7 +46,8 @@ class FrameDecoder {
   static constexpr uint32_t kMaxLength = 1 << 20;
 
   void append(Bytes bytes) { buffer_.insert(buffer_.end(), bytes.begin(), bytes.end()); }
-  // Nothing: more bytes are needed. `quiet`: none came for a while, so that a ping is a ping and not two lengths.
+  // Nothing: more bytes are needed. `quiet`: none came for a while, so that a ping is a ping and not two lengths, and a whole frame in the midst of
+  // another one's body is the next client's.
   std::optional<Item> next(bool quiet = false);
   // Something waits for more bytes.
   bool is_waiting() const { return !waiting_.empty() || position_ < buffer_.size(); }
@@ -59,6 +60,8 @@ class FrameDecoder {
   uint32_t word(size_t at) const;
   size_t available() const { return buffer_.size() - position_; }
   std::optional<Frame> frame_at(size_t at, uint32_t length) const;
+  size_t find_whole_frame(size_t end) const;
+  void skip_to(size_t at);
   Item resynchronise();
 
   std::vector<uint8_t> buffer_;

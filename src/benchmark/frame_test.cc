@@ -132,6 +132,19 @@ TEST(FrameDecoder, GoesOnAfterAClientThatDiedBetweenLengthAndBody) {
   EXPECT_FALSE(decoder.is_waiting());
 }
 
+// Of the dead client's body, in which the kind is right, or nothing.
+TEST(FrameDecoder, FindsTheNextClientsFrameInAnUnfinishedBody) {
+  for (const std::string& half : {u32(0) + u32(7) + u64(480) + "half of a name", std::string("half of something")}) {
+    FrameDecoder decoder;
+    decoder.append(bytes_of(u32(500) + half + u32(12) + u32(8) + u64(2)));
+    EXPECT_FALSE(decoder.next());
+    const auto item = decoder.next(true);
+    ASSERT_TRUE(item && item->frame) << half.size();
+    EXPECT_EQ(item->frame->kind, FrameKind::kSetVersion);
+    EXPECT_FALSE(decoder.is_waiting());
+  }
+}
+
 TEST(FrameDecoder, EndsWithEveryInput) {
   std::mt19937 random(1);
   for (int round = 0; round < 2000; ++round) {
