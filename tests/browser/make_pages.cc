@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // make_pages DIRECTORY [NODES]: the pages the browser tests open, from a made-up recording of a small machine (the same each
-// time). With NODES: one report, big.html, of that many nodes, for the benchmark.
+// time). With NODES: one report, big.html, of that many nodes and samples and 200 threads, for the benchmark.
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -76,6 +76,7 @@ Recording demo() {
   header.events[0].frequency_hz = 997;
   header.duration_ns = 10'000'000'000;
   header.start_monotonic_ns = 1'000'000'000;
+  header.target_cpu_ns = 12'180'000'000;
   const ImageId app = r.image("/usr/bin/orderbook", ImageKind::kExecutable), libc = r.image("/usr/lib/x86_64-linux-gnu/libc.so.6", ImageKind::kLibrary),
                 cpp = r.image("/usr/lib/x86_64-linux-gnu/libstdc++.so.6", ImageKind::kLibrary), kernel = r.image("[kernel]", ImageKind::kKernel),
                 node = r.image("[jit]", ImageKind::kJit);
@@ -164,7 +165,7 @@ void make_text(const std::string& path, const std::string& text) {
   CHECK(static_cast<bool>(file->commit()));
 }
 
-// A tree of exactly `nodes` nodes below the root whose widths fall off as real ones do.
+// A tree of exactly `nodes` nodes whose widths fall off as real ones do, one sample each.
 void make_big(const std::string& path, size_t nodes) {
   CallTree tree;
   std::mt19937 random(7);
@@ -181,21 +182,26 @@ void make_big(const std::string& path, size_t nodes) {
     node.kind = at == 0 ? NodeKind::kRoot : static_cast<NodeKind>(2 + random() % 6);
     node.self = 1 + random() % 3;
   }
-  Profile profile;
-  const ThreadId thread = profile.intern_thread(profile.intern_process(1, 1), 1);
+  Recording r;  // 200 threads in eight processes, the first the busiest, for 20 s
+  std::vector<ThreadId> threads;
+  for (Tid i = 0; i < 200; ++i) threads.push_back(r.thread(1000 + i % 8, fmt::format("server-{}", i % 8), 1000 + i, fmt::format("worker-{}", i), "server"));
+  r.profile.header.duration_ns = 20'000'000'000;
+  r.profile.header.target_cpu_ns = 60'000'000'000;
   std::vector<uint32_t> leaf(nodes);
   for (uint32_t at = 0; at < nodes; ++at) {
     Sample sample;
-    sample.thread = thread;
-    sample.time_ns = at * 1000;
+    sample.thread = threads[at < threads.size() ? at : std::min(random() % threads.size(), random() % threads.size())];
+    sample.time_ns = 1'000'000'000 + 20'000'000'000 / nodes * at;
+    sample.cpu = static_cast<uint16_t>(random() % 4);
     sample.value = static_cast<uint32_t>(tree.nodes[at].self);
-    profile.append_sample(sample);
+    r.profile.append_sample(sample);
     leaf[at] = at;
   }
   std::string out;
   sink::Caption caption;
   caption.title = fmt::format("{} nodes", nodes);
-  sink::append_report_html(profile, tree, leaf, caption, out);
+  caption.seconds_per_value = 60.0 / static_cast<double>(r.profile.totals_of(EventId(0)).value);
+  sink::append_report_html(r.profile, tree, leaf, caption, out);
   make_text(path, out);
 }
 
@@ -208,6 +214,7 @@ int main(int argc, char** argv) {
     make_big(directory + "/big.html", std::strtoul(argv[2], nullptr, 10));
     return 0;
   }
+  make_big(directory + "/threads.html", 4000);
   const Recording good = demo(), bad = hostile();
   for (const char* extension : {".svg", ".html", ".speedscope.json", ".firefox.json.gz"}) {
     make(good.profile, directory + "/demo" + extension, "orderbook under load");

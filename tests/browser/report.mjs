@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: Apache-2.0
 // The HTML report: click, search, brush, threads, table, sandwich, keyboard, link state, hostile names; nothing on the console.
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { check, finish, launch, makePages, open, pages } from './browser.mjs';
 
@@ -60,31 +59,75 @@ await page.waitForTimeout(100);
 const part = await shown(page);
 check(part > 1500 && part < 5000, 'the flame graph follows the brush', part);
 check(page.url().includes('t='), 'the span is in the address');
-const shares = () => page.locator('#processes button.thread small').evaluateAll(all => all.map(each => each.innerText));
-const sharesOfPart = await shares();
-const truth = await page.evaluate(() => { const {samples, threads} = cicada.profile, [from, to] = /t=(\d+)-(\d+)/.exec(location.hash).slice(1).map(Number), sums = threads.map(() => 0);
-  samples.time.forEach((time, i) => { if (time >= from && time < to) sums[samples.thread[i]] += samples.value[i]; });
-  return sums; });
-check(sharesOfPart.every(each => truth.some(sum => Math.abs(100 * sum / part - parseFloat(each)) < .06 || (!sum && !parseFloat(each)))), 'threads show their share of the span', sharesOfPart.join());
+const columns = () => page.locator('#processes .thread').evaluateAll(all => all.map(each => ({name: each.querySelector('span').innerText, used: [...each.querySelectorAll('small')].map(e => parseFloat(e.innerText) / (e.innerText.endsWith(' ms') ? 1000 : 1))})));
+const ofPart = await columns();
+// Truth: the samples themselves; the demo's stand for a millisecond of CPU time each.
+const truth = await page.evaluate(() => { const {samples, threads} = cicada.profile, [from, to] = /t=(\d+)-(\d+)/.exec(location.hash).slice(1).map(Number), seconds = {};
+  samples.time.forEach((time, i) => { const {name} = threads[samples.thread[i]]; if (time >= from && time < to) seconds[name] = (seconds[name] || 0) + samples.value[i] / 1000; });
+  return {seconds, span: (to - from) / 1e6}; });
+check(ofPart.length === 3 && ofPart.every(({name, used}) => Math.abs((truth.seconds[name] || 0) - used[0]) < .006 && Math.abs(100 * (truth.seconds[name] || 0) / truth.span - used[1]) < .51), 'threads show their CPU time in the span, and how much of one CPU that is', JSON.stringify([ofPart, truth]));
+check(ofPart.every(({used}, i) => !i || used[0] <= ofPart[i - 1].used[0]), 'the busiest first', JSON.stringify(ofPart));
+check((await text(page, '#status')).includes(' of CPU'), 'CPU time stands beside the samples', await text(page, '#status'));
 await picture(page, 'report-brush');
 const link = new URL(page.url()).hash;
 const second = await open(browser, 'demo.html', {hash: link});
 await ready(second);
 check(await shown(second) === part, 'the link shows the same selection', await shown(second));
 await second.close();
+const ticks = () => page.evaluate(() => cicada.timeWindow.ticks(1000).map(tick => tick.text));
+check((await ticks()).join() === '0 s,2 s,4 s,6 s,8 s,10 s', 'the axis has seconds since the start', (await ticks()).join());
+await page.keyboard.press('z');
+const zoomed = await page.evaluate(() => [cicada.timeWindow.from, cicada.timeWindow.to]);
+check(zoomed.map(Math.round).join('-') === /[#&]t=([\d-]+)/.exec(page.url())[1] && page.url().includes('w='), 'z zooms the time line to the span', page.url());
+await page.evaluate(() => cicada.timeWindow.set(3.2e6, 3.2004e6));
+check((await ticks()).length > 2 && (await ticks()).every((tick, i) => tick === `${(3.2 + i * .00005).toFixed(5)} s`), 'and the axis stays readable', (await ticks()).join());
+await page.evaluate(() => cicada.timeWindow.all());
 await page.mouse.click(line.x + 500, line.y + 20);
 await page.waitForTimeout(100);
-check(await shown(page) === all, 'a click in the time line clears it');
-check((await shares()).join() !== sharesOfPart.join(), 'and threads show their share of everything again');
+check(await shown(page) === all, 'a click in the time line clears the span');
+check(JSON.stringify(await columns()) !== JSON.stringify(ofPart), 'and threads show their CPU time of everything again');
+await page.keyboard.press('t');
+for (const key of ['ArrowRight', 'ArrowRight', 'Shift+ArrowRight']) await page.keyboard.press(key);
+await page.waitForTimeout(100);
+check(/[#&]t=200000-1400000/.test(page.url()) && await shown(page) < all, 'keys select a span, too', page.url());
+await page.keyboard.press('Escape');
+await page.waitForTimeout(100);
+check(await shown(page) === all && !page.url().includes('t='), 'and Escape ends it', page.url());
 
-await page.locator('#processes button', {hasText: 'matcher'}).click();
+const row = name => page.locator('#processes label', {hasText: name});
+await row('matcher').hover();
+await row('matcher').locator('.only').click();
 await page.waitForTimeout(100);
 const one = await shown(page);
-check(one > 0 && one < all, 'a thread can be selected', one);
-await page.locator('#processes button', {hasText: 'feed-reader'}).click({modifiers: ['Control']});
+check(one === 4519, '"only" shows one thread', one);
+check(await row('orderbook').first().locator('input').evaluate(box => box.indeterminate), 'its process is checked in part');
+await row('feed-reader').locator('input').check();
 await page.waitForTimeout(100);
-check(await shown(page) > one, 'and a second one');
-await page.locator('#processes button').first().click();
+check(await shown(page) > one, 'a check box adds a second one');
+await row('All 4').locator('input').check();
+await page.waitForTimeout(100);
+check(await shown(page) === all && !page.url().includes('th='), 'and one brings all back', page.url());
+
+await page.keyboard.press('4');
+await page.waitForSelector('.tracks-body .track');
+const tracks = () => page.locator('.tracks-body .track-name').evaluateAll(all => all.map(each => each.innerText.replace(/\s+/g, ' ')));
+check((await tracks())[0].startsWith('matcher 4712 4.52 s 45 %') && (await tracks()).length === 4, 'each thread has a track, the busiest first', (await tracks()).join(' | '));
+await picture(page, 'report-tracks');
+const inked = i => page.locator('.tracks-body canvas').nth(i).evaluate(canvas => { const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', {willReadFrequently: true}); copy.drawImage(canvas, 0, 0);
+  const {data} = copy.getImageData(0, 0, canvas.width, canvas.height), seen = [0, 0]; for (let i = 3; i < data.length; i += 4) if (data[i]) ++seen[(i >> 2) % canvas.width < canvas.width / 5 ? 0 : 1]; return seen; });
+check((await inked(0))[0] === 0 && (await inked(0))[1] > 1000, 'a track shows when: the matcher begins after a quarter', (await inked(0)).join());
+await page.locator('#tracks select').selectOption('cpu');
+check((await tracks()).map(each => each.split(' ').slice(0, 2).join(' ')).join() === 'CPU 0,CPU 1', 'and each CPU', (await tracks()).join(' | '));
+const lane = await page.locator('.tracks-body canvas').first().boundingBox();
+await page.mouse.move(lane.x + lane.width / 2, lane.y + 10);
+await page.mouse.down();
+await page.mouse.move(lane.x + lane.width - 1, lane.y + 10, {steps: 4});
+await page.mouse.up();
+await page.waitForTimeout(100);
+await page.keyboard.press('1');
+check(Math.abs(await shown(page) - all / 2) < 300, 'a span can be dragged in a track', await shown(page));
+await page.keyboard.press('Escape');
+await page.waitForTimeout(100);
 
 for (const by of ['program', 'process', 'thread', 'cpu', 'cgroup', 'image']) {
   await page.locator('#group').selectOption(by);
@@ -181,9 +224,27 @@ check((await text(page, '#status')).includes('100 samples'), 'folded stacks have
 check(page.troubles.length === 0, 'no errors without times', page.troubles.join(' | '));
 await page.close();
 
-const {tick} = await import('data:text/javascript,' + encodeURIComponent(readFileSync(new URL('../../src/sink/flamegraph/viewer/format.js', import.meta.url), 'utf8')));
-const ticks = [10, 200, 1500, 100000, 2e6, 2.5e6].map(tick).join(', ');
-check(ticks === '10 µs, 200 µs, 1.5 ms, 100 ms, 2 s, 2.5 s', 'ticks of the time line keep their zeros', ticks);
+page = await open(browser, 'threads.html');
+await ready(page);
+check((await page.locator('#processes label').first().innerText()).startsWith('All 200 threads'), 'there are 200 threads');
+const everything = await shown(page);
+await page.locator('#processes > input').fill('worker-17');
+const names = () => page.locator('#processes .thread').evaluateAll(all => all.map(each => each.querySelector('span').innerText));
+check((await names()).length === 11 && (await names()).every(name => name.startsWith('worker-17')), 'a field finds the one among them', (await names()).join());
+await page.locator('#processes .all input').uncheck();
+await page.waitForTimeout(100);
+const without = await shown(page);
+check(without < everything && /th=(!|%21)[\d.]+/.test(page.url()), 'what was found can be left out together; the address stays short', page.url());
+await page.locator('#processes .all .only').focus();
+await page.keyboard.press('Enter');
+await page.waitForTimeout(100);
+check(await shown(page) === everything - without, '"only" what was found', await shown(page));
+await picture(page, 'report-threads');
+await page.reload();
+await ready(page);
+check(await shown(page) === everything - without && await page.locator('#processes .all input').evaluate(box => box.indeterminate), 'and a link keeps it');
+check(page.troubles.length === 0, 'no errors with 200 threads', page.troubles.join(' | '));
+await page.close();
 
 for (const file of ['hostile.html', 'empty.html']) {
   page = await open(browser, file);

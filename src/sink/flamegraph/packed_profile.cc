@@ -120,8 +120,8 @@ std::string PackedProfile::json(const Caption& caption, uint64_t duration_us) co
   raw.append(columns_.bytes());
   std::string notes;
   for (const std::string& note : caption.notes) append_item(notes, json_text(note));
-  std::string out = fmt::format("{{\"version\":2,\"title\":{},\"subtitle\":{},\"notes\":[{}],\"unit\":{},\"event\":{},\"duration_us\":{},\"comparison\":{},{}\"kinds\":[{}],\"payload\":\"",
-                                json_text(caption.title), json_text(caption.subtitle), notes, json_text(caption.unit), json_text(caption.event), duration_us,
+  std::string out = fmt::format("{{\"version\":2,\"title\":{},\"subtitle\":{},\"notes\":[{}],\"unit\":{},\"event\":{},\"seconds_per_value\":{},\"duration_us\":{},\"comparison\":{},{}\"kinds\":[{}],\"payload\":\"",
+                                json_text(caption.title), json_text(caption.subtitle), notes, json_text(caption.unit), json_text(caption.event), caption.seconds_per_value, duration_us,
                                 !comparison_.empty(), comparison_, kinds_json());
   append_base64(gzip(raw.bytes()), out);
   return out += "\"}";

@@ -2,6 +2,7 @@
 #include "sink/flamegraph/svg_caption.h"
 
 #include "profile/completeness.h"
+#include "profile/cpu_time.h"
 #include "profile/stack_totals.h"
 
 namespace cicada::sink {
@@ -19,6 +20,7 @@ Caption make_caption(const profile::ProfileSnapshot& profile, std::string title,
   const profile::Event& shown = profile.event(id);
   caption.unit = profile::unit_text(shown.unit);
   caption.event = shown.name;
+  caption.seconds_per_value = profile::seconds_per_value(profile, id);
   const auto add = [&](const std::string& part) {
     if (!part.empty()) caption.subtitle += (caption.subtitle.empty() ? "" : " · ") + part;
   };

@@ -15,6 +15,7 @@ struct Caption {
   std::vector<std::string> notes;  // completeness, losses, warnings
   std::string event;               // whose values these are
   std::string unit = "samples";    // or "ns", "bytes", "calls": what values count
+  double seconds_per_value = 0;    // CPU time; 0: the event does not count it
 };
 
 // Of one event: a picture has one unit.

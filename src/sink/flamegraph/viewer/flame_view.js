@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A flame graph one can touch: zoom (click, ctrl+wheel, keys), pan (drag, wheel), details under the pointer.
-import { amountWithUnit, element, share, shorten } from './format.js';
+import { amountWithUnit, duration, element, share, shorten } from './format.js';
 import { layOut, placeAt, placeOf } from './layout.js';
 import { depthOf, drawFlame, rowHeight } from './flame_canvas.js';
 
 export function explainNode(profile, tree, of) {
   const frame = tree.frame[of], f = profile.functions[profile.frames.functionOf[frame]], {unit} = profile.about, where = profile.frames.where[frame];
-  const all = tree.total[0], lines = [
-    `${amountWithUnit(tree.total[of], unit)} · ${share(tree.total[of], all)} of what is shown` + (of ? ` · ${share(tree.total[of], tree.total[tree.parent[of]])} of its parent` : ''),
-    `${amountWithUnit(tree.self[of], unit)} in itself · ${share(tree.self[of], all)}`];
+  const all = tree.total[0], numbers = value => [amountWithUnit(value, unit), ...(profile.secondsPerValue ? [`${duration(value * profile.secondsPerValue * 1e6)} of CPU`] : [])].join(' · '), lines = [
+    `${numbers(tree.total[of])} · ${share(tree.total[of], all)} of what is shown` + (of ? ` · ${share(tree.total[of], tree.total[tree.parent[of]])} of its parent` : ''),
+    `${numbers(tree.self[of])} in itself · ${share(tree.self[of], all)}`];
   if (tree.before) {
     const [after, before] = profile.about.wholes, points = 100 * (tree.total[of] / after - tree.before[of] / before);
     lines.push(`before: ${amountWithUnit(tree.before[of], unit)} · ${share(tree.before[of], before)} (${points >= 0 ? '+' : '−'}${Math.abs(points).toFixed(2)} points)`);

@@ -11,8 +11,10 @@ export function duration(microseconds) {
   if (microseconds >= 1e6) return (microseconds / 1e6).toFixed(2) + ' s';
   return microseconds >= 1e3 ? (microseconds / 1e3).toFixed(2) + ' ms' : Math.round(microseconds) + ' µs';
 }
-export function tick(microseconds) {  // no more digits than it takes
-  return duration(microseconds).replace(/\.(\d*?)0+ /, (_, digits) => digits ? `.${digits} ` : ' ');
+// CPU time in a stretch of time, in percent of one CPU.
+export function utilisation(seconds, stretch) {
+  const percent = 100 * seconds / stretch;
+  return percent.toFixed(percent < 9.95 ? 1 : 0) + ' %';
 }
 // Units as the recording has them: samples, ns, bytes, calls.
 export function amount(value, unit) {
@@ -33,4 +35,9 @@ export function element(tag, properties = {}, ...children) {
 export const byId = id => document.getElementById(id);
 export function shorten(text, letters) {
   return text.length <= letters ? text : text.slice(0, letters - 1) + '…';
+}
+// "name (id)" with an id that stays in sight when the name has no room.
+export function withId(text) {
+  const cut = text.lastIndexOf(' (');
+  return cut < 0 ? [element('span', {}, text)] : [element('span', {}, text.slice(0, cut)), element('em', {}, text.slice(cut + 2, -1).replace(', main', ''))];
 }

@@ -6,20 +6,25 @@ import { callTree } from './call_tree.js';
 import { calleesOf, callersOf, functionTotals, groupedTree, selectedSelf } from './view_tree.js';
 import { Search } from './search.js';
 import { showLegend } from './legend.js';
-import { readState, writeState } from './url_state.js';
+import { readSet, readState, writeSet, writeState } from './url_state.js';
 import { explainNode, FlameView } from './flame_view.js';
 import { TableView } from './table_view.js';
+import { TimeWindow } from './time_axis.js';
 import { TimelineView } from './timeline_view.js';
+import { TracksView } from './tracks_view.js';
 import { ProcessView } from './process_view.js';
 
 const keyHelp = [
-  ['/', 'search; n and N: next and previous match'], ['1 2 3', 'flame graph, functions, callers & callees'],
+  ['/', 'search; n and N: next and previous match'], ['1 2 3 4', 'flame graph, functions, callers & callees, tracks'],
   ['← → ↑ ↓', 'move the selection'], ['Enter', 'zoom to the selected frame, open the selected function'],
   ['Backspace', 'zoom out to the parent'], ['+ − w s', 'zoom in and out'], ['a e', 'pan left and right'],
   ['Escape', 'clear the search, reset zoom, then the selected span'], ['o', 'order of siblings'], ['i', 'icicle or flames'], ['b', 'widths of before or after'],
   ['g', 'root frames: program, process, thread, CPU, cgroup, image'],
   ['c', 'copy the stack'], ['d', 'dark or light'], ['?', 'this list'],
-  ['wheel, drag', 'scroll, pan; ctrl+wheel zooms at the pointer'], ['drag in the time line', 'select a span; a click clears it']];
+  ['wheel, drag', 'scroll, pan; ctrl+wheel zooms at the pointer'], ['drag in the time line', 'select a span; a click clears it; the wheel zooms'], ['z', 'time line: zoom to the span, and back'],
+  ['t', 'to the time line; there ← → move the span, with shift its end, + − zoom']];
+
+const views = ['flame', 'table', 'sandwich', 'tracks'];
 
 function start(profile, events) {
   const {about} = profile, state = readState(), tip = byId('tip');
@@ -50,19 +55,25 @@ function start(profile, events) {
   const callees = new FlameView(byId('callees-canvas'), tip, profile, {...common, picked: pick});
   callers.view.upward = true;
   const table = new TableView(byId('table'), profile, {picked: f => { state.f = f; save(); }, opened: f => { state.f = f; openView('sandwich'); }});
-  const timeline = new TimelineView(byId('timeline'), profile, {...common, changed: (from, to) => {
-    selection.from = from; selection.to = to;
+  const timeChanged = () => { state.w = timeWindow.whole ? '' : `${Math.round(timeWindow.from)}-${Math.round(timeWindow.to)}`; timeline.draw(); if (state.view === 'tracks') tracks.draw(); save(); };
+  const timeWindow = new TimeWindow(profile.duration, timeChanged);
+  const selectSpan = (from, to) => {
+    Object.assign(selection, {from, to});
     state.t = from === null ? '' : `${Math.round(from)}-${Math.round(to)}`;
-    reselectSoon();
-  }});
-  const processes = new ProcessView(byId('processes'), profile, {changed: threads => {
-    selection.threads = timeline.threads = threads;
-    state.th = threads ? [...threads].join('.') : '';
     timeline.draw();
     reselectSoon();
-  }});
+  };
+  const selectThreads = threads => {
+    selection.threads = threads;
+    state.th = threads ? writeSet(threads, profile.threads.length) : '';
+    timeline.draw();
+    reselectSoon();
+  };
+  const timeline = new TimelineView(byId('timeline'), profile, timeWindow, selection, {...common, selected: selectSpan});
+  const tracks = new TracksView(byId('tracks'), profile, timeWindow, selection, {...common, selected: selectSpan, only: thread => selectThreads(new Set([thread]))});
+  const processes = new ProcessView(byId('processes'), profile, selection, {changed: selectThreads});
   const [only] = profile.processes;  // of folded stacks nobody knows whose they are
-  byId('processes').hidden = !profile.samples.time.length || (profile.processes.length === 1 && !only.pid && !only.name);
+  byId('processes').hidden = byId('threads').hidden = !profile.samples.time.length || (profile.processes.length === 1 && !only.pid && !only.name);
 
   const groupChoices = [...byId('group').options].map(option => option.value);
   const grouping = () => profile.samples.time.length && groupChoices.includes(state.g) ? state.g : '';
@@ -77,10 +88,11 @@ function start(profile, events) {
   function reselect() {
     tree = grouping() ? groupedTree(profile, selection, grouping()) : callTree(profile, selectedSelf(profile, selection));
     if (grouping()) search.find();  // groups are names, too
-    processes.show(selection);
+    processes.draw();
+    byId('threads').textContent = selection.threads ? `Threads: ${selection.threads.size} of ${processes.everyone.length}` : 'Threads';
     totals = null;
     picked = null;
-    dirty = {flame: true, table: true, sandwich: true};
+    dirty = {flame: true, table: true, sandwich: true, tracks: true};
     byId('empty').hidden = tree.total[0] > 0;
     showView();
     search.showShare(tree);
@@ -91,21 +103,21 @@ function start(profile, events) {
   // The table's columns of numbers.
   function series() {
     const now = functionTotalsNow();
-    if (!tree.before) return ['self', 'total'].map(key => ({key, title: key === 'self' ? 'Self' : 'Total', values: now[key], whole: tree.total[0]}));
+    if (!tree.before) return ['self', 'total'].map(key => ({key, title: key === 'self' ? 'Self' : 'Total', values: now[key], whole: tree.total[0], cpu: profile.secondsPerValue && (value => profile.cpuTexts(value, selection))}));
     const then = functionTotals(profile, {...tree, self: profile.values.before, total: tree.before}), [after, before] = about.wholes;
     return ['self', 'total'].flatMap(key => {
       const title = key === 'self' ? 'Self' : 'Total';
-      return [{key: key + 'Before', title: title + ' before', values: then[key], whole: before}, {key, title: title + ' after', values: now[key], whole: after},
+      return [{key: key + 'Before', title: title + ' before', values: then[key], whole: before, side: true}, {key, title: title + ' after', values: now[key], whole: after, side: true},
               {key: key + 'Change', title: title + ' change', values: now[key].map((value, f) => value / after - then[key][f] / before), change: true}];
     });
   }
 
   function showView() {
-    for (const view of ['flame', 'table', 'sandwich']) {
+    for (const view of views) {
       byId(view).hidden = state.view !== view;
       byId('tab-' + view).setAttribute('aria-selected', state.view === view);
     }
-    for (const id of ['order', 'direction', 'copy', 'reset']) byId(id).disabled = state.view === 'table';
+    for (const id of ['order', 'direction', 'copy', 'reset']) byId(id).disabled = state.view === 'table' || state.view === 'tracks';
     if (dirty[state.view]) {
       dirty[state.view] = false;
       if (state.view === 'flame') {
@@ -113,6 +125,7 @@ function start(profile, events) {
         flame.zoomedNode = Number(state.z) || 0;
         flame.show(tree, state.order, state.by === 'before');
       } else if (state.view === 'table') table.show(series(), search.matches);
+      else if (state.view === 'tracks') tracks.show();
       else showSandwich();
     }
     byId('order').textContent = state.order === 'name' ? 'By name' : 'Largest first';
@@ -133,7 +146,7 @@ function start(profile, events) {
     if (!(f >= 0 && f < profile.functions.length)) f = functionTotalsNow().self.reduce((best, value, i, all) => value > all[best] ? i : best, 0);
     state.f = f;
     const {self, total} = functionTotalsNow(), {name} = profile.functions[f];
-    byId('sandwich-name').textContent = `${name} · self ${share(self[f], tree.total[0])} · total ${share(total[f], tree.total[0])}`;
+    byId('sandwich-name').textContent = [name, ...[['self', self[f]], ['total', total[f]]].map(([key, value]) => `${key} ${share(value, tree.total[0])}` + (profile.secondsPerValue ? ` (${profile.cpuTexts(value, selection).join(', ')} of one CPU)` : ''))].join(' · ');
     callers.show(callersOf(profile, tree, f), state.order);
     callees.show(calleesOf(profile, tree, f), state.order);
   }
@@ -142,7 +155,8 @@ function start(profile, events) {
     if (flame.tree) flame.showPath(byId('path'));
   }
   function showStatus() {
-    const {unit} = about, all = amountWithUnit(tree.total[0], unit);
+    const {unit} = about, [seconds, used] = profile.secondsPerValue ? profile.cpuTexts(tree.total[0], selection) : [];
+    const all = amountWithUnit(tree.total[0], unit) + (seconds ? ` · ${seconds} of CPU` : '') + (used ? ` (${used} of one)` : '');
     if (!picked) { byId('status').textContent = `${all} shown` + (selection.from !== null || selection.threads ? ' (selection)' : ''); return; }
     const {name, place, lines} = explainNode(profile, picked.tree, picked.node);
     byId('status').textContent = [shorten(name, 120), place, lines[0]].join(' — ');
@@ -179,7 +193,7 @@ function start(profile, events) {
     toastTimer = setTimeout(() => { byId('toast').hidden = true; }, 1800);
   }
   function save() { writeState(state); }
-  function redrawAll() { for (const view of [flame, callers, callees]) view.redraw(); timeline.draw(); }
+  function redrawAll() { for (const view of [flame, callers, callees]) view.redraw(); timeline.draw(); tracks.draw(); }
   function toggle(key, on, off = '') {
     state[key] = state[key] === on ? off : on;
     dirty.flame = dirty.sandwich = true;
@@ -187,9 +201,9 @@ function start(profile, events) {
   }
 
   const actions = {
-    '/': () => { byId('search').focus(); byId('search').select(); }, 1: () => openView('flame'), 2: () => openView('table'), 3: () => openView('sandwich'),
+    '/': () => { byId('search').focus(); byId('search').select(); }, 1: () => openView('flame'), 2: () => openView('table'), 3: () => openView('sandwich'), 4: () => profile.timed && openView('tracks'), t: () => byId('timeline').focus(), z: () => timeline.zoom(),
     ...flame.actions(),
-    Escape: () => { if (search.text) return search.set(''); const {from, to} = flame.view; if (state.z || from > 0 || to < flame.all()) flame.zoomTo(0); else if (selection.from !== null) timeline.select(null, null); },
+    Escape: () => { if (byId('processes').classList.contains('open')) return byId('processes').classList.remove('open'); if (search.text) return search.set(''); const {from, to} = flame.view; if (state.z || from > 0 || to < flame.all()) flame.zoomTo(0); else if (selection.from !== null) selectSpan(null, null); else if (!timeWindow.whole) timeWindow.all(); },
     o: () => toggle('order', 'name', 'heavy'), i: () => toggle('up', '1'), b: () => profile.values.before && toggle('by', 'before'), c: copyStack,
     g: () => profile.samples.time.length && groupBy(groupChoices[(groupChoices.indexOf(grouping()) + 1) % groupChoices.length]),
     d: () => { applyTheme(!document.documentElement.classList.contains('dark')); redrawAll(); }, '?': () => byId('keys').showModal(),
@@ -203,9 +217,12 @@ function start(profile, events) {
     const act = state.view !== 'flame' && flameKeys.includes(event.key) ? null : actions[event.key];
     if (act) { event.preventDefault(); act(); }
   });
-  for (const [id, key] of [['theme', 'd'], ['help', '?'], ['order', 'o'], ['direction', 'i'], ['side', 'b'], ['copy', 'c'], ['tab-flame', 1], ['tab-table', 2], ['tab-sandwich', 3]])
+  for (const [id, key] of [['theme', 'd'], ['help', '?'], ['order', 'o'], ['direction', 'i'], ['side', 'b'], ['copy', 'c'], ['tab-flame', 1], ['tab-table', 2], ['tab-sandwich', 3], ['tab-tracks', 4]])
     byId(id).onclick = () => actions[key]();
   byId('reset').onclick = () => flame.zoomTo(0);
+  byId('tab-tracks').hidden = byId('timeline').hidden;
+  byId('threads').onclick = () => byId('processes').classList.toggle('open');
+  for (const outside of document.querySelectorAll('section, header, #timeline')) outside.addEventListener('pointerdown', event => event.target.id !== 'threads' && byId('processes').classList.remove('open'));
   byId('side').hidden = !profile.values.before;
   byId('event').hidden = events.length < 2;
   events.forEach((one, i) => byId('event').append(element('option', {value: i, selected: one === events[Number(state.e)]}, one.event)));
@@ -220,20 +237,18 @@ function start(profile, events) {
   preference.addEventListener('change', () => { applyTheme(preference.matches); redrawAll(); });
 
   function restore() {
-    const span = /^(\d+)-(\d+)$/.exec(state.t);
-    if (span) { selection.from = timeline.from = Number(span[1]); selection.to = timeline.to = Number(span[2]); }
-    if (state.th) selection.threads = timeline.threads = processes.selected = new Set(state.th.split('.').map(Number));
-    if (!['flame', 'table', 'sandwich'].includes(state.view)) state.view = 'flame';
-    processes.draw();
-    timeline.draw();
+    const span = text => (/^(\d+)-(\d+)$/.exec(text) || []).slice(1).map(Number), [from = null, to = null] = span(state.t), [left = 0, right = profile.duration] = span(state.w);
+    Object.assign(selection, {from, to, threads: state.th ? readSet(state.th, profile.threads.length) : null});
+    if (!views.includes(state.view)) state.view = 'flame';
+    timeWindow.set(left, right);
     byId('group').value = grouping();
     reselect();
     search.set(state.q);
   }
-  addEventListener('hashchange', () => { Object.assign(state, readState()); selection.from = selection.threads = timeline.from = timeline.threads = processes.selected = null; restore(); });
+  addEventListener('hashchange', () => { Object.assign(state, readState()); restore(); });
   restore();
   document.documentElement.dataset.ready = 'yes';
-  return {profile, flame, drawNow: () => flame.drawNow()};
+  return {profile, flame, timeWindow, drawNow: () => flame.drawNow()};
 }
 
 async function open() {

@@ -1,71 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes and their threads with their share of the selected span; a click selects one, with ctrl or shift another one as well.
-import { element, share } from './format.js';
-import { spanOf } from './view_tree.js';
+// Which threads are shown: processes and their threads, the busiest of the selected span first, with their CPU time; a check box each, a
+// button for "only this one", and a field that finds one among hundreds.
+import { element, withId } from './format.js';
+import { sumBy } from './view_tree.js';
+
+const mostRows = 400;
 
 export class ProcessView {
-  constructor(root, profile, callbacks) {
-    Object.assign(this, {root, profile, callbacks, selected: null, span: {from: null, to: null}});
-    const weight = this.weights(), byProcess = new Map();
-    profile.threads.forEach((t, i) => {
-      if (!weight[i]) return;
-      if (!byProcess.has(t.process)) byProcess.set(t.process, {threads: [], weight: 0});
-      byProcess.get(t.process).threads.push(i);
-      byProcess.get(t.process).weight += weight[i];
-    });
-    this.entries = [];
-    const add = (className, text, title, threads) => {
-      const bar = element('i'), part = element('small'), entry = element('button', {className, title}, element('span', {}, text), part, bar);
-      entry.onclick = event => this.toggle(threads, event.ctrlKey || event.metaKey || event.shiftKey);
-      this.entries.push({entry, threads, bar, part});
-      root.append(entry);
-    };
-    add('process', 'All processes', 'Everything that was recorded', null);
-    const sorted = [...byProcess].sort((a, b) => b[1].weight - a[1].weight).slice(0, 500);
-    for (const [id, {threads}] of sorted) {
-      const process = profile.processes[id] || {name: '[unknown]', pid: 0, cmdline: ''};
-      add('process', `${process.name || '[unknown]'} (${process.pid})`, (process.cmdline || process.name).slice(0, 2000), threads);
-      if (threads.length > 1)
-        for (const t of threads.sort((a, b) => weight[b] - weight[a]).slice(0, 100)) {
-          const {name, tid, main} = profile.threads[t];
-          add('thread', `${name || process.name} (${tid}${main ? ', main' : ''})`, '', [t]);
-        }
-    }
-    this.measure(weight);
-    this.draw();
+  // callbacks: changed(threads): a Set of threads, or null for all.
+  constructor(root, profile, selection, callbacks) {
+    Object.assign(this, {root, profile, selection, callbacks, entries: []});
+    this.everyone = profile.threads.map((_, i) => i).filter(i => profile.hasSamples[i]);
+    this.field = element('input', {type: 'search', placeholder: 'Find a thread or process', 'aria-label': 'Find a thread or process', spellcheck: false, autocomplete: 'off'});
+    this.field.addEventListener('input', () => this.draw());
+    this.list = element('div', {className: 'threads'});
+    root.append(this.field, this.list);
   }
-  // By thread, in the span.
-  weights() {
-    const {thread, value} = this.profile.samples, weight = new Float64Array(this.profile.threads.length), [begin, end] = spanOf(this.profile, this.span);
-    for (let i = begin; i < end; ++i) weight[thread[i]] += value[i];
-    return weight;
+  isOn(thread) { return !this.selection.threads || this.selection.threads.has(thread); }
+  choose(threads) { this.callbacks.changed(threads.length === this.everyone.length ? null : new Set(threads)); }
+  toggle(threads, on) {
+    const them = new Set(threads);
+    this.choose(this.everyone.filter(t => them.has(t) ? on : this.isOn(t)));
   }
-  measure(weight) {
-    const all = weight.reduce((a, b) => a + b, 0);
-    for (const {threads, bar, part} of this.entries) {
-      const amount = threads ? threads.reduce((sum, t) => sum + weight[t], 0) : all;
-      bar.style.width = 100 * amount / (all || 1) + '%';
-      part.textContent = share(amount, all);
-    }
-  }
-  show({from, to}) {
-    if (from === this.span.from && to === this.span.to) return;
-    this.span = {from, to};
-    this.measure(this.weights());
-  }
-  toggle(threads, more) {
-    if (!threads) this.selected = null;
-    else if (!more || !this.selected) this.selected = new Set(threads);
-    else {
-      const out = threads.every(t => this.selected.has(t));
-      for (const t of threads) out ? this.selected.delete(t) : this.selected.add(t);
-      if (!this.selected.size) this.selected = null;
-    }
-    this.draw();
-    this.callbacks.changed(this.selected);
-  }
+  // After a change of the span or of the threads.
   draw() {
-    for (const {entry, threads} of this.entries)
-      entry.classList.toggle('on', threads ? !!this.selected && threads.every(t => this.selected.has(t)) : !this.selected);
+    const {profile, selection, everyone} = this, {from, to} = selection, weights = sumBy(profile, {from, to, threads: null}, profile.samples.thread, profile.threads.length), weight = t => weights[t];
+    const wanted = this.field.value.trim().toLowerCase(), byProcess = new Map(), focused = document.activeElement?.dataset?.row;
+    for (const t of everyone) {
+      const {process} = profile.threads[t];
+      if (wanted && !`${profile.threadText(t)} ${profile.processText(process)} ${profile.processes[process]?.cmdline || ''}`.toLowerCase().includes(wanted)) continue;
+      if (!byProcess.has(process)) byProcess.set(process, []);
+      byProcess.get(process).push(t);
+    }
+    const sum = threads => threads.reduce((total, t) => total + weight(t), 0), all = sum(everyone), matching = [...byProcess.values()].flat();
+    this.list.replaceChildren();
+    let rows = 0, left = 0;
+    const add = (className, text, title, threads) => {
+      if (++rows > mostRows) { ++left; return; }
+      const on = threads.filter(t => this.isOn(t)).length, box = element('input', {type: 'checkbox', checked: on > 0 && on === threads.length, indeterminate: on > 0 && on < threads.length});
+      box.dataset.row = rows;
+      box.onchange = () => this.toggle(threads, box.checked);
+      const only = element('button', {className: 'only', title: 'Show nothing else'}, 'only'), bar = element('i'), value = sum(threads);
+      only.dataset.row = 'only' + rows;
+      only.onclick = () => this.choose(threads);
+      bar.style.width = 100 * value / (all || 1) + '%';
+      this.list.append(element('label', {className, title}, box, ...withId(text), only, ...profile.cpuTexts(value, selection, all).map(part => element('small', {}, part)), bar));
+    };
+    add('all', wanted ? `${matching.length} found` : `All ${everyone.length === 1 ? 'threads' : everyone.length + ' threads'}`, '', matching);
+    for (const [process, threads] of [...byProcess].map(entry => [...entry, sum(entry[1])]).sort((a, b) => b[2] - a[2])) {
+      const text = profile.processText(process), title = (profile.processes[process]?.cmdline || text).slice(0, 2000);
+      add('process', text, title, threads);
+      if (threads.length > 1 || wanted)
+        for (const t of threads.sort((a, b) => weight(b) - weight(a) || a - b)) add('thread', profile.threadText(t), `${profile.threadText(t)} of ${text}`, [t]);
+    }
+    if (left) this.list.append(element('p', {}, `${left} more, with less CPU time: find them by name`));
+    if (focused) this.list.querySelector(`[data-row="${focused}"]`)?.focus();
   }
 }

@@ -6,6 +6,8 @@
 // samples {time, thread, node, value, cpu} sorted by time in µs from the start, threads, processes. Without samples: the nodes'
 // values {self, rest (of what was left out below), before and heat (in a comparison)}.
 
+import { amount, duration, share, utilisation } from './format.js';
+
 // In the order of profile::NodeKind.
 export const groupKind = 1, nativeKind = 2, inlinedKind = 4, jitKind = 5, kernelKind = 7;
 
@@ -77,9 +79,32 @@ export function makeProfile(about, tables, nodes, samples, values) {
     groupFrames.set(text, at);
     return at;
   }
+  const {time, thread, node, value} = samples;
+  // The samples from..to, as indices; from null: all.
+  const samplesBetween = (from, to) => from === null ? [0, time.length] : [firstAtLeast(time, from), firstAtLeast(time, to)];
+  const kernelNode = nodes.frame.map(of => kind[of] === kernelKind ? 1 : 0), hasSamples = new Uint8Array(threads.length);
+  for (let i = 0; i < thread.length; ++i) if (value[i]) hasSamples[thread[i]] = 1;
+  const processText = id => `${processes[id]?.name || '[unknown]'} (${processes[id]?.pid || 0})`;
+  const threadText = t => `${threads[t].name || processes[threads[t].process]?.name || '[unknown]'} (${threads[t].tid}${threads[t].main ? ', main' : ''})`;
   const last = samples.time.length ? samples.time[samples.time.length - 1] : 0;
-  return {about, kinds: about.kinds, names, functions, get rank() { return rankOf(); }, frames: framesNow, groupFrame, nodes, samples, values, threads, processes,
-          timed: !!about.duration_us || last > 0, duration: Math.max(about.duration_us || 0, last, 1)};
+  const secondsPerValue = about.seconds_per_value || 0, lasted = Math.max(about.duration_us || 0, last, 1), timed = !!about.duration_us || last > 0;
+  // CPU time and utilisation of a value in a span, if the event counts CPU time; else its amount and its share.
+  const cpuTexts = (value, {from, to} = {from: null}, whole = 0) => {
+    const seconds = value * secondsPerValue, stretch = (from === null ? lasted : to - from) / 1e6;
+    if (!secondsPerValue) return [amount(value, about.unit), ...(whole ? [share(value, whole)] : [])];
+    return [duration(seconds * 1e6), ...(timed ? [utilisation(seconds, stretch)] : [])];
+  };
+  return {about, kinds: about.kinds, names, functions, get rank() { return rankOf(); }, frames: framesNow, groupFrame, nodes, samples, samplesBetween, kernelNode, hasSamples,
+          values, threads, processes, processText, threadText, timed, duration: lasted, secondsPerValue, cpuTexts};
+}
+
+function firstAtLeast(sorted, wanted) {
+  let low = 0, high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] < wanted) low = middle + 1; else high = middle;
+  }
+  return low;
 }
 
 // One object for each event, still packed.

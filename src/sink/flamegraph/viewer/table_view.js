@@ -19,13 +19,13 @@ export class TableView {
     this.body.addEventListener('scroll', () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.body);
   }
-  // series: [{key, title, values, whole}] by function; {change: true}: differences of shares.
+  // series: [{key, title, values, whole, cpu}] by function; cpu(value): CPU time and utilisation; {change: true}: differences of shares; {side: true}: what they are differences of.
   show(series, matches) {
     Object.assign(this, {series, matches});
     if (!this.sort) this.sort = (series.find(one => one.change) || series[0]).key;
     this.root.classList.toggle('comparison', series.length > 2);
     this.head.replaceChildren(...[...series, ...texts].map(column => {
-      const button = element('button', {textContent: column.title, className: column.values ? 'number' : ''});
+      const button = element('button', {textContent: column.title, className: column.values ? column.side ? 'number side' : 'number' : ''});
       button.onclick = () => { this.down = this.sort === column.key ? !this.down : !!column.values; this.sort = column.key; this.arrange(); };
       button.dataset.column = column.key;
       return button;
@@ -50,9 +50,10 @@ export class TableView {
     const first = Math.max(0, Math.floor(this.body.scrollTop / tableRow) - 4), last = Math.min(this.rows.length, first + Math.ceil(this.body.clientHeight / tableRow) + 10);
     const {functions, frames, kinds, about: {unit}} = this.profile, made = [];
     for (let i = first; i < last; ++i) {
-      const f = this.rows[i], {name, image, frame} = functions[f], number = ({values, whole, change}) => {
+      const f = this.rows[i], {name, image, frame} = functions[f], number = ({values, whole, change, side, cpu}) => {
         if (change) return element('span', {className: 'number ' + (values[f] > 0 ? 'more' : 'less')}, element('b', {}, points(values[f])));
-        const cell = element('span', {className: 'number'}, element('b', {}, share(values[f], whole)), element('small', {}, amount(values[f], unit)));
+        const [seconds, used] = cpu ? cpu(values[f]) : [], cell = element('span', {className: side ? 'number side' : 'number', title: used ? `${used} of one CPU` : ''}, element('b', {}, share(values[f], whole)),
+            ...(seconds ? [element('small', {}, seconds)] : []), element('small', {className: 'count'}, amount(values[f], unit)));
         const bar = element('i');
         bar.style.width = Math.min(100, 100 * values[f] / (whole || 1)) + '%';
         cell.append(bar);

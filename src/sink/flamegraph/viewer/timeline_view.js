@@ -1,81 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples over time, kernel above user, of the selected threads. Dragging selects a span; the views follow.
-import { tick } from './format.js';
-import { kernelKind, nativeKind } from './profile_data.js';
+// CPU time over time, kernel above user, of the selected threads. A span that is selected here is what all views show.
+import { amount, utilisation } from './format.js';
+import { addUpBars, axisFont, contextOf, drawBars, niceStep } from './time_axis.js';
+
+const axisHeight = 17;
 
 export class TimelineView {
-  constructor(canvas, profile, callbacks) {
-    Object.assign(this, {canvas, profile, callbacks, from: null, to: null, threads: null});
-    const {time} = profile.samples;
-    this.kernelNode = new Uint8Array(profile.nodes.frame.length);
-    for (let i = 0; i < this.kernelNode.length; ++i) this.kernelNode[i] = profile.frames.kind[profile.nodes.frame[i]] === kernelKind ? 1 : 0;
-    canvas.hidden = !time.length || !profile.timed;  // folded stacks and pprof have no times
-    canvas.addEventListener('pointerdown', event => { this.anchor = this.timeAt(event); canvas.setPointerCapture(event.pointerId); });
-    canvas.addEventListener('pointermove', event => {
-      if (this.anchor === undefined) return;
-      const now = this.timeAt(event);
-      this.select(Math.min(this.anchor, now), Math.max(this.anchor, now));
-    });
-    canvas.addEventListener('pointerup', event => {
-      const now = this.timeAt(event), tiny = Math.abs(now - this.anchor) < this.profile.duration / this.canvas.clientWidth * 4;
-      this.anchor = undefined;
-      if (tiny) this.select(null, null);
-    });
+  // callbacks: theme(), selected(from, to)
+  constructor(canvas, profile, window, selection, callbacks) {
+    Object.assign(this, {canvas, profile, window, selection, callbacks});
+    canvas.hidden = !profile.samples.time.length || !profile.timed;  // folded stacks and pprof have no times
+    window.listen(canvas, canvas, callbacks.selected);
+    canvas.addEventListener('keydown', event => this.key(event));
     new ResizeObserver(() => this.draw()).observe(canvas);
   }
-  timeAt(event) { return Math.max(0, Math.min(1, event.offsetX / this.canvas.clientWidth)) * this.profile.duration; }
-  select(from, to) {
-    this.from = from;
-    this.to = to;
-    this.draw();
-    this.callbacks.changed(from, to);
+  // To the selected span, or back to everything.
+  zoom() {
+    const {window, selection: {from, to}} = this;
+    if (from === null || (window.from === from && window.to === to)) window.all(); else window.set(from, to);
+  }
+  // Arrows move the span (a tenth of what is in view, if there is none), with shift its end.
+  key(event) {
+    const direction = {ArrowLeft: -1, ArrowRight: 1}[event.key], zoom = {'+': .7, '=': .7, '-': 1.4}[event.key], {window, selection: {from, to}} = this, size = window.to - window.from;
+    if (!direction && !zoom && event.key !== 'Enter') return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (event.key === 'Enter') return this.zoom();
+    if (zoom) return window.zoomBy(zoom, from === null ? .5 : Math.max(0, Math.min(1, window.shareOf((from + to) / 2))));
+    if (from === null) return this.callbacks.selected(window.from, window.from + size / 10);
+    const step = direction * size / 50, {duration} = this.profile;
+    if (event.shiftKey) this.callbacks.selected(from, Math.max(from + size / 100, Math.min(duration, to + step)));
+    else if (from + step >= 0 && to + step <= duration) this.callbacks.selected(from + step, to + step);
   }
   draw() {
-    const {canvas, profile} = this, ratio = devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight, theme = this.callbacks.theme();
-    if (!width) return;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    const context = canvas.getContext('2d'), bars = Math.max(1, Math.floor(width / 4)), plot = height - 17;
-    context.scale(ratio, ratio);
-    const {time, thread, node, value} = profile.samples, user = new Float64Array(bars), kernel = new Float64Array(bars);
-    for (let i = 0; i < time.length; ++i) {
-      if (this.threads && !this.threads.has(thread[i])) continue;
-      const bar = Math.min(bars - 1, Math.floor(time[i] / profile.duration * bars));
-      (this.kernelNode[node[i]] ? kernel : user)[bar] += value[i];
-    }
-    let most = 1;
-    for (let i = 0; i < bars; ++i) most = Math.max(most, user[i] + kernel[i]);
-    for (let i = 0; i < bars; ++i) {
-      const x = i / bars * width, low = user[i] / most * (plot - 4), high = kernel[i] / most * (plot - 4);
-      const middle = (i + .5) / bars * profile.duration;
-      context.globalAlpha = this.from !== null && (middle < this.from || middle > this.to) ? .28 : 1;
-      context.fillStyle = profile.kinds[nativeKind].shades[0];
-      context.fillRect(x, plot - low, width / bars - 1, low);
-      context.fillStyle = profile.kinds[kernelKind].shades[1];
-      context.fillRect(x, plot - low - high, width / bars - 1, high);
-    }
+    const {canvas, profile, window, selection} = this, theme = this.callbacks.theme();
+    if (!canvas.clientWidth) return;
+    const {context, width, height} = contextOf(canvas), plot = height - axisHeight, {thread} = profile.samples, {threads} = selection;
+    const bars = addUpBars(profile, window, width, 1, i => !threads || threads.has(thread[i]) ? 0 : -1);
+    let most = 0;
+    for (let i = 0; i < bars.count; ++i) most = Math.max(most, bars.user[i] + bars.kernel[i]);
+    most = niceStep(most || 1);
+    drawBars(context, profile, bars, 0, most, width, plot);
+    window.drawSpan(context, selection, width, plot, theme);
+    window.drawAxis(context, width, plot, theme);
+    const text = profile.secondsPerValue || profile.about.unit === 'ns' ? utilisation(most, 1) + ' CPU' : amount(most, profile.about.unit) + ' / s';
+    context.font = axisFont;
+    context.globalAlpha = .8;
+    context.fillStyle = theme.page;
+    context.fillRect(0, 0, context.measureText(text).width + 8, 14);
     context.globalAlpha = 1;
-    context.fillStyle = theme.line;
-    context.fillRect(0, plot, width, 1);
-    context.font = '11px ui-sans-serif, system-ui, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif';
     context.fillStyle = theme.soft;
-    context.textBaseline = 'top';
-    const ticks = Math.max(2, Math.floor(width / 130)), step = niceStep(profile.duration / ticks);
-    for (let t = 0; t <= profile.duration; t += step) {
-      const x = t / profile.duration * width, text = t ? tick(t) : '0';
-      context.fillRect(x, plot, 1, 4);
-      if (x + context.measureText(text).width + 6 < width) context.fillText(text, x + 4, plot + 4);
-    }
-    if (this.from === null) return;
-    const left = this.from / profile.duration * width, right = this.to / profile.duration * width;
-    context.fillStyle = theme.accent;
-    context.fillRect(left - 1, 0, 2, plot);
-    context.fillRect(right - 1, 0, 2, plot);
-    context.globalAlpha = .1;
-    context.fillRect(left, 0, right - left, plot);
+    context.fillText(text, 3, 2);
+    context.fillStyle = theme.line;
+    context.fillRect(0, 0, width, 1);
   }
-}
-function niceStep(least) {
-  const power = 10 ** Math.floor(Math.log10(least));
-  return power * ([1, 2, 5, 10].find(n => n * power >= least) || 10);
 }

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is being looked at, in the fragment of the address: a link shows others the same.
-const defaults = {view: 'flame', q: '', order: 'heavy', up: '', z: '', f: '', t: '', th: '', by: '', g: '', e: ''};
+const defaults = {view: 'flame', q: '', order: 'heavy', up: '', z: '', f: '', t: '', th: '', by: '', g: '', e: '', w: ''};
 
 export function readState() {
   const state = {...defaults};
   for (const [key, value] of new URLSearchParams(location.hash.slice(1))) if (key in defaults) state[key] = value;
   return state;
+}
+// A set of numbers below `size`, as those that are in it or as those that are not.
+export function writeSet(set, size) {
+  const others = [...Array(size).keys()].filter(i => !set.has(i));
+  return others.length < set.size ? '!' + others.join('.') : [...set].join('.') || '-';
+}
+export function readSet(text, size) {
+  const named = new Set((text.match(/\d+/g) || []).map(Number));
+  return text[0] === '!' ? new Set([...Array(size).keys()].filter(i => !named.has(i))) : named;
 }
 export function writeState(state) {
   const kept = Object.entries(state).filter(([key, value]) => key in defaults && String(value) !== defaults[key]);

@@ -8,42 +8,28 @@ import { groupKind, jitKind, kernelKind } from './profile_data.js';
 export function selectedSelf(profile, selection) {
   const {thread, node, value} = profile.samples;
   if (!value.length) return profile.values.self;
-  const self = new Float64Array(profile.nodes.parent.length), [begin, end] = spanOf(profile, selection);
+  const self = new Float64Array(profile.nodes.parent.length), [begin, end] = profile.samplesBetween(selection.from, selection.to);
   for (let i = begin; i < end; ++i)
     if (!selection.threads || selection.threads.has(thread[i])) self[node[i]] += value[i];
   return self;
 }
 
-// The samples from..to of a selection, as indices; from null: all.
-export function spanOf(profile, {from, to}) {
-  const {time} = profile.samples;
-  return from === null ? [0, time.length] : [firstAtLeast(time, from), firstAtLeast(time, to)];
-}
-
-export function firstAtLeast(sorted, wanted) {
-  let low = 0, high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (sorted[middle] < wanted) low = middle + 1; else high = middle;
-  }
-  return low;
+// The same, per key below `size`; `keys` has one for each sample.
+export function sumBy(profile, selection, keys, size) {
+  const {thread, value} = profile.samples, sums = new Float64Array(size), [begin, end] = profile.samplesBetween(selection.from, selection.to);
+  for (let i = begin; i < end; ++i)
+    if (!selection.threads || selection.threads.has(thread[i])) sums[keys[i]] += value[i];
+  return sums;
 }
 
 // What a sample is put under: a text for people, the same as `--group-by` writes.
 const groupings = {
   program: (profile, i) => profile.processes[profile.threads[profile.samples.thread[i]].process]?.name || '[unknown]',
-  process: (profile, i) => processText(profile, profile.threads[profile.samples.thread[i]].process),
-  thread: (profile, i) => {
-    const {name, process, tid, main} = profile.threads[profile.samples.thread[i]];
-    return `${name || profile.processes[process]?.name || '[unknown]'} (${tid}${main ? ', main' : ''})`;
-  },
+  process: (profile, i) => profile.processText(profile.threads[profile.samples.thread[i]].process),
+  thread: (profile, i) => profile.threadText(profile.samples.thread[i]),
   cpu: (profile, i) => `cpu ${profile.samples.cpu[i]}`,
   cgroup: (profile, i) => profile.processes[profile.threads[profile.samples.thread[i]].process]?.cgroup || '[no cgroup]',
 };
-function processText(profile, id) {
-  const {name, pid} = profile.processes[id] || {pid: 0};
-  return `${name || '[unknown]'} (${pid})`;
-}
 
 // By node: the image of the innermost frame that has one.
 function imageTexts(profile) {
@@ -58,7 +44,7 @@ function imageTexts(profile) {
 // The calls of the selected samples below one root frame for each group; groups of the recording itself are left out.
 export function groupedTree(profile, selection, by) {
   const {thread, node, value} = profile.samples, images = by === 'image' ? imageTexts(profile) : null;
-  const [begin, end] = spanOf(profile, selection);
+  const [begin, end] = profile.samplesBetween(selection.from, selection.to);
   const groups = new Map(), ofKey = new Map();  // a thread or a cpu has one text: it is made once
   for (let i = begin; i < end; ++i) {
     if (selection.threads && !selection.threads.has(thread[i])) continue;
