@@ -65,13 +65,18 @@ Result<void> isolate(BenchRunOptions& run) {
 
 class BenchSession {
  public:
-  BenchSession(const BenchOptions& options, InvokingUser user, benchmark::FifoPair fifos, StopSignals signals, std::string directory)
+  BenchSession(const BenchOptions& options, InvokingUser user, std::optional<benchmark::FifoPair> fifos, StopSignals signals, std::string directory)
       : options_(options), user_(std::move(user)), fifos_(std::move(fifos)), signals_(std::move(signals)), directory_(std::move(directory)) {
     if (user_.through_sudo()) rights_.owner = sink::FileOwner{user_.uid(), user_.gid()};
     rights_.replace_recordings = options.force;
     result_.host = benchmark::machine_fingerprint();
     result_.version = CICADA_VERSION;
     result_.warnings = benchmark::machine_warnings();
+  }
+
+  // For the reader of the results; once.
+  void warn(const std::string& text) {
+    if (std::find(result_.warnings.begin(), result_.warnings.end(), text) == result_.warnings.end()) result_.warnings.push_back(text);
   }
 
   Result<int> run() {
@@ -135,7 +140,7 @@ class BenchSession {
     run.recording = directory_ + "/" + file;
     if (!options_.quiet) print_progress(fmt::format("run {} of {}: {}", number + 1, options_.runs, joined(run.command)));
     benchmark::ProcessTree tree;
-    BenchRunOutcome outcome = TRY(run_recorded(run, user_, fifos_, tree, signals_));
+    BenchRunOutcome outcome = TRY(run_recorded(run, user_, fifos_ ? &*fifos_ : nullptr, tree, signals_));
     interrupted_ = outcome.interrupted;
     result_.recordings.push_back({file, joined(run.command), outcome.exit_code});
     if (outcome.exit_code != 0 && exit_code_ == 0 && !options_.ignore_failure) {
@@ -244,13 +249,9 @@ class BenchSession {
 
   static std::string in_command(const std::string& command) { return fmt::format(" ({})", command); }
 
-  void warn(const std::string& text) {
-    if (std::find(result_.warnings.begin(), result_.warnings.end(), text) == result_.warnings.end()) result_.warnings.push_back(text);
-  }
-
   const BenchOptions& options_;
   const InvokingUser user_;
-  benchmark::FifoPair fifos_;
+  std::optional<benchmark::FifoPair> fifos_;  // nothing: another runner has them
   StopSignals signals_;
   const std::string directory_;
   sink::FileRights rights_;
@@ -266,10 +267,13 @@ Result<int> run_bench(const BenchOptions& options) {
   const InvokingUser user = options.as_root ? InvokingUser::effective() : InvokingUser::detect();
   StopSignals signals = TRY(StopSignals::open());
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // so that whose parent has ended is known to be the command's still
-  benchmark::FifoPair fifos = TRY(benchmark::FifoPair::create(user.uid(), user.gid()));
+  Result<benchmark::FifoPair> fifos = benchmark::FifoPair::create(user.uid(), user.gid());
+  if (!fifos && fifos.error().kind() != ErrorKind::kLimit) return fifos.error();
   std::string directory = TRY(result_directory(options, user));
   signals.watch();
-  return BenchSession(options, user, std::move(fifos), std::move(signals), std::move(directory)).run();
+  BenchSession session(options, user, fifos ? std::optional(*std::move(fifos)) : std::nullopt, std::move(signals), std::move(directory));
+  if (!fifos) session.warn(fifos.error().message() + "; until then commands are measured as a whole, and benchmarks that announce themselves are not told apart");
+  return session.run();
 }
 
 }  // namespace cicada::cli

@@ -164,7 +164,7 @@ Result<int> run_unrecorded(const BenchRunOptions& options, const InvokingUser& u
   return command.wait();
 }
 
-Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const InvokingUser& user, benchmark::FifoPair& fifos, benchmark::ProcessTree& tree,
+Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const InvokingUser& user, benchmark::FifoPair* fifos, benchmark::ProcessTree& tree,
                                      StopSignals& signals) {
   BenchRunOutcome outcome;
   LaunchedCommand command = TRY(hold(options, user));
@@ -179,7 +179,8 @@ Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const Invok
   engine::Session session(std::move(opened), std::move(config));
   session.add_sink(TRY(sink::make_sink(options.recording, {.rights = options.rights})));
   TRY(session.start());
-  const auto server = TRY(benchmark::ProtocolServer::start(fifos, {[&source](bool open) { source.pause(!open); }, identify}));
+  std::unique_ptr<benchmark::ProtocolServer> server;
+  if (fifos != nullptr) server = TRY(benchmark::ProtocolServer::start(*fifos, {[&source](bool open) { source.pause(!open); }, identify}));
 
   // The end is seen by a thread that does nothing else: the loop may be busy.
   const uint64_t begun = monotonic_ns();
@@ -195,7 +196,7 @@ Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const Invok
   outcome.exit_code = command.end(signal ? signal : SIGTERM);
   end_watch.join();
   const uint64_t end_ns = monotonic_ns();
-  server->stop();
+  if (server) server->stop();
   const Result<void> stopped = session.stop();
   outcome.interrupted = signal.has_value();
   session.profile().header.runs = outcome.interrupted ? 0 : 1;
@@ -203,11 +204,13 @@ Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const Invok
   outcome.wall_ns = static_cast<double>(ended - begun);
   add_usage(command.usage(), outcome.resources);
   counters.read(outcome.resources);
-  outcome.windows = benchmark::assign_windows(server->announcements(), end_ns, since_boot_ns());
-  outcome.announced = !server->announcements().empty() || !server->integration().empty();
-  outcome.counts = server->counts();
-  outcome.integration = server->integration();
-  outcome.warnings = server->warnings();
+  if (server) {
+    outcome.windows = benchmark::assign_windows(server->announcements(), end_ns, since_boot_ns());
+    outcome.announced = !server->announcements().empty() || !server->integration().empty();
+    outcome.counts = server->counts();
+    outcome.integration = server->integration();
+    outcome.warnings = server->warnings();
+  }
   TRY(ran);
   TRY(stopped);
   for (const engine::SinkOutcome& written : session.finish())

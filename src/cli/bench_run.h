@@ -41,8 +41,8 @@ struct BenchRunOutcome {
 
 // A run that is not recorded: warm-up, preparation. The exit code; fails as LaunchedCommand.
 Result<int> run_unrecorded(const BenchRunOptions& options, const InvokingUser& user);
-// Fails: as LaunchedCommand and BpfSource; the recording that cannot be written. Threads: none may run.
-Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const InvokingUser& user, benchmark::FifoPair& fifos, benchmark::ProcessTree& tree,
+// `fifos` null: clients are not served. Fails: as LaunchedCommand and BpfSource; the recording that cannot be written. Threads: none may run.
+Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const InvokingUser& user, benchmark::FifoPair* fifos, benchmark::ProcessTree& tree,
                                      StopSignals& signals);
 
 }  // namespace cicada::cli

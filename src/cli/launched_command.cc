@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "cli/inherited_memory.h"
 #include "cli/startup_images.h"
 #include "cli/stop_signals.h"
 
@@ -22,13 +23,6 @@ namespace {
 // How long a command that was asked to end (-d is over) may take before it is killed.
 constexpr auto kTimeout = std::chrono::seconds(5);
 constexpr unsigned kCloseOnExec = 1U << 2;  // CLOSE_RANGE_CLOEXEC
-
-std::vector<char*> pointers_to(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (std::string& string : strings) pointers.push_back(string.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 // What execvp would find, so that a typing error is reported before anything is recorded. Permission of another user is
 // left to exec.
@@ -61,8 +55,11 @@ Result<std::string> find_program(const std::string& name) {
 }
 
 // In the child: only async-signal-safe calls from here on, memory was prepared before the fork.
-[[noreturn]] void run_child(int release_fd, int failure_fd, const InvokingUser& user, const char* program,
-                            char* const* argv, char* const* environment) {
+[[noreturn]] void run_child(int release_fd, int failure_fd, const InvokingUser& user, const ExecBlock& exec) {
+  const bool other_user = user.through_sudo();
+  const uid_t uid = user.uid();
+  const gid_t gid = user.gid();
+  give_back_inherited_memory(exec);
   char byte = 0;
   while (::read(release_fd, &byte, 1) < 0 && errno == EINTR) continue;
   if (byte != 1) ::_exit(LaunchedCommand::kCannotRun);  // cicada has gone
@@ -71,19 +68,9 @@ Result<std::string> find_program(const std::string& name) {
   ::sigprocmask(SIG_UNBLOCK, &ours, nullptr);
   // Of descriptors the command gets the three that it knows of.
   ::syscall(SYS_close_range, 3U, ~0U, kCloseOnExec);
-  bool changed = true;
-  if (user.through_sudo()) {
-    changed = ::setgroups(user.groups().size(), user.groups().data()) == 0 && ::setgid(user.gid()) == 0 &&
-              ::setuid(user.uid()) == 0;
-  }
-  if (changed) {
-    ::execve(program, argv, environment);
-    if (errno == ENOEXEC) {  // a script without #!: as shells and execvp do
-      std::vector<char*> shell_argv = {const_cast<char*>("sh"), const_cast<char*>(program)};
-      for (char* const* argument = argv + 1; *argument != nullptr; argument++) shell_argv.push_back(*argument);
-      shell_argv.push_back(nullptr);
-      ::execve("/bin/sh", shell_argv.data(), environment);
-    }
+  if (!other_user || (::setgroups(exec.groups().size(), exec.groups().data()) == 0 && ::setgid(gid) == 0 && ::setuid(uid) == 0)) {
+    ::execve(exec.program(), exec.argv(), exec.environment());
+    if (errno == ENOEXEC) ::execve("/bin/sh", exec.shell_argv(), exec.environment());  // a script without #!: as shells and execvp do
   }
   const int error = errno;
   [[maybe_unused]] const ssize_t written = ::write(failure_fd, &error, sizeof error);
@@ -101,8 +88,7 @@ Result<LaunchedCommand> LaunchedCommand::hold(std::vector<std::string> argv, con
   std::vector<std::string> variables = user.environment();
   variables.insert(variables.end(), more_environment.begin(), more_environment.end());
   const std::vector<StartupImage> images = find_startup_images(program, variables);
-  const std::vector<char*> argument_pointers = pointers_to(argv);
-  const std::vector<char*> environment_pointers = pointers_to(variables);
+  const ExecBlock exec(program, argv, variables, user.groups());
   int release[2], failure[2];
   if (::pipe2(release, O_CLOEXEC) != 0) return errno_error(errno, fmt::format("{}: pipe", argv[0]));
   const UniqueFd release_read(release[0]);
@@ -115,8 +101,7 @@ Result<LaunchedCommand> LaunchedCommand::hold(std::vector<std::string> argv, con
   if (child == 0) {
     command.release_.reset();  // else the child would hold its own pipe open and never see cicada die
     map_startup_images(images);
-    run_child(release_read.get(), failure_write.get(), user, program.c_str(), argument_pointers.data(),
-              environment_pointers.data());
+    run_child(release_read.get(), failure_write.get(), user, exec);
   }
   command.pid_ = child;
   command.pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));

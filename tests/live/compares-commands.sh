@@ -26,10 +26,30 @@ code=0
 # Warm-up and preparation come before, in their order.
 "$CICADA" bench -q -o prepared --runs 2 --warmup 1 --prepare 'echo prepare >>log' -- bash -c 'echo run >>log' 2>err || fail "bench ended with $?"
 [[ $(tr '\n' ' ' <log) == "prepare run prepare run prepare run " ]] || fail "order: $(tr '\n' ' ' <log)"
-# A runner that is there already.
+# Peak memory is the command's own: as much as the shell itself has used when it ends, not cicada's before exec. The kernel counts pages in batches
+# of each CPU.
+"$CICADA" bench -q -o memory --runs 3 -- sh -c 'while read -r name kib unit; do [ "$name" != VmHWM: ] || echo "$kib"; done </proc/self/status >>peaks' 2>err || fail "bench ended with $?"
+python3 - <<'PY' || fail "peak memory"
+import json
+own = [1024 * int(line) for line in open("peaks")]
+told = [run["resources"]["peak_bytes"] for run in json.load(open("memory/bench.json"))["benchmarks"][0]["runs"]]
+assert len(own) == len(told) == 3 and all(abs(o - t) <= 1 << 19 for o, t in zip(own, told)), (own, told)
+PY
+# Files of clients are read with the user's rights, and no links.
+chmod 755 "$T"
+install -d -o nobody theirs
+printf '{"benchmarks": "secret words"}' >secret.json
+chmod 600 secret.json
+(cd theirs && SUDO_UID=$(id -u nobody) SUDO_GID=$(id -g nobody) "$CICADA" bench -o result -- sh -c "mkdir -p result/results; ln -s $T/secret.json result/results/1.json; ln $T/secret.json result/results/2.json
+  mkfifo result/results/3.json; echo '{' >result/results/4.json; exec $client jvm 1 1") 2>err || fail "bench ended with $?"
+grep -q '4.json: no JSON' err || fail "a file that cannot be read is not told"
+! grep -q 'secret words' err theirs/result/bench.json || fail "a file that the user cannot read"
+# A runner that is there already: who it is, and what is not done meanwhile.
 start "$CICADA" bench -q -o first -- sleep 5
 wait_for 10 test -p /tmp/runner.ctl.fifo
-expect_error 125 "process $pid (cicada)" "$CICADA" bench -q -o second -- true
+"$CICADA" bench -o second --runs 2 -- true 2>err || fail "bench beside another ended with $?"
+grep -q "process $pid (cicada).*not told apart" err || fail "another runner is not told"
+[[ $(python3 -c 'import json; print(len(json.load(open("second/bench.json"))["benchmarks"][0]["runs"]))') == 2 ]] || fail "not measured beside another runner"
 kill -KILL "$pid"
 gone() { [[ -z $(compgen -G '/tmp/runner.*.fifo') ]]; }
 wait_for 5 gone
