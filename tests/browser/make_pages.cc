@@ -225,6 +225,13 @@ int main(int argc, char** argv) {
   const auto stacks = sink::parse_folded({reinterpret_cast<const uint8_t*>(folded.data()), folded.size()}, "stacks.folded");
   if (!stacks) return 1;
   make(*stacks, directory + "/folded.html", "without times");
+  std::string alike;
+  for (const char* type : {"int", "char", "unsigned long"})
+    for (int i = 0; i < 4; ++i)
+      alike += fmt::format("main;void std::{0}sort<{1}*, store::By<store::Key<{2}> > >({1}*, {1}*, store::By<store::Key<{2}> >) {3}\n", std::string(i == 3 ? 90 : 0, 'x'), type, i, 10 + i);
+  const auto like_names = sink::parse_folded({reinterpret_cast<const uint8_t*>(alike.data()), alike.size()}, "alike.folded");
+  if (!like_names) return 1;
+  make(*like_names, directory + "/alike.html", "names that are alike");
   CallTree tree = build_call_tree(good.profile, {});
   sink::Baseline baseline;
   for (const CallNode& node : tree.nodes) {

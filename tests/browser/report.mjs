@@ -224,6 +224,33 @@ check((await text(page, '#status')).includes('100 samples'), 'folded stacks have
 check(page.troubles.length === 0, 'no errors without times', page.troubles.join(' | '));
 await page.close();
 
+const {shortName} = await import('../../src/sink/flamegraph/viewer/shown_names.js');
+for (const [name, short] of Object.entries({'std::map<int, A<B> >::find(int const&) const': 'std::map::find', 'void std::sort<int*, std::less<int> >(int*, int*)': 'std::sort', main: 'main',
+  'operator<(Price const&, Price const&)': 'operator<', 'X::operator()(int) const': 'X::operator()', 'X::operator bool() const': 'X::operator bool', '(anonymous namespace)::f(void (*)(int))': '(anonymous namespace)::f',
+  'std::ostream& operator<< <std::char_traits<char> >(std::ostream&, char const*)': 'operator<<', '<alloc::vec::Vec<T> as Trait>::method': '<alloc::vec::Vec as Trait>::method',
+  'runtime.(*mcache).refill': 'runtime.(*mcache).refill', 'run (dashboard.js:42)': 'run (dashboard.js:42)', 'f(int)::{lambda(int)#1}::operator()(int) const': 'f(int)::{lambda(int)#1}::operator()', '<': '<', ')': ')'}))
+  check(shortName(name) === short, `${name} is short ${short}`, shortName(name));
+
+page = await open(browser, 'alike.html', {hash: '#view=table'});
+await ready(page);
+for (const width of [1280, 700, 400]) {
+  await page.setViewportSize({width, height: 800});
+  await page.waitForTimeout(150);
+  for (const kind of ['Short', 'Full']) {
+    check(await text(page, '#names') === kind + ' names', `names are ${kind}`, await text(page, '#names'));
+    const cells = page.locator('.table-row .name'), rows = await cells.allInnerTexts();
+    check(rows.length === 13 && new Set(rows).size === 13, `${width} pixels: no two rows read alike, ${kind}`, rows.join(' | '));
+    check(await cells.evaluateAll(all => all.every(cell => cell.scrollWidth <= cell.clientWidth)), 'and none is cut by the column', rows.join(' | '));
+    if (width === 1280 && kind === 'Short') check(rows.includes('main') && rows.some(row => row.startsWith('std::sort…')) && !rows.some(row => row.startsWith('void')), 'short ones have no return types', rows.join(' | '));
+    await picture(page, `report-alike-${width}-${kind}`);
+    await page.keyboard.press('l');
+    await page.waitForTimeout(60);
+  }
+}
+check((await page.locator('.table-row').first().getAttribute('title')).startsWith('void std::'), 'the whole name on hover');
+check(page.troubles.length === 0, 'no errors with names that are alike', page.troubles.join(' | '));
+await page.close();
+
 page = await open(browser, 'threads.html');
 await ready(page);
 check((await page.locator('#processes label').first().innerText()).startsWith('All 200 threads'), 'there are 200 threads');

@@ -79,7 +79,7 @@ function drawLabels(context, profile, labels, look) {
       if ((kind[frame] === inlinedKind) !== italic) continue;
       const dim = look.matches && !labels[i + 4];
       context.fillStyle = labels[i + 4] ? '#fff' : dim ? look.theme.soft : '#1a1c22';
-      const text = fitted(context, profile.functions[functionOf[frame]].name || '[unnamed]', labels[i + 2] - 9);
+      const f = functionOf[frame], whole = profile.functions[f].name, room = labels[i + 2] - 9, text = (!profile.shown.full && whole && whole.length < 400 && widthOf(context, whole) <= room) ? whole : fitted(context, profile.shown.of(f), room);
       if (text) context.fillText(text, labels[i] + 4, labels[i + 1] + rowHeight / 2);
     }
   }
@@ -89,6 +89,12 @@ function letterWidth(context, letter) {
   let width = widths.get(letter);
   if (width === undefined) widths.set(letter, width = context.measureText(letter).width);
   return width;
+}
+
+function widthOf(context, text) {
+  let sum = 0;
+  for (const letter of text) sum += letterWidth(context, letter);
+  return sum;
 }
 
 // As much of the text as `room` pixels hold, by the sum of its letters' widths: measuring each text costs ten times as much.

@@ -146,7 +146,7 @@ export class FlameView {
     chain.forEach((node, at) => {
       if (chain.length > 9 && at > 1 && at < chain.length - 6) { if (at === 2) line.append(' › …'); return; }
       if (at) line.append(' › ');
-      const name = shorten(node ? profile.functions[profile.frames.functionOf[tree.frame[node]]].name : 'all', 46);
+      const name = shorten(node ? profile.shown.of(profile.frames.functionOf[tree.frame[node]]) : 'all', 46);
       if (at === chain.length - 1) return line.append(element('b', {}, name));
       const link = element('button', {}, name);
       link.onclick = () => this.zoomTo(placeOf(this.layout, node));

@@ -18,7 +18,7 @@ const keyHelp = [
   ['/', 'search; n and N: next and previous match'], ['1 2 3 4', 'flame graph, functions, callers & callees, tracks'],
   ['← → ↑ ↓', 'move the selection'], ['Enter', 'zoom to the selected frame, open the selected function'],
   ['Backspace', 'zoom out to the parent'], ['+ − w s', 'zoom in and out'], ['a e', 'pan left and right'],
-  ['Escape', 'clear the search, reset zoom, then the selected span'], ['o', 'order of siblings'], ['i', 'icicle or flames'], ['b', 'widths of before or after'],
+  ['Escape', 'clear the search, reset zoom, then the selected span'], ['o', 'order of siblings'], ['l', 'long or short names'], ['i', 'icicle or flames'], ['b', 'widths of before or after'],
   ['g', 'root frames: program, process, thread, CPU, cgroup, image'],
   ['c', 'copy the stack'], ['d', 'dark or light'], ['?', 'this list'],
   ['wheel, drag', 'scroll, pan; ctrl+wheel zooms at the pointer'], ['drag in the time line', 'select a span; a click clears it; the wheel zooms'], ['z', 'time line: zoom to the span, and back'],
@@ -117,7 +117,8 @@ function start(profile, events) {
       byId(view).hidden = state.view !== view;
       byId('tab-' + view).setAttribute('aria-selected', state.view === view);
     }
-    for (const id of ['order', 'direction', 'copy', 'reset']) byId(id).disabled = state.view === 'table' || state.view === 'tracks';
+    for (const [id, where] of Object.entries({order: ['flame', 'sandwich'], direction: ['flame'], copy: ['flame', 'sandwich'], reset: ['flame'], names: ['flame', 'sandwich', 'table']})) byId(id).hidden = !where.includes(state.view);
+    byId('side').hidden = !profile.values.before || state.view !== 'flame';
     if (dirty[state.view]) {
       dirty[state.view] = false;
       if (state.view === 'flame') {
@@ -128,6 +129,7 @@ function start(profile, events) {
       else if (state.view === 'tracks') tracks.show();
       else showSandwich();
     }
+    byId('names').textContent = profile.shown.full ? 'Full names' : 'Short names';
     byId('order').textContent = state.order === 'name' ? 'By name' : 'Largest first';
     byId('direction').textContent = state.up ? 'Flames' : 'Icicle';
     byId('side').textContent = state.by === 'before' ? 'Width: before' : 'Width: after';
@@ -146,7 +148,8 @@ function start(profile, events) {
     if (!(f >= 0 && f < profile.functions.length)) f = functionTotalsNow().self.reduce((best, value, i, all) => value > all[best] ? i : best, 0);
     state.f = f;
     const {self, total} = functionTotalsNow(), {name} = profile.functions[f];
-    byId('sandwich-name').textContent = [name, ...[['self', self[f]], ['total', total[f]]].map(([key, value]) => `${key} ${share(value, tree.total[0])}` + (profile.secondsPerValue ? ` (${profile.cpuTexts(value, selection).join(', ')} of one CPU)` : ''))].join(' · ');
+    byId('sandwich-name').title = name;
+    byId('sandwich-name').textContent = [profile.shown.of(f), ...[['self', self[f]], ['total', total[f]]].map(([key, value]) => `${key} ${share(value, tree.total[0])}` + (profile.secondsPerValue ? ` (${profile.cpuTexts(value, selection).join(', ')} of one CPU)` : ''))].join(' · ');
     callers.show(callersOf(profile, tree, f), state.order);
     callees.show(calleesOf(profile, tree, f), state.order);
   }
@@ -158,8 +161,8 @@ function start(profile, events) {
     const {unit} = about, [seconds, used] = profile.secondsPerValue ? profile.cpuTexts(tree.total[0], selection) : [];
     const all = amountWithUnit(tree.total[0], unit) + (seconds ? ` · ${seconds} of CPU` : '') + (used ? ` (${used} of one)` : '');
     if (!picked) { byId('status').textContent = `${all} shown` + (selection.from !== null || selection.threads ? ' (selection)' : ''); return; }
-    const {name, place, lines} = explainNode(profile, picked.tree, picked.node);
-    byId('status').textContent = [shorten(name, 120), place, lines[0]].join(' — ');
+    const {place, lines} = explainNode(profile, picked.tree, picked.node);
+    byId('status').textContent = [shorten(profile.shown.of(state.f), 120), place, lines[0]].join(' — ');
   }
   function pick(node, of) {
     picked = {node, tree: of};
@@ -206,6 +209,7 @@ function start(profile, events) {
     Escape: () => { if (byId('processes').classList.contains('open')) return byId('processes').classList.remove('open'); if (search.text) return search.set(''); const {from, to} = flame.view; if (state.z || from > 0 || to < flame.all()) flame.zoomTo(0); else if (selection.from !== null) selectSpan(null, null); else if (!timeWindow.whole) timeWindow.all(); },
     o: () => toggle('order', 'name', 'heavy'), i: () => toggle('up', '1'), b: () => profile.values.before && toggle('by', 'before'), c: copyStack,
     g: () => profile.samples.time.length && groupBy(groupChoices[(groupChoices.indexOf(grouping()) + 1) % groupChoices.length]),
+    l: () => { profile.shown.full = !profile.shown.full; state.l = profile.shown.full ? '1' : ''; Object.assign(dirty, {flame: true, table: true, sandwich: true}); showView(); showStatus(); },
     d: () => { applyTheme(!document.documentElement.classList.contains('dark')); redrawAll(); }, '?': () => byId('keys').showModal(),
   };
   const flameKeys = Object.keys(flame.actions());
@@ -217,13 +221,12 @@ function start(profile, events) {
     const act = state.view !== 'flame' && flameKeys.includes(event.key) ? null : actions[event.key];
     if (act) { event.preventDefault(); act(); }
   });
-  for (const [id, key] of [['theme', 'd'], ['help', '?'], ['order', 'o'], ['direction', 'i'], ['side', 'b'], ['copy', 'c'], ['tab-flame', 1], ['tab-table', 2], ['tab-sandwich', 3], ['tab-tracks', 4]])
+  for (const [id, key] of [['theme', 'd'], ['help', '?'], ['order', 'o'], ['direction', 'i'], ['side', 'b'], ['copy', 'c'], ['names', 'l'], ['tab-flame', 1], ['tab-table', 2], ['tab-sandwich', 3], ['tab-tracks', 4]])
     byId(id).onclick = () => actions[key]();
   byId('reset').onclick = () => flame.zoomTo(0);
   byId('tab-tracks').hidden = byId('timeline').hidden;
   byId('threads').onclick = () => byId('processes').classList.toggle('open');
   for (const outside of document.querySelectorAll('section, header, #timeline')) outside.addEventListener('pointerdown', event => event.target.id !== 'threads' && byId('processes').classList.remove('open'));
-  byId('side').hidden = !profile.values.before;
   byId('event').hidden = events.length < 2;
   events.forEach((one, i) => byId('event').append(element('option', {value: i, selected: one === events[Number(state.e)]}, one.event)));
   byId('event').onchange = event => {  // other samples, another tree: everything is made anew
@@ -241,6 +244,7 @@ function start(profile, events) {
     Object.assign(selection, {from, to, threads: state.th ? readSet(state.th, profile.threads.length) : null});
     if (!views.includes(state.view)) state.view = 'flame';
     timeWindow.set(left, right);
+    profile.shown.full = !!state.l;
     byId('group').value = grouping();
     reselect();
     search.set(state.q);

@@ -2,14 +2,15 @@
 // The data source of the pages: unpacks what packed_profile.cc wrote (docs/viewer.md has the layout). Views see only the Profile it
 // returns, so that the live view can put another source in its place.
 //
-// Profile: kinds {name, shades}, names[], functions {name, image}, frames {functionOf, kind, shade, where}, nodes {parent, frame},
+// Profile: kinds {name, shades}, names[], functions {name, image, frame}, shown (their names as drawn), frames {functionOf, kind, shade, where}, nodes {parent, frame},
 // samples {time, thread, node, value, cpu} sorted by time in µs from the start, threads, processes. Without samples: the nodes'
 // values {self, rest (of what was left out below), before and heat (in a comparison)}.
 
 import { amount, duration, share, utilisation } from './format.js';
+import { ShownNames } from './shown_names.js';
 
 // In the order of profile::NodeKind.
-export const groupKind = 1, nativeKind = 2, inlinedKind = 4, jitKind = 5, kernelKind = 7;
+export const groupKind = 1, nativeKind = 2, inlinedKind = 4, jitKind = 5, interpretedKind = 6, kernelKind = 7;
 
 export async function unpackProfile(packed) {
   const letters = atob(packed.payload), compressed = new Uint8Array(letters.length);
@@ -87,6 +88,7 @@ export function makeProfile(about, tables, nodes, samples, values) {
   const processText = id => `${processes[id]?.name || '[unknown]'} (${processes[id]?.pid || 0})`;
   const threadText = t => `${threads[t].name || processes[threads[t].process]?.name || '[unknown]'} (${threads[t].tid}${threads[t].main ? ', main' : ''})`;
   const last = samples.time.length ? samples.time[samples.time.length - 1] : 0;
+  const shown = new ShownNames(functions, f => ![groupKind, jitKind, interpretedKind, kernelKind].includes(framesNow.kind[functions[f].frame]));
   const secondsPerValue = about.seconds_per_value || 0, lasted = Math.max(about.duration_us || 0, last, 1), timed = !!about.duration_us || last > 0;
   // CPU time and utilisation of a value in a span, if the event counts CPU time; else its amount and its share.
   const cpuTexts = (value, {from, to} = {from: null}, whole = 0) => {
@@ -94,7 +96,7 @@ export function makeProfile(about, tables, nodes, samples, values) {
     if (!secondsPerValue) return [amount(value, about.unit), ...(whole ? [share(value, whole)] : [])];
     return [duration(seconds * 1e6), ...(timed ? [utilisation(seconds, stretch)] : [])];
   };
-  return {about, kinds: about.kinds, names, functions, get rank() { return rankOf(); }, frames: framesNow, groupFrame, nodes, samples, samplesBetween, kernelNode, hasSamples,
+  return {about, kinds: about.kinds, names, functions, shown, get rank() { return rankOf(); }, frames: framesNow, groupFrame, nodes, samples, samplesBetween, kernelNode, hasSamples,
           values, threads, processes, processText, threadText, timed, duration: lasted, secondsPerValue, cpuTexts};
 }
 

@@ -13,7 +13,7 @@ async function answer() {
   const page = element('div', {id: 'page'},
       element('header', {}, element('div', {className: 'words'}, element('h1', {id: 'title'}, about.title), element('p', {id: 'subtitle'}, about.subtitle), element('p', {}, about.notes.join(' · '))),
           element('div', {className: 'find'}, element('span', {id: 'matched'}), element('input', {id: 'search', type: 'search', placeholder: 'Search (regex)   /', 'aria-label': 'Search frames by regular expression', spellcheck: false})),
-          button('side', 'Whose widths are drawn (b)', ''), button('direction', 'Root at the top or at the bottom (f)', 'Flip'), button('reset', 'Escape', 'Reset zoom')),
+          button('side', 'Whose widths are drawn (b)', ''), button('names', 'Long or short names (l)', 'Short names'), button('direction', 'Root at the top or at the bottom (f)', 'Flip'), button('reset', 'Escape', 'Reset zoom')),
       element('div', {id: 'path'}), element('div', {className: 'pane'}, canvas), element('footer', {}, element('div', {id: 'legend'})), element('div', {id: 'tip', hidden: true}));
   const whole = document.createElementNS(svg.namespaceURI, 'foreignObject');
   whole.append(page);
@@ -35,8 +35,9 @@ async function answer() {
   }});
   const show = () => { flame.show(tree, 'name', byBefore); byId('side').textContent = byBefore ? 'Width: before' : 'Width: after'; };
   const actions = {...flame.actions(), '/': () => byId('search').focus(), b: () => { byBefore = !byBefore && about.comparison; show(); },
+    l: () => { profile.shown.full = !profile.shown.full; byId('names').textContent = profile.shown.full ? 'Full names' : 'Short names'; flame.showPath(byId('path')); flame.redraw(); },
     f: () => { flame.view.upward = !flame.view.upward; flame.redraw(); }, Escape: () => search.text ? search.set('') : flame.zoomTo(0)};
-  for (const [id, key] of [['side', 'b'], ['direction', 'f'], ['reset', 'Escape']]) byId(id).onclick = actions[key];
+  for (const [id, key] of [['side', 'b'], ['direction', 'f'], ['names', 'l'], ['reset', 'Escape']]) byId(id).onclick = actions[key];
   byId('side').hidden = !about.comparison;
   showLegend(byId('legend'), profile, tree);
   addEventListener('keydown', event => {

@@ -3,9 +3,9 @@
 // rows in sight exist as elements.
 import { amount, element, share } from './format.js';
 
-const tableRow = 28;
+const tableRow = 28, nameFont = '12px ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", monospace';  // as in viewer.css
 const texts = [{key: 'name', title: 'Function'}, {key: 'image', title: 'Image'}];
-const points = value => `${value < 0 ? '−' : '+'}${Math.abs(100 * value).toFixed(2)}`;
+const points = value => Math.abs(value) < 5e-5 ? '0' : `${value < 0 ? '−' : '+'}${Math.abs(100 * value).toFixed(2)}`;
 
 export class TableView {
   // picked(f): one click; opened(f): two, or Enter.
@@ -49,10 +49,11 @@ export class TableView {
     if (!this.series.length) return;
     const first = Math.max(0, Math.floor(this.body.scrollTop / tableRow) - 4), last = Math.min(this.rows.length, first + Math.ceil(this.body.clientHeight / tableRow) + 10);
     const {functions, frames, kinds, about: {unit}} = this.profile, made = [];
+    const texts = this.profile.shown.fit(this.rows.slice(first, last), this.letters());
     for (let i = first; i < last; ++i) {
-      const f = this.rows[i], {name, image, frame} = functions[f], number = ({values, whole, change, side, cpu}) => {
-        if (change) return element('span', {className: 'number ' + (values[f] > 0 ? 'more' : 'less')}, element('b', {}, points(values[f])));
-        const [seconds, used] = cpu ? cpu(values[f]) : [], cell = element('span', {className: side ? 'number side' : 'number', title: used ? `${used} of one CPU` : ''}, element('b', {}, share(values[f], whole)),
+      const f = this.rows[i], {name, image, frame} = functions[f], used = this.series.map(one => one.cpu && `${one.title} ${one.cpu(one.values[f]).join(', ')} of one CPU`).filter(Boolean), number = ({values, whole, change, side, cpu}) => {
+        if (change) return element('span', {className: 'number ' + (Math.abs(values[f]) < 5e-5 ? '' : values[f] > 0 ? 'more' : 'less')}, element('b', {}, points(values[f])));
+        const [seconds] = cpu ? cpu(values[f]) : [], cell = element('span', {className: side ? 'number side' : 'number'}, element('b', {}, share(values[f], whole)),
             ...(seconds ? [element('small', {}, seconds)] : []), element('small', {className: 'count'}, amount(values[f], unit)));
         const bar = element('i');
         bar.style.width = Math.min(100, 100 * values[f] / (whole || 1)) + '%';
@@ -61,14 +62,20 @@ export class TableView {
       };
       const swatch = element('i', {className: 'swatch'});
       swatch.style.background = kinds[frames.kind[frame]].shades[0];
-      const row = element('div', {className: 'table-row' + (f === this.selected ? ' on' : ''), title: name.slice(0, 2000)}, ...this.series.map(number),
-          element('span', {className: 'name'}, swatch, name.slice(0, 400)), element('span', {className: 'image'}, image.slice(image.lastIndexOf('/') + 1)));
+      const row = element('div', {className: 'table-row' + (f === this.selected ? ' on' : ''), title: [name.slice(0, 2000), image, ...used].filter(Boolean).join('\n')}, ...this.series.map(number),
+          element('span', {className: 'name'}, swatch, texts[i - first]), element('span', {className: 'image'}, image.slice(image.lastIndexOf('/') + 1)));
       row.style.top = i * tableRow + 'px';
       row.onclick = () => { this.pick(f); };
       row.ondblclick = () => this.callbacks.opened(f);
       made.push(row);
     }
     this.space.replaceChildren(...made);
+  }
+  // That there is room for in the column of names.
+  letters() {
+    const context = this.context ||= element('canvas').getContext('2d');
+    context.font = nameFont;
+    return Math.max(8, Math.floor((this.head.children[this.series.length].clientWidth - 20) / context.measureText('m').width));
   }
   pick(f) { this.selected = f; this.callbacks.picked(f); this.draw(); }
   // True: it was a key of the table.
