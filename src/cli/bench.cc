@@ -2,6 +2,7 @@
 #include "cli/bench.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
@@ -51,16 +52,25 @@ Result<std::string> result_directory(const BenchOptions& options, const Invoking
   return error ? directory : absolute;
 }
 
-// CPUs for the command, and for cicada: its own core, with its siblings where enough are left.
-Result<void> isolate(BenchRunOptions& run) {
-  const std::vector<int> online = TRY(online_cpus());
-  if (online.size() < 2) return make_error(ErrorKind::kInvalid, "--isolate: there is one CPU only");
-  run.own_cpus = {online.front()};
-  const auto text = process::read_proc_file(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", online.front()), 4096);
+std::vector<int> allowed_cpus() {
+  cpu_set_t set;
+  std::vector<int> cpus;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(static_cast<size_t>(cpu), &set)) cpus.push_back(cpu);
+  return cpus;
+}
+
+// Of the CPUs that we may use, those for the command and those for cicada: one, with its siblings where enough are left. False: there is one only.
+bool isolate(BenchRunOptions& run) {
+  const std::vector<int> allowed = allowed_cpus();
+  if (allowed.size() < 2) return false;
+  const auto text = process::read_proc_file(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", allowed.front()), 4096);
   const auto siblings = text ? parse_cpu_list(*text, "siblings") : Result<std::vector<int>>(text.error());
-  if (siblings && siblings->size() < online.size()) run.own_cpus = *siblings;
-  std::set_difference(online.begin(), online.end(), run.own_cpus.begin(), run.own_cpus.end(), std::back_inserter(run.command_cpus));
-  return {};
+  if (siblings) std::set_intersection(allowed.begin(), allowed.end(), siblings->begin(), siblings->end(), std::back_inserter(run.own_cpus));
+  if (run.own_cpus.empty() || run.own_cpus.size() == allowed.size()) run.own_cpus = {allowed.front()};
+  std::set_difference(allowed.begin(), allowed.end(), run.own_cpus.begin(), run.own_cpus.end(), std::back_inserter(run.command_cpus));
+  return true;
 }
 
 class BenchSession {
@@ -82,7 +92,9 @@ class BenchSession {
   Result<int> run() {
     BenchRunOptions base;
     TRY(read_frequency(base));
-    if (options_.isolate) TRY(isolate(base));
+    if (options_.isolate && !isolate(base)) warn("--isolate: only one CPU may be used, so the command shares it with cicada");
+    TRY(run_on(base.own_cpus));  // before any thread is started
+    signals_.watch();
     base.rights = rights_;
     base.show_output = options_.show_output || options_.runs * options_.commands.size() == 1;
     for (unsigned i = 0; i < options_.warmup; ++i)
@@ -270,7 +282,6 @@ Result<int> run_bench(const BenchOptions& options) {
   Result<benchmark::FifoPair> fifos = benchmark::FifoPair::create(user.uid(), user.gid());
   if (!fifos && fifos.error().kind() != ErrorKind::kLimit) return fifos.error();
   std::string directory = TRY(result_directory(options, user));
-  signals.watch();
   BenchSession session(options, user, fifos ? std::optional(*std::move(fifos)) : std::nullopt, std::move(signals), std::move(directory));
   if (!fifos) session.warn(fifos.error().message() + "; until then commands are measured as a whole, and benchmarks that announce themselves are not told apart");
   return session.run();

@@ -26,15 +26,6 @@ namespace {
 
 constexpr int kMaxAncestors = 1000;
 
-Result<void> run_on(const std::vector<int>& cpus) {
-  if (cpus.empty()) return {};
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int cpu : cpus) CPU_SET(static_cast<size_t>(cpu), &set);
-  if (::sched_setaffinity(0, sizeof set, &set) != 0) return errno_error(errno, "--isolate: choose CPUs");
-  return {};
-}
-
 // Standard output and error go nowhere while this lives.
 class Silence {
  public:
@@ -157,6 +148,15 @@ bpf_source::SamplingConfig sampling_of(const BenchRunOptions& options, Pid pid) 
 }
 
 }  // namespace
+
+Result<void> run_on(const std::vector<int>& cpus) {
+  if (cpus.empty()) return {};
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : cpus) CPU_SET(static_cast<size_t>(cpu), &set);
+  if (::sched_setaffinity(0, sizeof set, &set) != 0) return errno_error(errno, "--isolate: choose CPUs");
+  return {};
+}
 
 Result<int> run_unrecorded(const BenchRunOptions& options, const InvokingUser& user) {
   LaunchedCommand command = TRY(hold(options, user));

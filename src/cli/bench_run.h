@@ -39,6 +39,8 @@ struct BenchRunOutcome {
   std::map<std::string, double> resources;  // user_ns, system_ns, peak_bytes, page_faults, context_switches, and what the CPU counts
 };
 
+// This thread, and what it starts. Of none: as it is.
+Result<void> run_on(const std::vector<int>& cpus);
 // A run that is not recorded: warm-up, preparation. The exit code; fails as LaunchedCommand.
 Result<int> run_unrecorded(const BenchRunOptions& options, const InvokingUser& user);
 // `fifos` null: clients are not served. Fails: as LaunchedCommand and BpfSource; the recording that cannot be written. Threads: none may run.
