@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * program PERCENT: a benchmark of 1000 rounds of two equal functions; the second one does PERCENT more of the whole. */
+ * program PERCENT: a benchmark of 400 rounds of two equal functions; the second one does PERCENT more of the whole. */
 #include <cicada/bench.h>
 #include <stdlib.h>
 
@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
   unsigned sum = 0;
   sum += steady(unit);
   cicada_bench_start();
-  for (int i = 0; i < 1000; i++) {
+  for (int i = 0; i < 400; i++) {
     const uint64_t begin = cicada_bench_now();
     sum += steady(unit) + changing(unit + 2 * unit * more / 100);
     cicada_bench_round(begin, cicada_bench_now());

@@ -11,36 +11,6 @@ namespace {
 
 double normal_tail(double z) { return std::erfc(std::abs(z) / std::sqrt(2.0)); }  // both sides
 
-// Student's t, both sides: the incomplete beta function by its continued fraction (Lentz; Abramowitz & Stegun 26.5.8, 26.7.1).
-double t_tail(double t, double degrees) {
-  const double a = degrees / 2, b = 0.5, x = degrees / (degrees + t * t);
-  if (!(x > 0 && x < 1)) return x >= 1 ? 1 : 0;
-  const bool flip = x > (a + 1) / (a + b + 2);
-  const double p = flip ? b : a, q = flip ? a : b, y = flip ? 1 - x : x;
-  double c = 1, d = 1 - (p + q) * y / (p + 1);
-  d = 1 / (std::abs(d) < 1e-300 ? 1e-300 : d);
-  double fraction = d;
-  for (int i = 1; i < 300; ++i) {
-    for (const double step : {i * (q - i) * y / ((p + 2 * i - 1) * (p + 2 * i)), -(p + i) * (p + q + i) * y / ((p + 2 * i) * (p + 2 * i + 1))}) {
-      d = 1 + step * d;
-      d = 1 / (std::abs(d) < 1e-300 ? 1e-300 : d);
-      c = 1 + step / c;
-      if (std::abs(c) < 1e-300) c = 1e-300;
-      fraction *= c * d;
-    }
-    if (std::abs(c * d - 1) < 1e-12) break;
-  }
-  const double front = std::exp(std::lgamma(p + q) - std::lgamma(p) - std::lgamma(q) + p * std::log(y) + q * std::log(1 - y)) / p;
-  const double value = front * fraction;
-  return flip ? 1 - value : value;
-}
-
-double t_quantile(double tail, double degrees) {
-  double low = 0, high = 1e6;
-  for (int i = 0; i < 100; ++i) (t_tail((low + high) / 2, degrees) > tail ? low : high) = (low + high) / 2;
-  return high;
-}
-
 double median_of(std::vector<double>& values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
@@ -79,6 +49,36 @@ Interval percentiles(std::vector<double> values, double confidence) {
 }
 
 }  // namespace
+
+// Student's t, both sides: the incomplete beta function by its continued fraction (Lentz; Abramowitz & Stegun 26.5.8, 26.7.1).
+double t_tail(double t, double degrees) {
+  const double a = degrees / 2, b = 0.5, x = degrees / (degrees + t * t);
+  if (!(x > 0 && x < 1)) return x >= 1 ? 1 : 0;
+  const bool flip = x > (a + 1) / (a + b + 2);
+  const double p = flip ? b : a, q = flip ? a : b, y = flip ? 1 - x : x;
+  double c = 1, d = 1 - (p + q) * y / (p + 1);
+  d = 1 / (std::abs(d) < 1e-300 ? 1e-300 : d);
+  double fraction = d;
+  for (int i = 1; i < 300; ++i) {
+    for (const double step : {i * (q - i) * y / ((p + 2 * i - 1) * (p + 2 * i)), -(p + i) * (p + q + i) * y / ((p + 2 * i) * (p + 2 * i + 1))}) {
+      d = 1 + step * d;
+      d = 1 / (std::abs(d) < 1e-300 ? 1e-300 : d);
+      c = 1 + step / c;
+      if (std::abs(c) < 1e-300) c = 1e-300;
+      fraction *= c * d;
+    }
+    if (std::abs(c * d - 1) < 1e-12) break;
+  }
+  const double front = std::exp(std::lgamma(p + q) - std::lgamma(p) - std::lgamma(q) + p * std::log(y) + q * std::log(1 - y)) / p;
+  const double value = front * fraction;
+  return flip ? 1 - value : value;
+}
+
+double t_quantile(double tail, double degrees) {
+  double low = 0, high = 1e6;
+  for (int i = 0; i < 100; ++i) (t_tail((low + high) / 2, degrees) > tail ? low : high) = (low + high) / 2;
+  return high;
+}
 
 double quantile(std::span<const double> sorted, double p) {
   const double at = p * static_cast<double>(sorted.size() - 1);

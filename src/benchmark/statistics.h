@@ -36,6 +36,9 @@ Interval ratio_interval(const Runs& a, const Runs& b, double confidence);
 
 // Two-sided p of Mann and Whitney's U, normal approximation with ties and continuity; 1 if either side is empty.
 double mann_whitney_p(std::span<const double> a, std::span<const double> b);
+// Student's t: both tails of `t`; the t whose both tails are `tail`.
+double t_tail(double t, double degrees);
+double t_quantile(double tail, double degrees);
 // Benjamini and Hochberg 1995: adjusted p, in the order of the argument.
 std::vector<double> adjust_p(std::vector<double> p);
 

@@ -14,6 +14,7 @@
 #include "benchmark/attribution.h"
 #include "benchmark/comparison.h"
 #include "benchmark/machine_state.h"
+#include "benchmark/reasons.h"
 #include "cli/bench_pages.h"
 #include "cli/bench_run.h"
 #include "cli/bench_table.h"
@@ -215,7 +216,9 @@ class BenchSession {
 
   // Of all runs together.
   void add_samples(const std::string& uri, const profile::Profile& profile, const benchmark::BenchmarkRun& run) {
-    profile::merge(profiles_[uri], benchmark::extract(profile, run, options_.harness));
+    const profile::Profile part = benchmark::extract(profile, run, options_.harness);
+    functions_[uri].push_back(benchmark::count_functions(part));
+    profile::merge(profiles_[uri], part);
   }
 
   Result<void> write() {
@@ -251,10 +254,11 @@ class BenchSession {
   }
 
   Result<void> compare(const benchmark::Benchmark& base, const benchmark::Benchmark& now) {
-    const benchmark::Comparison comparison = benchmark::compare(base, now, {});
+    const benchmark::ComparisonOptions how;
+    const benchmark::Comparison comparison = benchmark::compare(base, now, how);
     const std::string page = fmt::format("flamegraphs/difference-{}.html", &now - result_.benchmarks.data() + 1);
     TRY(write_difference(directory_ + "/" + page, rights_, profiles_[base.uri], profiles_[now.uri], fmt::format("{} compared with {}", now.uri, base.uri)));
-    const auto reasons = find_reasons(profiles_[base.uri], profiles_[now.uri], comparison);
+    const auto reasons = benchmark::find_reasons(functions_[base.uri], functions_[now.uri], comparison, how.confidence);
     if (!options_.quiet) print_message(format_comparison(now.uri + " ÷ " + base.uri, comparison, reasons) + fmt::format("  difference in {}/{}\n", directory_, page));
     return {};
   }
@@ -269,6 +273,7 @@ class BenchSession {
   sink::FileRights rights_;
   benchmark::BenchResult result_;
   std::map<std::string, profile::Profile> profiles_;  // by URI
+  std::map<std::string, std::vector<benchmark::FunctionSamples>> functions_;  // of each run
   bool interrupted_ = false;
   int exit_code_ = 0;
 };

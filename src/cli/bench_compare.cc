@@ -52,17 +52,23 @@ class Recordings {
  public:
   Recordings(std::string directory, const BenchResult& result, bool harness) : directory_(std::move(directory)), result_(result), harness_(harness) {}
 
-  Result<profile::Profile> samples_of(const Benchmark& one) {
+  struct Samples {
     profile::Profile all;
+    std::vector<benchmark::FunctionSamples> runs;
+  };
+  Result<Samples> samples_of(const Benchmark& one) {
+    Samples out;
     for (const benchmark::BenchmarkRun& run : one.runs) {
       if (run.recording >= result_.recordings.size()) return make_error(ErrorKind::kNotFound, "{}: no recording", directory_);
       const std::string& file = result_.recordings[run.recording].file;
       if (file.find('/') != std::string::npos) return make_error(ErrorKind::kCorrupt, "{}: a recording outside of the directory: {}", directory_, file);
       auto known = read_.find(file);
       if (known == read_.end()) known = read_.emplace(file, TRY(load_profile(directory_ + "/" + file))).first;
-      profile::merge(all, benchmark::extract(known->second, run, harness_));
+      const profile::Profile part = benchmark::extract(known->second, run, harness_);
+      out.runs.push_back(benchmark::count_functions(part));
+      profile::merge(out.all, part);
     }
-    return all;
+    return out;
   }
 
  private:
@@ -74,7 +80,7 @@ class Recordings {
 
 struct Row {
   Comparison comparison;
-  std::vector<Reason> reasons;
+  std::vector<benchmark::Reason> reasons;
   std::string page;  // differential flame graph
 };
 
@@ -82,11 +88,11 @@ bool is_change(const Comparison& comparison) { return comparison.verdict == Verd
 
 // Why; without recordings nobody knows.
 Result<void> explain(Row& row, Recordings& before, Recordings& after, const Benchmark& base, const Benchmark& now, const std::string& directory, const sink::FileRights& rights) {
-  const profile::Profile a = TRY(before.samples_of(base)), b = TRY(after.samples_of(now));
-  row.reasons = find_reasons(a, b, row.comparison);
+  const Recordings::Samples a = TRY(before.samples_of(base)), b = TRY(after.samples_of(now));
+  row.reasons = benchmark::find_reasons(a.runs, b.runs, row.comparison, benchmark::ComparisonOptions{}.confidence);
   if (directory.empty()) return {};
   row.page = fmt::format("{}/difference-{:04}.html", directory, row.comparison.now + 1);
-  return write_difference(row.page, rights, a, b, fmt::format("{}: after compared with before", now.name));
+  return write_difference(row.page, rights, a.all, b.all, fmt::format("{}: after compared with before", now.name));
 }
 
 std::string to_json(const std::vector<Row>& rows, const BenchResult& now, const std::vector<std::string>& warnings) {
@@ -95,7 +101,7 @@ std::string to_json(const std::vector<Row>& rows, const BenchResult& now, const 
   for (const Row& row : rows) {
     const Comparison& c = row.comparison;
     Json reasons = Json::array();
-    for (const Reason& reason : row.reasons) reasons.push_back({{"function", reason.function}, {"change", reason.change}, {"standard_error", reason.error}});
+    for (const benchmark::Reason& reason : row.reasons) reasons.push_back({{"function", reason.function}, {"change", reason.change}, {"standard_error", reason.error}});
     list.push_back({{"uri", now.benchmarks[c.now].uri}, {"verdict", benchmark::verdict_text(c.verdict)}, {"ratio", c.ratio}, {"interval", {c.interval.low, c.interval.high}}, {"p", c.p},
                     {"by_summary", c.by_summary}, {"before_ns", c.before.median}, {"after_ns", c.after.median}, {"rounds", {c.before.count, c.after.count}}, {"because", reasons}, {"flame_graph", row.page}});
   }
@@ -117,7 +123,7 @@ std::string to_markdown(const std::vector<Row>& rows, const BenchResult& now, co
   for (const Row& row : rows) {
     const Comparison& c = row.comparison;
     std::string reasons;
-    for (const Reason& reason : row.reasons) reasons += fmt::format("{}{:+.1f} % {}", reasons.empty() ? "" : ", ", 100 * reason.change, markdown_text(reason.function));
+    for (const benchmark::Reason& reason : row.reasons) reasons += fmt::format("{}{:+.1f} % {}", reasons.empty() ? "" : ", ", 100 * reason.change, markdown_text(reason.function));
     out += fmt::format("| {} | {} | {} | {:.3f} | {:.3f} … {:.3f} | {}{} | {} |\n", markdown_text(now.benchmarks[c.now].uri), time_text(c.before.median), time_text(c.after.median), c.ratio,
                        c.interval.low, c.interval.high, benchmark::verdict_text(c.verdict), c.by_summary ? " (by summaries)" : "", reasons);
   }

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "base/clean_text.h"
-#include "profile/profile_diff.h"
 #include "sink/flamegraph/svg_text.h"
 
 namespace cicada::cli {
@@ -13,10 +12,6 @@ namespace {
 
 using benchmark::Benchmark;
 using benchmark::BenchmarkRun;
-
-constexpr size_t kMaxReasons = 3;
-constexpr double kLeastReason = 0.1;  // of the whole change
-constexpr double kStandardErrors = 2;
 
 std::string whole_text(const Benchmark& one) {
   uint64_t whole = 0, of = 0;
@@ -72,28 +67,10 @@ std::string format_bench_table(const benchmark::BenchResult& result, size_t colu
   return out;
 }
 
-std::vector<Reason> find_reasons(const profile::Profile& before, const profile::Profile& after, const benchmark::Comparison& comparison) {
-  const profile::ProfileDiff diff = profile::diff(before, after, {});
-  const double change = comparison.ratio - 1;
-  std::vector<Reason> out;
-  const double all_a = static_cast<double>(diff.samples.a), all_b = static_cast<double>(diff.samples.b);
-  for (const profile::FunctionDelta& function : diff.functions) {
-    // Shares of two times, in parts of the first. All functions can grow alike, so shares alone say nothing.
-    const double a = static_cast<double>(function.self.a) * diff.scale_a, b = static_cast<double>(function.self.b) * diff.scale_b;
-    const double own = b * comparison.ratio - a;
-    const double chance = std::sqrt(a * (1 - std::min(a, 1.0)) / std::max(all_a, 1.0) + comparison.ratio * comparison.ratio * b * (1 - std::min(b, 1.0)) / std::max(all_b, 1.0));
-    if (own * change > 0 && std::abs(own) >= kLeastReason * std::abs(change) && std::abs(own) > kStandardErrors * chance)
-      out.push_back({std::string(diff.tree.text(function.name)), own, chance});
-  }
-  std::sort(out.begin(), out.end(), [](const Reason& a, const Reason& b) { return std::abs(a.change) > std::abs(b.change); });
-  out.resize(std::min(out.size(), kMaxReasons));
-  return out;
-}
-
-std::string format_comparison(const std::string& name, const benchmark::Comparison& comparison, const std::vector<Reason>& reasons) {
+std::string format_comparison(const std::string& name, const benchmark::Comparison& comparison, const std::vector<benchmark::Reason>& reasons) {
   std::string out = fmt::format("{}: {:.3f} ({:.0f} % interval {:.3f} … {:.3f}, p {:.3g}{}): {}\n", clean_text(name), comparison.ratio, 99.0, comparison.interval.low, comparison.interval.high,
                                 comparison.p, comparison.by_summary ? ", Welch's test on summaries" : "", benchmark::verdict_text(comparison.verdict));
-  for (const Reason& reason : reasons) out += fmt::format("  {:+.1f} % (± {:.1f}) in {}\n", 100 * reason.change, 100 * reason.error, clean_text(reason.function));
+  for (const benchmark::Reason& reason : reasons) out += fmt::format("  {:+.1f} % (± {:.1f}) in {}\n", 100 * reason.change, 100 * reason.error, clean_text(reason.function));
   return out;
 }
 
