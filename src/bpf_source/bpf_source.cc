@@ -123,6 +123,21 @@ struct BpfSource::Parts {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   }
+  // By event.
+  std::vector<std::vector<CpuCount>> count_fired() const {
+    std::vector<std::vector<CpuCount>> fired;
+    for (size_t i = 0; i < events->events().size(); ++i) fired.push_back(events->counts(i));
+    return fired;
+  }
+  std::vector<std::vector<CpuCounters>> count_outcomes() const {
+    std::vector<std::vector<CpuCounters>> outcomes;
+    for (size_t i = 0; i < events->events().size(); ++i) outcomes.push_back(kernel->counters(static_cast<uint32_t>(i)));
+    return outcomes;
+  }
+  void account(profile::Profile& profile, const std::vector<std::vector<CpuCount>>& fired, const std::vector<std::vector<CpuCounters>>& outcomes) const {
+    for (size_t i = 0; i < fired.size(); ++i)
+      fill_account(profile.header.events[i], {fired[i], events->events()[i], !config.include_idle}, outcomes[i], pipeline->assembler().counts(static_cast<uint8_t>(i)));
+  }
   // One look at the ring. False: there is more.
   bool look(int timeout_ms, std::span<const int> wake_fds = {}) {
     const uint64_t looked_ns = monotonic_ns();
@@ -223,7 +238,7 @@ Result<void> BpfSource::start(profile::Profile& profile) {
   return {};
 }
 
-Result<bool> BpfSource::drain(profile::Profile&, int timeout_ms, std::span<const int> wake_fds) {
+Result<bool> BpfSource::drain(profile::Profile& profile, int timeout_ms, std::span<const int> wake_fds) {
   Parts& p = *parts_;
   // The kernel side wakes us for one exec a millisecond; those right after it are found by looking again soon.
   const uint64_t before = p.pipeline->lifecycle_records();
@@ -239,6 +254,8 @@ Result<bool> BpfSource::drain(profile::Profile&, int timeout_ms, std::span<const
     const std::lock_guard lock(p.pause_mutex);
     p.events->follow_hotplug();
     p.target_time->look();
+    const auto outcomes = p.count_outcomes();  // before what fired: an interrupt in between is lost, not one too many
+    p.account(profile, p.count_fired(), outcomes);
   }
   return true;
 }
@@ -251,16 +268,12 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   }
   p.prompt.reset();
   profile.header.target_cpu_ns = p.target_time->used_ns(p.tracker->table().pids());
-  std::vector<std::vector<CpuCount>> fired;
-  for (size_t i = 0; i < p.events->events().size(); ++i) fired.push_back(p.events->counts(i));
+  const auto fired = p.count_fired();
   while (!p.look(0)) {
   }
   p.tracker->sync(kLastSyncMs);
   p.pipeline->finish();
-  for (size_t i = 0; i < fired.size(); ++i) {
-    fill_account(profile.header.events[i], {fired[i], p.events->events()[i], !p.config.include_idle}, p.kernel->counters(static_cast<uint32_t>(i)),
-                 p.pipeline->assembler().counts(static_cast<uint8_t>(i)));
-  }
+  p.account(profile, fired, p.count_outcomes());
   if (const profile::Unsampled gap = profile::find_unsampled(profile, {0}); gap.share() >= kWarnUnsampled) {
     profile.header.warnings.push_back(fmt::format("{:.0f} % of the target's CPU time has no samples ({} stored, about {} expected): percentages are of what is stored",
                                                   100 * gap.share(), gap.stored, gap.expected));

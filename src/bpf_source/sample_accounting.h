@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sample accounting: fired = stored + idle + asleep + not a target + lost(reason), to the sample. Made once, at the end.
+// Sample accounting: fired = stored + idle + asleep + not a target + lost(reason), to the sample. Made once a second, and at the end.
 #pragma once
 #include <span>
 

@@ -2,6 +2,7 @@
 #include "cli/record.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -10,6 +11,7 @@
 #include "cli/exit_code.h"
 #include "cli/invoking_user.h"
 #include "cli/launched_command.h"
+#include "cli/record_progress.h"
 #include "cli/runtime_environment.h"
 #include "cli/stop_signals.h"
 #include "cli/summary.h"
@@ -136,6 +138,11 @@ void open_in_browser(const std::string& path, const InvokingUser& user) {
   if (!opened) print_warning(fmt::format("--open: {} (open {} yourself)", opened.error().message(), path));
 }
 
+// What a command writes on the same terminal stays as it is.
+bool shows_progress(const RecordOptions& options) {
+  return options.verbosity != Verbosity::kQuiet && ::isatty(STDERR_FILENO) != 0 && (options.target.command.empty() || ::isatty(STDOUT_FILENO) == 0);
+}
+
 int fail(const Error& error) {
   print_error(error.message());
   return kExitFailure;
@@ -175,6 +182,8 @@ int run_record(const RecordOptions& options) {
   engine::SessionConfig config;
   config.command_line = kept_command_line(options);
   config.names = symbolize_options(options, user);
+  const bool progress = shows_progress(options);
+  if (progress) config.functions = profile::CallTreeOptions{.include_idle = options.include_idle};
   engine::Session session(std::move(*source), std::move(config));
   const sink::SinkOptions sink_options = sink_options_of(options, user);
   if (const Result<void> added = add_sinks(session, options, sink_options); !added) return fail(added.error());
@@ -185,9 +194,9 @@ int run_record(const RecordOptions& options) {
       print_error(released.error().message());
       return LaunchedCommand::exit_code_of(released.error());
     }
-  } else if (!quiet) {
-    print_progress(options.duration_ns ? "recording …" : "recording … Ctrl-C ends it and writes the result");
   }
+  std::optional<RecordProgress> shown;
+  if (progress) shown.emplace(session, options.duration_ns);
 
   engine::StopRule rule;
   rule.duration_ns = options.duration_ns;
@@ -196,6 +205,7 @@ int run_record(const RecordOptions& options) {
   rule.when_targets_exit = !command;
   // What was collected before an exception is still written.
   const Result<void> ran = catching("recording", [&] { return session.run(rule); });
+  shown.reset();
   if (!ran) print_error(ran.error().message());
 
   // Nothing of the command's end is sampled any more, but it is ended before results are written: it may print on the same terminal.
@@ -209,7 +219,6 @@ int run_record(const RecordOptions& options) {
   const int exit_code = command ? command->end(signal) : kExitSuccess;
   signals->let_through();
 
-  end_progress();
   std::vector<std::string> written;
   for (const engine::SinkOutcome& outcome : session.finish()) {
     if (outcome.error) {

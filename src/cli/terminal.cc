@@ -60,7 +60,7 @@ void end_progress() {
 
 unsigned terminal_columns() {
   winsize size = {};
-  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : kDefaultColumns;
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0 ? size.ws_col : kDefaultColumns;
 }
 
 void show_diagnostics(bool show_warnings, bool show_info) {
