@@ -47,8 +47,8 @@ std::shared_ptr<BenchCompareOptions> add_compare(CLI::App& bench) {
   command->footer("A verdict needs a 99 % interval of the ratio of medians that excludes 1, and a change beyond the threshold.\nExit code: 1 when a benchmark became slower, 125 when cicada failed.");
   command->add_option("BASE", options->base, "results before: a directory of `cicada bench`, or a client's")->required();
   command->add_option("NEW", options->now, "after")->required();
-  command->add_option("-o,--output", options->directory, "differential flame graphs of what changed")->type_name("DIR");
-  command->add_option("--threshold", options->threshold_percent, "changes below are none, in percent")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command->add_option("-o,--output", options->directory, "differential flame graphs of what changed (default: none)")->type_name("DIR");
+  command->add_option("--threshold", options->threshold_percent, "changes below are none, in percent")->type_name("N")->check(CLI::NonNegativeNumber)->capture_default_str();
   command->add_flag("--markdown", options->markdown, "a table for a pull request");
   command->add_flag("--json", options->json, "for machines: every benchmark");
   command->add_flag("--all", options->all, "benchmarks without a change, too");
@@ -64,14 +64,14 @@ Command add_bench_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bench", "run benchmarks: statistics and a flame graph for each");
   command->formatter(std::make_shared<HelpFormatter>("cicada bench [OPTIONS] (-- CMD… | 'A' 'B' …)\n       cicada bench compare BASE NEW"));
   command->footer(
-      "Benchmarks that announce themselves (CodSpeed's integrations, cicada/bench.h) are told apart; any other\n"
+      "Benchmarks that announce themselves (CodSpeed's integrations, cicada/bench.h) are told apart; any other "
       "program is one benchmark, and each run a round.\n"
       "Exit code: that of the first run that failed; 125 when cicada failed.");
   command->add_option("COMMANDS", *texts, "commands to compare with the first, each one word");
-  command->add_option("-o,--output", options->directory, "where results go; without: cicada-bench")->type_name("DIR")->allow_extra_args(false);
+  command->add_option("-o,--output", options->directory, "where results go (default: cicada-bench)")->type_name("DIR")->allow_extra_args(false);
   command->add_option("-n,--runs", options->runs, "run everything so many times, in turn")->type_name("N")->capture_default_str();
   command->add_option("--warmup", options->warmup, "runs before, which do not count")->type_name("N")->capture_default_str();
-  command->add_option("--prepare", options->prepare, "a shell command before each run")->type_name("CMD");
+  command->add_option("--prepare", options->prepare, "a shell command before each run (default: none)")->type_name("CMD");
   command->add_option("-F,--frequency", options->frequency, "samples a second on each CPU")->type_name("HZ")->capture_default_str();
   command->add_flag("--isolate", options->isolate, "the command on other CPUs than cicada");
   command->add_flag("--harness", options->harness, "show what calls a benchmark, too");

@@ -70,15 +70,15 @@ Command add_convert_command(CLI::App& app) {
   command->footer(footer());
   command->add_option("IN", options->input, "a recording, folded stacks or pprof")->required();
   command->add_option("OUT", options->outputs, "the extension decides")->required();
-  command->add_option("--event", options->event, "of several events, this one")->type_name("NAME");
-  command->add_option("--filter", options->filters, "a part: process=, thread=, time=2s..5s, function=REGEX")
+  command->add_option("--event", options->event, "of several events, this one (default: all, or the first where a format has one)")->type_name("NAME");
+  command->add_option("--filter", options->filters, "a part: process=, thread=, time=2s..5s, function=REGEX (default: everything)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  command->add_option("--group-by,--by", options->group_by, "root frames: program, process, thread, cpu, cgroup, image")
+  command->add_option("--group-by,--by", options->group_by, "root frames: program, process, thread, cpu, cgroup, image (default: none)")
       ->type_name("LIST")
       ->allow_extra_args(false);
-  command->add_option("--demangle", options->demangle, "names: full, short (no parameters and template arguments) or none; default: as recorded")->type_name("HOW");
-  command->add_option("--title", options->title, "of pictures and reports")->type_name("TEXT");
+  command->add_option("--demangle", options->demangle, "names as full, short (without parameters and template arguments) or none (default: as recorded)")->type_name("HOW");
+  command->add_option("--title", options->title, "of pictures and reports (default: what was recorded)")->type_name("TEXT");
   command->add_flag("--no-kernel", options->no_kernel, "leave kernel frames out");
   command->add_flag("--no-inline", options->no_inlines, "leave inlined functions out");
   command->add_flag("--include-idle", options->include_idle, "draw idle CPUs, too");

@@ -111,7 +111,7 @@ Command add_debug_command(CLI::App& app) {
                           "cicada debug symbols [OPTIONS] FILE [ADDR…]");
   symbols->add_option("FILE", options->symbols_file, "an executable or a library");
   symbols->add_option("ADDR", options->addresses, "hexadecimal; none: one a line from standard input");
-  symbols->add_option("-e,--exe", options->exe, "the same as FILE; every other word is an address then")->type_name("FILE");
+  symbols->add_option("-e,--exe", options->exe, "the same as FILE; every other word is an address then (default: the first word)")->type_name("FILE");
   symbols->add_flag("-a,--addresses", options->show_addresses, "each answer begins with its address");
   symbols->add_flag("-p,--pretty-print", options->pretty, "function and line on one line");
   symbols->add_flag("-s,--basenames", options->basenames, "files without their directories");

@@ -118,22 +118,22 @@ Command add_diff_command(CLI::App& app) {
       "Exit code: 1 when a --fail-if condition is violated, 125 when cicada failed.");
   command->add_option("A", options->a, "before: a recording, folded stacks or pprof")->required();
   command->add_option("B", options->b, "after")->required();
-  command->add_option("-o,--output", options->outputs, "differential flame graph: .svg or .html; may be repeated")
+  command->add_option("-o,--output", options->outputs, "differential flame graph: .svg or .html; may be repeated (default: none)")
       ->type_name("FILE")
       ->allow_extra_args(false);
-  command->add_option("--fail-if", options->conditions, "exit code 1 if a function grew by more: 'parse>5%', 'self:f>1%', '*>2%'")
+  command->add_option("--fail-if", options->conditions, "exit code 1 if a function grew by more: 'parse>5%', 'self:f>1%', '*>2%'; may be repeated (default: none)")
       ->type_name("CONDITION")
       ->allow_extra_args(false);
-  command->add_option("--event", options->event, "of several events, this one")->type_name("NAME");
-  command->add_option("--filter", options->filters, "a part of both: process=, thread=, time=, function=REGEX")
+  command->add_option("--event", options->event, "of several events, this one (default: the first with samples)")->type_name("NAME");
+  command->add_option("--filter", options->filters, "a part of both: process=, thread=, time=, function=REGEX (default: everything)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_option("-n,--functions", options->table.rows, "rows of the table")->type_name("N")->check(CLI::NonNegativeNumber)->capture_default_str();
-  command->add_option("--by,--group-by", options->group_by, "root frames: program, process, thread, cpu, cgroup, image; by name, without pids")
+  command->add_option("--by,--group-by", options->group_by, "root frames: program, process, thread, cpu, cgroup, image; by name, without pids (default: none)")
       ->type_name("LIST")
       ->allow_extra_args(false);
   command->add_flag("--json", options->json, "for machines: every function, whatever the limits");
-  command->add_option("--per", options->per, "what is compared: the cost of a run, of a second, or shares; default: run where both are commands that ended, else share")
+  command->add_option("--per", options->per, "what is compared: the cost of a run, of a second, or shares (default: run where both are commands that ended, else share)")
       ->type_name("run|second|share");
   command->add_flag("--allow-missing", options->allow_missing, "--fail-if may name a function that neither side has");
   command->add_flag("--all", options->table.all, "changes that chance explains, too");

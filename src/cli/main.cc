@@ -63,13 +63,15 @@ Invocation split_at_dashes(std::vector<std::string> words) {
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "cicada shows where a machine, a process or a command spends its time. It needs no rebuild,\n"
-      "no frame pointers and no agent in the program. Start with:\n\n"
-      "  sudo cicada record CMD…         profile a command; the recording is in cicada.cicada\n"
-      "  cicada report cicada.cicada     the recording as text; `cicada convert` makes pictures of it\n"
-      "  cicada doctor                   what this machine lets cicada do",
+      "cicada shows where a machine, a process or a command spends its time. It needs no rebuild, no frame pointers and no agent in the "
+      "program. Start with:\n\n"
+      "  sudo cicada record CMD…                profile a command\n"
+      "  cicada report cicada.cicada            the recording as text\n"
+      "  cicada convert cicada.cicada x.html    the recording in the browser\n"
+      "  cicada doctor                          what this machine lets cicada do",
       "cicada");
-  app.set_version_flag("--version", "cicada " CICADA_VERSION);
+  app.set_help_flag("-h,--help", "this page");
+  app.set_version_flag("--version", "cicada " CICADA_VERSION, "which cicada this is");
   app.require_subcommand(0, 1);
   app.formatter(std::make_shared<HelpFormatter>("cicada COMMAND [OPTIONS]"));
   app.footer("`cicada COMMAND --help` explains a command.");

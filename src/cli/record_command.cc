@@ -20,30 +20,30 @@ std::string footer() {
   text += "  -                  folded stacks on standard output\n";
   text +=
       "\nExamples:\n"
-      "  sudo cicada record -- ./program --its-options     a command from its first instruction to its end\n"
-      "  sudo cicada record -p nginx -d 10 -o nginx.svg    a running program for ten seconds\n"
-      "  sudo cicada record -a -d 5 -o - | less            the whole machine, as text\n"
-      "  sudo cicada record -a -d 5 --open                 the same, shown in the browser\n"
-      "\nCtrl-C ends a recording and still writes the results. Exit code: the command's own; 125 when cicada\n"
+      "  sudo cicada record ./program --its-options        a command, to its end\n"
+      "  sudo cicada record -p nginx -d 10 -o nginx.svg    a running program\n"
+      "  sudo cicada record -a -d 5 -o - | less            the machine, as text\n"
+      "  sudo cicada record -a -d 5 --open                 the same in the browser\n"
+      "\nCtrl-C ends a recording and still writes the results. Exit code: the command's own; 125 when cicada "
       "failed, 126 when the command cannot be run, 127 when it was not found.";
   return text;
 }
 
 void add_what(CLI::App& record, RawRecordOptions& raw) {
-  record.add_option("-p,--process", raw.processes, "processes: pids or names, separated by commas")
+  record.add_option("-p,--process", raw.processes, "processes, and what they start from now on: pids or names, separated by commas (default: none)")
       ->type_name("PID|NAME,…")
       ->group("What to record");
-  record.add_option("-t,--thread", raw.threads, "one thread (ps -eLo pid,tid,comm)")
+  record.add_option("-t,--thread", raw.threads, "threads (ps -eLo pid,tid,comm), separated by commas (default: none)")
       ->type_name("TID,…")
       ->group("What to record");
   record.add_flag("-a,--all", raw.whole_machine, "the whole machine")->group("What to record");
-  record.add_option("--cpu", raw.cpus, "only these CPUs: 0-3,8")->type_name("LIST")->group("What to record");
+  record.add_option("--cpu", raw.cpus, "only these CPUs, like 0-3,8 (default: all)")->type_name("LIST")->group("What to record");
   record.add_flag("--as-root", raw.as_root, "run the command as root, not as the user who called sudo")
       ->group("What to record");
 }
 
 void add_how(CLI::App& record, RawRecordOptions& raw) {
-  record.add_option("-e,--event", raw.events, "what to sample: cpu-clock, page-faults/period=1/, context-switches, cycles/freq=199/; several at a time")
+  record.add_option("-e,--event", raw.events, "what to sample: cpu-clock, page-faults/period=1/, context-switches, cycles/freq=199/, …; may be repeated (default: cycles, where the machine cannot count them cpu-clock)")
       ->type_name("EVENT")
       ->allow_extra_args(false)
       ->group("How");
@@ -51,18 +51,18 @@ void add_how(CLI::App& record, RawRecordOptions& raw) {
                                ->type_name("HZ")
                                ->capture_default_str()
                                ->group("How");
-  record.add_option("-c,--period", raw.period, "a sample every so many events (ns for cpu-clock) instead of -F")
+  record.add_option("-c,--period", raw.period, "a sample every so many events (ns for cpu-clock) instead of -F (default: -F decides)")
       ->type_name("N")
       ->excludes(frequency)
       ->group("How");
-  record.add_option("-d,--duration", raw.duration, "stop after this time: 10, 500ms, 2m")
+  record.add_option("-d,--duration", raw.duration, "stop after this time: 10, 500ms, 2m (default: when what is recorded ends, or at Ctrl-C)")
       ->type_name("TIME")
       ->group("How");
-  record.add_option("--unwind", raw.unwind, "auto: unwind tables, frame pointers where there are none; fp; table")
+  record.add_option("--unwind", raw.unwind, "auto: unwind tables, frame pointers where there are none; fp: frame pointers; table: unwind tables")
       ->type_name("MODE")
       ->capture_default_str()
       ->group("How");
-  CLI::Option* kernel = record.add_flag("--kernel", raw.kernel, "kernel frames, too (the default)")->group("How");
+  CLI::Option* kernel = record.add_flag("--kernel", raw.kernel, "kernel frames, too: the default")->group("How");
   record.add_flag("--no-kernel", raw.no_kernel, "user frames only")->excludes(kernel)->group("How");
   record.add_flag("--include-idle", raw.include_idle, "draw idle CPUs, too; they are always counted")->group("How");
   record.add_option("--max-map-memory", raw.max_map_memory, "at most this much for unwind tables in the kernel")
@@ -73,14 +73,14 @@ void add_how(CLI::App& record, RawRecordOptions& raw) {
 
 void add_names(CLI::App& record, RawRecordOptions& raw) {
   CLI::Option* inlines =
-      record.add_flag("--inline", raw.inlines, "show inlined functions (default: where debug information is at hand)")
+      record.add_flag("--inline", raw.inlines, "show inlined functions, where debug information is at hand: the default")
           ->group("Names");
-  record.add_flag("--no-inline", raw.no_inlines, "never show them")->excludes(inlines)->group("Names");
+  record.add_flag("--no-inline", raw.no_inlines, "leave inlined functions out")->excludes(inlines)->group("Names");
   CLI::Option* lines =
-      record.add_flag("--lines", raw.lines, "source lines (default: where the format has a place for them)")
+      record.add_flag("--lines", raw.lines, "look up source lines (default: where an output has a place for them)")
           ->group("Names");
-  record.add_flag("--no-lines", raw.no_lines, "never look them up")->excludes(lines)->group("Names");
-  record.add_option("--demangle", raw.demangle, "full, short (no arguments) or none")
+  record.add_flag("--no-lines", raw.no_lines, "do not look up source lines")->excludes(lines)->group("Names");
+  record.add_option("--demangle", raw.demangle, "names as full, short (without parameters and template arguments) or none (as the linker knows them); a recording keeps all of them")
       ->type_name("HOW")
       ->capture_default_str()
       ->group("Names");
@@ -90,24 +90,24 @@ void add_names(CLI::App& record, RawRecordOptions& raw) {
       ->group("Names");
   record.add_flag("--no-jit-options", raw.no_jit_options, "do not tell Python and Node.js, by environment variables, to write the names of their code")
       ->group("Names");
-  record.add_flag("--debuginfod", raw.debuginfod, "ask servers for missing debug files (default if DEBUGINFOD_URLS names some)")
+  record.add_flag("--debuginfod", raw.debuginfod, "ask servers for missing debug files: the default if DEBUGINFOD_URLS names some")
       ->group("Names");
   record
-      .add_option("--by,--group-by", raw.group_by, "root frames: program, process, thread, cpu, cgroup, image; several with commas")
+      .add_option("--by,--group-by", raw.group_by, "root frames: program, process, thread, cpu, cgroup, image; several with commas (default: none)")
       ->type_name("LIST")
       ->group("Names");
 }
 
 void add_where(CLI::App& record, RawRecordOptions& raw) {
-  record.add_option("-o,--output", raw.outputs, "where to write; may be repeated; formats below; without: cicada.cicada, or the next free number")
+  record.add_option("-o,--output", raw.outputs, "where to write, formats below; may be repeated (default: cicada.cicada, or cicada.2.cicada and so on)")
       ->type_name("FILE")
       ->group("Results");
-  record.add_flag("--with-arguments", raw.with_arguments, "keep the arguments of commands, secrets masked; else the programs only")->group("Results");
+  record.add_flag("--with-arguments", raw.with_arguments, "keep the arguments of commands, secrets masked; without, only the programs")->group("Results");
   record.add_flag("--force", raw.force, "replace a recording that is there already")->group("Results");
   record.add_flag("--open", raw.open, "show the result in the browser")->group("Results");
   record.add_flag("--stats", raw.stats, "every counter at the end")->group("Results");
   record.add_flag("-q,--quiet", raw.quiet, "errors only")->group("Results");
-  record.add_flag("-v,--verbose", raw.verbose, "say what is being done")->group("Results");
+  record.add_flag("-v,--verbose", raw.verbose, "say what is opened, loaded, attached and looked up")->group("Results");
 }
 
 int run(RawRecordOptions raw, const Invocation& invocation) {

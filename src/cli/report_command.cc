@@ -85,23 +85,23 @@ Result<void> report(ReportOptions options) {
 
 void add_options(CLI::App& command, ReportOptions& options) {
   command.add_option("FILE", options.file, "a recording, folded stacks or pprof")->required();
-  CLI::Option* callers = command.add_option("--callers", options.callers, "only: who calls this function")->type_name("FN");
-  CLI::Option* callees = command.add_option("--callees", options.callees, "only: what this function calls")->type_name("FN")->excludes(callers);
-  command.add_option("--annotate", options.annotate, "only: the lines (or instructions) of this function with their samples")
+  CLI::Option* callers = command.add_option("--callers", options.callers, "only: who calls this function (default: everything)")->type_name("FN");
+  CLI::Option* callees = command.add_option("--callees", options.callees, "only: what this function calls (default: everything)")->type_name("FN")->excludes(callers);
+  command.add_option("--annotate", options.annotate, "only: the lines (or instructions) of this function with their samples (default: everything)")
       ->type_name("FN")
       ->excludes(callers)
       ->excludes(callees);
   command.add_flag("-i,--instructions", options.instructions, "--annotate: instructions, also where there are lines");
-  command.add_option("--by,--group-by", options.by, "root frames and a table: program, process, thread, cpu, cgroup, image; several with commas")
+  command.add_option("--by,--group-by", options.by, "root frames and a table: program, process, thread, cpu, cgroup, image; several with commas (default: none)")
       ->type_name("LIST")
       ->allow_extra_args(false);
-  command.add_option("--demangle", options.demangle, "full, short (functions of one short name are one) or none; default: short in tables, where rows that would read alike say more; else as recorded")
+  command.add_option("--demangle", options.demangle, "names as full, short (functions of one short name are one) or none (default: short, with more where rows would read alike; --json: as recorded)")
       ->type_name("HOW");
-  command.add_option("--event", options.event, "of several events, this one")->type_name("NAME");
-  command.add_option("--filter", options.filters, "a part: process=, thread=, time=2s..5s, function=REGEX; all must hold")
+  command.add_option("--event", options.event, "of several events, this one (default: the first with samples)")->type_name("NAME");
+  command.add_option("--filter", options.filters, "a part: process=, thread=, time=2s..5s, function=REGEX; all must hold (default: everything)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  command.add_option("--min-percent", options.limits.min_percent, "smallest node of the tree")
+  command.add_option("--min-percent", options.limits.min_percent, "smallest node of the tree, in percent")
       ->type_name("N")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
