@@ -191,10 +191,14 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
       if (on_exec) on_exec(process);
     };
   }
+  for (const PerfEvents::Event& event : parts->events->events())
+    diagnostics().info(event.type->name, "opened on {} CPUs, {}", parts->events->cpu_count(),
+                       event.frequency_hz != 0 ? fmt::format("{} Hz", event.frequency_hz) : fmt::format("every {}", event.period));
   // Subscribed first, attached second, scanned third: nothing falls between.
   auto mapping_events = std::make_unique<process::MappingEvents>(TRY(process::MappingEvents::open({.ring_pages = 64, .wakeup_bytes = kWakeupBytes})));
   parts->tracker = TRY(ingest::Tracker::open(std::move(mapping_events), *parts->mappings, *parts->images, {machine, config.events.period == 0 ? config.events.frequency_hz : 0, std::move(callbacks), parts->metadata}));
   TRY(kernel.attach_lifecycle());
+  diagnostics().info("BPF programs", "loaded and attached in {:.0f} ms", static_cast<double>(monotonic_ns() - parts->opened_ns) * 1e-6);
   if (machine) {
     for (const Pid pid : TRY(process::list_processes())) {
       if (const Result<void> adopted = parts->tracker->adopt(pid); !adopted && adopted.error().kind() != ErrorKind::kGone) {
@@ -204,6 +208,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   }
   for (const Pid pid : config.pids) {
     TRY(parts->tracker->adopt(pid));
+    diagnostics().info(fmt::format("process {}", pid), "watched");
     if (config.from_exec) TRY(kernel.sample_from_exec(pid));
   }
   for (const Tid tid : config.tids) {

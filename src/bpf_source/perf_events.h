@@ -49,6 +49,7 @@ class PerfEvents {
   static Result<PerfEvents> open(const PerfEventOptions& options, int program_fd);
 
   std::span<const Event> events() const { return events_; }
+  size_t cpu_count() const { return cpus_.size(); }
   // Of rates that were lowered, and to what.
   const std::vector<std::string>& warnings() const { return warnings_; }
 

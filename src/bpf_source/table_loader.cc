@@ -58,9 +58,12 @@ void TableLoader::load(uint32_t image) {
     const unwind::UnwindRows& rows = (*unwinder)->rows();
     if (rows.empty()) {
       store_.load_without_cfi(image);
+      diagnostics().info((*unwinder)->name(), "no unwind table in it: frame pointers");
     } else if (const Result<void> loaded = store_.load(image, rows); !loaded) {
       diagnostics().warn((*unwinder)->name(), "no unwind table: {}", loaded.error().message());
       never_fits = loaded.error().kind() == ErrorKind::kLimit;
+    } else {
+      diagnostics().info((*unwinder)->name(), "unwind table of {} KiB loaded", (rows.bytes().size() + 1023) >> 10);
     }
   } else {
     diagnostics().info(fmt::format("image {}", image), "no unwind table: {}", unwinder.error().message());

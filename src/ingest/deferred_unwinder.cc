@@ -10,6 +10,7 @@
 #include "base/diagnostics.h"
 #include "base/monotonic_clock.h"
 #include "process/procfs/proc_fs.h"
+#include "profile/completeness.h"
 #include "unwind/walk/deferred_walk.h"
 
 namespace cicada::ingest {
@@ -155,6 +156,8 @@ FinishedWalk DeferredUnwinder::finish_walk(const UnwindJob& job) {
   copy.mode = start.unwind_mode;
   copy.pages = start.pages;
   copy.stack = Bytes(job.record).subspan(sizeof(unwind_request), start.stack_bytes);
+  if (start.end_reason < END_REASON_COUNT)
+    diagnostics().info(fmt::format("process {}", start.pid), "stacks are walked late, in user space; the first: {}", profile::kEndReasons[start.end_reason].text);
   unwind::DeferredStack finished = unwind::finish_walk(copy, *view_);
   result.frames = std::move(finished.frames);
   result.end_reason = static_cast<uint8_t>(finished.end);

@@ -116,6 +116,10 @@ std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::st
   parts.plt = PltSymbols::read(parts.elf);
   parts.plt.append_to(builder);
   parts.index = builder.build();
+  const bool in_debug_file = parts.debug && parts.dwarf_file() == &parts.debug->file.elf;
+  diagnostics().info(path, "opened for names: {}{}{}", parts.index.empty() ? "no symbols" : has_symtab ? "symbols" : parts.mini ? "MiniDebugInfo" : "dynamic symbols",
+                     parts.dwarf_file() == nullptr ? "" : in_debug_file ? ", DWARF of its debug file" : ", DWARF",
+                     parts.debug ? " (" + parts.debug->file.path + ")" : "");
   return symbols;
 }
 
