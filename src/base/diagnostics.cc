@@ -21,7 +21,8 @@ void Diagnostics::set_handler(Handler handler) {
 void Diagnostics::report(Severity severity, std::string_view object, fmt::string_view key, std::string text) {
   const size_t once = mix_hash(hash_text(object), hash_text(std::string_view(key.data(), key.size())));
   const std::lock_guard lock(mutex_);
-  if (seen_.size() >= kMaxRemembered || !seen_.insert(once).second || !handler_) return;
+  std::unordered_set<size_t>& seen = severity == Severity::kWarning ? seen_ : seen_infos_;
+  if (seen.size() >= kMaxRemembered || !seen.insert(once).second || !handler_) return;
   handler_(severity, object.empty() ? text : fmt::format("{}: {}", object, without_object(text, object)));
 }
 

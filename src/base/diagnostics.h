@@ -36,7 +36,7 @@ class Diagnostics {
 
   std::mutex mutex_;
   Handler handler_;
-  std::unordered_set<size_t> seen_;
+  std::unordered_set<size_t> seen_, seen_infos_;
 };
 
 Diagnostics& diagnostics();

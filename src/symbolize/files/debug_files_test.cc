@@ -21,7 +21,9 @@ constexpr const char* kBuildId = "00112233445566778899aabbccddeeff00112233";
 class DebugFiles : public ::testing::Test {
  protected:
   void SetUp() override {
-    diagnostics().set_handler([this](Severity, const std::string& line) { lines.push_back(line); });
+    diagnostics().set_handler([this](Severity severity, const std::string& line) {
+      if (severity == Severity::kWarning) lines.push_back(line);
+    });
     directory.write("a.c", "__attribute__((noinline)) static int inner(int x) { return x * 3 + 1; }\nint main(int c, char** v) { (void)v; return inner(c); }\n");
   }
   void TearDown() override { diagnostics().set_handler({}); }
