@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/clean_text.h"
+#include "base/number_text.h"
 #include "sink/flamegraph/svg_text.h"
 
 namespace cicada::cli {
@@ -27,7 +28,7 @@ std::string resources_text(const Benchmark& one) {
   std::string out;
   for (const auto& [name, values] : all) {
     const double median = benchmark::summarise(values).median;
-    const std::string text = name.ends_with("_ns") ? time_text(median) : name == "peak_bytes" ? fmt::format("{:.1f} MB", median / 1e6) : fmt::format("{:.0f}", median);
+    const std::string text = name.ends_with("_ns") ? time_text(median) : name == "peak_bytes" ? bytes_text(median) : fmt::format("{:.0f}", median);
     std::string label = name.substr(0, name.find("_ns"));
     std::replace(label.begin(), label.end(), '_', ' ');
     out += fmt::format("{}{} {}", out.empty() ? "    " : ", ", name == "peak_bytes" ? "peak memory" : label, text);
@@ -40,13 +41,7 @@ std::string resources_text(const Benchmark& one) {
 
 }  // namespace
 
-std::string time_text(double ns) {
-  if (!(ns > 0)) return "–";
-  if (ns < 1e3) return fmt::format("{:.1f} ns", ns);
-  if (ns < 1e6) return fmt::format("{:.2f} µs", ns / 1e3);
-  if (ns < 1e9) return fmt::format("{:.2f} ms", ns / 1e6);
-  return fmt::format("{:.3f} s", ns / 1e9);
-}
+std::string time_text(double ns) { return ns > 0 ? seconds_text(ns * 1e-9, 4) : "–"; }
 
 std::string format_bench_table(const benchmark::BenchResult& result, size_t columns) {
   constexpr size_t kNumbers = 66;

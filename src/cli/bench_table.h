@@ -8,7 +8,7 @@
 
 namespace cicada::cli {
 
-std::string time_text(double ns);  // "12.3 ms"
+std::string time_text(double ns);  // "12.34 ms"
 std::string format_bench_table(const benchmark::BenchResult& result, size_t columns);
 
 std::string format_comparison(const std::string& name, const benchmark::Comparison& comparison, const std::vector<benchmark::Reason>& reasons);

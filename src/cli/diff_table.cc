@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "base/clean_text.h"
+#include "base/number_text.h"
 #include "profile/cpu_time.h"
-#include "sink/flamegraph/svg_caption.h"
 #include "sink/flamegraph/svg_text.h"
 
 namespace cicada::cli {
@@ -29,10 +29,10 @@ double whole_of(const profile::ProfileDiff& diff) {
 }
 
 std::string format_whole(const DiffSide& a, const DiffSide& b, const profile::ProfileDiff& diff, profile::Per per) {
-  const auto counts = fmt::format("{} samples before, {} after", sink::grouped_digits(diff.samples.a), sink::grouped_digits(diff.samples.b));
+  const auto counts = fmt::format("{} samples before, {} after", grouped_digits(diff.samples.a), grouped_digits(diff.samples.b));
   if (per == profile::Per::kShare) return fmt::format("shares of each recording: {}\n", counts);
   const auto values = [](double before, double after, bool seconds, std::string_view what) {
-    const auto text = [&](double value) { return seconds ? profile::seconds_text(value) : fmt::format("{:.6g}", value); };
+    const auto text = [&](double value) { return seconds ? seconds_text(value) : fmt::format("{:.6g}", value); };
     const std::string change = before > 0 ? fmt::format(" ({:+.1f} %)", 100 * (after - before) / before) : "";
     return fmt::format("{} → {} {}{}", text(before), text(after), what, change);
   };

@@ -6,13 +6,13 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/number_text.h"
 #include "cli/exit_code.h"
 #include "cli/help_formatter.h"
 #include "cli/report_input.h"
 #include "cli/terminal.h"
 #include "profile/stack_totals.h"
 #include "sink/sink_registry.h"
-#include "sink/flamegraph/svg_caption.h"
 
 namespace cicada::cli {
 namespace {
@@ -39,7 +39,7 @@ Result<void> merge_files(const MergeOptions& options) {
     if (!options.quiet) print_warning(warning);
   TRY(sink->finish(all));
   if (!options.quiet)
-    print_message(fmt::format("{} samples of {} recording{}: {}\n", sink::grouped_digits(count_samples(all)), options.inputs.size(),
+    print_message(fmt::format("{} samples of {} recording{}: {}\n", grouped_digits(count_samples(all)), options.inputs.size(),
                               options.inputs.size() == 1 ? "" : "s", sink->description()));
   return {};
 }

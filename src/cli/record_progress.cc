@@ -6,9 +6,9 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "base/number_text.h"
 #include "cli/table_names.h"
 #include "cli/terminal.h"
-#include "sink/flamegraph/svg_caption.h"
 #include "sink/flamegraph/svg_text.h"
 
 namespace cicada::cli {
@@ -30,10 +30,10 @@ std::string format_progress(const profile::ProfileSnapshot& profile, std::string
   const auto seconds = [](uint64_t ns) { return fmt::format("{:.0f} s", static_cast<double>(ns) / 1e9); };
   std::string begin = seconds(profile.header.duration_ns);
   if (options.duration_ns) begin += " of " + seconds(*options.duration_ns);
-  begin += fmt::format("  {} samples", sink::grouped_digits(profile.sample_count()));
+  begin += fmt::format("  {} samples", grouped_digits(profile.sample_count()));
   std::string end;
   if (const profile::Event& event = profile.event({}); event.fired != 0)
-    end += fmt::format("  {:.1f} % lost", 100 * static_cast<double>(lost(event)) / static_cast<double>(event.fired));
+    end += fmt::format("  {:.1f} % lost", percent(lost(event), event.fired));
   if (!options.duration_ns) end += "  (Ctrl-C ends it)";
   const std::string share = fmt::format("  {:.1f} % ", 100 * top_share);
   const size_t used = begin.size() + share.size() + end.size() + 1;  // a line that is full would wrap

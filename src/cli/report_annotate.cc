@@ -12,6 +12,7 @@
 #include "abi/arch.h"
 #include "base/clean_text.h"
 #include "base/file_mapping.h"
+#include "base/number_text.h"
 #include "cli/report_functions.h"
 #include "cli/report_text.h"
 #include "elf/elf_file.h"
@@ -75,10 +76,8 @@ Costs add_up_costs(const ProfileSnapshot& profile, const profile::CallTreeOption
 }
 
 std::string numbers(const Cost& cost, uint64_t all) {
-  const auto percent = [&](uint64_t part) {
-    return part == 0 ? std::string() : fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(all));
-  };
-  return fmt::format("{:>9}{:>9}", percent(cost.self), percent(cost.total));
+  const auto text = [&](uint64_t part) { return part == 0 ? std::string() : fmt::format("{:.1f} %", percent(part, all)); };
+  return fmt::format("{:>9}{:>9}", text(cost.self), text(cost.total));
 }
 
 // A recording names any file as source: the programs in it say so. Root reads what everybody may read.

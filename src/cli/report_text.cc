@@ -5,12 +5,12 @@
 #include <ctime>
 
 #include "base/clean_text.h"
+#include "base/number_text.h"
 #include "cli/report_functions.h"
 #include "profile/completeness.h"
 #include "profile/cpu_time.h"
 #include "profile/frame_text.h"
 #include "profile/stack_totals.h"
-#include "sink/flamegraph/svg_caption.h"
 #include "sink/flamegraph/svg_text.h"
 
 namespace cicada::cli {
@@ -19,14 +19,9 @@ namespace {
 using profile::CallNode;
 using profile::CallTree;
 using profile::NodeKind;
-using sink::grouped_digits;
 
 constexpr double kMostlyWaited = 0.1;
 constexpr size_t kColumnsForImages = 72, kLeastName = 20;
-
-double percent(uint64_t part, uint64_t all) {
-  return all == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(all);
-}
 
 std::string start_text(uint64_t realtime_ns) {
   const auto seconds = static_cast<time_t>(realtime_ns / 1'000'000'000);
@@ -47,7 +42,7 @@ std::string rate_text(const profile::Event& event) {
 
 std::string cpu_column(uint64_t value, const ReportLimits& limits) {
   if (limits.seconds_per_value == 0) return "";
-  return fmt::format("{:>10}", value == 0 ? "" : profile::seconds_text(static_cast<double>(value) * limits.seconds_per_value));
+  return fmt::format("{:>10}", value == 0 ? "" : seconds_text(static_cast<double>(value) * limits.seconds_per_value));
 }
 
 class TreeText {
@@ -142,7 +137,7 @@ std::string format_cpu_time(const profile::ProfileSnapshot& profile) {
   const double used = static_cast<double>(profile.header.target_cpu_ns) * 1e-9, wall = static_cast<double>(profile.header.duration_ns) * 1e-9;
   if (used == 0 || wall == 0) return "";
   const bool waited = used < kMostlyWaited * wall;
-  return fmt::format("used {} of CPU in {} ({:.1f} % of one){}", profile::seconds_text(used), profile::seconds_text(wall), 100 * used / wall,
+  return fmt::format("used {} of CPU in {} ({:.1f} % of one){}", seconds_text(used), seconds_text(wall), 100 * used / wall,
                      waited ? ": mostly waiting, which CPU samples do not show; -e context-switches/period=1/ shows where" : "");
 }
 
@@ -154,7 +149,7 @@ std::string format_report_header(const profile::ProfileSnapshot& profile, const 
   append_line(out, "host", header.kernel.empty() ? header.host : fmt::format("{} ({}, {} CPUs)", header.host, header.kernel, header.cpu_count));
   append_line(out, "command", command);
   if (header.start_realtime_ns != 0) append_line(out, "start", start_text(header.start_realtime_ns));
-  if (header.duration_ns != 0) append_line(out, "duration", fmt::format("{:.3f} s", static_cast<double>(header.duration_ns) / 1e9));
+  if (header.duration_ns != 0) append_line(out, "duration", seconds_text(static_cast<double>(header.duration_ns) * 1e-9, 4));
   const profile::Event& event = profile.event(main_event(profile));
   append_line(out, "CPU", format_cpu_time(profile));
   append_line(out, "rate", rate_text(event));

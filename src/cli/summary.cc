@@ -2,30 +2,28 @@
 #include "cli/summary.h"
 
 #include "base/clean_text.h"
+#include "base/number_text.h"
 #include "cli/report_text.h"
 #include "profile/completeness.h"
 #include "profile/cpu_time.h"
-#include "sink/flamegraph/svg_caption.h"
 
 namespace cicada::cli {
 namespace {
 
 using profile::Count;
 using profile::ProfileSnapshot;
-using sink::grouped_digits;
 
 void append_taken(const ProfileSnapshot& profile, const profile::Event& event, std::string& out) {
   const profile::Header& header = profile.header;
   std::string rate = event.frequency_hz != 0 ? fmt::format("{} Hz", event.frequency_hz) : fmt::format("every {}", grouped_digits(event.period));
-  out += fmt::format("\n{} samples in {:.1f} s  ({}, {}, {} CPU{})\n", grouped_digits(event.fired), static_cast<double>(header.duration_ns) / 1e9,
+  out += fmt::format("\n{} samples in {}  ({}, {}, {} CPU{})\n", grouped_digits(event.fired), seconds_text(static_cast<double>(header.duration_ns) * 1e-9, 4),
                      clean_text(event.name), rate, header.cpu_count, header.cpu_count == 1 ? "" : "s");
 }
 
 void append_outcomes(const profile::Event& event, bool stats, std::string& out) {
   for (const Count& count : event.counts) {
     if (!count.outcome || (count.value == 0 && !stats)) continue;
-    const double share = event.fired == 0 ? 0 : 100.0 * static_cast<double>(count.value) / static_cast<double>(event.fired);
-    out += fmt::format("  {:>12}  {:6.2f} %  {}\n", grouped_digits(count.value), share, count.name);
+    out += fmt::format("  {:>12}  {:6.2f} %  {}\n", grouped_digits(count.value), percent(count.value, event.fired), count.name);
   }
 }
 

@@ -22,11 +22,4 @@ Unsampled find_unsampled(const ProfileSnapshot& profile, EventId event) {
   return static_cast<double>(found.expected) - static_cast<double>(found.stored) > chance ? found : Unsampled{};
 }
 
-std::string seconds_text(double seconds) {
-  const auto digits = [](double value) { return value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2; };
-  if (seconds >= 0.9995) return fmt::format("{:.{}f} s", seconds, digits(seconds));
-  if (seconds >= 0.9995e-3) return fmt::format("{:.{}f} ms", seconds * 1e3, digits(seconds * 1e3));
-  return fmt::format("{:.0f} us", seconds * 1e6);
-}
-
 }  // namespace cicada::profile

@@ -16,7 +16,4 @@ struct Unsampled {
 };
 Unsampled find_unsampled(const ProfileSnapshot& profile, EventId event);
 
-// "2.08 s", "310 ms", "12 us": three digits.
-std::string seconds_text(double seconds);
-
 }  // namespace cicada::profile

@@ -32,13 +32,5 @@ TEST(CpuTime, WithoutSamplesIsFoundBeyondChance) {
   EXPECT_EQ(find_unsampled(recorded(100, 0), {0}).share(), 0);
 }
 
-TEST(CpuTime, IsWrittenWithThreeDigits) {
-  EXPECT_EQ(seconds_text(2.0832), "2.08 s");
-  EXPECT_EQ(seconds_text(123.4), "123 s");
-  EXPECT_EQ(seconds_text(0.31), "310 ms");
-  EXPECT_EQ(seconds_text(0.99999), "1.00 s");
-  EXPECT_EQ(seconds_text(0.0000121), "12 us");
-}
-
 }  // namespace
 }  // namespace cicada::profile

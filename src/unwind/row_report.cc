@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/number_text.h"
 #include "unwind/cfi/fde_list.h"
 #include "unwind/row_compiler.h"
 #include "unwind/rows/table_layout.h"
@@ -17,10 +18,6 @@ constexpr const char* kSaved[] = {
     ARCH_SAVED_REGISTERS(X)
 #undef X
 };
-
-double percent(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-}
 
 double per_row(uint64_t bytes, uint64_t rows) {
   return rows == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(rows);

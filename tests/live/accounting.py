@@ -32,8 +32,9 @@ def number(digits):
 def read_accounts(summary):
     accounts = []
     for line in summary.splitlines():
-        if match := re.match(r"([0-9,]+) samples in ([0-9.]+) s  \((.+), (?:[^,]+ Hz|every [0-9,]+), ([0-9]+) CPUs?\)$", line):
-            accounts.append(Account(match[3], number(match[1]), float(match[2]), int(match[4]), {}))
+        if match := re.match(r"([0-9,]+) samples in ([0-9.]+) ([mµn]?s)  \((.+), (?:[^,]+ Hz|every [0-9,]+), ([0-9]+) CPUs?\)$", line):
+            seconds = float(match[2]) * {"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[match[3]]
+            accounts.append(Account(match[4], number(match[1]), seconds, int(match[5]), {}))
         elif accounts and (match := re.match(r" +([0-9,]+) +[0-9.]+ %  (.*)$", line)):
             accounts[-1].outcomes[match[2]] = number(match[1])
     return accounts

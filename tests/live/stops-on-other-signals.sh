@@ -26,7 +26,7 @@ for signal in TERM HUP; do
 done
 rm -f flame.svg
 (trap '' HUP && signalled HUP -d 3) || fail "with SIGHUP ignored it ended with $?"
-grep -qE ' samples in [23]\.[0-9] s' err || fail "an ignored SIGHUP ended the recording: $(grep samples err)"
+grep -qE ' samples in [23]\.[0-9]+ s' err || fail "an ignored SIGHUP ended the recording: $(grep samples err)"
 
 # With a command: that gets the signal's like, too, and does not survive.
 "$CICADA" record -q -o x.folded -- bash -c 'echo $$ >command; exec sleep 60' &

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sink/flamegraph/svg_caption.h"
 
+#include "base/number_text.h"
 #include "profile/completeness.h"
 #include "profile/cpu_time.h"
 #include "profile/stack_totals.h"
 
 namespace cicada::sink {
-std::string grouped_digits(uint64_t value) {
-  std::string digits = std::to_string(value);
-  for (size_t at = digits.size(); at > 3; digits.insert(at, ",")) at -= 3;
-  return digits;
-}
-
 Caption make_caption(const profile::ProfileSnapshot& profile, std::string title, std::optional<profile::EventId> event) {
   const profile::Header& header = profile.header;
   Caption caption;
@@ -26,7 +21,7 @@ Caption make_caption(const profile::ProfileSnapshot& profile, std::string title,
   };
   const uint64_t samples = count_samples(profile, id);
   add(grouped_digits(samples) + (samples == 1 ? " sample" : " samples"));
-  if (header.duration_ns != 0) add(fmt::format("{:.1f} s", static_cast<double>(header.duration_ns) / 1e9));
+  if (header.duration_ns != 0) add(seconds_text(static_cast<double>(header.duration_ns) * 1e-9));
   add(shown.frequency_hz != 0 ? fmt::format("{} Hz {}", shown.frequency_hz, shown.name) : header.events.size() > 1 ? shown.name : "");
   add(header.host);
   if (const auto whole = profile::completeness(profile); whole.of != 0)

@@ -20,6 +20,5 @@ struct Caption {
 
 // Of one event: a picture has one unit.
 Caption make_caption(const profile::ProfileSnapshot& profile, std::string title, std::optional<profile::EventId> event = {});
-std::string grouped_digits(uint64_t value);  // "1,234,567"
 
 }  // namespace cicada::sink
