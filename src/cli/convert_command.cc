@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/annotator.h"
 #include "cli/exit_code.h"
 #include "cli/help_formatter.h"
 #include "cli/report_input.h"
@@ -18,7 +19,7 @@ namespace {
 struct ConvertOptions {
   std::string event, input, title, demangle;
   std::vector<std::string> outputs, filters, group_by;
-  bool no_kernel = false, no_inlines = false, include_idle = false, force = false, quiet = false;
+  bool no_kernel = false, no_inlines = false, include_idle = false, annotate = false, force = false, quiet = false;
 };
 
 std::string footer() {
@@ -36,6 +37,8 @@ Result<bool> convert(const ConvertOptions& options) {
   sink_options.tree.kernel_frames = !options.no_kernel;
   sink_options.tree.group_by = TRY(parse_grouping(options.group_by));
   sink_options.title = options.title;
+  if (options.annotate)
+    sink_options.annotate = [](const profile::ProfileSnapshot& profile, const profile::CallTreeOptions& tree) { return Annotator(profile, tree).hottest(); };
   sink_options.rights = rights_like({options.input});
   sink_options.rights.replace_recordings = options.force;
   const auto sinks = TRY(sink::make_sinks(options.outputs, sink_options));
@@ -78,6 +81,7 @@ Command add_convert_command(CLI::App& app) {
       ->type_name("LIST")
       ->allow_extra_args(false);
   command->add_option("--demangle", options->demangle, "names as full, short (without parameters and template arguments) or none (default: as recorded)")->type_name("HOW");
+  command->add_flag("--annotate", options->annotate, "into .html: source and instructions of the hottest functions, with their samples");
   command->add_option("--title", options->title, "of pictures and reports (default: what was recorded)")->type_name("TEXT");
   command->add_flag("--no-kernel", options->no_kernel, "leave kernel frames out");
   command->add_flag("--no-inline", options->no_inlines, "leave inlined functions out");

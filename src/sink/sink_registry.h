@@ -10,6 +10,7 @@
 
 #include "profile/call_tree.h"
 #include "profile/sink.h"
+#include "sink/flamegraph/annotation.h"
 #include "sink/output_file.h"
 
 namespace cicada::sink {
@@ -18,6 +19,8 @@ struct SinkOptions {
   profile::CallTreeOptions tree = {};
   std::string title = {};  // empty: the sink's own choice
   FileRights rights = {};
+  // The code of functions, for reports that show it. Empty: they have none.
+  std::function<std::vector<Annotation>(const profile::ProfileSnapshot&, const profile::CallTreeOptions&)> annotate = {};
 };
 
 struct Format {

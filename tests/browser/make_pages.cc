@@ -144,8 +144,16 @@ Recording hostile() {
   return r;
 }
 
+std::vector<sink::Annotation> annotations(const ProfileSnapshot&, const CallTreeOptions&) {
+  sink::AnnotatedPart lines{false, "/src/demo/feed::.cc", {}}, code{true, "feed::decimal in /usr/bin/orderbook", {}};
+  for (uint64_t i = 0; i < 120; ++i) lines.lines.push_back({i + 3, i == 70 ? "  for (;;) sum = 10 * sum + *at;  // </script><b>" : fmt::format("  line {}", i), i == 70 ? 1000U : i % 7, i == 70 ? 1500U : i % 7, i == 50});
+  code.lines = {{0x401000, "mov      rax, rdi", 0, 0, false}, {0x401003, "imul     rax, rax, 0xa", 700, 700, false}, {0x401040, "ret", 2, 2, true}};
+  return {{"is_digit(char)", {lines, code}, ""}, {"feed::decimal(char const*, char const*)", {code}, "/src/x.cc: No such file or directory"}};
+}
+
 void make(const ProfileSnapshot& profile, const std::string& path, std::string title) {
   sink::SinkOptions options;
+  if (path.ends_with("annotated.html")) options.annotate = annotations;
   options.title = std::move(title);
   auto sink = sink::make_sink(path, options);
   if (sink) {
@@ -225,6 +233,7 @@ int main(int argc, char** argv) {
   const auto stacks = sink::parse_folded({reinterpret_cast<const uint8_t*>(folded.data()), folded.size()}, "stacks.folded");
   if (!stacks) return 1;
   make(*stacks, directory + "/folded.html", "without times");
+  make(good.profile, directory + "/annotated.html", "with code");
   std::string alike;
   for (const char* type : {"int", "char", "unsigned long"})
     for (int i = 0; i < 4; ++i)

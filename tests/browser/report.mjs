@@ -224,6 +224,30 @@ check((await text(page, '#status')).includes('100 samples'), 'folded stacks have
 check(page.troubles.length === 0, 'no errors without times', page.troubles.join(' | '));
 await page.close();
 
+page = await open(browser, 'annotated.html');
+await ready(page);
+await page.keyboard.press('5');
+await page.waitForSelector('.source-body .line');
+check((await text(page, '.source-head select')).startsWith('is_digit'), 'the source of the hottest function is shown first');
+const hot = page.locator('.line.hot').first();
+check((await hot.innerText()).replace(/\s+/g, ' ') === '8.21 % 12.3 % 73 for (;;) sum = 10 * sum + *at; // </script><b>', 'a line has its samples', await hot.innerText());
+check(await hot.evaluate(line => { const {top, bottom} = line.getBoundingClientRect(), body = document.querySelector('.source-body').getBoundingClientRect(); return top >= body.top && bottom <= body.bottom; }), 'the hottest line is in sight');
+check(await page.locator('.gap').count() === 2, 'gaps are marked');
+check((await page.locator('.source-body').innerText()).includes('401003'), 'instructions follow the source');
+await picture(page, 'report-source');
+await page.locator('.source-head select').selectOption({label: 'feed::decimal'});
+check((await text(page, '.source-body')).startsWith('/src/x.cc: No such file'), 'what is missing is said', await text(page, '.source-body'));
+await page.keyboard.press('1');
+await page.keyboard.press('/');
+await page.keyboard.type('tcp_recvmsg');
+await page.keyboard.press('Enter');
+await page.keyboard.press('5');
+await page.waitForTimeout(100);
+check((await text(page, '.source-head select')).startsWith('tcp_recvmsg: not among the 2'), 'a function without code says so', await text(page, '.source-head select'));
+check(page.troubles.length === 0 && await page.evaluate(() => globalThis.broken) === undefined, 'no errors with code', page.troubles.join(' | '));
+await page.close();
+check(await (await open(browser, 'demo.html')).locator('#tab-source').isHidden(), 'without code there is no such tab');
+
 const {shortName} = await import('../../src/sink/flamegraph/viewer/shown_names.js');
 for (const [name, short] of Object.entries({'std::map<int, A<B> >::find(int const&) const': 'std::map::find', 'void std::sort<int*, std::less<int> >(int*, int*)': 'std::sort', main: 'main',
   'operator<(Price const&, Price const&)': 'operator<', 'X::operator()(int) const': 'X::operator()', 'X::operator bool() const': 'X::operator bool', '(anonymous namespace)::f(void (*)(int))': '(anonymous namespace)::f',

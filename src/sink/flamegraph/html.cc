@@ -20,9 +20,11 @@ void append_page(const Caption& caption, const std::string& json, std::string& o
   out += kReportEnd;
 }
 
-std::string report_json(const ProfileSnapshot& profile, const CallTree& tree, std::span<const uint32_t> leaf_of_sample, const Caption& caption) {
+std::string report_json(const ProfileSnapshot& profile, const CallTree& tree, std::span<const uint32_t> leaf_of_sample, const Caption& caption,
+                        const std::vector<Annotation>& annotations = {}) {
   PackedProfile packed(tree);
   packed.add_samples(profile, leaf_of_sample);
+  packed.add_annotations(annotations);
   return packed.json(caption, has_times(profile) ? profile.header.duration_ns / 1000 : 0);
 }
 
@@ -40,7 +42,8 @@ class HtmlSink : public FileSink {
       options.event = event;
       std::vector<uint32_t> leaf;
       const CallTree tree = profile::build_call_tree(profile, options, &leaf);
-      all += (all.empty() ? "" : ",") + report_json(profile, tree, leaf, make_caption(profile, title(profile), event));
+      all += (all.empty() ? "" : ",") + report_json(profile, tree, leaf, make_caption(profile, title(profile), event),
+                                                   options_.annotate ? options_.annotate(profile, options) : std::vector<Annotation>());
     }
     std::string out;
     append_page(make_caption(profile, title(profile), events.front()), events.size() == 1 ? all : "[" + all + "]", out);

@@ -17,6 +17,7 @@ using profile::ProfileSnapshot;
 using profile::StringId;
 
 constexpr size_t kMaxNameBytes = 4096;  // one 100 kB C++ name must not fill the file; nobody reads further
+constexpr size_t kMaxLineLetters = 400;
 constexpr uint32_t kUnset = 0xffffffff;
 
 void append_base64(std::string_view bytes, std::string& out) {
@@ -112,8 +113,21 @@ void PackedProfile::add_values(const Baseline* baseline) {
   comparison_ = fmt::format("\"wholes\":[{},{}],\"heat\":[{}],", baseline->after(tree_), baseline->before(), heat);
 }
 
+void PackedProfile::add_annotations(const std::vector<Annotation>& annotations) {
+  for (const Annotation& annotation : annotations) {
+    std::string parts;
+    for (const AnnotatedPart& part : annotation.parts) {
+      std::string lines;
+      for (const AnnotatedLine& line : part.lines)
+        append_item(lines, fmt::format("[{},{},{},{}{}]", line.at, json_text(shortened(line.text, kMaxLineLetters)), line.self, line.total, line.after_gap ? ",1" : ""));
+      append_item(parts, fmt::format("{{\"instructions\":{},\"where\":{},\"lines\":[{}]}}", part.instructions, json_text(part.where), lines));
+    }
+    append_item(annotations_, fmt::format("{{\"function\":{},\"missing\":{},\"parts\":[{}]}}", json_text(shortened(annotation.function, kMaxNameBytes)), json_text(annotation.missing), parts));
+  }
+}
+
 std::string PackedProfile::json(const Caption& caption, uint64_t duration_us) const {
-  const std::string tables = fmt::format("{{\"names\":[{}],\"frames\":[{}],\"processes\":[{}],\"threads\":[{}]}}", names_, frames_, processes_, threads_);
+  const std::string tables = fmt::format("{{\"names\":[{}],\"frames\":[{}],\"processes\":[{}],\"threads\":[{}],\"annotations\":[{}]}}", names_, frames_, processes_, threads_, annotations_);
   ByteWriter raw;
   raw.u32(static_cast<uint32_t>(tables.size()));
   raw.append(tables);

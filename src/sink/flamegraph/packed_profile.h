@@ -14,6 +14,7 @@
 
 #include "base/seeded_hash.h"
 #include "profile/call_tree.h"
+#include "sink/flamegraph/annotation.h"
 #include "sink/flamegraph/svg_caption.h"
 #include "sink/recording/byte_writer.h"
 
@@ -37,6 +38,7 @@ class PackedProfile {
   // One of the two. Samples are sorted by time, in microseconds since the first; `leaf` as build_call_tree gives it.
   void add_samples(const profile::ProfileSnapshot& profile, std::span<const uint32_t> leaf);
   void add_values(const Baseline* baseline);
+  void add_annotations(const std::vector<Annotation>& annotations);
 
   std::string json(const Caption& caption, uint64_t duration_us = 0) const;
 
@@ -50,7 +52,7 @@ class PackedProfile {
   const std::vector<bool> kept_;
   std::vector<uint32_t> index_of_tree_string_;
   std::unordered_map<std::string, uint32_t, SeededHash> name_index_, frame_index_;
-  std::string names_, frames_, processes_, threads_, comparison_;
+  std::string names_, frames_, processes_, threads_, annotations_, comparison_;
   ByteWriter columns_;
 };
 

@@ -12,10 +12,11 @@ import { TableView } from './table_view.js';
 import { TimeWindow } from './time_axis.js';
 import { TimelineView } from './timeline_view.js';
 import { TracksView } from './tracks_view.js';
+import { SourceView } from './source_view.js';
 import { ProcessView } from './process_view.js';
 
 const keyHelp = [
-  ['/', 'search; n and N: next and previous match'], ['1 2 3 4', 'flame graph, functions, callers & callees, tracks'],
+  ['/', 'search; n and N: next and previous match'], ['1 2 3 4 5', 'flame graph, functions, callers & callees, tracks, source'],
   ['← → ↑ ↓', 'move the selection'], ['Enter', 'zoom to the selected frame, open the selected function'],
   ['Backspace', 'zoom out to the parent'], ['+ − w s', 'zoom in and out'], ['a e', 'pan left and right'],
   ['Escape', 'clear the search, reset zoom, then the selected span'], ['o', 'order of siblings'], ['l', 'long or short names'], ['i', 'icicle or flames'], ['b', 'widths of before or after'],
@@ -24,7 +25,7 @@ const keyHelp = [
   ['wheel, drag', 'scroll, pan; ctrl+wheel zooms at the pointer'], ['drag in the time line', 'select a span; a click clears it; the wheel zooms'], ['z', 'time line: zoom to the span, and back'],
   ['t', 'to the time line; there ← → move the span, with shift its end, + − zoom']];
 
-const views = ['flame', 'table', 'sandwich', 'tracks'];
+const views = ['flame', 'table', 'sandwich', 'tracks', 'source'];
 
 function start(profile, events) {
   const {about} = profile, state = readState(), tip = byId('tip');
@@ -71,6 +72,7 @@ function start(profile, events) {
   };
   const timeline = new TimelineView(byId('timeline'), profile, timeWindow, selection, {...common, selected: selectSpan});
   const tracks = new TracksView(byId('tracks'), profile, timeWindow, selection, {...common, selected: selectSpan, only: thread => selectThreads(new Set([thread]))});
+  const source = new SourceView(byId('source'), profile, {chosen: f => { state.f = f; save(); }});
   const processes = new ProcessView(byId('processes'), profile, selection, {changed: selectThreads});
   const [only] = profile.processes;  // of folded stacks nobody knows whose they are
   byId('processes').hidden = byId('threads').hidden = !profile.samples.time.length || (profile.processes.length === 1 && !only.pid && !only.name);
@@ -92,7 +94,7 @@ function start(profile, events) {
     byId('threads').textContent = selection.threads ? `Threads: ${selection.threads.size} of ${processes.everyone.length}` : 'Threads';
     totals = null;
     picked = null;
-    dirty = {flame: true, table: true, sandwich: true, tracks: true};
+    dirty = {flame: true, table: true, sandwich: true, tracks: true, source: true};
     byId('empty').hidden = tree.total[0] > 0;
     showView();
     search.showShare(tree);
@@ -117,7 +119,7 @@ function start(profile, events) {
       byId(view).hidden = state.view !== view;
       byId('tab-' + view).setAttribute('aria-selected', state.view === view);
     }
-    for (const [id, where] of Object.entries({order: ['flame', 'sandwich'], direction: ['flame'], copy: ['flame', 'sandwich'], reset: ['flame'], names: ['flame', 'sandwich', 'table']})) byId(id).hidden = !where.includes(state.view);
+    for (const [id, where] of Object.entries({order: ['flame', 'sandwich'], direction: ['flame'], copy: ['flame', 'sandwich'], reset: ['flame'], names: ['flame', 'sandwich', 'table', 'source']})) byId(id).hidden = !where.includes(state.view);
     byId('side').hidden = !profile.values.before || state.view !== 'flame';
     if (dirty[state.view]) {
       dirty[state.view] = false;
@@ -127,6 +129,7 @@ function start(profile, events) {
         flame.show(tree, state.order, state.by === 'before');
       } else if (state.view === 'table') table.show(series(), search.matches);
       else if (state.view === 'tracks') tracks.show();
+      else if (state.view === 'source') source.show(state.f === '' ? -1 : Number(state.f));
       else showSandwich();
     }
     byId('names').textContent = profile.shown.full ? 'Full names' : 'Short names';
@@ -139,7 +142,7 @@ function start(profile, events) {
   function openView(view) {
     state.view = view;
     document.activeElement.blur();
-    if (view === 'sandwich') dirty.sandwich = true;
+    dirty.sandwich = dirty.source = true;  // they show the selected function
     tip.hidden = true;
     showView();
   }
@@ -204,12 +207,12 @@ function start(profile, events) {
   }
 
   const actions = {
-    '/': () => { byId('search').focus(); byId('search').select(); }, 1: () => openView('flame'), 2: () => openView('table'), 3: () => openView('sandwich'), 4: () => profile.timed && openView('tracks'), t: () => byId('timeline').focus(), z: () => timeline.zoom(),
+    '/': () => { byId('search').focus(); byId('search').select(); }, 1: () => openView('flame'), 2: () => openView('table'), 3: () => openView('sandwich'), 4: () => profile.timed && openView('tracks'), 5: () => profile.annotations.length && openView('source'), t: () => byId('timeline').focus(), z: () => timeline.zoom(),
     ...flame.actions(),
     Escape: () => { if (byId('processes').classList.contains('open')) return byId('processes').classList.remove('open'); if (search.text) return search.set(''); const {from, to} = flame.view; if (state.z || from > 0 || to < flame.all()) flame.zoomTo(0); else if (selection.from !== null) selectSpan(null, null); else if (!timeWindow.whole) timeWindow.all(); },
     o: () => toggle('order', 'name', 'heavy'), i: () => toggle('up', '1'), b: () => profile.values.before && toggle('by', 'before'), c: copyStack,
     g: () => profile.samples.time.length && groupBy(groupChoices[(groupChoices.indexOf(grouping()) + 1) % groupChoices.length]),
-    l: () => { profile.shown.full = !profile.shown.full; state.l = profile.shown.full ? '1' : ''; Object.assign(dirty, {flame: true, table: true, sandwich: true}); showView(); showStatus(); },
+    l: () => { profile.shown.full = !profile.shown.full; state.l = profile.shown.full ? '1' : ''; Object.assign(dirty, {flame: true, table: true, sandwich: true, source: true}); showView(); showStatus(); },
     d: () => { applyTheme(!document.documentElement.classList.contains('dark')); redrawAll(); }, '?': () => byId('keys').showModal(),
   };
   const flameKeys = Object.keys(flame.actions());
@@ -221,10 +224,11 @@ function start(profile, events) {
     const act = state.view !== 'flame' && flameKeys.includes(event.key) ? null : actions[event.key];
     if (act) { event.preventDefault(); act(); }
   });
-  for (const [id, key] of [['theme', 'd'], ['help', '?'], ['order', 'o'], ['direction', 'i'], ['side', 'b'], ['copy', 'c'], ['names', 'l'], ['tab-flame', 1], ['tab-table', 2], ['tab-sandwich', 3], ['tab-tracks', 4]])
+  for (const [id, key] of [['theme', 'd'], ['help', '?'], ['order', 'o'], ['direction', 'i'], ['side', 'b'], ['copy', 'c'], ['names', 'l'], ['tab-flame', 1], ['tab-table', 2], ['tab-sandwich', 3], ['tab-tracks', 4], ['tab-source', 5]])
     byId(id).onclick = () => actions[key]();
   byId('reset').onclick = () => flame.zoomTo(0);
   byId('tab-tracks').hidden = byId('timeline').hidden;
+  byId('tab-source').hidden = !profile.annotations.length;
   byId('threads').onclick = () => byId('processes').classList.toggle('open');
   for (const outside of document.querySelectorAll('section, header, #timeline')) outside.addEventListener('pointerdown', event => event.target.id !== 'threads' && byId('processes').classList.remove('open'));
   byId('event').hidden = events.length < 2;

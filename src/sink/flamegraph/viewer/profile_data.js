@@ -97,7 +97,7 @@ export function makeProfile(about, tables, nodes, samples, values) {
     return [duration(seconds * 1e6), ...(timed ? [utilisation(seconds, stretch)] : [])];
   };
   return {about, kinds: about.kinds, names, functions, shown, get rank() { return rankOf(); }, frames: framesNow, groupFrame, nodes, samples, samplesBetween, kernelNode, hasSamples,
-          values, threads, processes, processText, threadText, timed, duration: lasted, secondsPerValue, cpuTexts};
+          values, threads, processes, processText, threadText, timed, duration: lasted, secondsPerValue, cpuTexts, annotations: tables.annotations || [], wholeValue: value.reduce((sum, one) => sum + one, 0)};
 }
 
 function firstAtLeast(sorted, wanted) {
