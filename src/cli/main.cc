@@ -104,6 +104,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
+    if (const std::string& first = invocation.command_line[1]; app.get_subcommands().empty() && !first.starts_with('-')) {
+      print_error(fmt::format("{}: no such command; `cicada --help` lists them", first));
+      return kExitFailure;
+    }
     std::string chosen;
     for (auto at = app.get_subcommands(); !at.empty(); at = at[0]->get_subcommands()) chosen += at[0]->get_name() + " ";
     print_error(fmt::format("{}; `cicada {}--help` lists the options", error.what(), chosen));

@@ -216,10 +216,11 @@ std::string format_groups(const CallTree& tree, const ReportLimits& limits, std:
       continue;
     }
     if (group.node != 0) {
+      const size_t used = (times ? 46 : 27) + (group.level - 1) * 2, room = limits.columns > used ? limits.columns - used : 0;
       out += cpu_column(node.total, limits);
       if (times) out += limits.duration_s > 0 ? fmt::format("{:7.1f} %", 100 * static_cast<double>(node.total) * limits.seconds_per_value / limits.duration_s) : std::string(9, ' ');
       out += fmt::format("{:7.1f} %{:>16}  {:{}}{}\n", percent(node.total, tree.total()), grouped_digits(node.total), "", (group.level - 1) * 2,
-                         sink::shortened(clean_text(tree.text(node.name)), limits.columns));
+                         sink::shortened(clean_text(tree.text(node.name)), room > kLeastName ? room : kLeastName));
     }
     children.clear();
     for (uint32_t at = node.first_child; at != 0; at = tree.nodes[at].next_sibling)

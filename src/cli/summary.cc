@@ -70,7 +70,7 @@ std::string format_summary(const ProfileSnapshot& profile, const std::vector<std
   for (const std::string& warning : profile.header.warnings) out += fmt::format("\nwarning: {}", clean_text(warning));
   if (!profile.header.warnings.empty()) out += "\n";
   if (profile.sample_count() == 0) {
-    out += "\nno samples: the target used no CPU time, or too little to be seen; -e context-switches/period=1/ shows where it waits, -a what the machine did\n";
+    out += "\nno samples: the target used no CPU time, or too little to be seen; -F 4999 sees more of a short program, -e context-switches/period=1/ where it waits\n";
   }
   if (!outputs.empty()) out += "\n";
   for (const std::string& output : outputs) out += output + "\n";

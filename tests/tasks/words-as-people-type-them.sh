@@ -37,6 +37,16 @@ has named.svg '>work<'
 has named.folded '^work;.*main;'
 code 0 "$CICADA" report x.cicada --by program
 has out.txt '100\.0 % +[0-9,]+  work$'
+printf '%s\n' 'a;x 9' 'a;y 8' 'b;x 7' 'b;y 6' 'c;z 5' >three.folded
+code 0 "$CICADA" report three.folded -n 1
+[[ $(sed -n '/function/,/^$/p' out.txt | grep -c ' %') == 1 ]] || fail "-n 1: $(<out.txt)"
+code 0 "$CICADA" report both.cicada --by program,image,thread -n 1
+[[ $(sed -n '/of a CPU/,/^$/p' out.txt | grep -c ' %.* %') == 3 ]] || fail "-n 1 --by: $(<out.txt)"
+sed 's/x/p/; s/y/q/' three.folded >other.folded
+code 0 "$CICADA" diff three.folded other.folded --all -n 1
+[[ $(grep -cE '^ +[0-9.]+ +[+-]' out.txt) == 1 ]] || fail "diff -n 1: $(<out.txt)"
+code 125 "$CICADA" rep three.folded
+has err.txt '^cicada: rep: no such command'
 code 0 "$CICADA" report x.cicada --callers hot
 has out.txt '^ +total +self +count$'
 has out.txt '^ +100\.0 % +[0-9,]+ .* hot$'
