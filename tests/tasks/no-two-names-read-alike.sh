@@ -39,7 +39,7 @@ for columns in 60 80 100 200; do
   different table 11
   sed -n '/total     self$/,$p' out.txt >tree
   different tree 11
-  (($(awk '{ gsub(/…|└/, "-"); if (length > m) m = length } END { print m }' table) <= columns)) || fail "$columns columns: wider"
+  (($(awk '{ gsub(/…|└|µ/, "-"); if (length > m) m = length } END { print m }' table) <= columns)) || fail "$columns columns: wider"
 done
 code 0 "$CICADA" report y.cicada
 has out.txt ' shop::Basket::total…'
