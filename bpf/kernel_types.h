@@ -39,6 +39,14 @@ struct signal_struct {
   atomic_t live;  // threads of the group that have not begun to exit
 };
 
+typedef struct {
+  unsigned val;
+} kuid_t;
+
+struct cred {
+  kuid_t euid;
+};
+
 struct task_struct {
   unsigned int flags;
   int pid;
@@ -47,6 +55,7 @@ struct task_struct {
   __u64 start_boottime;
   struct task_struct *group_leader;
   struct signal_struct *signal;
+  const struct cred *cred;
   unsigned in_execve : 1;
   char comm[16];
 };
@@ -66,6 +75,14 @@ static __always_inline __u64 leader_start_ns(const struct task_struct *task) {
   bpf_probe_read_kernel(&leader, sizeof(leader), &task->group_leader);
   bpf_probe_read_kernel(&start_ns, sizeof(start_ns), &leader->start_boottime);
   return start_ns;
+}
+// The user whose rights it has: a set-user-id program its owner's, a server that changes them those of the moment.
+static __always_inline __u32 effective_uid(const struct task_struct *task) {
+  const struct cred *cred = 0;
+  __u32 uid = 0;
+  bpf_probe_read_kernel(&cred, sizeof(cred), &task->cred);
+  bpf_probe_read_kernel(&uid, sizeof(uid), &cred->euid.val);
+  return uid;
 }
 #define USER_HZ_NS 10000000ull  // a tick of /proc/PID/stat
 // User space announces processes by what /proc says of them, in ticks.

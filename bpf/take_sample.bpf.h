@@ -134,6 +134,7 @@ static __always_inline int sample_task(void *context, const struct event_registe
       .value = value,
       .cpu = (__u16)bpf_get_smp_processor_id(),
       .event = (__u8)event,
+      .uid = effective_uid(task),
   };
   if (process) {
     record->address_space = process->address_space;

@@ -61,8 +61,10 @@ struct sample_record {
   __u16 user_frames;      // frames walked
   __u8 event;             // index of the recording's events
   __u8 padding[3];
+  __u32 uid;              // effective, of the thread at this moment; initial user namespace
+  __u32 padding2;
 };
-ABI_ASSERT(sizeof(struct sample_record) == 64);
+ABI_ASSERT(sizeof(struct sample_record) == 72);
 
 // A walk that the kernel could not finish: the registers at that frame and a copy of the stack from sp up, without the pages that nobody has
 // touched yet (large frames have such). Sent directly after its sample, whose user_stack has the frames up to and including the one where the

@@ -21,7 +21,10 @@ class Assigner {
       case Kind::kStart: start(said.time_ns); break;
       case Kind::kStop: stop(said.time_ns); break;
       case Kind::kCurrent: name(said); break;
-      case Kind::kNobody: nobody_since_start_ = true; break;
+      case Kind::kNobody:
+        nobody_since_start_ = true;
+        names_.clear();  // of who is gone: the next window is another client's
+        break;
       default: break;
     }
   }

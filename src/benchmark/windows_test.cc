@@ -58,6 +58,10 @@ TEST(AssignWindows, ForgetsWhatADeadClientLeftOpen) {
   EXPECT_EQ(all.abandoned, 1U);
 }
 
+TEST(AssignWindows, ForgetsANameOfAClientThatHasGone) {
+  EXPECT_EQ(shown(assign({current(1, 1, "a"), nobody(), start(10), stop(20), current(21, 2, "b", 5), start(30), stop(40), current(41, 2, "c", 5)})), "b[10,20)x0 c[30,40)x0 ");
+}
+
 TEST(AssignWindows, CountsStopsWithoutAStart) {
   const Windows all = assign({stop(5), start(10), stop(20), current(21, 1, "a")});
   EXPECT_EQ(shown(all), "a[10,20)x0 ");

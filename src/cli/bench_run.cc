@@ -121,10 +121,12 @@ benchmark::ProcessId identify(Pid told) {
   return {};
 }
 
+// Never less than it is, so that nobody seems to be born after what he began: whoever reads the clocks may be interrupted between them.
 uint64_t since_boot_ns() {
+  const uint64_t monotonic = monotonic_ns();
   timespec boot{};
   ::clock_gettime(CLOCK_BOOTTIME, &boot);
-  const uint64_t now = static_cast<uint64_t>(boot.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(boot.tv_nsec), monotonic = monotonic_ns();
+  const uint64_t now = static_cast<uint64_t>(boot.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(boot.tv_nsec);
   return now - std::min(now, monotonic);
 }
 

@@ -83,6 +83,7 @@ Result<std::vector<GroupBy>> parse_grouping(const std::vector<std::string>& word
                                                              {"process", GroupBy::kProcess},
                                                              {"thread", GroupBy::kThread},
                                                              {"cpu", GroupBy::kCpu},
+                                                             {"user", GroupBy::kUser},
                                                              {"cgroup", GroupBy::kCgroup},
                                                              {"image", GroupBy::kImage}};
   std::vector<GroupBy> grouping;
@@ -90,7 +91,7 @@ Result<std::vector<GroupBy>> parse_grouping(const std::vector<std::string>& word
     for (const std::string& word : split_list(list)) {
       const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown), [&](const auto& entry) { return entry.first == word; });
       if (known == std::end(kKnown))
-        return make_error(ErrorKind::kInvalid, "--by {}: use one of program, process, thread, cpu, cgroup, image", word);
+        return make_error(ErrorKind::kInvalid, "--by {}: use one of program, process, thread, cpu, user, cgroup, image", word);
       grouping.push_back(known->second);
     }
   }

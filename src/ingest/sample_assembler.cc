@@ -91,6 +91,7 @@ void SampleAssembler::store(const sample_record& sample, profile::ThreadId threa
                           .thread = thread,
                           .stack = *stack,
                           .value = sample.value,
+                          .labels = (sample.flags & SAMPLE_IDLE) != 0 ? profile::LabelSetId() : users_.find_or_add(sample.uid),
                           .cpu = sample.cpu,
                           .event = {sample.event},
                           .end_reason = user.end_reason < END_REASON_COUNT ? user.end_reason : uint8_t{END_NONE},

@@ -24,6 +24,7 @@
 #include "ingest/record_decoder.h"
 #include "ingest/stack_table.h"
 #include "ingest/thread_table.h"
+#include "ingest/user_labels.h"
 
 namespace cicada::ingest {
 
@@ -51,7 +52,10 @@ class SampleAssembler {
   // After the last record: whatever is left.
   void flush();
   // Takes over the ids of a compacted profile.
-  void rebase(profile::RowCopier& ids) { pending_.rebase(ids); }
+  void rebase(profile::RowCopier& ids) {
+    pending_.rebase(ids);
+    users_.forget();
+  }
 
   const AssemblyCounts& counts(uint8_t event) const { return counts_[event]; }
   uint64_t requests_refused() const { return requests_refused_; }
@@ -76,6 +80,7 @@ class SampleAssembler {
   ThreadTable& threads_;
   const MappingHistory& mappings_;
   Submit submit_;
+  UserLabels users_{profile_};
   PendingSamples pending_;
   struct Requesting {
     sample_record sample;

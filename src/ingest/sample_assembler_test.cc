@@ -95,6 +95,24 @@ TEST_F(SampleAssemblerTest, ASampleIsStoredOnceWhatHappenedBeforeItsArrivalIsApp
   EXPECT_EQ(profile.sample_count(), 1u);
 }
 
+// A thread may change its rights; nobody runs idle.
+TEST_F(SampleAssemblerTest, LabelsEachSampleWithItsUser) {
+  mappings.watermark = 100;
+  for (const uint32_t uid : {0U, 4'000'000'001U, 0U}) {
+    sample_record s = sample(1);
+    s.uid = uid;
+    assembler.add(s, 1);
+  }
+  assembler.add(sample(1, SAMPLE_IDLE), 1);
+  assembler.flush();
+  ASSERT_EQ(profile.sample_count(), 4u);
+  const auto user_of = [&](size_t i) { return profile.text(profile.labels(profile.sample(i).labels)[0].value); };
+  EXPECT_EQ(user_of(0), "root");
+  EXPECT_EQ(user_of(1), "4000000001");
+  EXPECT_EQ(profile.sample(2).labels, profile.sample(0).labels);
+  EXPECT_FALSE(profile.sample(3).labels.valid());
+}
+
 TEST_F(SampleAssemblerTest, KeepsEventAndValue) {
   sample_record s = sample(1);
   s.event = 1;

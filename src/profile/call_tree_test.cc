@@ -95,6 +95,11 @@ TEST_F(CallTreeTest, GroupsAreRoots) {
   EXPECT_THAT(lines({.group_by = {GroupBy::kThread}}), ElementsAre("worker (4711, main) 0/3", "worker (4711, main);main 3/3"));
   EXPECT_THAT(lines({.group_by = {GroupBy::kImage}}), ElementsAre("libfoo.so.1 0/3", "libfoo.so.1;main 3/3"));
   EXPECT_THAT(lines({.group_by = {GroupBy::kCgroup}}), ElementsAre("[no cgroup] 0/3", "[no cgroup];main 3/3"));
+  const Label user{profile.intern(kUserLabel), profile.intern("anna")};
+  Sample anna = profile.sample(0);
+  anna.labels = profile.intern_labels({&user, 1});
+  profile.append_sample(anna);
+  EXPECT_THAT(lines({.group_by = {GroupBy::kUser}}), ElementsAre("[no user] 0/3", "[no user];main 3/3", "anna 0/1", "anna;main 1/1"));
 }
 
 TEST_F(CallTreeTest, TellsTheLeafOfEachSample) {

@@ -95,6 +95,11 @@ std::string group_text(const ProfileSnapshot& profile, GroupBy by, const Sample&
     case GroupBy::kProcess: return process_text(profile, process);
     case GroupBy::kThread: return thread_text(profile, sample.thread);
     case GroupBy::kCpu: return fmt::format("cpu {}", sample.cpu);
+    case GroupBy::kUser: {
+      for (const Label& label : profile.labels(sample.labels))
+        if (profile.text(label.key) == kUserLabel) return std::string(profile.text(label.value));
+      return "[no user]";
+    }
     case GroupBy::kCgroup: {
       const std::string_view cgroup = profile.text(profile.processes()[process.value].cgroup);
       return std::string(cgroup.empty() ? "[no cgroup]" : cgroup);

@@ -151,6 +151,7 @@ uint32_t LiveTree::group_of(const ProfileSnapshot& profile, size_t row) {
       case GroupBy::kCpu: group.key.cpu = profile.samples().cpu[row]; break;
       case GroupBy::kImage: group.key.stack = profile.samples().stack[row]; break;
       case GroupBy::kThread: group.key.thread = group.thread; break;
+      case GroupBy::kUser: group.key.labels = profile.samples().labels[row]; break;
       default: group.key.process = profile.threads()[group.thread.value].process;
     }
   }
@@ -158,7 +159,7 @@ uint32_t LiveTree::group_of(const ProfileSnapshot& profile, size_t row) {
   if (!cut_text(end_reason).empty()) group.key.end_reason = end_reason;
   const GroupKey& key = group.key;
   return group_index_.find_or_append(
-      mix_hash(mix_hash(uint64_t{key.thread.value} << 32 | key.process.value, key.stack.value), key.cpu << 8 | key.end_reason),
+      mix_hash(mix_hash(uint64_t{key.thread.value} << 32 | key.process.value, uint64_t{key.labels.value} << 32 | key.stack.value), key.cpu << 8 | key.end_reason),
       [&](uint32_t stored) { return groups_[stored].key == key; },
       [&] {
         group.node = group_node(profile, group);
@@ -172,6 +173,7 @@ uint32_t LiveTree::group_node(const ProfileSnapshot& profile, const Group& group
   sample.thread = group.thread;
   sample.stack = group.key.stack;
   sample.cpu = static_cast<uint16_t>(group.key.cpu);
+  sample.labels = group.key.labels;
   uint32_t node = 0;
   for (const GroupBy by : options_.group_by) {
     std::string text = group_text(profile, by, sample);

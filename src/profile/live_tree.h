@@ -41,6 +41,7 @@ class LiveTree {
     ProcessId process;
     ThreadId thread;
     StackId stack;  // where images are asked for
+    LabelSetId labels;
     uint32_t cpu = 0;
     uint8_t end_reason = END_NONE;  // of stacks that are not whole (cut_text): they hang below a marker
     bool operator==(const GroupKey&) const = default;

@@ -53,7 +53,7 @@ std::vector<StackTotal> add_up_stacks(const ProfileSnapshot& profile, const Call
   const bool per_cpu = std::find(options.group_by.begin(), options.group_by.end(), GroupBy::kCpu) != options.group_by.end();
   constexpr uint32_t kNoRow = 0xffffffff;
   std::vector<StackTotal> totals;
-  // By stack, 0 for the empty one: the latest row of this thread; rows of one stack (of other CPUs) are chained.
+  // By stack, 0 for the empty one: the latest row of this thread; rows of one stack (of other CPUs or labels) are chained.
   std::vector<uint32_t> row_of_stack(profile.stacks().size() + 1, kNoRow), chain;
   const Buckets threads = sort_by_key(profile, options, profile.threads().size(), [&](size_t i) { return samples.thread[i].value; });
   for (size_t thread = 0; thread + 1 < threads.begin.size(); ++thread) {
@@ -66,12 +66,12 @@ std::vector<StackTotal> add_up_stacks(const ProfileSnapshot& profile, const Call
       uint32_t& newest = row_of_stack[stack.valid() ? size_t{stack.value} + 1 : 0];
       uint32_t row = newest;
       if (row != kNoRow && row < first) row = kNoRow;  // of an earlier thread
-      while (row != kNoRow && (totals[row].cpu != cpu || totals[row].end_reason != end)) row = chain[row];
+      while (row != kNoRow && (totals[row].cpu != cpu || totals[row].end_reason != end || totals[row].labels != samples.labels[i])) row = chain[row];
       if (row == kNoRow) {
         row = static_cast<uint32_t>(totals.size());
         chain.push_back(newest != kNoRow && newest >= first ? newest : kNoRow);
         newest = row;
-        totals.push_back({.thread = samples.thread[i], .stack = stack, .cpu = cpu, .end_reason = end});
+        totals.push_back({.thread = samples.thread[i], .stack = stack, .labels = samples.labels[i], .cpu = cpu, .end_reason = end});
       }
       ++totals[row].samples;
       totals[row].value += profile.value(i);

@@ -10,6 +10,7 @@ namespace cicada::profile {
 struct StackTotal {
   ThreadId thread;
   StackId stack;
+  LabelSetId labels;
   uint16_t cpu = 0;      // 0 unless asked for
   uint8_t end_reason = END_NONE;  // of stacks that are not whole (cut_text); else END_NONE
   uint64_t samples = 0;
@@ -19,7 +20,7 @@ struct StackTotal {
 // Whether the sample is part of what `options` asks for: idle, event, filter.
 bool is_wanted(const ProfileSnapshot& profile, const CallTreeOptions& options, EventId event, size_t sample_index);
 
-// By thread, within it in the order of first appearance. Per cpu if options group by it, per reason where stacks are not whole.
+// By thread, within it in the order of first appearance; each set of labels by itself. Per cpu if options group by it, per reason where stacks are not whole.
 std::vector<StackTotal> add_up_stacks(const ProfileSnapshot& profile, const CallTreeOptions& options);
 
 // The event whose values `options` asks for. All others are left out: values of two events cannot be added up.

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/process_key.h"
@@ -89,6 +90,7 @@ struct Label {
   StringId key, value;
   auto operator<=>(const Label&) const = default;
 };
+inline constexpr std::string_view kUserLabel = "user";  // whose rights the thread had: a name, else a number
 
 struct Header {
   std::string host, kernel, architecture, cicada_version;

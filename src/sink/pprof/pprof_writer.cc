@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pprof's gzipped protobuf. Samples are added up by thread and stack first: 10 million samples are some hundred thousand
 // stacks. Messages are written as they are made; only the string table waits for the end, which the format allows.
-// Each sample carries labels (process, pid, thread, tid), so that `pprof -tagfocus` works without grouping.
+// Each sample carries labels (process, pid, thread, tid, and its own, as user), so that `pprof -tagfocus` works without grouping.
 #include <algorithm>
 
 #include "base/clean_text.h"
@@ -93,7 +93,7 @@ class Writer {
     if (executable.valid()) executable_value_[executable.value] += total.value;
     if (const std::string_view cut = profile::cut_text(total.end_reason); !cut.empty()) ids_.push_back(name_location(cut));
     for (size_t g = options_.group_by.size(); g-- > 0;) {
-      const profile::Sample sample{.thread = total.thread, .stack = total.stack, .cpu = total.cpu};
+      const profile::Sample sample{.thread = total.thread, .stack = total.stack, .labels = total.labels, .cpu = total.cpu};
       ids_.push_back(name_location(group_text(profile_, options_.group_by[g], sample)));
     }
     if (ids_.empty()) ids_.push_back(name_location("[no stack]"));  // pprof drops samples without a location
@@ -108,6 +108,10 @@ class Writer {
       sample.add_packed_int64(pprof::Sample::kValue, values_.begin(), values_.end());
     }
     sample_bytes_ += labels(total.thread);
+    {
+      pbf_builder<pprof::Sample> sample(sample_bytes_);
+      for (const profile::Label& label : profile_.labels(total.labels)) text_label(sample, profile_.text(label.key), profile_.text(label.value));
+    }
     message_.add_message(pprof::Profile::kSample, sample_bytes_);
     flush(kFlushBytes);
   }
