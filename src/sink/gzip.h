@@ -30,6 +30,7 @@ class GzipWriter {
 };
 
 std::string gzip(std::string_view bytes);
+std::string gzip_text(std::string_view bytes);  // the same as base64, which has no byte that could end an element or a string
 bool is_gzip(Bytes bytes);
 // All members of a gzip file. Fails: kCorrupt, or kLimit when it would be larger than `max_bytes`.
 Result<std::vector<uint8_t>> gunzip(Bytes bytes, uint64_t max_bytes);

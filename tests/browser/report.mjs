@@ -168,6 +168,10 @@ await page.locator('.table-row', {hasText: 'std::_Hash_bytes'}).dblclick();
 await page.waitForTimeout(150);
 check((await text(page, '#sandwich-name')).includes('std::_Hash_bytes'), 'a double click opens callers and callees');
 await picture(page, 'report-sandwich');
+await page.locator('#callers-canvas').focus();
+for (const key of ['ArrowUp', 'ArrowUp', 'Enter']) await page.keyboard.press(key);
+await page.waitForTimeout(300);
+check((await text(page, '#status')).startsWith('std::map::find') || (await text(page, '#status')).startsWith('operator<'), 'keys move in the half that has the focus', await text(page, '#status'));
 await page.keyboard.press('1');
 await page.keyboard.press('i');
 check(page.url().includes('up=1'), 'i turns the graph');
@@ -246,7 +250,10 @@ await page.waitForTimeout(100);
 check((await text(page, '.source-head select')).startsWith('tcp_recvmsg: not among the 2'), 'a function without code says so', await text(page, '.source-head select'));
 check(page.troubles.length === 0 && await page.evaluate(() => globalThis.broken) === undefined, 'no errors with code', page.troubles.join(' | '));
 await page.close();
-check(await (await open(browser, 'demo.html')).locator('#tab-source').isHidden(), 'without code there is no such tab');
+page = await open(browser, 'demo.html');
+await ready(page);
+check(await page.locator('#tab-source').isHidden(), 'without code there is no such tab');
+await page.close();
 
 const {shortName} = await import('../../src/sink/flamegraph/viewer/shown_names.js');
 for (const [name, short] of Object.entries({'std::map<int, A<B> >::find(int const&) const': 'std::map::find', 'void std::sort<int*, std::less<int> >(int*, int*)': 'std::sort', main: 'main',

@@ -5,6 +5,7 @@
 #include "sink/file_sink.h"
 #include "sink/flamegraph/svg_text.h"
 #include "sink/flamegraph/viewer/assets.h"
+#include "sink/gzip.h"
 
 namespace cicada::sink {
 namespace {
@@ -17,6 +18,8 @@ void append_page(const Caption& caption, const std::string& json, std::string& o
   out += xml_text(caption.title);
   out += kReportBeforeProfile;
   out += json;
+  out += kReportBeforeViewer;
+  out += gzip_text(kReportScript);
   out += kReportEnd;
 }
 

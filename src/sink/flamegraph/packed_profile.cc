@@ -20,19 +20,6 @@ constexpr size_t kMaxNameBytes = 4096;  // one 100 kB C++ name must not fill the
 constexpr size_t kMaxLineLetters = 400;
 constexpr uint32_t kUnset = 0xffffffff;
 
-void append_base64(std::string_view bytes, std::string& out) {
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  out.reserve(out.size() + bytes.size() / 3 * 4 + 4);
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    const auto byte = [&](size_t k) { return i + k < bytes.size() ? static_cast<uint8_t>(bytes[i + k]) : 0U; };
-    const uint32_t bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-    out += kDigits[bits >> 18];
-    out += kDigits[bits >> 12 & 63];
-    out += i + 1 < bytes.size() ? kDigits[bits >> 6 & 63] : '=';
-    out += i + 2 < bytes.size() ? kDigits[bits & 63] : '=';
-  }
-}
-
 void append_item(std::string& list, const std::string& item) { (list += list.empty() ? "" : ",") += item; }
 
 std::string kinds_json() {
@@ -137,8 +124,7 @@ std::string PackedProfile::json(const Caption& caption, uint64_t duration_us) co
   std::string out = fmt::format("{{\"version\":2,\"title\":{},\"subtitle\":{},\"notes\":[{}],\"unit\":{},\"event\":{},\"seconds_per_value\":{},\"duration_us\":{},\"comparison\":{},{}\"kinds\":[{}],\"payload\":\"",
                                 json_text(caption.title), json_text(caption.subtitle), notes, json_text(caption.unit), json_text(caption.event), caption.seconds_per_value, duration_us,
                                 !comparison_.empty(), comparison_, kinds_json());
-  append_base64(gzip(raw.bytes()), out);
-  return out += "\"}";
+  return out += gzip_text(raw.bytes()) + "\"}";
 }
 
 uint32_t PackedProfile::name_index(const std::string& text) {

@@ -10,6 +10,7 @@
 #include "sink/flamegraph/palette.h"
 #include "sink/flamegraph/svg_text.h"
 #include "sink/flamegraph/viewer/assets.h"
+#include "sink/gzip.h"
 
 namespace cicada::sink {
 namespace {
@@ -39,7 +40,7 @@ class Drawing {
     append_legend();
     append_frames();
     append_data();
-    out_ += fmt::format("<script><![CDATA[{}]]></script>\n</svg>\n", kSvgScript);
+    out_ += fmt::format("<script type=\"text/plain\" id=\"viewer\">{}</script>\n<script><![CDATA[{}]]></script>\n</svg>\n", gzip_text(kSvgScript), kBootScript);
   }
 
  private:

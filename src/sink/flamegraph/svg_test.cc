@@ -67,7 +67,7 @@ TEST(Svg, EscapesNames) {
   caption.title = "a </title> & b";
   const std::string svg = draw(tree, caption);
   EXPECT_EQ(count(svg, "operator<<"), 0U);
-  EXPECT_EQ(count(svg, "</script>"), 2U);
+  EXPECT_EQ(count(svg, "</script>"), 3U);
   EXPECT_EQ(count(svg, "]]>"), 1U);
   EXPECT_EQ(count(svg, "</title>"), 1U);
 }

@@ -5,8 +5,9 @@
 
 namespace cicada::sink {
 
-extern const std::string_view kSvgStyle, kSvgScript;
-// The report: before the title, between title and profile, after the profile.
-extern const std::string_view kReportBeforeTitle, kReportBeforeProfile, kReportEnd;
+// Scripts are packed with gzip_text() into an element with the id "viewer"; kBootScript runs them.
+extern const std::string_view kSvgStyle, kSvgScript, kReportScript, kBootScript;
+// The report's page, cut where title, profile and packed script belong.
+extern const std::string_view kReportBeforeTitle, kReportBeforeProfile, kReportBeforeViewer, kReportEnd;
 
 }  // namespace cicada::sink

@@ -18,7 +18,7 @@ export function explainNode(profile, tree, of) {
 }
 
 export class FlameView {
-  // callbacks: theme(), matches(), zoomed(node), picked(node)
+  // callbacks: theme(), matches(), zoomed(node), moved(): another part is in view, picked(node)
   constructor(canvas, tip, profile, callbacks) {
     Object.assign(this, {canvas, tip, profile, callbacks, tree: null, layout: null, hovered: -1, selected: -1, frames: 0});
     this.view = {from: 0, to: 1, scroll: 0, upward: false};
@@ -66,6 +66,7 @@ export class FlameView {
     from = Math.max(0, Math.min(from, this.all() - size));
     this.view.from = from;
     this.view.to = from + size;
+    this.callbacks.moved?.();
     this.redraw();
   }
   scrollBy(pixels) {
@@ -129,14 +130,7 @@ export class FlameView {
     }
   }
   pan(part) { const {from, to} = this.view; this.setRange(from + part * (to - from), to + part * (to - from)); }
-  // What keys do.
-  actions() {
-    const out = () => this.zoomBy(1.4), into = () => this.zoomBy(.7);
-    return {ArrowLeft: () => this.step(-1), ArrowRight: () => this.step(1), ArrowUp: () => this.step(this.view.upward ? 'child' : 'parent'),
-            ArrowDown: () => this.step(this.view.upward ? 'parent' : 'child'), Enter: () => this.selected >= 0 && this.zoomTo(this.selected),
-            Backspace: () => this.zoomOut(), '+': into, '=': into, w: into, '-': out, s: out, a: () => this.pan(-.2), e: () => this.pan(.2),
-            n: () => this.nextMatch(1), N: () => this.nextMatch(-1)};
-  }
+  get whole() { return !this.zoomedNode && this.view.from <= 0 && this.view.to >= this.all(); }
   // The callers of the frame that is zoomed to, as links back to them.
   showPath(line) {
     const {tree, profile} = this, chain = [];
@@ -207,4 +201,13 @@ export class FlameView {
     this.tip.style.left = Math.max(4, x) + 'px';
     this.tip.style.top = (below + box.height > innerHeight - 4 ? Math.max(4, event.clientY - box.height - 12) : below) + 'px';
   }
+}
+
+// What keys do to the flame graph that view() names.
+export function flameActions(view) {
+  const out = () => view().zoomBy(1.4), into = () => view().zoomBy(.7);
+  return {ArrowLeft: () => view().step(-1), ArrowRight: () => view().step(1), ArrowUp: () => view().step(view().view.upward ? 'child' : 'parent'),
+          ArrowDown: () => view().step(view().view.upward ? 'parent' : 'child'), Enter: () => view().selected >= 0 && view().zoomTo(view().selected),
+          Backspace: () => view().zoomOut(), '+': into, '=': into, w: into, '-': out, s: out, a: () => view().pan(-.2), e: () => view().pan(.2),
+          n: () => view().nextMatch(1), N: () => view().nextMatch(-1)};
 }

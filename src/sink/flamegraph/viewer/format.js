@@ -4,6 +4,7 @@ const grouped = new Intl.NumberFormat('en-US');
 
 export function share(part, whole) {
   if (!whole) return '–';
+  if (!part) return '0 %';
   const percent = 100 * part / whole;
   return percent.toFixed(percent >= 10 ? 1 : 2) + ' %';
 }

@@ -7,7 +7,7 @@ import { calleesOf, callersOf, functionTotals, groupedTree, selectedSelf } from 
 import { Search } from './search.js';
 import { showLegend } from './legend.js';
 import { readSet, readState, writeSet, writeState } from './url_state.js';
-import { explainNode, FlameView } from './flame_view.js';
+import { explainNode, flameActions, FlameView } from './flame_view.js';
 import { TableView } from './table_view.js';
 import { TimeWindow } from './time_axis.js';
 import { TimelineView } from './timeline_view.js';
@@ -51,10 +51,12 @@ function start(profile, events) {
     save();
   });
   const common = {theme: () => theme, matches: () => search.matches};
-  const flame = new FlameView(byId('flame-canvas'), tip, profile, {...common, zoomed: node => { state.z = node || ''; showPath(); save(); }, picked: pick});
+  const flame = new FlameView(byId('flame-canvas'), tip, profile, {...common, zoomed: node => { state.z = node || ''; showPath(); save(); }, moved: () => { byId('reset').hidden = state.view !== 'flame' || flame.whole; }, picked: pick});
   const callers = new FlameView(byId('callers-canvas'), tip, profile, {...common, picked: pick});
   const callees = new FlameView(byId('callees-canvas'), tip, profile, {...common, picked: pick});
   callers.view.upward = true;
+  let half = callees;  // whose the keys are
+  for (const view of [callers, callees]) view.canvas.addEventListener('focus', () => { half = view; });
   const table = new TableView(byId('table'), profile, {picked: f => { state.f = f; save(); }, opened: f => { state.f = f; openView('sandwich'); }});
   const timeChanged = () => { state.w = timeWindow.whole ? '' : `${Math.round(timeWindow.from)}-${Math.round(timeWindow.to)}`; timeline.draw(); if (state.view === 'tracks') tracks.draw(); save(); };
   const timeWindow = new TimeWindow(profile.duration, timeChanged);
@@ -119,7 +121,7 @@ function start(profile, events) {
       byId(view).hidden = state.view !== view;
       byId('tab-' + view).setAttribute('aria-selected', state.view === view);
     }
-    for (const [id, where] of Object.entries({order: ['flame', 'sandwich'], direction: ['flame'], copy: ['flame', 'sandwich'], reset: ['flame'], names: ['flame', 'sandwich', 'table', 'source']})) byId(id).hidden = !where.includes(state.view);
+    for (const [id, where] of Object.entries({order: ['flame', 'sandwich'], direction: ['flame'], copy: ['flame', 'sandwich'], names: ['flame', 'sandwich', 'table', 'source']})) byId(id).hidden = !where.includes(state.view);
     byId('side').hidden = !profile.values.before || state.view !== 'flame';
     if (dirty[state.view]) {
       dirty[state.view] = false;
@@ -145,6 +147,7 @@ function start(profile, events) {
     dirty.sandwich = dirty.source = true;  // they show the selected function
     tip.hidden = true;
     showView();
+    byId(view).querySelector('.table-body, .tracks-body, .source-body')?.focus({preventScroll: true});  // arrows scroll
   }
   function showSandwich() {
     let f = state.f === '' ? -1 : Number(state.f);
@@ -157,7 +160,7 @@ function start(profile, events) {
     callees.show(calleesOf(profile, tree, f), state.order);
   }
   function showPath() {
-    byId('path').hidden = state.view !== 'flame';
+    byId('path').parentNode.hidden = state.view !== 'flame';
     if (flame.tree) flame.showPath(byId('path'));
   }
   function showStatus() {
@@ -208,20 +211,20 @@ function start(profile, events) {
 
   const actions = {
     '/': () => { byId('search').focus(); byId('search').select(); }, 1: () => openView('flame'), 2: () => openView('table'), 3: () => openView('sandwich'), 4: () => profile.timed && openView('tracks'), 5: () => profile.annotations.length && openView('source'), t: () => byId('timeline').focus(), z: () => timeline.zoom(),
-    ...flame.actions(),
-    Escape: () => { if (byId('processes').classList.contains('open')) return byId('processes').classList.remove('open'); if (search.text) return search.set(''); const {from, to} = flame.view; if (state.z || from > 0 || to < flame.all()) flame.zoomTo(0); else if (selection.from !== null) selectSpan(null, null); else if (!timeWindow.whole) timeWindow.all(); },
+    ...flameActions(() => state.view === 'sandwich' ? half : flame),
+    Escape: () => { if (byId('processes').classList.contains('open')) return byId('processes').classList.remove('open'); if (search.text) return search.set(''); if (state.view === 'flame' && !flame.whole) flame.zoomTo(0); else if (selection.from !== null) selectSpan(null, null); else if (!timeWindow.whole) timeWindow.all(); },
     o: () => toggle('order', 'name', 'heavy'), i: () => toggle('up', '1'), b: () => profile.values.before && toggle('by', 'before'), c: copyStack,
     g: () => profile.samples.time.length && groupBy(groupChoices[(groupChoices.indexOf(grouping()) + 1) % groupChoices.length]),
     l: () => { profile.shown.full = !profile.shown.full; state.l = profile.shown.full ? '1' : ''; Object.assign(dirty, {flame: true, table: true, sandwich: true, source: true}); showView(); showStatus(); },
     d: () => { applyTheme(!document.documentElement.classList.contains('dark')); redrawAll(); }, '?': () => byId('keys').showModal(),
   };
-  const flameKeys = Object.keys(flame.actions());
+  const flameKeys = Object.keys(flameActions());
   addEventListener('keydown', event => {
     if (event.ctrlKey || event.metaKey || event.altKey || byId('keys').open) return;
     if (search.key(event, () => state.view === 'flame' && flame.nextMatch(1))) return;
     if (event.target.tagName === 'BUTTON' && event.key === 'Enter') return;
     if (state.view === 'table' && table.key(event)) return;
-    const act = state.view !== 'flame' && flameKeys.includes(event.key) ? null : actions[event.key];
+    const act = state.view !== 'flame' && state.view !== 'sandwich' && flameKeys.includes(event.key) ? null : actions[event.key];
     if (act) { event.preventDefault(); act(); }
   });
   for (const [id, key] of [['theme', 'd'], ['help', '?'], ['order', 'o'], ['direction', 'i'], ['side', 'b'], ['copy', 'c'], ['names', 'l'], ['tab-flame', 1], ['tab-table', 2], ['tab-sandwich', 3], ['tab-tracks', 4], ['tab-source', 5]])
