@@ -103,11 +103,18 @@ class Assigner {
     if (!match(said)) names_.push_back(&said);
   }
 
-  // The newest end, and a start that the process can have made: not before it was born, nor before its last window ended. Of several the
-  // last before its first round; without rounds the first.
+  // A start that the process can have made: not before its last window ended; else, of a process that has several at a time, before.
   bool match(const Announcement& said) {
+    const auto last = last_end_.find(said.told_pid);
+    if (last == last_end_.end()) return match_since(said, 0);
+    const uint64_t last_end = last->second;
+    return match_since(said, last_end) || match_since(said, 0);
+  }
+
+  // The newest end, and a start not before the process was born. Of several the last before its first round; without rounds the first.
+  bool match_since(const Announcement& said, uint64_t since_ns) {
     for (auto end = ends_.rbegin(); end != ends_.rend(); ++end) {
-      const uint64_t since = std::max(end->busy_since_ns, last_end_.contains(said.told_pid) ? last_end_[said.told_pid] : 0);
+      const uint64_t since = std::max(end->busy_since_ns, since_ns);
       const uint64_t first_round = first_round_between(said.told_pid, since, end->time_ns);
       auto found = open_.end();
       for (auto open = open_.begin(); open != open_.end() && open->begin_ns < end->time_ns; ++open) {

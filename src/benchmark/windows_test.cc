@@ -84,6 +84,14 @@ TEST(AssignWindows, KeepsTwoClientsApart) {
   EXPECT_EQ(shown(assign({current(1, 1, "a"), start(10), start(15), stop(20), current(21, 2, "b"), stop(30)})), "a[10,30)x0 b[15,20)x0 ");
 }
 
+// Google Benchmark with interleaved repetitions.
+TEST(AssignWindows, KeepsWindowsThatOverlapInOneProcess) {
+  const Windows all = assign({start(10), start(15), stop(20), current(21, 1, "a"), stop(30), current(31, 1, "b"), start(40), stop(50), current(51, 1, "c")});
+  EXPECT_EQ(shown(all), "a[10,20)x0 b[15,30)x0 c[40,50)x0 ");
+  EXPECT_TRUE(all.windows[0].overlaps && all.windows[1].overlaps);
+  EXPECT_EQ(all.unnamed + all.abandoned, 0U);
+}
+
 TEST(AssignWindows, MarksOverlapsAndGivesRoundsToTheirProcess) {
   const Windows all = assign({start(10), start(15), begin(16, 2), end(19, 2), begin(11, 1), end(29, 1), stop(20), current(21, 2, "b"), stop(30), current(31, 1, "a"), start(40), stop(50), current(51, 1, "c")});
   EXPECT_EQ(shown(all), "a[10,30)x1 b[15,20)x1 c[40,50)x0 ");

@@ -12,6 +12,13 @@ python3 -B "$LIVE/bench_pages.py" beside 2 || fail "benchmarks that ran side by 
 # One after the other under the same pid.
 "$CICADA" bench -q -o reuse -- "$WORKLOADS/bench_client" reuse >out 2>err || fail "bench ended with $?"
 if grep -q reused out; then python3 -B "$LIVE/bench_pages.py" reuse 2 || fail "two programs with one pid are mixed"; fi
+# Two at a time in one process: marked, both.
+"$CICADA" bench -q -o overlap -- "$WORKLOADS/bench_client" overlap 2>err || fail "bench ended with $?"
+python3 -c 'import json; assert [run["ambiguous"] for one in json.load(open("overlap/bench.json"))["benchmarks"] for run in one["runs"]] == [True, True]' || fail "ambiguous benchmarks are not marked"
+# What no client sends is refused, and the next message understood.
+"$CICADA" bench -o odd -- "$WORKLOADS/bench_client" odd 2>err || fail "bench ended with $?"
+grep -q 'speaks version 3' err || fail "another version of the protocol is not told"
+python3 -B "$LIVE/bench_pages.py" odd 1 || fail "a benchmark after what no client sends"
 # In a pid namespace, where it calls itself 1.
 "$CICADA" bench -q -o inside -- unshare -pf --mount-proc "$WORKLOADS/bench_client" vitest 0 3 2>err || fail "bench ended with $?"
 python3 -B "$LIVE/bench_pages.py" inside 3 || fail "a client in a pid namespace was not found"

@@ -8,6 +8,8 @@
 //   bench_client reuse                  two programs that follow each other under one pid
 //   bench_client die                    in the middle of a message, then after a Start
 //   bench_client beside                 two at a time
+//   bench_client overlap                two at a time in one process, which nobody can tell apart
+//   bench_client odd                    what no client sends: another version, absurd lengths, a body that is none; then a benchmark
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -158,6 +160,25 @@ static void one(const char *order, int n) {
   if (!strcmp(order, "tinybench")) marker(ROUND_START, begin), marker(ROUND_END, end);
 }
 
+static void overlap(void) {
+  plain(START), works[0](ROUND_MS), plain(START), works[1](ROUND_MS);
+  plain(STOP), current(0), plain(STOP), current(1);
+}
+
+static void odd(void) {
+  const struct __attribute__((packed)) { uint32_t kind; uint64_t version; } newer = {SET_VERSION, 3};
+  const uint32_t none[2] = {11, 0}, lengths[] = {0xffffffffu, 0x7fffffffu, 1u << 24};
+  expect(ask(&newer, sizeof newer), 6, "SetVersion(3)");
+  expect(ask(none, sizeof none), 6, "a kind that is none");
+  for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+    uint32_t answer[2] = {0, 0};
+    struct pollfd polled = {ack, POLLIN, 0};
+    if (write(ctl, &lengths[i], 4) == 4 && poll(&polled, 1, 1000) == 1 && read(ack, answer, 8) == 8) expect((int32_t)answer[1], 6, "an absurd length");
+    else expect(-1, 6, "an absurd length");
+  }
+  one("pytest", 0);
+}
+
 static pid_t start(const char *a, const char *b, const char *c) {
   const pid_t child = fork();
   if (child == 0) {
@@ -230,6 +251,7 @@ int main(int argc, char **argv) {
     const uint32_t length = 500;
     return write(ctl, &length, 4) == 4 ? 0 : 1;
   }
+  if (argc > 1 && (!strcmp(argv[1], "overlap") || !strcmp(argv[1], "odd"))) return hello(), (argv[1][1] == 'v' ? overlap() : odd()), 0;
   if (argc < 4) return 2;
   hello();
   for (int i = 0; i < atoi(argv[3]); i++) {
