@@ -145,7 +145,7 @@ class BenchSession {
     TRY(make_directory(clients, user_));
     BenchRunOptions run = base;
     run.command = options_.commands[command];
-    run.environment = runtime_environment(run.command, user_);
+    run.environment = runtime_environment(run.command, user_, options_.quiet);
     for (std::string variable : {"CODSPEED_ENV=runner", "CODSPEED_RUNNER_MODE=walltime", "PYTHONPERFSUPPORT=1", "PYTHON_PERF_JIT_SUPPORT=1", "PYTHONHASHSEED=0"})
       run.environment.push_back(std::move(variable));
     run.environment.push_back("CODSPEED_PROFILE_FOLDER=" + clients);

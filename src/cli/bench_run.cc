@@ -17,6 +17,7 @@
 #include "base/monotonic_clock.h"
 #include "bpf_source/bpf_source.h"
 #include "cli/launched_command.h"
+#include "cli/runtime_environment.h"
 #include "engine/session.h"
 #include "process/procfs/proc_fs.h"
 #include "sink/sink_registry.h"
@@ -172,7 +173,12 @@ Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const Invok
   LaunchedCommand command = TRY(hold(options, user));
   const Counters counters(command.pid());
   ingest::LifecycleCallbacks lifecycle;
-  lifecycle.on_fork = [&tree](const process::ProcessInfo& child) { tree.add({child.pid, child.start_ns}, child.parent_pid); };
+  PerfMaps maps;
+  maps.note(command.pid());
+  lifecycle.on_fork = [&tree, &maps](const process::ProcessInfo& child) {
+    tree.add({child.pid, child.start_ns}, child.parent_pid);
+    maps.note(child.pid);
+  };
   auto opened = TRY(bpf_source::BpfSource::open(sampling_of(options, command.pid()), std::move(lifecycle)));
   bpf_source::BpfSource& source = *opened;
   engine::SessionConfig config;
@@ -218,6 +224,7 @@ Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const Invok
   for (const engine::SinkOutcome& written : session.finish())
     if (written.error) return *written.error;
   outcome.profile = std::move(session.profile());
+  if (!options.environment.empty()) maps.remove(user, outcome.profile.header.start_realtime_ns);
   return outcome;
 }
 

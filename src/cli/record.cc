@@ -160,7 +160,7 @@ int run_record(const RecordOptions& options) {
   std::optional<LaunchedCommand> command;
   std::vector<std::string> told;
   if (!options.target.command.empty()) {
-    if (options.jit_options) told = runtime_environment(options.target.command, user);
+    if (options.jit_options) told = runtime_environment(options.target.command, user, quiet);
     if (!told.empty() && !quiet) print_note(fmt::format("the command gets {}, for the names of its functions; --no-jit-options: it does not", fmt::join(told, " and ")));
     auto held = LaunchedCommand::hold(options.target.command, user, told);
     if (!held) {

@@ -29,7 +29,7 @@ bool is_shared_directory_guarded(bool root) {
 
 }  // namespace
 
-std::vector<std::string> runtime_environment(const std::vector<std::string>& command, const InvokingUser& user) {
+std::vector<std::string> runtime_environment(const std::vector<std::string>& command, const InvokingUser& user, bool quiet) {
   const std::vector<std::string> environment = user.environment();
   std::string_view path = "/bin:/usr/bin";
   for (const std::string_view variable : environment) {
@@ -37,7 +37,7 @@ std::vector<std::string> runtime_environment(const std::vector<std::string>& com
   }
   std::vector<std::string> variables = symbolize::jit_environment(command, environment, path);
   if (!variables.empty() && !is_shared_directory_guarded(user.uid() == 0)) {
-    print_warning("the kernel does not guard files in /tmp (fs.protected_symlinks, fs.protected_regular): the command is not told to write the names of its code there");
+    if (!quiet) print_note("the kernel does not guard files in /tmp (fs.protected_symlinks, fs.protected_regular): the command is not told to write the names of its code there");
     variables.clear();
   }
   return variables;
@@ -54,12 +54,13 @@ void PerfMaps::remove(const InvokingUser& user, uint64_t since_realtime_ns) {
   if (!directory) return;
   const std::lock_guard lock(mutex_);
   for (const Pid pid : pids_) {
-    const std::string name = fmt::format("perf-{}.map", pid);
-    struct stat st {};
-    if (::fstatat(directory.get(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
-    const auto written = static_cast<uint64_t>(st.st_mtim.tv_sec);
-    if (!S_ISREG(st.st_mode) || st.st_uid != user.uid() || written < since_realtime_ns / 1'000'000'000) continue;
-    if (::kill(pid, 0) != 0 && errno == ESRCH) ::unlinkat(directory.get(), name.c_str(), 0);
+    for (const std::string& name : {fmt::format("perf-{}.map", pid), fmt::format("jit-{}.dump", pid)}) {
+      struct stat st {};
+      if (::fstatat(directory.get(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      const auto written = static_cast<uint64_t>(st.st_mtim.tv_sec);
+      if (!S_ISREG(st.st_mode) || st.st_uid != user.uid() || written < since_realtime_ns / 1'000'000'000) continue;
+      if (::kill(pid, 0) != 0 && errno == ESRCH) ::unlinkat(directory.get(), name.c_str(), 0);
+    }
   }
 }
 

@@ -12,10 +12,10 @@
 
 namespace cicada::cli {
 
-// "NAME=value" for this command, run by this user.
-std::vector<std::string> runtime_environment(const std::vector<std::string>& command, const InvokingUser& user);
+// "NAME=value" for this command, run by this user. Says so if the directory is not guarded, unless `quiet`.
+std::vector<std::string> runtime_environment(const std::vector<std::string>& command, const InvokingUser& user, bool quiet);
 
-// The perf maps of the processes that a command consists of.
+// The perf maps and jitdumps of the processes that a command consists of.
 class PerfMaps {
  public:
   // Threads: any.

@@ -32,6 +32,8 @@ other=/tmp/perf-4194999.map
 trap 'rm -f "$other"; sysctl -q -p - <<<"$guards_before" >/dev/null; clean_up' EXIT
 code 0 "$CICADA" record -o x.folded -- sh -c 'python3 writes.py; true'
 [[ $(maps) == "$other" ]] || fail "left behind: $(maps)"
+code 0 "$CICADA" bench -q -o results -- python3 -S writes.py
+[[ $(maps) == "$other" ]] || fail "bench left behind: $(maps)"
 code 0 "$CICADA" record --no-jit-options -o x.folded -- python3 -S writes.py
 [[ $(maps | wc -l) == 7 ]] || fail "removed what cicada did not ask for: $(maps)"
 maps | grep -vxF "$other" | xargs rm -f
