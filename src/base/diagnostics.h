@@ -29,6 +29,8 @@ class Diagnostics {
   void info(std::string_view object, fmt::format_string<Args...> format, Args&&... args) {
     report(Severity::kInfo, object, format, fmt::format(format, std::forward<Args>(args)...));
   }
+  // A line of another process's; once.
+  void pass_on(Severity severity, const std::string& line) { report(severity, "", line, line); }
 
  private:
   static constexpr size_t kMaxRemembered = 4096;  // beyond this, new objects stay silent: a stranger must not fill the memory

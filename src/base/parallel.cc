@@ -41,8 +41,8 @@ void for_each_parallel(size_t count, unsigned threads, const std::function<void(
   if (thrown) std::rethrow_exception(thrown);
 }
 
-size_t count_parts(size_t items, size_t items_per_part) {
-  return std::clamp<size_t>(items / items_per_part, 1, default_threads());
+size_t count_parts(size_t items, size_t items_per_part, unsigned threads) {
+  return std::clamp<size_t>(items / items_per_part, 1, threads == 0 ? default_threads() : threads);
 }
 
 }  // namespace cicada

@@ -11,7 +11,7 @@ namespace cicada {
 // here.
 void for_each_parallel(size_t count, unsigned threads, const std::function<void(size_t)>& run);
 
-// How many parts of `items_per_part` at least are worth a thread each; 1 to 4.
-size_t count_parts(size_t items, size_t items_per_part);
+// How many parts of `items_per_part` at least are worth a thread each; 1 to `threads`.
+size_t count_parts(size_t items, size_t items_per_part, unsigned threads = 0);
 
 }  // namespace cicada

@@ -20,7 +20,7 @@
 #include "bpf_source/target_time.h"
 #include "ingest/batching.h"
 #include "ingest/record_pipeline.h"
-#include "ingest/scoped_short_slice.h"
+#include "base/scoped_short_slice.h"
 #include "process/procfs/proc_fs.h"
 #include "profile/cpu_time.h"
 
@@ -104,7 +104,7 @@ struct BpfSource::Parts {
   uint64_t next_cycle_ns = 0;
   ingest::Pace pace{kStormDrainNs};
   int follow_up_polls = 0;
-  std::optional<ingest::ScopedShortSlice> prompt;  // the loop, from start to stop
+  std::optional<ScopedShortSlice> prompt;  // the loop, from start to stop
   LatencyHistogram drain_gaps;  // from one look at the ring to the next
   uint64_t last_drain_ns = 0;
   uint64_t emptied_ns = 0;                                // the last look that left nothing in the ring
@@ -174,7 +174,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   parts->images = std::make_unique<process::ImageRegistry>(process::ImageRegistry::Options{});
   parts->store = std::make_unique<TableStore>(
       TableStore::Maps{kernel.slabs_fd(), kernel.places(), kernel.image_usage(), kernel.eviction_epoch()}, config.max_map_memory_bytes);
-  parts->unwinders = std::make_unique<ingest::ImageUnwinders>(*parts->images);
+  parts->unwinders = std::make_unique<ingest::ImageUnwinders>(*parts->images, config.compile_rows);
   parts->loader = std::make_unique<TableLoader>(*parts->store, *parts->unwinders, table_workers());
   const bool machine = config.targets == TargetKind::kMachine;
   parts->mappings = std::make_unique<PrefetchingPublisher>(kernel, *parts->loader, !machine && config.unwind != UNWIND_FRAME_POINTER);

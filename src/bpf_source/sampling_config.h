@@ -7,6 +7,7 @@
 #include "base/process_key.h"
 #include "bpf_source/perf_events.h"
 #include "bpf_source/bpf_object.h"
+#include "ingest/image_unwinders.h"
 
 namespace cicada::bpf_source {
 
@@ -21,6 +22,7 @@ struct SamplingConfig {
   unwind_mode unwind = UNWIND_AUTO;
   uint64_t max_map_memory_bytes = uint64_t{64} << 20;
   bool with_arguments = false;     // of processes: kept in the profile, secrets masked; else their programs only
+  ingest::ImageUnwinders::CompileRows compile_rows = {};  // empty: in this process
   bool read_environments = false;  // at exec and first sample: Session::metadata().environ_var() then answers for the dead, too
 };
 

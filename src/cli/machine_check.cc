@@ -25,6 +25,7 @@
 #include "bpf_source/privileges.h"
 #include "cli/invoking_user.h"
 #include "process/procfs/proc_fs.h"
+#include "sandbox/lock_down.h"
 
 namespace cicada::cli {
 namespace {
@@ -241,13 +242,21 @@ MachineCheck open_files() {
   return {"open files", Verdict::kLimited, found, fmt::format("ulimit -n {}", kEnough)};
 }
 
+MachineCheck parsers() {
+  const auto rules = sandbox::LockDown::prepare();
+  if (!rules) return {"parsers", Verdict::kLimited, rules.error().message() + ": no names and no unwind tables", "a kernel with CONFIG_SECCOMP_FILTER"};
+  const std::vector<std::string> means = rules->what();
+  return {"parsers", Verdict::kWorks, fmt::format("read files behind {}", fmt::join(means, ", ")), ""};
+}
+
 }  // namespace
 
 std::vector<MachineCheck> check_machine() {
   libbpf_set_print(nullptr);  // the answer is the check; the library's own words are for developers
   return {kernel_version(), type_information(),   capabilities(), lockdown(),        pid_namespace(),
           bpf_maps(),       bpf_programs(),       paranoia(),     hardware_cycles(), sampling_event(),
-          kernel_names(),   process_visibility(), probes(),       sample_rate(),     open_files()};
+          kernel_names(),   process_visibility(), probes(),       sample_rate(),     open_files(),
+          parsers()};
 }
 
 bool can_record(const std::vector<MachineCheck>& checks) {

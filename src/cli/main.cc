@@ -16,9 +16,11 @@
 #include "cli/help_formatter.h"
 #include "cli/invoking_user.h"
 #include "cli/merge_command.h"
+#include "cli/parsing.h"
 #include "cli/record_command.h"
 #include "cli/report_command.h"
 #include "cli/terminal.h"
+#include "parser/parser.h"
 
 namespace {
 
@@ -62,6 +64,7 @@ Invocation split_at_dashes(std::vector<std::string> words) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == kZygoteCommand) return cicada::sandbox::run_zygote(&cicada::parser::serve);
   CLI::App app(
       "cicada shows where a machine, a process or a command spends its time. It needs no rebuild, no frame pointers and no agent in the "
       "program. Start with:\n\n"

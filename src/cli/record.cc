@@ -11,12 +11,15 @@
 #include "cli/exit_code.h"
 #include "cli/invoking_user.h"
 #include "cli/launched_command.h"
+#include "cli/parsing.h"
 #include "cli/record_progress.h"
 #include "cli/runtime_environment.h"
 #include "cli/stop_signals.h"
 #include "cli/summary.h"
 #include "cli/terminal.h"
 #include "engine/session.h"
+#include "parser/remote_namer.h"
+#include "parser/remote_rows.h"
 #include "process/metadata/arguments.h"
 #include "sink/sink_registry.h"
 #include "symbolize/files/debuginfod_client.h"
@@ -157,6 +160,10 @@ int run_record(const RecordOptions& options) {
   const InvokingUser user = options.as_root ? InvokingUser::effective() : InvokingUser::detect();
 
   // Before any thread is started.
+  symbolize::SymbolizeOptions names = symbolize_options(options, user);
+  auto parsers = start_parsers(names);
+  if (!parsers) return fail(parsers.error());
+  names.image_namers = parser::remote_image_namers(*parsers, names);
   std::optional<LaunchedCommand> command;
   std::vector<std::string> told;
   if (!options.target.command.empty()) {
@@ -177,11 +184,15 @@ int run_record(const RecordOptions& options) {
     maps->note(command->pid());
     lifecycle.on_fork = [maps](const process::ProcessInfo& process) { maps->note(process.pid); };
   }
-  auto source = bpf_source::BpfSource::open(sampling_config(options, command), std::move(lifecycle));
+  bpf_source::SamplingConfig sampling = sampling_config(options, command);
+  sampling.compile_rows = [parsers = *parsers](const process::ImageInfo& image, int fd) {
+    return parser::compile_rows(*parsers, image.owner, image.id, fd, image.path);
+  };
+  auto source = bpf_source::BpfSource::open(sampling, std::move(lifecycle));
   if (!source) return fail(source.error());
   engine::SessionConfig config;
   config.command_line = kept_command_line(options);
-  config.names = symbolize_options(options, user);
+  config.names = std::move(names);
   const bool progress = shows_progress(options);
   if (progress) config.functions = profile::CallTreeOptions{.include_idle = options.include_idle};
   engine::Session session(std::move(*source), std::move(config));

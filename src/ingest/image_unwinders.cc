@@ -36,21 +36,29 @@ Result<std::shared_ptr<const elf::ElfFile>> ImageUnwinders::open(uint32_t image)
   return std::make_shared<const elf::ElfFile>(TRY(elf::ElfFile::parse(std::move(file), name)));
 }
 
+Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::compile(uint32_t image) {
+  if (!compile_) {
+    const auto elf = TRY(open(image));
+    auto unwinder = std::make_shared<const unwind::ImageUnwinder>(elf);
+    elf->drop_pages();  // of a file that may be 200 MB; what is needed again comes from the page cache
+    return unwinder;
+  }
+  const UniqueFd fd = TRY(images_.open(image, process::RemoteFile::kInPlace));
+  const process::ImageInfo info = *images_.find(image);
+  auto rows = compile_(info, fd.get());
+  if (!rows && rows.error().kind() != ErrorKind::kLimit) return rows.error();
+  return std::make_shared<const unwind::ImageUnwinder>(info.path, std::move(rows), [this, image] { return open(image); });
+}
+
 Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::get(uint32_t image) {
   const std::shared_ptr<Compiled> compiled = find_or_add(image);
   if (compiled == nullptr) return make_error(ErrorKind::kLimit, "image {}: no room for its unwind table", image);
   std::call_once(compiled->once, [&] {
     const auto begin = Clock::now();
-    const auto elf = open(image);
-    if (!elf) {
-      compiled->result.emplace(elf.error());
-      return;
-    }
-    auto unwinder = std::make_shared<const unwind::ImageUnwinder>(*elf);
-    (*elf)->drop_pages();  // of a file that may be 200 MB; what is needed again comes from the page cache
+    auto unwinder = this->compile(image);
     const std::lock_guard lock(mutex_);
     make_room();
-    compiled->rows = unwinder->rows().rows().size();
+    if (unwinder) compiled->rows = (*unwinder)->rows().rows().size();
     rows_ += compiled->rows;
     const auto now = Clock::now();
     entries_[image].not_again_before = now + kCostFactor * (now - begin);

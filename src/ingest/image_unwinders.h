@@ -9,6 +9,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -25,7 +26,11 @@ class ImageUnwinders {
   static constexpr auto kKeep = std::chrono::seconds(2);
   static constexpr int kCostFactor = 10;
 
-  explicit ImageUnwinders(process::ImageRegistry& images) : images_(images) {}
+  // Makes the rows of an image from an open descriptor of it.
+  using CompileRows = std::function<Result<unwind::UnwindRows>(const process::ImageInfo& image, int fd)>;
+
+  // Without `compile` in this process.
+  explicit ImageUnwinders(process::ImageRegistry& images, CompileRows compile = {}) : images_(images), compile_(std::move(compile)) {}
 
   // Compiles at first use; whoever else asks meanwhile waits for it. Fails: the file cannot be read any more, kLimit (it left too recently).
   Result<std::shared_ptr<const unwind::ImageUnwinder>> get(uint32_t image);
@@ -46,8 +51,10 @@ class ImageUnwinders {
   std::shared_ptr<Compiled> find_or_add(uint32_t image);
   void make_room();
   Result<std::shared_ptr<const elf::ElfFile>> open(uint32_t image);
+  Result<std::shared_ptr<const unwind::ImageUnwinder>> compile(uint32_t image);
 
   process::ImageRegistry& images_;
+  const CompileRows compile_;
   std::mutex mutex_;
   size_t rows_ = 0;
   std::unordered_map<uint32_t, Entry> entries_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest/tracker.h"
 
-#include "ingest/scoped_short_slice.h"
+#include "base/scoped_short_slice.h"
 
 #include <malloc.h>
 #include <poll.h>

@@ -5,31 +5,27 @@
 
 namespace cicada::symbolize {
 
-ImageCache::ImageCache(const SymbolizeOptions& options) : options_(options), demangled_(options.demangle, options.fold_clones) {
-  if (options.debuginfod) debuginfod_ = std::make_shared<DebuginfodClient>(std::chrono::seconds(options.debuginfod_seconds));
-}
+ImageCache::ImageCache(const SymbolizeOptions& options) : options_(options), demangled_(options.demangle, options.fold_clones) {}
 
-Result<std::shared_ptr<const ImageSymbols>> ImageCache::open(const ImageToName& image, bool ask_servers) {
-  const UniqueFd fd = TRY(image.file.open());
-  ask_servers = ask_servers && debuginfod_ != nullptr;
+Result<std::shared_ptr<const ImageSymbols>> ImageCache::open(uint64_t image, int fd, const std::string& path, std::shared_ptr<CompanionFiles> companions,
+                                                             bool with_servers) {
   {
     const std::lock_guard lock(mutex_);
-    const auto kept = kept_.find(image.id);
-    if (kept != kept_.end() && (kept->second.asked_servers || !ask_servers)) {
+    const auto kept = kept_.find(image);
+    if (kept != kept_.end() && (kept->second.with_servers || !with_servers)) {
       kept->second.last_used = ++turn_;
       return std::shared_ptr<const ImageSymbols>(kept->second.symbols);
     }
   }
-  std::shared_ptr<ImageSymbols> symbols =
-      TRY(ImageSymbols::open(fd.get(), image.path, companions_in(image.file.root, ask_servers ? debuginfod_ : nullptr), options_));
+  std::shared_ptr<ImageSymbols> symbols = TRY(ImageSymbols::open(fd, path, std::move(companions), options_));
   const std::lock_guard lock(mutex_);
-  kept_[image.id] = {symbols, ++turn_, ask_servers};
+  kept_[image] = {symbols, ++turn_, with_servers};
   return std::shared_ptr<const ImageSymbols>(std::move(symbols));
 }
 
 void ImageCache::trim(size_t max_bytes) {
   const std::lock_guard lock(mutex_);
-  std::vector<std::pair<uint64_t, profile::ImageId>> latest;  // turn, image
+  std::vector<std::pair<uint64_t, uint64_t>> latest;  // turn, image
   for (const auto& [image, kept] : kept_) {
     if (kept.symbols.use_count() == 1) latest.emplace_back(kept.last_used, image);
   }

@@ -8,18 +8,9 @@
 #include <memory>
 #include <mutex>
 
-#include "symbolize/files/debuginfod_client.h"
-#include "symbolize/files/image_files.h"
 #include "symbolize/symbols/image_symbols.h"
 
 namespace cicada::symbolize {
-
-// What an image is asked for by, copied from a profile.
-struct ImageToName {
-  profile::ImageId id;
-  std::string path;
-  ImageFile file;
-};
 
 class ImageCache {
  public:
@@ -27,26 +18,25 @@ class ImageCache {
 
   explicit ImageCache(const SymbolizeOptions& options);
 
-  // The file is asked for every time: one that was written over since is refused, as if it had not been open.
-  // `ask_servers`: debuginfod, if the options want it. Fails: what ImageFile::open and ImageSymbols::open fail with.
-  Result<std::shared_ptr<const ImageSymbols>> open(const ImageToName& image, bool ask_servers);
+  // `image`: any number that is always the same file's. `fd`: of the file as it is now. `with_servers`: its companions may come from further away
+  // than those of an earlier call. Fails: as ImageSymbols::open.
+  Result<std::shared_ptr<const ImageSymbols>> open(uint64_t image, int fd, const std::string& path, std::shared_ptr<CompanionFiles> companions,
+                                                   bool with_servers);
   // Leaves images alone that somebody uses.
   void trim(size_t max_bytes = kMaxKeptBytes);
-  bool has_servers() const { return debuginfod_ != nullptr; }
   DemangleCache& demangled() { return demangled_; }
 
  private:
   struct Kept {
     std::shared_ptr<ImageSymbols> symbols;
     uint64_t last_used = 0;
-    bool asked_servers = false;
+    bool with_servers = false;
   };
 
   const SymbolizeOptions options_;
   DemangleCache demangled_;
-  std::shared_ptr<DebuginfodClient> debuginfod_;
   std::mutex mutex_;
-  std::map<profile::ImageId, Kept> kept_;
+  std::map<uint64_t, Kept> kept_;
   uint64_t turn_ = 0;
 };
 

@@ -2,6 +2,7 @@
 // What names should look like, and where they may come from.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 
 namespace cicada::symbolize {
 
+class ImageNamers;
 class KernelNames;
 
 using names::Demangle;
@@ -24,6 +26,7 @@ struct SymbolizeOptions {
   uint32_t user = 0;                   // whose files are read without a deadline of their own (symbolizer.h)
   unsigned threads = 0;                // 0: one per CPU, at most 4
   std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
+  std::shared_ptr<ImageNamers> image_namers = {};  // image_namer.h; null: this process reads the files
   KernelNames* kernel_names = nullptr;  // borrowed (kernel_names.h); null: /proc/kallsyms
 };
 

@@ -113,18 +113,20 @@ struct Question {
 
 // Kept by the threads that use it, of which one may hang.
 struct Symbolizer::Parts : std::enable_shared_from_this<Symbolizer::Parts> {
-  Parts(ImageFiles& where, SymbolizeOptions wanted) : files(where), options(std::move(wanted)), cache(options) {
+  Parts(ImageFiles& where, SymbolizeOptions wanted) : files(where), options(std::move(wanted)), cache(std::make_shared<ImageCache>(options)), namers(options.image_namers) {
+    if (namers == nullptr) namers = local_image_namers(options, cache);
     if (options.kernel_names == nullptr) kallsyms = kallsyms_names();
   }
 
   ImageFiles& files;
   const SymbolizeOptions options;
-  ImageCache cache;
+  const std::shared_ptr<ImageCache> cache;
+  std::shared_ptr<ImageNamers> namers;
   JitIndex jit;
   std::unique_ptr<KernelNames> kallsyms;
   std::map<std::pair<FrameKind, uint32_t>, Subject> subjects;  // the number: an image, an address space
   size_t frames_seen = 0;
-  uint32_t images_seen = 0;  // the cache knows them by this number
+  uint64_t images_seen = 0;  // namers know them by this number
   bool more_jit = false;
 
   bool full_busy = false;
@@ -160,7 +162,7 @@ Subject* Symbolizer::Parts::find_subject(const ProfileSnapshot& profile, const p
     ImageFile file = files.find(profile, frame.image);
     subject.owner = file.owner;
     subject.is_trusted = file.owner == 0 || file.owner == options.user;
-    subject.namer = std::make_unique<ImageNamer>(cache, ImageToName{profile::ImageId(images_seen++), subject.name, std::move(file)});
+    subject.namer = namers->make({images_seen++, subject.name, std::move(file)});
   } else if (kind == FrameKind::kJit) {
     subject.name = "[jit]";
     subject.namer = std::make_unique<JitNamer>(jit, frame.address_space);
@@ -168,7 +170,7 @@ Subject* Symbolizer::Parts::find_subject(const ProfileSnapshot& profile, const p
     subject.name = "[kernel]";
     KernelNames* names = options.kernel_names;
     if (names == nullptr && recorded_by_this_boot(profile.header)) names = kallsyms.get();
-    if (names != nullptr) subject.namer = std::make_unique<KernelNamer>(*names, cache.demangled());
+    if (names != nullptr) subject.namer = std::make_unique<KernelNamer>(*names, cache->demangled());
   }
   return &subject;
 }
@@ -197,7 +199,7 @@ void Symbolizer::Parts::post(WorkQueue& queue, Subject& subject, NameDepth depth
       const std::lock_guard lock(self->mutex);
       self->answered.push_back(question);
     }
-    self->cache.trim();
+    self->namers->trim();
   }});
   if (question->job == 0) {
     wanted = std::move(question->wanted);
@@ -363,7 +365,7 @@ size_t Symbolizer::Parts::ask_rest(Profile& profile, const NamingDeadlines& dead
   others.wait(deadlines.of_others);
   trusted.wait(deadlines.all);
   const size_t abandoned = trusted.write(profile) + others.write(profile);
-  cache.trim();
+  namers->trim();
   return abandoned;
 }
 

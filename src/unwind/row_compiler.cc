@@ -16,7 +16,7 @@ constexpr size_t kFdesPerPart = 8192;  // 2 ms of work; a thread costs 0.1
 
 RowShard compile_in_parts(const RowShard::Image& image, unsigned threads) {
   const size_t fdes = image.fdes.size();
-  const size_t count = std::min<size_t>(count_parts(fdes, kFdesPerPart), std::max(1U, threads));
+  const size_t count = count_parts(fdes, kFdesPerPart, threads);
   std::vector<RowShard> parts;
   parts.reserve(count);
   for (size_t i = 0; i < count; ++i) parts.emplace_back(image, fdes * i / count, fdes * (i + 1) / count);

@@ -38,6 +38,10 @@ class CompanionsInRoots final : public CompanionFiles {
 
 }  // namespace
 
+std::shared_ptr<DebuginfodClient> debuginfod_of(const SymbolizeOptions& options) {
+  return options.debuginfod ? std::make_shared<DebuginfodClient>(std::chrono::seconds(options.debuginfod_seconds)) : nullptr;
+}
+
 std::shared_ptr<CompanionFiles> companions_in(FileRoot root, std::shared_ptr<DebuginfodClient> debuginfod) {
   return std::make_shared<CompanionsInRoots>(std::move(root), std::move(debuginfod));
 }

@@ -8,6 +8,7 @@
 
 #include "elf/elf_file.h"
 #include "symbolize/files/file_root.h"
+#include "symbolize/symbolize_options.h"
 
 namespace cicada::symbolize {
 
@@ -30,6 +31,7 @@ class CompanionFiles {
 };
 
 // From `root` and our own; from `debuginfod` if it is not null.
+std::shared_ptr<DebuginfodClient> debuginfod_of(const SymbolizeOptions& options);  // null: the options want none
 std::shared_ptr<CompanionFiles> companions_in(FileRoot root, std::shared_ptr<DebuginfodClient> debuginfod = nullptr);
 
 struct CompanionElf {

@@ -61,6 +61,12 @@ Result<UnwindRows> UnwindRows::check(Bytes bytes) {
   return table;
 }
 
+Result<UnwindRows> UnwindRows::adopt(std::vector<Row> bytes) {
+  UnwindRows table = TRY(check(Bytes(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size() * sizeof(Row))));
+  table.own_ = std::move(bytes);
+  return table;
+}
+
 const unwind_rule& UnwindRows::find(LinkAddr address) const {
   static constexpr unwind_rule kNone{};
   if (address < base() || rows_.empty() || address - base() < rows_.front().begin || address - base() > 0xffffffff) return kNone;

@@ -46,6 +46,8 @@ class UnwindRows {
   // Believes nothing that `bytes` say: afterwards rows ascend, their rules exist and no address wraps around. Borrows; aligned to 8.
   // Fails: kCorrupt.
   static Result<UnwindRows> check(Bytes bytes);
+  // The same, and owns them.
+  static Result<UnwindRows> adopt(std::vector<Row> bytes);
   UnwindRows(UnwindRows&&) = default;
   UnwindRows& operator=(UnwindRows&&) = default;
 

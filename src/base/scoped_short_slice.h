@@ -7,7 +7,7 @@
 #pragma once
 #include <cstdint>
 
-namespace cicada::ingest {
+namespace cicada {
 
 // For the calling thread, until destroyed by the same thread.
 class ScopedShortSlice {
@@ -22,4 +22,4 @@ class ScopedShortSlice {
   bool changed_ = false;
 };
 
-}  // namespace cicada::ingest
+}  // namespace cicada

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ingest/scoped_short_slice.h"
+#include "base/scoped_short_slice.h"
 
 #include <sched.h>
 #include <sys/syscall.h>
@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace cicada::ingest {
+namespace cicada {
 namespace {
 
 // uapi/linux/sched/types.h, version 0; glibc 2.36 has no declaration.
@@ -46,4 +46,4 @@ ScopedShortSlice::~ScopedShortSlice() {
   set(attributes);
 }
 
-}  // namespace cicada::ingest
+}  // namespace cicada

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parser/parser.h"
+
+#include <optional>
+
+#include "base/catching.h"
+#include "base/diagnostics.h"
+#include "parser/protocol.h"
+#include "symbolize/image_cache.h"
+#include "unwind/row_compiler.h"
+
+namespace cicada::parser {
+namespace {
+
+using sandbox::Channel;
+using sandbox::Message;
+
+// Asks the collector, which opens with the rights that it sees fit.
+class AskedFiles final : public symbolize::CompanionFiles {
+ public:
+  explicit AskedFiles(Channel& channel) : channel_(channel) {}
+  Result<File> open(Place place, const std::string& name) override {
+    Message question;
+    question.kind = kOpen;
+    question.numbers[0] = static_cast<uint64_t>(place);
+    question.text = name;
+    TRY(channel_.send(question));
+    Message answer = TRY(channel_.receive(true));
+    if (answer.kind != kFile || answer.fds.size() != 1) return error_from(answer);
+    return File{std::move(answer.fds[0]), std::move(answer.text)};
+  }
+
+ private:
+  Channel& channel_;
+};
+
+class Parser {
+ public:
+  explicit Parser(Channel channel) : channel_(std::move(channel)), files_(std::make_shared<AskedFiles>(channel_)) {
+    diagnostics().set_handler([this](Severity, const std::string& line) {
+      Message note;
+      note.kind = kNote;
+      note.text = line;
+      static_cast<void>(channel_.send(note));
+    });
+  }
+
+  ~Parser() { diagnostics().set_handler({}); }
+  Parser(const Parser&) = delete;
+  Parser& operator=(const Parser&) = delete;
+
+  void run() {
+    for (;;) {
+      Result<Message> question = channel_.receive(true);
+      if (!question) return;
+      if (question->kind == kConfigure) {
+        cache_.emplace(options_from(question->text));
+        continue;
+      }
+      Result<size_t> answered = catching(question->text, [&]() -> Result<size_t> { return answer(*question); });
+      Message last;
+      last.kind = kDone;
+      if (answered) last.numbers[0] = *answered;
+      else last = to_message(answered.error());
+      if (!channel_.send(last)) return;
+    }
+  }
+
+ private:
+  // Returns how many bytes of the job file are the answer.
+  Result<size_t> answer(const Message& question) {
+    if (question.fds.size() != 2) return make_error(ErrorKind::kInvalid, "a question without its files");
+    if (question.kind == kRows) return compile(question);
+    if (question.kind == kName && cache_) return name(question);
+    return make_error(ErrorKind::kInvalid, "not a question");
+  }
+
+  Result<size_t> name(const Message& question) {
+    const auto [image, depth, count, far_away, reserved] = question.numbers;
+    std::vector<LinkAddr> addresses(count);
+    TRY(sandbox::read_file(question.fds[0].get(), addresses.data(), count * sizeof addresses[0]));
+    const auto symbols = TRY(cache_->open(image, question.fds[1].get(), question.text, files_, far_away != 0));
+    const std::string bytes = to_bytes(symbols->name(addresses, static_cast<symbolize::NameDepth>(depth), cache_->demangled()));
+    cache_->trim();
+    TRY(sandbox::write_file(question.fds[0].get(), bytes.data(), bytes.size()));
+    return bytes.size();
+  }
+
+  static Result<size_t> compile(const Message& question) {
+    FileMapping file = TRY(FileMapping::map(question.fds[1].get(), question.text));
+    const auto elf = TRY(elf::ElfFile::parse(std::move(file), question.text));
+    unwind::RowLimits limits;
+    limits.threads = 1;
+    const unwind::UnwindRows rows = TRY(unwind::compile_rows(elf, limits));
+    TRY(sandbox::write_file(question.fds[0].get(), rows.bytes().data(), rows.bytes().size()));
+    return rows.bytes().size();
+  }
+
+  Channel channel_;
+  std::shared_ptr<AskedFiles> files_;
+  std::optional<symbolize::ImageCache> cache_;
+};
+
+}  // namespace
+
+void serve(sandbox::Channel channel) { Parser(std::move(channel)).run(); }
+
+}  // namespace cicada::parser

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parser/parsers.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <set>
+
+#include "base/clean_text.h"
+#include "base/diagnostics.h"
+
+namespace cicada::parser {
+namespace {
+
+using sandbox::Channel;
+using sandbox::Message;
+using Clock = Channel::Clock;
+
+constexpr int kMaxNotes = 16, kMaxCompanions = 64;  // of one question
+
+std::chrono::nanoseconds cpu_time_of(pid_t pid) {
+  clockid_t clock;
+  timespec used{};
+  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return {};
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
+bool is_runnable(pid_t pid) {
+  const UniqueFd file(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 512> text{};
+  const ssize_t size = ::read(file.get(), text.data(), text.size());
+  const std::string_view stat(text.data(), size > 0 ? static_cast<size_t>(size) : 0);
+  const size_t name_end = stat.rfind(") ");
+  return name_end != std::string_view::npos && stat.substr(name_end + 2).starts_with('R');
+}
+
+std::chrono::nanoseconds budget_of(int file) {
+  struct stat st {};
+  if (::fstat(file, &st) != 0) return {};
+  return Parsers::kBudgetPerMiB * (st.st_size >> 20);
+}
+
+}  // namespace
+
+struct Parsers::Running {
+  explicit Running(sandbox::Zygote::Child started) : child(std::move(started)) {}
+  sandbox::Zygote::Child child;
+  std::set<Key> known;  // it may have them open
+  uint64_t last_used = 0;
+  int nice = 0;
+
+  void kill() const { ::syscall(SYS_pidfd_send_signal, child.process.get(), SIGKILL, nullptr, 0); }
+  // As much of a claim to the CPU as the thread that waits for it.
+  void follow_nice() {
+    const int ours = ::getpriority(PRIO_PROCESS, 0);
+    if (ours != nice && ::setpriority(PRIO_PROCESS, static_cast<id_t>(child.pid), ours) == 0) nice = ours;
+  }
+};
+
+namespace {
+
+// One question and what comes back.
+class Conversation {
+ public:
+  Conversation(Channel& channel, pid_t pid, const Question& question, const std::stop_token& stop)
+      : channel_(channel), pid_(pid), question_(question), stop_(stop), budget_(Parsers::kBudget + budget_of(question.file)) {}
+
+  Result<std::string> run(size_t max_bytes) {
+    const UniqueFd job = TRY(sandbox::memory_file(question_.contents.data(), question_.contents.size()));
+    Message message;
+    message.kind = question_.kind;
+    message.numbers = question_.numbers;
+    message.text = question_.path;
+    TRY(channel_.send(message, {job.get(), question_.file}));
+    for (;;) {
+      const Message said = TRY(channel_.receive(false, Clock::time_point::max(), [this] { return is_over(); }));
+      switch (said.kind) {
+        case kNote:
+          if (++notes_ <= kMaxNotes) diagnostics().pass_on(Severity::kWarning, clean_text(said.text));
+          break;
+        case kOpen: TRY(open(said)); break;
+        case kFailed: return said_error(said);
+        case kDone: {
+          if (said.numbers[0] > max_bytes) return make_error(ErrorKind::kLimit, "an answer of {} bytes, more than {}", said.numbers[0], max_bytes);
+          std::string bytes(said.numbers[0], '\0');
+          TRY(sandbox::read_file(job.get(), bytes.data(), bytes.size()));
+          ended_well_ = true;
+          return bytes;
+        }
+        default: return make_error(ErrorKind::kCorrupt, "an answer of an unknown kind");
+      }
+    }
+  }
+  bool ended_well() const { return ended_well_; }
+  bool was_stopped() const { return stop_.stop_requested(); }
+  bool was_silent() const { return silent_; }
+
+ private:
+  bool is_over() {
+    const auto cpu = cpu_time_of(pid_);
+    const auto now = Clock::now();
+    if (cpu != last_cpu_) {
+      last_cpu_ = cpu;
+      last_progress_ = now;
+    }
+    // One that has nothing but too little of a busy CPU makes progress, too.
+    silent_ = now - last_progress_ > Parsers::kSilence && !is_runnable(pid_);
+    return stop_.stop_requested() || cpu - cpu_begin_ > budget_ || silent_;
+  }
+  Error said_error(const Message& said) {
+    ended_well_ = true;
+    const Error error = error_from(said);
+    return Error(error.kind(), clean_text(error.message()));
+  }
+  Result<void> open(const Message& said) {
+    const bool valid = said.numbers[0] <= static_cast<uint64_t>(symbolize::CompanionFiles::Place::kServer) && said.text.find('\0') == std::string::npos;
+    if (question_.companions == nullptr || !valid || ++companions_ > kMaxCompanions)
+      return channel_.send(to_message(make_error(ErrorKind::kNotFound, "{}: no companions", said.text)));
+    const auto found = question_.companions->open(static_cast<symbolize::CompanionFiles::Place>(said.numbers[0]), said.text);
+    last_progress_ = Clock::now();
+    if (!found) return channel_.send(to_message(found.error()));
+    budget_ += budget_of(found->fd.get());
+    Message answer;
+    answer.kind = kFile;
+    answer.text = found->path;
+    return channel_.send(answer, {found->fd.get()});
+  }
+
+  Channel& channel_;
+  const pid_t pid_;
+  const Question& question_;
+  const std::stop_token& stop_;
+  std::chrono::nanoseconds budget_, cpu_begin_ = cpu_time_of(pid_), last_cpu_ = cpu_begin_;
+  Clock::time_point last_progress_ = Clock::now();
+  int notes_ = 0, companions_ = 0;
+  bool ended_well_ = false, silent_ = false;
+};
+
+}  // namespace
+
+Parsers::Parsers(Start start, const symbolize::SymbolizeOptions& options, unsigned per_owner)
+    : start_(std::move(start)), options_(to_text(options)), per_owner_(per_owner) {}
+Parsers::~Parsers() = default;
+
+Result<std::unique_ptr<Parsers::Running>> Parsers::start(uint32_t owner) {
+  auto running = std::make_unique<Running>(TRY(start_(owner)));
+  Message message;
+  message.kind = kConfigure;
+  message.text = options_;
+  TRY(running->child.channel.send(message));
+  return running;
+}
+
+void Parsers::end_longest_idle() {
+  auto longest = idle_.end();
+  for (auto at = idle_.begin(); at != idle_.end(); ++at) {
+    if (!at->second.empty() && (longest == idle_.end() || at->second.front()->last_used < longest->second.front()->last_used)) longest = at;
+  }
+  if (longest == idle_.end()) return;
+  longest->second.erase(longest->second.begin());  // its channel closes, and it ends
+  --count_[longest->first];
+  --all_;
+}
+
+Result<std::unique_ptr<Parsers::Running>> Parsers::take(const Question& question) {
+  std::unique_lock lock(mutex_);
+  if (const auto deaths = deaths_.find({question.kind, question.image}); deaths != deaths_.end() && deaths->second >= kMaxDeaths)
+    return make_error(ErrorKind::kLimit, "whoever reads it dies");
+  for (;;) {
+    auto& idle = idle_[question.owner];
+    if (!idle.empty()) {
+      auto best = std::find_if(idle.begin(), idle.end(), [&](const auto& each) { return each->known.contains({question.kind, question.image}); });
+      if (best == idle.end()) best = std::prev(idle.end());
+      auto running = std::move(*best);
+      idle.erase(best);
+      return running;
+    }
+    if (all_ >= kMaxParsers) end_longest_idle();
+    if (count_[question.owner] < per_owner_ && all_ < kMaxParsers) break;
+    changed_.wait(lock);
+  }
+  ++count_[question.owner];
+  ++all_;
+  lock.unlock();
+  auto running = start(question.owner);
+  if (running) return running;
+  lock.lock();
+  --count_[question.owner];
+  --all_;
+  changed_.notify_all();
+  return running;
+}
+
+void Parsers::give_back(const Question& question, std::unique_ptr<Running> running, bool alive, int deaths) {
+  if (!alive) running->kill();
+  const std::lock_guard lock(mutex_);
+  if (deaths != 0) deaths_[{question.kind, question.image}] += deaths;
+  if (alive) {
+    running->known.insert({question.kind, question.image});
+    running->last_used = ++turn_;
+    idle_[question.owner].push_back(std::move(running));
+  } else {
+    --count_[question.owner];
+    --all_;
+  }
+  changed_.notify_all();
+}
+
+Result<std::string> Parsers::ask(const Question& question, size_t max_bytes, const std::stop_token& stop) {
+  std::unique_ptr<Running> running = TRY(take(question));
+  running->follow_nice();
+  Conversation conversation(running->child.channel, running->child.pid, question, stop);
+  auto answer = conversation.run(max_bytes);
+  const bool alive = conversation.ended_well();
+  give_back(question, std::move(running), alive, alive || conversation.was_stopped() ? 0 : conversation.was_silent() ? kMaxDeaths : 1);
+  if (!alive && !answer && !conversation.was_stopped()) diagnostics().warn(question.path, "the process that read it was ended: {}", answer.error().message());
+  return answer;
+}
+
+}  // namespace cicada::parser

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parsers here are threads of this process: honest ones (serve), and one that says whatever a test wants.
+#include "parser/parsers.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "base/diagnostics.h"
+#include "parser/parser.h"
+#include "parser/remote_namer.h"
+#include "parser/remote_rows.h"
+#include "symbolize/symbols/image_symbols.h"
+#include "unwind/row_compiler.h"
+
+namespace cicada::parser {
+namespace {
+
+using sandbox::Channel;
+using sandbox::Message;
+
+// Starts threads instead of processes.
+class Threads {
+ public:
+  explicit Threads(std::function<void(Channel)> work) : work_(std::move(work)) {}
+  ~Threads() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Parsers::Start start() {
+    return [this](uint32_t) -> Result<sandbox::Zygote::Child> {
+      auto [ours, theirs] = TRY(Channel::make_pair());
+      ++started;
+      threads_.emplace_back([this, theirs = std::make_shared<Channel>(std::move(theirs))] { work_(std::move(*theirs)); });
+      return sandbox::Zygote::Child{Channel(std::move(ours)), UniqueFd(), ::getpid()};
+    };
+  }
+  std::atomic<int> started{0};
+
+ private:
+  std::function<void(Channel)> work_;
+  std::vector<std::thread> threads_;
+};
+
+UniqueFd ourselves() { return UniqueFd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)); }
+
+Question question(int file) {
+  Question asked;
+  asked.kind = kRows;
+  asked.image = 7;
+  asked.path = "/an/image";
+  asked.file = file;
+  return asked;
+}
+
+// One that answers its first question with `lie`, given the question.
+std::function<void(Channel)> liar(std::function<void(Channel&, Message)> lie) {
+  return [lie](Channel channel) {
+    for (;;) {
+      auto asked = channel.receive(true);
+      if (!asked) return;
+      if (asked->kind != kConfigure) lie(channel, std::move(*asked));
+    }
+  };
+}
+
+Message done(uint64_t bytes) {
+  Message message;
+  message.kind = kDone;
+  message.numbers[0] = bytes;
+  return message;
+}
+
+TEST(Parsers, RowsAreWhatThisProcessWouldCompile) {
+  Threads honest(&serve);
+  Parsers parsers(honest.start(), {}, 2);
+  const UniqueFd file = ourselves();
+  const auto remote = compile_rows(parsers, 0, 1, file.get(), "ourselves");
+  ASSERT_TRUE(remote) << remote.error().message();
+  FileMapping mapping = *FileMapping::map(file.get(), "ourselves");
+  const auto elf = elf::ElfFile::parse(std::move(mapping), "ourselves");
+  const auto local = unwind::compile_rows(*elf);
+  ASSERT_TRUE(local);
+  EXPECT_TRUE(std::ranges::equal(remote->bytes(), local->bytes()));
+  EXPECT_GT(remote->rows().size(), 100u);
+  EXPECT_EQ(honest.started, 1);
+}
+
+TEST(Parsers, NamesAreWhatThisProcessWouldFind) {
+  Threads honest(&serve);
+  const symbolize::SymbolizeOptions options;
+  const auto namers = remote_image_namers(std::make_shared<Parsers>(honest.start(), options, 2), options);
+  const UniqueFd file = ourselves();
+  const auto image = symbolize::ImageSymbols::open(file.get(), "/proc/self/exe", symbolize::companions_in({}), options);
+  ASSERT_TRUE(image);
+  const FileMapping mapping = *FileMapping::map(file.get(), "ourselves");
+  const auto elf = elf::ElfFile::parse(*FileMapping::map(file.get(), "ourselves"), "ourselves");
+  std::vector<uint64_t> addresses;
+  std::vector<LinkAddr> link;
+  for (uint64_t at = elf->segments()[0].address.value; addresses.size() < 20'000; at += 64) {
+    addresses.push_back(at);
+    link.emplace_back(at);
+  }
+  const auto namer = namers->make({1, "/proc/self/exe", {[] { return Result<UniqueFd>(ourselves()); }, {}, 0}});
+  for (const auto depth : {symbolize::NameDepth::kSymbols, symbolize::NameDepth::kFull}) {
+    const auto remote = namer->name(addresses, depth, {});
+    ASSERT_TRUE(remote) << remote.error().message();
+    symbolize::DemangleCache demangled(options.demangle, options.fold_clones);
+    const symbolize::NamedAddresses local = (*image)->name(link, depth, demangled);
+    EXPECT_EQ(to_bytes(*remote), to_bytes(local));
+  }
+}
+
+TEST(Parsers, AskForCompanions) {
+  class OneFile final : public symbolize::CompanionFiles {
+   public:
+    Result<File> open(Place, const std::string& name) override {
+      asked = name;
+      return File{ourselves(), "/found/here"};
+    }
+    std::string asked;
+  } files;
+  Threads asking(liar([](Channel& channel, const Message& asked) {
+    Message open;
+    open.kind = kOpen;
+    open.text = "/a/debug/file";
+    ASSERT_TRUE(channel.send(open));
+    const auto file = channel.receive(true);
+    ASSERT_TRUE(file && file->kind == kFile && file->fds.size() == 1);
+    ASSERT_TRUE(sandbox::write_file(asked.fds[0].get(), file->text.data(), file->text.size()));
+    ASSERT_TRUE(channel.send(done(file->text.size())));
+  }));
+  Parsers parsers(asking.start(), {}, 1);
+  const UniqueFd file = ourselves();
+  Question asked = question(file.get());
+  asked.companions = &files;
+  const auto answer = parsers.ask(asked, 100);
+  ASSERT_TRUE(answer) << answer.error().message();
+  EXPECT_EQ(*answer, "/found/here");
+  EXPECT_EQ(files.asked, "/a/debug/file");
+}
+
+// Whatever it says is an error, and the next question is asked of another.
+TEST(Parsers, BelieveNothing) {
+  const std::vector<std::function<void(Channel&, Message)>> lies = {
+      [](Channel& channel, const Message&) { static_cast<void>(channel.send(done(~uint64_t{0}))); },
+      [](Channel& channel, const Message&) { static_cast<void>(channel.send(done(1 << 20))); },  // bytes that are not there
+      [](Channel& channel, const Message&) {
+        Message unknown;
+        unknown.kind = 99;
+        static_cast<void>(channel.send(unknown));
+      },
+      [](Channel& channel, const Message&) { static_cast<void>(::write(channel.fd(), "short", 5)); },
+      [](Channel& channel, const Message&) {  // opens without end
+        for (int i = 0; i < 1000; ++i) {
+          Message open;
+          open.kind = kOpen;
+          open.numbers[0] = static_cast<uint64_t>(i);
+          open.text = std::string("a\0b", 3);
+          if (!channel.send(open) || !channel.receive(true)) return;
+        }
+        static_cast<void>(channel.send(done(~uint64_t{0})));
+      },
+      [](Channel& channel, const Message& asked) {  // another's descriptors
+        static_cast<void>(channel.send(done(uint64_t{1} << 62), {asked.fds[0].get(), asked.fds[1].get()}));
+      },
+  };
+  const UniqueFd file = ourselves();
+  for (size_t i = 0; i < lies.size(); ++i) {
+    Threads lying(liar(lies[i]));
+    Parsers parsers(lying.start(), {}, 1);
+    EXPECT_FALSE(parsers.ask(question(file.get()), 1 << 20)) << i;
+    Question other = question(file.get());
+    other.image = 8;
+    EXPECT_FALSE(parsers.ask(other, 1 << 20)) << i;
+    EXPECT_EQ(lying.started, 2) << i;
+  }
+}
+
+TEST(Parsers, CheckRowsAndNames) {
+  Threads lying(liar([](Channel& channel, const Message& asked) {
+    std::vector<uint8_t> noise(4096);
+    for (size_t i = 0; i < noise.size(); ++i) noise[i] = static_cast<uint8_t>(i * 31);
+    static_cast<void>(sandbox::write_file(asked.fds[0].get(), noise.data(), noise.size()));
+    static_cast<void>(channel.send(done(noise.size())));
+  }));
+  const auto parsers = std::make_shared<Parsers>(lying.start(), symbolize::SymbolizeOptions{}, 1);
+  const UniqueFd file = ourselves();
+  const auto rows = compile_rows(*parsers, 0, 1, file.get(), "x");
+  ASSERT_FALSE(rows);
+  EXPECT_EQ(rows.error().kind(), ErrorKind::kCorrupt);
+  const auto namer = remote_image_namers(parsers, {})->make({1, "x", {[] { return Result<UniqueFd>(ourselves()); }, {}, 0}});
+  const auto names = namer->name(std::vector<uint64_t>{1, 2}, symbolize::NameDepth::kSymbols, {});
+  ASSERT_FALSE(names);
+  EXPECT_EQ(names.error().kind(), ErrorKind::kCorrupt);
+}
+
+TEST(Parsers, AnImageThatKillsThemIsLeftAlone) {
+  Threads dying([](Channel channel) {
+    static_cast<void>(channel.receive(true));
+    static_cast<void>(channel.receive(true));
+  });
+  Parsers parsers(dying.start(), {}, 1);
+  const UniqueFd file = ourselves();
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(parsers.ask(question(file.get()), 100));
+  EXPECT_EQ(dying.started, Parsers::kMaxDeaths);
+}
+
+TEST(Parsers, NotesHaveABound) {
+  std::atomic<int> lines{0};
+  diagnostics().set_handler([&](Severity, const std::string&) { ++lines; });
+  Threads noisy(liar([](Channel& channel, const Message&) {
+    for (int i = 0; i < 1000; ++i) {
+      Message note;
+      note.kind = kNote;
+      note.text = "line " + std::to_string(i);
+      static_cast<void>(channel.send(note));
+    }
+    static_cast<void>(channel.send(done(0)));
+  }));
+  {
+    Parsers parsers(noisy.start(), {}, 1);
+    const UniqueFd file = ourselves();
+    EXPECT_TRUE(parsers.ask(question(file.get()), 100));
+  }
+  diagnostics().set_handler({});
+  EXPECT_GT(lines, 0);
+  EXPECT_LT(lines, 100);
+}
+
+TEST(Parsers, StopEndsAQuestion) {
+  Threads mute(liar([](Channel&, const Message&) {}));
+  Parsers parsers(mute.start(), {}, 1);
+  std::stop_source stop;
+  std::jthread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    stop.request_stop();
+  });
+  const UniqueFd file = ourselves();
+  EXPECT_FALSE(parsers.ask(question(file.get()), 100, stop.get_token()));
+}
+
+TEST(Protocol, OptionsArriveAsTheyWere) {
+  symbolize::SymbolizeOptions options;
+  options.lines = false;
+  options.demangle = symbolize::Demangle::kShort;
+  options.debug_dirs = {"/a", "/b c"};
+  const symbolize::SymbolizeOptions arrived = options_from(to_text(options));
+  EXPECT_TRUE(arrived.inlines);
+  EXPECT_FALSE(arrived.lines);
+  EXPECT_EQ(arrived.demangle, options.demangle);
+  EXPECT_EQ(arrived.debug_dirs, options.debug_dirs);
+}
+
+}  // namespace
+}  // namespace cicada::parser

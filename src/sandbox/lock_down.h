@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes from a process everything that reading a file does not need: users and capabilities, files, the network, other processes, new programs.
+//
+//   const LockDown rules = TRY(LockDown::prepare());   // once, with root's rights
+//   rules.apply(user, socket);                          // in a child: what is left is `socket` and memory
+//
+// After it the process can read and write what it holds and is handed by its socket, ask for memory that is not executable, and end. Anything else
+// ends it (SIGSYS). Each means holds where the kernel has it: what() says which.
+//   a user that nobody is, no groups, no capabilities, no new ones · an empty root directory · Landlock: no file, no port, no signal · seccomp: the
+//   list in lock_down.cc · limits: no process, no core, kMaxFiles files, kMaxResultBytes in one file, kMaxMemoryBytes · not dumpable: nobody
+//   traces it · it ends with who started it
+//
+// Threads: one, and no other in the process that calls apply().
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace cicada::sandbox {
+
+class LockDown {
+ public:
+  static constexpr uint64_t kMaxResultBytes = uint64_t{1} << 30;
+  static constexpr uint64_t kMaxMemoryBytes = uint64_t{2} << 30;
+  static constexpr unsigned kMaxFiles = 64;
+
+  // Fails: the kernel has no seccomp.
+  static Result<LockDown> prepare();
+  LockDown(LockDown&&) noexcept;
+  ~LockDown();
+  // `user` only tells processes apart. Closes every descriptor but `kept` and the standard ones, which lead nowhere. Ends the process if a means
+  // that this kernel has cannot be applied.
+  void apply(uint32_t user, int kept) const;
+  // The means that hold, for people: "seccomp", "Landlock 6", …
+  std::vector<std::string> what() const;
+
+ private:
+  LockDown();
+  std::vector<unsigned char> filter_;  // of seccomp, compiled
+  UniqueFd empty_root_;                // none: not allowed to change it
+  int landlock_version_ = 0;
+  bool may_change_user_ = false;
+};
+
+// The number of the user that processes for `user` run as: nobody's.
+uid_t sandbox_user(uint32_t user);
+
+}  // namespace cicada::sandbox

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process that does nothing but fork others: it was started before anything of strangers' was read and before there were threads, and stays so.
+//
+//   collector ── user, one end of a socket ──▶ zygote ── fork ──▶ child: LockDown::apply, then `work` on its end of the socket
+//
+// All end when the collector ends. Signals of a terminal are ignored: who started them says when they end.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "sandbox/channel.h"
+
+namespace cicada::sandbox {
+
+class Zygote {
+ public:
+  static constexpr int kSocket = 3;  // of the program that is started
+  struct Child {
+    Channel channel;
+    UniqueFd process;  // a pidfd
+    pid_t pid = 0;     // its number; may be another's once it has ended
+  };
+
+  // `command` is the program with its arguments and is to call run_zygote(). Returns at once. Threads: any.
+  static Result<std::unique_ptr<Zygote>> start(const std::vector<std::string>& command);
+  // Its children end with it.
+  ~Zygote();
+  Zygote(const Zygote&) = delete;
+  Zygote& operator=(const Zygote&) = delete;
+  // Fails: the zygote has ended. Threads: any.
+  Result<Child> spawn(uint32_t user);
+
+ private:
+  Zygote(UniqueFd socket, pid_t pid) : channel_(std::move(socket)), pid_(pid) {}
+  std::mutex mutex_;
+  std::optional<Channel> channel_;
+  pid_t pid_;
+};
+
+// The zygote's own main loop: returns the exit code when the collector is gone. `work` runs in each child.
+int run_zygote(void (*work)(Channel channel));
+
+}  // namespace cicada::sandbox
