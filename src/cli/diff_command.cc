@@ -34,7 +34,7 @@ Result<void> check_output(const std::string& path, const sink::FileRights& right
   return sink::check_writable(path, rights);
 }
 
-Result<void> write_picture(const std::string& path, const profile::ProfileDiff& diff, profile::Per per, const sink::Caption& caption, const sink::FileRights& rights) {
+Result<void> write_picture(const std::string& path, const profile::ProfileDiff& diff, profile::Per per, const sink::Caption& caption, const sink::FileRights& rights, const sink::ShortNames& names) {
   sink::Baseline baseline;
   for (const profile::DiffValue& value : diff.self) baseline.self.push_back(value.a);
   for (const profile::DiffValue& value : diff.total) baseline.total.push_back(value.a);
@@ -43,7 +43,7 @@ Result<void> write_picture(const std::string& path, const profile::ProfileDiff& 
     baseline.whole_after = baseline.whole_before * diff.scale_a / diff.scale_b;  // what A would have counted in B's time or run
   }
   std::string text;
-  if (path.ends_with(".svg")) sink::append_flame_graph_svg(diff.tree, caption, &baseline, text);
+  if (path.ends_with(".svg")) sink::append_flame_graph_svg(diff.tree, caption, &baseline, text, names);
   else sink::append_diff_report_html(diff.tree, baseline, caption, text);
   sink::OutputFile file = TRY(sink::OutputFile::create(path, rights));
   file.write(text);
@@ -100,7 +100,7 @@ Result<int> compare(const DiffCommandOptions& options) {
   TRY(out.commit());
   const sink::Caption caption = sink::make_caption(b, fmt::format("{} compared with {}", options.b, options.a));
   for (const std::string& path : options.outputs) {
-    TRY(write_picture(path, diff, how.per, caption, rights));
+    TRY(write_picture(path, diff, how.per, caption, rights, table.names.short_names()));
     print_message(fmt::format("differential flame graph in {}\n", path));
   }
   for (const std::string& violation : violations) print_error(violation);

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "base/clean_text.h"
-#include "names/demangle.h"
 #include "sink/flamegraph/svg_text.h"
 
 namespace cicada::cli {
@@ -52,22 +51,7 @@ bool matches_function(std::string_view name, std::string_view typed) {
   return name.size() == typed.size() || name[typed.size()] == '(';
 }
 
-void TableNames::shorten(const profile::ProfileSnapshot& profile) {
-  for (size_t i = 0; i < profile.functions().size(); ++i) {
-    const profile::Function& function = profile.functions()[i];
-    if (function.linkage_name.valid()) linkage_.try_emplace(profile.text(function.name), profile.text(function.linkage_name));
-  }
-}
-
-std::string TableNames::short_name(std::string_view name) const {
-  const auto linkage = linkage_.find(name);
-  if (linkage == linkage_.end()) return std::string(name);
-  const std::string_view mangled = names::fold_clone(linkage->second);
-  std::string text = names::demangle(mangled, names::Demangle::kShort);
-  return text == mangled ? std::string(name) : text;  // a clone of a function in C
-}
-
-bool TableNames::means(std::string_view name, std::string_view typed) const { return matches_function(name, typed) || (linkage_.contains(name) && short_name(name) == typed); }
+bool TableNames::means(std::string_view name, std::string_view typed) const { return matches_function(name, typed) || (!typed.empty() && short_name(name) == typed); }
 
 std::vector<std::string> TableNames::fit(std::span<const Row> rows) const {
   std::vector<std::string> names, texts;

@@ -5,10 +5,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
-#include "profile/profile.h"
+#include "sink/flamegraph/short_names.h"
 
 namespace cicada::cli {
 
@@ -20,9 +19,10 @@ class TableNames {
   // Every name as it is.
   TableNames() = default;
   // Short ones of the functions of this profile. May be called for several.
-  void shorten(const profile::ProfileSnapshot& profile);
+  void shorten(const profile::ProfileSnapshot& profile) { short_.add(profile); }
 
-  std::string short_name(std::string_view name) const;
+  std::string short_name(std::string_view name) const { return short_.of(name); }
+  const sink::ShortNames& short_names() const { return short_; }
   // As matches_function(), or the short name.
   bool means(std::string_view name, std::string_view typed) const;
 
@@ -34,7 +34,7 @@ class TableNames {
   std::vector<std::string> fit(std::span<const Row> rows) const;
 
  private:
-  std::unordered_map<std::string_view, std::string_view> linkage_;  // by name
+  sink::ShortNames short_;
 };
 
 }  // namespace cicada::cli

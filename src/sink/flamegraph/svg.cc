@@ -26,8 +26,8 @@ constexpr size_t kMaxDepth = 1400;     // 1,024 user frames, inlined calls, the 
 
 class Drawing {
  public:
-  Drawing(const CallTree& tree, const Caption& caption, const Baseline* baseline, std::string& out)
-      : tree_(tree), caption_(caption), baseline_(baseline), out_(out) {}
+  Drawing(const CallTree& tree, const Caption& caption, const Baseline* baseline, const ShortNames& names, std::string& out)
+      : tree_(tree), caption_(caption), baseline_(baseline), names_(names), out_(out) {}
 
   void append() {
     select();
@@ -141,9 +141,11 @@ class Drawing {
                                                     : fmt::format("style=\"fill:{}\"", heat_colour(heat_step(static_cast<double>(total(at)), static_cast<double>(baseline_->total[at]), baseline_->after(tree_), baseline_->before())));
     out_ += fmt::format("<rect {} x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"17\"/>", colour, x, y, width > 3 ? width - 0.8 : width);
     const double letters = std::floor((width - 7) / kLetter);
-    if (letters >= 2)
-      out_ += fmt::format("<text x=\"{:.1f}\" y=\"{}\">{}</text>", x + 4, y + 12.5,
-                          xml_text(shortened(text_of(at), static_cast<size_t>(letters))));
+    if (letters >= 2) {
+      std::string label = shortened(text_of(at), static_cast<size_t>(letters));
+      if (label != text_of(at)) label = shortened(names_.of(text_of(at)), static_cast<size_t>(letters));
+      out_ += fmt::format("<text x=\"{:.1f}\" y=\"{}\">{}</text>", x + 4, y + 12.5, xml_text(label));
+    }
     out_ += '\n';
   }
 
@@ -158,6 +160,7 @@ class Drawing {
   const CallTree& tree_;
   const Caption& caption_;
   const Baseline* baseline_;
+  const ShortNames& names_;
   std::string& out_;
   std::vector<bool> kept_;
   std::vector<uint32_t> depth_;
@@ -171,17 +174,19 @@ class SvgSink : public FileSink {
  private:
   void write(const profile::ProfileSnapshot& profile, OutputFile& file) override {
     const CallTree tree = profile::build_call_tree(profile, options_.tree);
+    ShortNames names;
+    names.add(profile);
     std::string out;
-    append_flame_graph_svg(tree, make_caption(profile, title(profile)), nullptr, out);
+    append_flame_graph_svg(tree, make_caption(profile, title(profile)), nullptr, out, names);
     file.write(out);
   }
 };
 
 }  // namespace
 
-void append_flame_graph_svg(const CallTree& tree, const Caption& caption, const Baseline* baseline, std::string& out) {
+void append_flame_graph_svg(const CallTree& tree, const Caption& caption, const Baseline* baseline, std::string& out, const ShortNames& names) {
   CHECK(baseline == nullptr || (baseline->total.size() == tree.nodes.size() && !tree.nodes.empty()));
-  Drawing(tree, caption, baseline, out).append();
+  Drawing(tree, caption, baseline, names, out).append();
 }
 
 std::unique_ptr<profile::Sink> make_svg_sink(std::string path, const SinkOptions& options) {

@@ -6,13 +6,15 @@
 // another branch that was dropped), but a parent keeps their value: it is wider than its children.
 #pragma once
 #include "sink/flamegraph/packed_profile.h"
+#include "sink/flamegraph/short_names.h"
 #include "sink/sink_registry.h"
 
 namespace cicada::sink {
 
 inline constexpr size_t kMaxNodes = 20000;
-// `baseline`: draws differences (red more, blue less; the reader switches whose widths are drawn).
-void append_flame_graph_svg(const profile::CallTree& tree, const Caption& caption, const Baseline* baseline, std::string& out);
+// `baseline`: draws differences (red more, blue less; the reader switches whose widths are drawn). `names`: of boxes that are too narrow for the whole
+// name; scripts have their own.
+void append_flame_graph_svg(const profile::CallTree& tree, const Caption& caption, const Baseline* baseline, std::string& out, const ShortNames& names = {});
 
 std::unique_ptr<profile::Sink> make_svg_sink(std::string path, const SinkOptions& options);
 

@@ -72,6 +72,25 @@ TEST(Svg, EscapesNames) {
   EXPECT_EQ(count(svg, "</title>"), 1U);
 }
 
+TEST(Svg, NarrowBoxesHaveShortNames) {
+  profile::Profile profile;
+  profile::Function function;
+  const std::string name = "store::Table<int, long>::find(store::Key<int> const&, unsigned long, unsigned long, unsigned long) const";
+  function.name = profile.intern(name);
+  function.linkage_name = profile.intern("_ZNK5store5TableIilE4findERKNS_3KeyIiEEmmm");
+  profile.intern_function(function);
+  ShortNames names;
+  names.add(profile);
+  CallTree tree;
+  add_node(tree, 0, "", 0);
+  add_node(tree, add_node(tree, 0, "narrow", 75), name, 150);
+  add_node(tree, add_node(tree, 0, "wide", 1), name, 900);
+  std::string svg;
+  append_flame_graph_svg(tree, {}, nullptr, svg, names);
+  EXPECT_EQ(count(svg, ">store::Table::find<"), 1U);
+  EXPECT_EQ(count(svg, ">store::Table&lt;int, long&gt;::find(store::Key&lt;int&gt; const&amp;, unsigned long, unsigned long, unsigned long) const<"), 1U);
+}
+
 TEST(Svg, EmptyTreesAreDrawn) {
   CallTree none, root;
   add_node(root, 0, "", 0);
