@@ -18,6 +18,7 @@
 #include "profile/cpu_time.h"
 #include "profile/stack_totals.h"
 #include "sink/output_file.h"
+#include "symbolize/jit/jit_advice.h"
 #include "symbolize/shown_names.h"
 
 namespace cicada::cli {
@@ -55,6 +56,8 @@ Result<void> report(ReportOptions options) {
   const profile::FilterOptions filter = TRY(parse_filters(options.filters));
   const std::optional<names::Demangle> demangle = TRY(parse_demangle(options.demangle));
   profile::Profile profile = TRY(load_profile(options.file, filter, options.event));
+  if (!profile.header.kernel.empty())  // other tools' files do not say whose frames those are
+    for (std::string& advice : symbolize::jit_advice(profile)) profile.header.warnings.push_back(std::move(advice));
   if (demangle) symbolize::demangle_again(profile, *demangle);
   TableNames short_names;
   short_names.shorten(profile);

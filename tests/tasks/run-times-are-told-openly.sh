@@ -49,9 +49,11 @@ if [[ -n $python ]]; then
   has err.txt 'Python functions are not shown'
   lacks err.txt '(Perl|Ruby|PHP|JavaScript|Java) functions'
 fi
-code 0 "$CICADA" record -F 499 -o x.folded -- perl -e '$end = time + 2; while (time < $end) { $x++ }'
-has err.txt 'perl \(process [0-9]+\): Perl functions are not shown; `perl -d:NYTProf`'
-lacks err.txt 'Python functions'
+code 0 "$CICADA" record -q -F 499 -o x.cicada -- perl -e '$end = time + 2; while (time < $end) { $x++ }'
+[[ ! -s err.txt ]] || fail "-q: $(<err.txt)"
+code 0 "$CICADA" report x.cicada
+has out.txt '^warning +perl \(process [0-9]+\): Perl functions are not shown; `perl -d:NYTProf`'
+lacks out.txt 'Python functions'
 code 0 "$CICADA" record -F 499 -o x.folded -- "$WORKLOADS/split" 0.5
 lacks err.txt 'functions are not shown'
 cp "$WORKLOADS/split" python3
