@@ -8,9 +8,9 @@ export function share(part, whole) {
   const percent = 100 * part / whole;
   return percent.toFixed(percent >= 10 ? 1 : 2) + ' %';
 }
-export function duration(microseconds) {
-  if (microseconds >= 1e6) return (microseconds / 1e6).toFixed(2) + ' s';
-  return microseconds >= 1e3 ? (microseconds / 1e3).toFixed(2) + ' ms' : Math.round(microseconds) + ' µs';
+export function duration(microseconds) {  // three digits, as elsewhere
+  const [value, unit] = microseconds >= 999500 ? [microseconds / 1e6, 's'] : microseconds >= 999.5 ? [microseconds / 1e3, 'ms'] : [microseconds, 'µs'];
+  return `${value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2)} ${unit}`;
 }
 // CPU time in a stretch of time, in percent of one CPU.
 export function utilisation(seconds, stretch) {
