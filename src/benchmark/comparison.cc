@@ -36,7 +36,7 @@ Comparison compare(const Benchmark& base, const Benchmark& now, const Comparison
   } else {
     const Runs before = base.times(), after = now.times();
     out.ratio = out.before.median > 0 ? out.after.median / out.before.median : 1;
-    out.interval = ratio_interval(before, after, options.confidence);
+    out.interval = ratio_interval(before, after, options.confidence, options.in_turn);
     out.p = mann_whitney_p(all_of(before), all_of(after));
   }
   if (std::min(out.before.count, out.after.count) < kMinRounds) {

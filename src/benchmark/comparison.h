@@ -12,6 +12,7 @@ namespace cicada::benchmark {
 struct ComparisonOptions {
   double threshold = 0.02;   // of the ratio
   double confidence = 0.99;  // of the interval: hundreds of benchmarks are compared at a time
+  bool in_turn = false;      // runs of both took turns (statistics.h)
 };
 
 enum class Verdict : uint8_t { kSame, kFaster, kSlower, kTooFew };

@@ -47,6 +47,26 @@ TEST(Compare, FindsWhatIsLargerThanTheNoise) {
   EXPECT_EQ(compare(of_runs(random, 105, 1, 10), of_runs(random, 100, 1, 10), {}).verdict, Verdict::kFaster);
 }
 
+// The machine is up to 20 % slower for a while: for both, where they take turns.
+TEST(Compare, SeesThroughWhatSlowsBothDown) {
+  std::mt19937_64 random(11);
+  int alarms = 0, found = 0, found_apart = 0;
+  const auto is_change = [](Verdict verdict) { return verdict == Verdict::kSlower || verdict == Verdict::kFaster; };
+  for (int i = 0; i < 200; ++i) {
+    Benchmark a = of_runs(random, 100, 1, 10), same = of_runs(random, 100, 1, 10), slower = of_runs(random, 105, 1, 10);
+    for (size_t run = 0; run < 10; ++run) {
+      const double now = std::uniform_real_distribution<double>(1, 1.2)(random);
+      for (Benchmark* one : {&a, &same, &slower}) one->runs[run].times_ns[0] *= now;
+    }
+    alarms += is_change(compare(a, same, {.in_turn = true}).verdict);
+    found += compare(a, slower, {.in_turn = true}).verdict == Verdict::kSlower;
+    found_apart += compare(a, slower, {}).verdict == Verdict::kSlower;
+  }
+  EXPECT_LE(alarms, 8);
+  EXPECT_GE(found, 190);
+  EXPECT_LE(found_apart, 100);
+}
+
 TEST(Compare, IgnoresACertainChangeBelowTheThreshold) {
   std::mt19937_64 random(7);
   const Comparison result = compare(of_runs(random, 100, 0.01, 10), of_runs(random, 101, 0.01, 10), {});

@@ -27,10 +27,17 @@ class Resampler {
       if (!run.empty()) runs_.push_back(&run);
   }
   bool empty() const { return runs_.empty(); }
-  double median(std::mt19937_64& random) {
+  size_t size() const { return runs_.size(); }
+  std::vector<size_t> draw(std::mt19937_64& random) const {
+    std::vector<size_t> drawn(runs_.size());
+    for (size_t& run : drawn) run = runs_.size() == 1 ? 0 : random() % runs_.size();
+    return drawn;
+  }
+  double median(std::mt19937_64& random) { return median(draw(random), random); }
+  double median(const std::vector<size_t>& of_runs, std::mt19937_64& random) {
     drawn_.clear();
-    for (size_t i = 0; i < runs_.size(); ++i) {
-      const std::vector<double>& run = *runs_[runs_.size() == 1 ? 0 : random() % runs_.size()];
+    for (const size_t i : of_runs) {
+      const std::vector<double>& run = *runs_[i];
       // A median of thousands is known well enough from a thousand; fewer draws only widen the interval.
       const size_t count = std::min(run.size(), std::max<size_t>(20, 1000 / runs_.size()));
       for (size_t k = 0; k < count; ++k) drawn_.push_back(run.size() == 1 ? run[0] : run[random() % run.size()]);
@@ -116,13 +123,14 @@ Interval median_interval(const Runs& runs, double confidence) {
   return percentiles(std::move(medians), confidence);
 }
 
-Interval ratio_interval(const Runs& a, const Runs& b, double confidence) {
+Interval ratio_interval(const Runs& a, const Runs& b, double confidence, bool in_turn) {
   Resampler before(a), after(b);
   if (before.empty() || after.empty()) return {};
   std::mt19937_64 random(kBootstrapSeed);
   std::vector<double> ratios;
   for (int i = 0; i < kResamples; ++i) {
-    const double base = before.median(random), now = after.median(random);
+    const std::vector<size_t> runs = before.draw(random);
+    const double base = before.median(runs, random), now = in_turn && after.size() == before.size() ? after.median(runs, random) : after.median(random);
     ratios.push_back(base > 0 ? now / base : 1);
   }
   return percentiles(std::move(ratios), confidence);

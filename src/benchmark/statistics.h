@@ -31,8 +31,9 @@ inline constexpr uint64_t kBootstrapSeed = 20261122;
 inline constexpr int kResamples = 2000;
 // Of the median of all rounds.
 Interval median_interval(const Runs& runs, double confidence);
-// Of median(b) ÷ median(a).
-Interval ratio_interval(const Runs& a, const Runs& b, double confidence);
+// Of median(b) ÷ median(a). `in_turn`: run i of both came one after the other, so what slowed the machine down then slowed both down, and runs are
+// drawn in pairs.
+Interval ratio_interval(const Runs& a, const Runs& b, double confidence, bool in_turn = false);
 
 // Two-sided p of Mann and Whitney's U, normal approximation with ties and continuity; 1 if either side is empty.
 double mann_whitney_p(std::span<const double> a, std::span<const double> b);

@@ -254,7 +254,7 @@ class BenchSession {
   }
 
   Result<void> compare(const benchmark::Benchmark& base, const benchmark::Benchmark& now) {
-    const benchmark::ComparisonOptions how;
+    const benchmark::ComparisonOptions how{.in_turn = true};
     const benchmark::Comparison comparison = benchmark::compare(base, now, how);
     const std::string page = fmt::format("flamegraphs/difference-{}.html", &now - result_.benchmarks.data() + 1);
     TRY(write_difference(directory_ + "/" + page, rights_, profiles_[base.uri], profiles_[now.uri], fmt::format("{} compared with {}", now.uri, base.uri)));
