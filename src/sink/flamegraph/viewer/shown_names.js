@@ -4,7 +4,7 @@
 
 // "std::map<int, A<B> >::find(int const&) const" -> "std::map::find". "operator<", "operator->" and Rust's "<T as Trait>" are names.
 export function shortName(name) {
-  const end = /\)(?: const| volatile| noexcept| ?&&?| \[[^\]]*\])*$/.exec(name);
+  const end = name.includes('(') && /\)(?: const| volatile| noexcept| ?&&?| \[[^\]]*\])*$/.exec(name);
   let text = name, returns = false;
   if (end) {
     let open = end.index;
@@ -17,7 +17,7 @@ export function shortName(name) {
       returns = text.endsWith('>') && !/\boperator\W*>$/.test(text) && !/ thunk to /.test(text);
     }
   }
-  text = withoutTemplateArguments(text).trimEnd();
+  if (text.includes('<')) text = withoutTemplateArguments(text).trimEnd();  // letter by letter: most have none
   if (!returns) return text;
   const operator = text.search(/\boperator\b/), limit = operator < 0 ? text.length : operator;
   for (let i = 0, depth = 0, begin = 0; ; ++i) {  // what a template function returns stands before its name
