@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 
 namespace cicada::sandbox {
@@ -27,6 +28,7 @@ namespace {
 struct LandlockRules {
   uint64_t files = 0, ports = 0, scopes = 0;
 };
+constexpr uid_t kFirstUser = 0x70000000, kUsers = 0x0f000000;
 constexpr std::array<unsigned, 6> kFileRights{13, 14, 15, 15, 16, 16};
 
 LandlockRules rules_of(int version) {
@@ -77,6 +79,21 @@ UniqueFd make_empty_root() {
   return ::rmdir(name.data()) == 0 ? std::move(directory) : UniqueFd();
 }
 
+bool has_capability(unsigned which) {
+  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, 2> held{};
+  return ::syscall(SYS_capget, &head, held.data()) == 0 && (held[which / 32].effective >> (which % 32) & 1) != 0;
+}
+
+// Does our user namespace know the numbers from kFirstUser on?
+bool maps_users(const char* file) {
+  std::ifstream lines(file);
+  for (uint64_t inside, outside, count; lines >> inside >> outside >> count;) {
+    if (inside <= kFirstUser && inside + count >= uint64_t{kFirstUser} + kUsers) return true;
+  }
+  return false;
+}
+
 [[noreturn]] void end() { ::_exit(120); }
 void must(bool done) {
   if (!done) end();
@@ -89,7 +106,7 @@ void limit(int resource, uint64_t most) {
 
 }  // namespace
 
-uid_t sandbox_user(uint32_t user) { return 0x70000000U + user % 0x0f000000U; }
+uid_t sandbox_user(uint32_t user) { return kFirstUser + user % kUsers; }
 
 LockDown::LockDown() = default;
 LockDown::LockDown(LockDown&&) noexcept = default;
@@ -100,8 +117,8 @@ Result<LockDown> LockDown::prepare() {
   rules.filter_ = TRY(make_filter());
   const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, 1U);
   rules.landlock_version_ = version > 0 ? static_cast<int>(version) : 0;
-  rules.may_change_user_ = ::geteuid() == 0;
-  if (rules.may_change_user_) rules.empty_root_ = make_empty_root();
+  rules.may_change_user_ = has_capability(CAP_SETUID) && has_capability(CAP_SETGID) && maps_users("/proc/self/uid_map") && maps_users("/proc/self/gid_map");
+  if (has_capability(CAP_SYS_CHROOT)) rules.empty_root_ = make_empty_root();
   return rules;
 }
 
