@@ -37,9 +37,10 @@ class AskedFiles final : public symbolize::CompanionFiles {
 class Parser {
  public:
   explicit Parser(Channel channel) : channel_(std::move(channel)), files_(std::make_shared<AskedFiles>(channel_)) {
-    diagnostics().set_handler([this](Severity, const std::string& line) {
+    diagnostics().set_handler([this](Severity severity, const std::string& line) {
       Message note;
       note.kind = kNote;
+      note.numbers[0] = static_cast<uint64_t>(severity);
       note.text = line;
       static_cast<void>(channel_.send(note));
     });

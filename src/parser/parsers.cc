@@ -82,7 +82,7 @@ class Conversation {
       const Message said = TRY(channel_.receive(false, Clock::time_point::max(), [this] { return is_over(); }));
       switch (said.kind) {
         case kNote:
-          if (++notes_ <= kMaxNotes) diagnostics().pass_on(Severity::kWarning, clean_text(said.text));
+          if (++notes_ <= kMaxNotes) diagnostics().pass_on(said.numbers[0] == static_cast<uint64_t>(Severity::kInfo) ? Severity::kInfo : Severity::kWarning, clean_text(said.text));
           break;
         case kOpen: TRY(open(said)); break;
         case kFailed: return said_error(said);

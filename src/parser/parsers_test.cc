@@ -208,13 +208,17 @@ TEST(Parsers, AnImageThatKillsThemIsLeftAlone) {
   EXPECT_EQ(dying.started, Parsers::kMaxDeaths);
 }
 
-TEST(Parsers, NotesHaveABound) {
-  std::atomic<int> lines{0};
-  diagnostics().set_handler([&](Severity, const std::string&) { ++lines; });
+TEST(Parsers, NotesHaveABoundAndKeepTheirSeverity) {
+  std::atomic<int> lines{0}, warnings{0};
+  diagnostics().set_handler([&](Severity severity, const std::string&) {
+    ++lines;
+    warnings += severity == Severity::kWarning;
+  });
   Threads noisy(liar([](Channel& channel, const Message&) {
     for (int i = 0; i < 1000; ++i) {
       Message note;
       note.kind = kNote;
+      note.numbers[0] = static_cast<uint64_t>(i == 0 ? Severity::kWarning : Severity::kInfo);
       note.text = "line " + std::to_string(i);
       static_cast<void>(channel.send(note));
     }
@@ -228,6 +232,7 @@ TEST(Parsers, NotesHaveABound) {
   diagnostics().set_handler({});
   EXPECT_GT(lines, 0);
   EXPECT_LT(lines, 100);
+  EXPECT_EQ(warnings, 1);
 }
 
 TEST(Parsers, StopEndsAQuestion) {

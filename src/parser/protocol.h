@@ -7,7 +7,7 @@
 //
 // A job file holds the question (addresses) and then the answer. While it works, the parser may say, and at last it says kDone or kFailed:
 //
-//   kNote        text: a line for people
+//   kNote        numbers: severity · text: a line for people
 //   kOpen        numbers: place · text: name        answered by kFile (text: path · fds: the file) or kFailed
 //   kDone        numbers: bytes in the job file
 //   kFailed      numbers: kind of error · text: why
