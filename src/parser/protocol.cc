@@ -25,7 +25,7 @@ template <typename Rows>
 bool take(std::string_view& bytes, uint64_t count, Rows& rows) {
   if (count > bytes.size() / sizeof rows[0]) return false;
   rows.resize(count);
-  std::memcpy(rows.data(), bytes.data(), count * sizeof rows[0]);
+  if (count != 0) std::memcpy(rows.data(), bytes.data(), count * sizeof rows[0]);
   bytes.remove_prefix(count * sizeof rows[0]);
   return true;
 }

@@ -20,7 +20,7 @@ Result<unwind::UnwindRows> compile_rows(Parsers& parsers, uint32_t owner, uint64
   const std::string bytes = TRY(parsers.ask(question, kMaxRowBytes));
   std::vector<unwind::Row> rows(bytes.size() / sizeof(unwind::Row));
   if (bytes.size() % sizeof(unwind::Row) != 0) return make_error(ErrorKind::kCorrupt, "unwind rows: {} bytes", bytes.size());
-  std::memcpy(rows.data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(rows.data(), bytes.data(), bytes.size());
   return unwind::UnwindRows::adopt(std::move(rows));
 }
 

@@ -186,20 +186,28 @@ class WhileRecording : public testing::Test {
     explicit Images(std::string path) : path_(std::move(path)) {}
     ImageFile find(const profile::ProfileSnapshot& profile, profile::ImageId image) override {
       const std::string path(profile.text(profile.images()[image.value].path));
-      return {[this, path]() -> Result<UniqueFd> {
-                ++opened;
-                if (path == "/hangs") hang.wait(true);
-                if (gone) return make_error(ErrorKind::kGone, "{}: written over", path);
+      return {[state = state_, path]() -> Result<UniqueFd> {
+                ++state->opened;
+                if (path == "/hangs") state->hang.wait(true);
+                if (state->gone) return make_error(ErrorKind::kGone, "{}: written over", path);
                 return open_regular(path);
               },
               {},
               path == "/hangs" ? 1000U : 0U};
     }
-    std::atomic<int> opened{0};
-    std::atomic<bool> gone{false}, hang{true};
 
    private:
+    // A thread that hangs outlives the test.
+    struct State {
+      std::atomic<int> opened{0};
+      std::atomic<bool> gone{false}, hang{true};
+    };
+    std::shared_ptr<State> state_ = std::make_shared<State>();
     std::string path_;
+
+   public:
+    std::atomic<int>& opened = state_->opened;
+    std::atomic<bool>&gone = state_->gone, &hang = state_->hang;
   };
 
   WhileRecording() : files(directory.path("a.so")) {
