@@ -14,12 +14,14 @@
 
 #include "base/clean_text.h"
 #include "base/diagnostics.h"
+#include "base/scoped_file_user.h"
 
 namespace cicada::parser {
 namespace {
 
 using sandbox::Channel;
 using sandbox::Message;
+using symbolize::CompanionFiles;
 using Clock = Channel::Clock;
 
 constexpr int kMaxNotes = 16, kMaxCompanions = 64;  // of one question
@@ -69,7 +71,7 @@ namespace {
 class Conversation {
  public:
   Conversation(Channel& channel, pid_t pid, const Question& question, const std::stop_token& stop)
-      : channel_(channel), pid_(pid), question_(question), stop_(stop), budget_(Parsers::kBudget + budget_of(question.file)) {}
+      : channel_(channel), pid_(pid), question_(question), stop_(stop), budget_(std::min<std::chrono::nanoseconds>(Parsers::kBudget + budget_of(question.file), Parsers::kMaxBudget)) {}
 
   Result<std::string> run(size_t max_bytes) {
     const UniqueFd job = TRY(sandbox::memory_file(question_.contents.data(), question_.contents.size()));
@@ -87,7 +89,9 @@ class Conversation {
         case kOpen: TRY(open(said)); break;
         case kFailed: return said_error(said);
         case kDone: {
-          if (said.numbers[0] > max_bytes) return make_error(ErrorKind::kLimit, "an answer of {} bytes, more than {}", said.numbers[0], max_bytes);
+          struct stat st {};
+          if (::fstat(job.get(), &st) != 0 || said.numbers[0] > std::min<uint64_t>(max_bytes, static_cast<uint64_t>(st.st_size)))
+            return make_error(ErrorKind::kLimit, "an answer of {} bytes in {}, {} at most", said.numbers[0], st.st_size, max_bytes);
           std::string bytes(said.numbers[0], '\0');
           TRY(sandbox::read_file(job.get(), bytes.data(), bytes.size()));
           ended_well_ = true;
@@ -118,14 +122,26 @@ class Conversation {
     const Error error = error_from(said);
     return Error(error.kind(), clean_text(error.message()));
   }
+  // Whoever asks may have been taken over by the file that he reads: he gets what the owner of that could read, and for a file of root's what is
+  // root's, so that nobody else's bytes come near a reader who gets that.
+  Result<CompanionFiles::File> open_as_owner(CompanionFiles::Place place, const std::string& name) {
+    if (place == CompanionFiles::Place::kServer) return question_.companions->open(place, name);
+    const ScopedFileUser rights(question_.owner);
+    CompanionFiles::File file = TRY(question_.companions->open(place, name));
+    struct stat st {};
+    const bool known = ::fstat(file.fd.get(), &st) == 0;
+    const bool may = question_.owner == 0 ? st.st_uid == 0 : rights.holds() || st.st_uid == question_.owner || (st.st_mode & S_IROTH) != 0;
+    if (known && may) return file;
+    return make_error(ErrorKind::kPermission, "{}: not for who reads files of user {}", name, question_.owner);
+  }
   Result<void> open(const Message& said) {
-    const bool valid = said.numbers[0] <= static_cast<uint64_t>(symbolize::CompanionFiles::Place::kServer) && said.text.find('\0') == std::string::npos;
+    const bool valid = said.numbers[0] <= static_cast<uint64_t>(CompanionFiles::Place::kServer) && said.text.find('\0') == std::string::npos;
     if (question_.companions == nullptr || !valid || ++companions_ > kMaxCompanions)
       return channel_.send(to_message(make_error(ErrorKind::kNotFound, "{}: no companions", said.text)));
-    const auto found = question_.companions->open(static_cast<symbolize::CompanionFiles::Place>(said.numbers[0]), said.text);
+    const auto found = open_as_owner(static_cast<CompanionFiles::Place>(said.numbers[0]), said.text);
     last_progress_ = Clock::now();
     if (!found) return channel_.send(to_message(found.error()));
-    budget_ += budget_of(found->fd.get());
+    budget_ = std::min<std::chrono::nanoseconds>(budget_ + budget_of(found->fd.get()), Parsers::kMaxBudget);
     Message answer;
     answer.kind = kFile;
     answer.text = found->path;

@@ -3,9 +3,10 @@
 //
 //   question (owner, image) ──▶ a free parser of that owner, or a new one ──▶ answer, checked by who asked
 //
-// A question has a budget in CPU time: kBudget and kBudgetPerMiB of the files that are read for it. A parser beyond it is killed, which costs
+// A question has a budget in CPU time: kBudget and kBudgetPerMiB of the files that are read for it, kMaxBudget at most. A parser beyond it is killed, which costs
 // this question only; so is one that sleeps for kSilence (it waits for a file system that says nothing). An image that has cost kMaxDeaths
 // parsers, or one its silence, is not asked about again.
+// Companions that a parser asks for are opened with the rights of the image's owner; for root's image they must be root's.
 // Bounds: `per_owner` processes of one owner, kMaxParsers in all; those that were not used longest end first.
 // Threads: any; one question at a time is asked by each.
 #pragma once
@@ -39,7 +40,7 @@ struct Question {
 
 class Parsers {
  public:
-  static constexpr std::chrono::milliseconds kBudget{2000}, kBudgetPerMiB{20};
+  static constexpr std::chrono::milliseconds kBudget{2000}, kBudgetPerMiB{20}, kMaxBudget{20'000};
   static constexpr std::chrono::milliseconds kSilence{2000};
   static constexpr unsigned kMaxParsers = 24;
   static constexpr int kMaxDeaths = 3;

@@ -142,6 +142,44 @@ TEST(Parsers, AskForCompanions) {
   EXPECT_EQ(files.asked, "/a/debug/file");
 }
 
+// What a parser that was taken over asks for is opened as the owner of the image would.
+TEST(Parsers, OpenForThemWhatTheOwnerMayRead) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  const std::string readable = "/tmp/cicada-companion-" + std::to_string(::getpid());
+  ASSERT_TRUE(UniqueFd(::open(readable.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644)));
+  const auto asks_for = [](const std::string& name) {
+    return liar([name](Channel& channel, const Message& asked) {
+      Message open;
+      open.kind = kOpen;
+      open.text = name;
+      ASSERT_TRUE(channel.send(open));
+      const auto file = channel.receive(true);
+      ASSERT_TRUE(file);
+      const char got = !file->fds.empty() ? 'y' : 'n';
+      ASSERT_TRUE(sandbox::write_file(asked.fds[0].get(), &got, 1));
+      ASSERT_TRUE(channel.send(done(1)));
+    });
+  };
+  const auto got = [&](const std::string& name, uint32_t owner) {
+    Threads evil(asks_for(name));
+    Parsers parsers(evil.start(), {}, 1);
+    const UniqueFd file = ourselves();
+    Question asked = question(file.get());
+    asked.owner = owner;
+    const auto companions = symbolize::companions_in({});
+    asked.companions = companions.get();
+    const auto answer = parsers.ask(asked, 10);
+    return answer ? *answer : answer.error().message();
+  };
+  EXPECT_EQ(got("/etc/shadow", 200000), "n");
+  EXPECT_EQ(got(readable, 200000), "y");
+  EXPECT_EQ(got(readable, 0), "y") << "root's for root's image";
+  ASSERT_EQ(::chown(readable.c_str(), 200000, 200000), 0);
+  EXPECT_EQ(got(readable, 0), "n") << "a stranger's for root's image";
+  EXPECT_EQ(got(readable, 200000), "y");
+  ::unlink(readable.c_str());
+}
+
 // Whatever it says is an error, and the next question is asked of another.
 TEST(Parsers, BelieveNothing) {
   const std::vector<std::function<void(Channel&, Message)>> lies = {

@@ -12,7 +12,7 @@ using symbolize::ImageToName;
 using symbolize::NamedAddresses;
 using symbolize::NameDepth;
 
-constexpr size_t kMaxAnswerBytes = size_t{1} << 30;
+constexpr size_t kMaxAnswerBytes = size_t{128} << 20;
 constexpr size_t kPartAddresses = 1024;  // fewer are not worth another parser that opens the image
 
 class RemoteNamers final : public symbolize::ImageNamers, public std::enable_shared_from_this<RemoteNamers> {

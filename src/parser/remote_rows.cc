@@ -6,7 +6,7 @@
 namespace cicada::parser {
 namespace {
 
-constexpr size_t kMaxRowBytes = size_t{512} << 20;
+constexpr size_t kMaxRowBytes = size_t{272} << 20;  // RowLimits::max_rows, and their rules
 
 }  // namespace
 

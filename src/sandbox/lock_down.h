@@ -25,7 +25,7 @@ namespace cicada::sandbox {
 
 class LockDown {
  public:
-  static constexpr uint64_t kMaxResultBytes = uint64_t{1} << 30;
+  static constexpr uint64_t kMaxResultBytes = uint64_t{288} << 20;
   static constexpr uint64_t kMaxMemoryBytes = uint64_t{2} << 30;
   static constexpr unsigned kMaxFiles = 64;
 

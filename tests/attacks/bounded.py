@@ -1,20 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-# bounded.py REPORT MEGABYTES SECONDS COMMAND…: kills the command, by its id, beyond either limit of resident memory and of time: CPU time,
-# or five times as much in all (tests share the machine). Writes what it took into REPORT, and ends with its exit code.
+# bounded.py REPORT MEGABYTES SECONDS COMMAND…: kills the command, by its id, beyond either limit of memory and of time: CPU time, or five times as
+# much in all (tests share the machine). Its parsers count: their memory as far as it is not shared with it, and their CPU time, also of those that
+# have ended. Writes what it took into REPORT, and ends with its exit code.
 import os, subprocess, sys, time
+
+def cpu_time_of(pid):
+    with open(f'/proc/{pid}/stat') as stat:
+        fields = stat.read().rsplit(')', 1)[1].split()
+    return sum(map(int, fields[11:15])) / os.sysconf('SC_CLK_TCK')  # with that of children it has waited for
+
+def memory_of(pid):
+    with open(f'/proc/{pid}/smaps_rollup') as rollup:
+        return next(int(line.split()[1]) for line in rollup if line.startswith('Pss:')) / 1024
+
+# Its own processes: cicada, the zygote, the parsers; not the command that it records.
+def tree_of(root):
+    with open(f'/proc/{root}/task/{root}/children') as children:
+        zygotes = [int(pid) for pid in children.read().split()]
+    tree = [root]
+    for zygote in zygotes:
+        with open(f'/proc/{zygote}/comm') as comm:
+            if comm.read() != 'cicada-zygote\n': continue
+        with open(f'/proc/{zygote}/task/{zygote}/children') as children:
+            tree += [zygote] + [int(pid) for pid in children.read().split()]
+    return tree
 
 report, megabytes, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 child = subprocess.Popen(sys.argv[4:])
 begin = time.monotonic()
 peak, cpu, beyond = 0, 0.0, ''
 while child.poll() is None:
+    memory = used = 0
     try:
-        with open(f'/proc/{child.pid}/status') as status:
-            peak = max([peak] + [int(line.split()[1]) // 1024 for line in status if line.startswith('VmRSS')])
-        with open(f'/proc/{child.pid}/stat') as stat:
-            cpu = sum(map(int, stat.read().rsplit(')', 1)[1].split()[11:13])) / os.sysconf('SC_CLK_TCK')
-    except OSError:
-        pass
+        for pid in tree_of(child.pid):
+            try:
+                used += cpu_time_of(pid)
+                memory += memory_of(pid)  # none of one that has ended
+            except (OSError, StopIteration): pass
+    except OSError: pass
+    peak, cpu = max(peak, round(memory)), max(cpu, used)
     wall = time.monotonic() - begin
     if peak > megabytes: beyond = f'beyond {megabytes} MB'
     if max(cpu, wall / 5) > seconds: beyond = f'beyond {seconds:g} s'

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// By system calls: those of the C library would change all threads.
+#include "base/scoped_file_user.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/check.h"
+
+namespace cicada {
+namespace {
+
+constexpr gid_t kNoGroup = 65534;
+
+// Both answer what was before, and -1 only asks.
+bool set_file_group(gid_t group) {
+  ::syscall(SYS_setfsgid, group);
+  return static_cast<gid_t>(::syscall(SYS_setfsgid, -1)) == group;
+}
+bool set_file_user(uid_t user) {
+  ::syscall(SYS_setfsuid, user);
+  return static_cast<uid_t>(::syscall(SYS_setfsuid, -1)) == user;
+}
+
+}  // namespace
+
+ScopedFileUser::ScopedFileUser(uid_t user) {
+  if (user == ::geteuid()) return;
+  groups_.resize(static_cast<size_t>(::getgroups(0, nullptr)));
+  ::getgroups(static_cast<int>(groups_.size()), groups_.data());
+  group_ = ::getegid();
+  holds_ = changed_ = ::syscall(SYS_setgroups, 0, nullptr) == 0;
+  if (!changed_ || (set_file_group(kNoGroup) && set_file_user(user))) return;
+  restore();
+  holds_ = false;
+}
+
+ScopedFileUser::~ScopedFileUser() { restore(); }
+
+void ScopedFileUser::restore() {
+  if (!changed_) return;
+  changed_ = false;
+  CHECK(set_file_user(::geteuid()) && set_file_group(group_) && ::syscall(SYS_setgroups, groups_.size(), groups_.data()) == 0);
+}
+
+}  // namespace cicada

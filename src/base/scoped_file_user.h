@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calling thread opens files as another user would who is in no group: user, group and further groups for file systems. Those of the
+// other threads stay. Ended by the same thread.
+#pragma once
+#include <sys/types.h>
+
+#include <vector>
+
+namespace cicada {
+
+class ScopedFileUser {
+ public:
+  // Our own user: nothing changes.
+  explicit ScopedFileUser(uid_t user);
+  ~ScopedFileUser();
+  ScopedFileUser(const ScopedFileUser&) = delete;
+  ScopedFileUser& operator=(const ScopedFileUser&) = delete;
+  // False: we may not (CAP_SETUID, CAP_SETGID), and open as ourselves.
+  bool holds() const { return holds_; }
+
+ private:
+  void restore();
+  bool changed_ = false, holds_ = true;
+  gid_t group_ = 0;
+  std::vector<gid_t> groups_;
+};
+
+}  // namespace cicada
