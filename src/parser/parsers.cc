@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parser/parsers.h"
 
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -15,6 +14,7 @@
 #include "base/clean_text.h"
 #include "base/diagnostics.h"
 #include "base/scoped_file_user.h"
+#include "process/procfs/proc_fs.h"
 
 namespace cicada::parser {
 namespace {
@@ -34,12 +34,8 @@ std::chrono::nanoseconds cpu_time_of(pid_t pid) {
 }
 
 bool is_runnable(pid_t pid) {
-  const UniqueFd file(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 512> text{};
-  const ssize_t size = ::read(file.get(), text.data(), text.size());
-  const std::string_view stat(text.data(), size > 0 ? static_cast<size_t>(size) : 0);
-  const size_t name_end = stat.rfind(") ");
-  return name_end != std::string_view::npos && stat.substr(name_end + 2).starts_with('R');
+  const auto stat = process::read_stat(pid);
+  return stat && stat->state == 'R';
 }
 
 std::chrono::nanoseconds budget_of(int file) {
