@@ -93,6 +93,17 @@ ABI_INLINE int unwind_has_no_caller(__u64 leaf, __u64 above, __u32 count, __u32 
   return count == 2 && frame_kind_of(above) == FRAME_UNKNOWN && reason == END_UNMAPPED_PC;
 }
 
+// A copy of a stack begins at the stack pointer. In an epilogue, what was saved below it has been popped, so the register has the caller's value
+// again; CFI goes on naming the slot. (The kernel reads below the stack pointer, too.)
+ABI_INLINE int unwind_is_popped(const struct unwind_regs *regs, __u64 at) {
+#if defined(__bpf__)
+  (void)regs, (void)at;
+  return 0;
+#else
+  return regs->exact_ip && regs->gpr[ARCH_SP] - at - 1 < 128;
+#endif
+}
+
 // The caller's registers into *regs. END_NONE: go on. Otherwise the reason why there is no caller.
 ABI_INLINE int unwind_step(void *reader, const struct unwind_rule *rule, struct unwind_regs *regs) {
   __u32 kind = rule->cfa_kind;
@@ -127,12 +138,12 @@ ABI_INLINE int unwind_step(void *reader, const struct unwind_rule *rule, struct 
   if ((via_base & 63) && !regs->all_registers && !(ARCH_CALLEE_SAVED >> base_reg & 1)) return END_UNSUPPORTED_RULE;
   __u64 base = rule->via_align ? (cfa - 8) & -(1ull << (rule->via_align & 63)) : regs->gpr[base_reg];
 #define RESTORE(slot, reg)                                                                      \
-  if (via_base >> (slot) & 1) {                                                                 \
-    if (unwind_read(reader, base + (__u64)(8 * (__s64)rule->saved[slot]), &value)) return END_UNREADABLE; \
-    regs->gpr[reg] = value;                                                                     \
-  } else if (rule->saved[slot]) {                                                               \
-    if (unwind_read(reader, cfa + (__u64)(8 * (__s64)rule->saved[slot]), &value)) return END_UNREADABLE; \
-    regs->gpr[reg] = value;                                                                     \
+  if (via_base >> (slot) & 1 || rule->saved[slot]) {                                            \
+    __u64 at = (via_base >> (slot) & 1 ? base : cfa) + (__u64)(8 * (__s64)rule->saved[slot]);   \
+    if (!unwind_read(reader, at, &value))                                                       \
+      regs->gpr[reg] = value;                                                                   \
+    else if (!unwind_is_popped(regs, at))                                                       \
+      return END_UNREADABLE;                                                                    \
   }
   ARCH_SAVED_REGISTERS(RESTORE)
 #undef RESTORE

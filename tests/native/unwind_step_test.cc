@@ -44,6 +44,24 @@ TEST(UnwindStep, RestoresCallerFromStackPointerRule) {
   EXPECT_FALSE(regs.all_registers);
 }
 
+// pop %rbx; pop %rbp; ret: at the return both slots are below the stack pointer, where a copy of the stack has nothing.
+TEST(UnwindStep, TakesWhatAnEpilogueHasPoppedFromTheRegisters) {
+  HostStack stack{kBase, {0x401234}};
+  auto rule = rule_of(CFA_OFFSET, ARCH_SP, 8);
+  rule.saved[SAVED_RBX] = -3;
+  rule.saved[SAVED_RBP] = -2;
+  auto regs = registers(kBase, 22);
+  regs.gpr[X86_RBX] = 11;
+  ASSERT_EQ(unwind_step(&stack, &rule, &regs), END_NONE);
+  EXPECT_EQ(regs.ip, 0x401234u);
+  EXPECT_EQ(regs.gpr[X86_RBX], 11u);
+  EXPECT_EQ(regs.gpr[ARCH_FP], 22u);
+  // Of a caller nothing is below the stack pointer.
+  regs = registers(kBase);
+  regs.exact_ip = 0;
+  EXPECT_EQ(unwind_step(&stack, &rule, &regs), END_UNREADABLE);
+}
+
 TEST(UnwindStep, FollowsDereferencedCfa) {
   HostStack stack{kBase, {0, kBase + 48, 0, 0, 0, 0x405678}};
   auto rule = rule_of(CFA_DEREF, ARCH_FP, -8);
@@ -186,6 +204,7 @@ TEST(UnwindStepFast, AgreesWithTheFullStep) {
     if (pick(16) == 0) rule.via_base = static_cast<uint8_t>(random());
     if (pick(16) == 0) rule.via_align = static_cast<uint8_t>(pick(64));
     auto full = registers(kBase + 8 * pick(24), kBase + 8 * pick(24));
+    full.exact_ip = 0;  // of copies, which the fast path does not read, an epilogue's slots may be missing
     unwind_fast_regs fast{full.ip, full.gpr[ARCH_SP], full.gpr[ARCH_FP]};
     const unwind_fast_regs before = fast;
     const int reason = unwind_step_fast(&stack, &rule, &fast);
