@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -14,12 +15,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <utility>
 
 namespace cicada::sandbox {
 namespace {
@@ -119,7 +122,18 @@ Result<LockDown> LockDown::prepare() {
   rules.landlock_version_ = version > 0 ? static_cast<int>(version) : 0;
   rules.may_change_user_ = has_capability(CAP_SETUID) && has_capability(CAP_SETGID) && maps_users("/proc/self/uid_map") && maps_users("/proc/self/gid_map");
   if (has_capability(CAP_SYS_CHROOT)) rules.empty_root_ = make_empty_root();
+  if (has_capability(CAP_SYS_ADMIN)) {
+    for (const auto& [which, name] : {std::pair(CLONE_NEWNET, "net"), {CLONE_NEWIPC, "ipc"}, {CLONE_NEWUTS, "uts"}}) {
+      std::ifstream limit(fmt::format("/proc/sys/user/max_{}_namespaces", name));
+      if (long most = 0; limit >> most && most > 0) rules.namespaces_.push_back(which);
+    }
+  }
   return rules;
+}
+
+// Where one cannot be left, the filter of system calls still holds.
+void LockDown::leave_namespaces() const {
+  for (const int which : namespaces_) static_cast<void>(::unshare(which));
 }
 
 void LockDown::apply(uint32_t user, int kept) const {
@@ -156,6 +170,7 @@ std::vector<std::string> LockDown::what() const {
   if (landlock_version_ > 0) means.push_back(fmt::format("Landlock {}", landlock_version_));
   if (may_change_user_) means.emplace_back("a user of its own");
   if (empty_root_) means.emplace_back("an empty root directory");
+  if (std::find(namespaces_.begin(), namespaces_.end(), CLONE_NEWNET) != namespaces_.end()) means.emplace_back("no network");
   return means;
 }
 

@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <string_view>
 
 #include "base/scoped_short_slice.h"
 #include "sandbox/lock_down.h"
@@ -58,8 +59,14 @@ Result<std::unique_ptr<Zygote>> Zygote::start(const std::vector<std::string>& co
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
+  // Nothing of root's environment but where libraries lie.
+  std::vector<char*> environment;
+  for (char** each = environ; *each != nullptr; ++each) {
+    if (!kLocked || std::string_view(*each).starts_with("LD_LIBRARY_PATH=")) environment.push_back(*each);
+  }
+  environment.push_back(nullptr);
   pid_t pid = 0;
-  const int failed = ::posix_spawn(&pid, words[0], &actions, nullptr, words.data(), environ);
+  const int failed = ::posix_spawn(&pid, words[0], &actions, nullptr, words.data(), environment.data());
   ::posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return errno_error(failed, fmt::format("starting {}", command[0]));
   return std::unique_ptr<Zygote>(new Zygote(std::move(ours), pid));
@@ -91,6 +98,7 @@ int run_zygote(void (*work)(Channel channel)) {
   if (::chdir("/") != 0) return 1;
   const auto rules = LockDown::prepare();
   if (!rules) return 1;
+  if (kLocked) rules->leave_namespaces();
   Channel collector(UniqueFd{Zygote::kSocket});
   for (;;) {
     Result<Message> request = collector.receive(true);

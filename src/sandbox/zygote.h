@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process that does nothing but fork others: it was started before anything of strangers' was read and before there were threads, and stays so.
+// Neither has anything of our environment but LD_LIBRARY_PATH.
 //
 //   collector ── user, one end of a socket ──▶ zygote ── fork ──▶ child: LockDown::apply, then `work` on its end of the socket
 //

@@ -25,7 +25,9 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "sandbox/zygote.h"
@@ -84,6 +86,7 @@ const std::vector<Attempt> kAttempts = {
     {"raise its limits", [](const Message&) { const rlimit all{RLIM_INFINITY, RLIM_INFINITY}; return works(::setrlimit(RLIMIT_DATA, &all)); }},
     {"the limits of the collector", [](const Message& m) { rlimit now{}; return works(::prlimit(static_cast<pid_t>(m.numbers[1]), RLIMIT_DATA, nullptr, &now)); }},
     {"be dumpable", [](const Message&) { return works(::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)); }},
+    {"root's environment", [](const Message&) { return environ[0] != nullptr; }},
     {"the standard output", [](const Message& m) { struct stat null {}, out {}; ::fstat(1, &out); null.st_rdev = m.numbers[3]; return out.st_rdev != null.st_rdev; }},
 };
 
@@ -114,17 +117,33 @@ Result<uint32_t> ask(Zygote& zygote, size_t which) {
   Message message;
   message.numbers = {which, static_cast<uint64_t>(::getpid()), reinterpret_cast<uint64_t>(&byte), null.st_rdev, 0};
   TRY(child.channel.send(message, {file.get()}));
-  const auto answer = child.channel.receive(false, Channel::Clock::now() + std::chrono::seconds(10));
+  const auto answer = child.channel.receive(false, Channel::Clock::now() + std::chrono::seconds(180));
   return answer ? answer->kind : 0;
+}
+
+// Is the child in the namespace that this process is in?
+bool shares(Zygote& zygote, const char* kind) {
+  const auto child = zygote.spawn(1000);
+  struct stat ours {}, its {};
+  const std::string file = std::string("/ns/") + kind;
+  if (!child || ::stat(("/proc/self" + file).c_str(), &ours) != 0) return false;
+  return ::stat(("/proc/" + std::to_string(child->pid) + file).c_str(), &its) != 0 || its.st_ino == ours.st_ino;
 }
 
 }  // namespace
 
 int main(int argc, char**) {
   if (argc > 1) return cicada::sandbox::run_zygote(&twin);
+  ::setenv("SECRET", "of root", 1);
+  ::unsetenv("LD_LIBRARY_PATH");
   auto zygote = Zygote::start({"/proc/self/exe", "zygote"});
   if (!zygote) return std::fprintf(stderr, "no zygote: %s\n", zygote.error().message().c_str()), 1;
   int failed = 0;
+  for (const char* kind : {"net", "ipc", "uts"}) {
+    const bool shared = shares(**zygote, kind);
+    std::printf("%-8s the machine's %s namespace: %s\n", shared ? "WRONG" : "ok", kind, shared ? "it is there" : "not there");
+    failed += shared;
+  }
   for (size_t i = 0; i <= kAttempts.size(); ++i) {
     const bool may = i == kAttempts.size();
     const char* name = may ? "read, map, ask for memory" : kAttempts[i].name;
