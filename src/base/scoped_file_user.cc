@@ -2,6 +2,7 @@
 // By system calls: those of the C library would change all threads.
 #include "base/scoped_file_user.h"
 
+#include <linux/capability.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@ namespace cicada {
 namespace {
 
 constexpr gid_t kNoGroup = 65534;
+constexpr uint32_t kOverrides = 1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH;
 
 // Both answer what was before, and -1 only asks.
 bool set_file_group(gid_t group) {
@@ -22,22 +24,41 @@ bool set_file_user(uid_t user) {
   return static_cast<uid_t>(::syscall(SYS_setfsuid, -1)) == user;
 }
 
+struct Capabilities {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  bool get() { return ::syscall(SYS_capget, &header, data) == 0; }
+  bool set() { return ::syscall(SYS_capset, &header, data) == 0; }
+};
+
 }  // namespace
 
 ScopedFileUser::ScopedFileUser(uid_t user) {
+  if (Capabilities now; now.get() && (now.data[0].effective & kOverrides) != 0) {
+    const uint32_t effective = now.data[0].effective & kOverrides;
+    now.data[0].effective &= ~kOverrides;
+    if (now.set()) capabilities_ = effective;
+  }
   if (user == ::geteuid()) return;
   groups_.resize(static_cast<size_t>(::getgroups(0, nullptr)));
   ::getgroups(static_cast<int>(groups_.size()), groups_.data());
   group_ = ::getegid();
   holds_ = changed_ = ::syscall(SYS_setgroups, 0, nullptr) == 0;
   if (!changed_ || (set_file_group(kNoGroup) && set_file_user(user))) return;
-  restore();
+  restore_user();
   holds_ = false;
 }
 
-ScopedFileUser::~ScopedFileUser() { restore(); }
+ScopedFileUser::~ScopedFileUser() {
+  restore_user();
+  if (capabilities_ == 0) return;
+  Capabilities now;
+  CHECK(now.get());
+  now.data[0].effective |= capabilities_;
+  CHECK(now.set());
+}
 
-void ScopedFileUser::restore() {
+void ScopedFileUser::restore_user() {
   if (!changed_) return;
   changed_ = false;
   CHECK(set_file_user(::geteuid()) && set_file_group(group_) && ::syscall(SYS_setgroups, groups_.size(), groups_.data()) == 0);

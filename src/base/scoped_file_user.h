@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calling thread opens files as another user would who is in no group: user, group and further groups for file systems. Those of the
-// other threads stay. Ended by the same thread.
+// The calling thread opens files as another user would who is in no group: user, group and further groups for file systems, and no capability
+// that overrides the files' modes. Those of the other threads stay. Ended by the same thread.
 #pragma once
 #include <sys/types.h>
 
+#include <cstdint>
 #include <vector>
 
 namespace cicada {
 
 class ScopedFileUser {
  public:
-  // Our own user: nothing changes.
   explicit ScopedFileUser(uid_t user);
   ~ScopedFileUser();
   ScopedFileUser(const ScopedFileUser&) = delete;
@@ -19,10 +19,11 @@ class ScopedFileUser {
   bool holds() const { return holds_; }
 
  private:
-  void restore();
+  void restore_user();
   bool changed_ = false, holds_ = true;
   gid_t group_ = 0;
   std::vector<gid_t> groups_;
+  uint32_t capabilities_ = 0;  // that were effective, of those that are taken away
 };
 
 }  // namespace cicada

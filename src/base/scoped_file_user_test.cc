@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
 #include <thread>
 
 #include "base/unique_fd.h"
@@ -35,9 +38,21 @@ TEST(ScopedFileUser, OpensWhatTheUserMayAndOnlyInThisThread) {
   EXPECT_TRUE(can_open("/etc/shadow"));
 }
 
-TEST(ScopedFileUser, OurselvesIsNoChange) {
-  const ScopedFileUser same(::geteuid());
-  EXPECT_TRUE(same.holds());
+// Root without the capabilities that override modes: what is another's and nobody else's is not for him either.
+TEST(ScopedFileUser, RootHasNoMoreRightsThanTheOwner) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  std::string path = (std::filesystem::temp_directory_path() / "cicada-file-user-XXXXXX").string();
+  const UniqueFd file(::mkstemp(path.data()));
+  ASSERT_TRUE(file);
+  ASSERT_EQ(::fchown(file.get(), 54321, 54321), 0);
+  for (const uid_t user : {0U, 54321U, 54322U}) {
+    const ScopedFileUser rights(user);
+    EXPECT_TRUE(rights.holds());
+    EXPECT_EQ(can_open(path.c_str()), user == 54321) << user;
+    EXPECT_EQ(can_open("/etc/shadow"), user == 0) << user;
+  }
+  EXPECT_TRUE(can_open(path.c_str()));
+  ::unlink(path.c_str());
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,19 +18,13 @@
 #include <vector>
 
 #include "base/catching.h"
+#include "base/cpu_clock.h"
 #include "base/diagnostics.h"
 
 namespace cicada {
 namespace {
 
 constexpr std::chrono::milliseconds kEvenTime(5);  // owners that differ by less have worked alike
-
-// Of this thread.
-std::chrono::nanoseconds cpu_time() {
-  timespec used{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
-}
 
 void add_nice(pid_t thread, int nice) {
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(thread), ::getpriority(PRIO_PROCESS, 0) + nice);

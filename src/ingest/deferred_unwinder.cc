@@ -9,7 +9,6 @@
 
 #include "base/diagnostics.h"
 #include "base/monotonic_clock.h"
-#include "process/procfs/proc_fs.h"
 #include "profile/completeness.h"
 #include "unwind/walk/deferred_walk.h"
 
@@ -94,9 +93,8 @@ DeferredUnwinder::~DeferredUnwinder() = default;
 
 bool DeferredUnwinder::submit(UnwindJob job) {
   const size_t bytes = job.record.size();
-  const uint32_t owner = process::owner_of(static_cast<Pid>(job.start().pid));
   const sample_record sample = job.sample;
-  return queue_.submit({.owner = owner,
+  return queue_.submit({.owner = sample.uid,
                         .bytes = bytes,
                         .run = [this, job = std::move(job), now = monotonic_ns()](WorkQueue::Attempt& attempt) { run(job, now, attempt.stop_token()); },
                         .give_up = [this, sample](const Error&) { publish({sample, {}, END_DEFERRED_FAILED}); }}) != 0;

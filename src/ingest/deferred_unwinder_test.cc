@@ -121,7 +121,7 @@ TEST_F(DeferredUnwinderTest, WaitsForTheMappingsOfItsSubmission) {
   mappings.watermark = 0;
   mappings.mapped = false;
   const uint64_t begin = monotonic_ns();
-  ASSERT_TRUE(unwinder.submit(job(begin + 1000 * kMs)));
+  ASSERT_TRUE(unwinder.submit(job(begin + 600'000 * kMs)));
   while (mappings.polls == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_TRUE(unwinder.take().empty());
@@ -142,7 +142,7 @@ TEST_F(DeferredUnwinderTest, WaitsNotForEver) {
 
 TEST_F(DeferredUnwinderTest, AMappingThatComesLateIsFound) {
   mappings.mapped = false;
-  ASSERT_TRUE(unwinder.submit(job(monotonic_ns() + 1000 * kMs)));
+  ASSERT_TRUE(unwinder.submit(job(monotonic_ns() + 600'000 * kMs)));
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
   mappings.mapped = true;
   EXPECT_EQ(wait().frames, both_frames());

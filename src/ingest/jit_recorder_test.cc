@@ -52,7 +52,7 @@ class FakeProc {
 
 void wait_until_held(const FakeProc& proc, Pid pid) {
   const std::string wanted = std::filesystem::canonical(proc.path(pid, "root")).string();
-  for (int tries = 0; tries < 2000; ++tries, std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
+  for (int tries = 0; tries < 60'000; ++tries, std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
     for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
       std::error_code error;
       if (std::filesystem::read_symlink(fd.path(), error) == wanted) return;
@@ -140,7 +140,7 @@ TEST(JitRecorder, GivesNamesWhileTheProcessRuns) {
   proc.write(41, "root/tmp/perf-41.map", "1000 20 first\n");
   JitRecorder recorder(proc.path());
   std::vector<symbolize::JitSymbol> names;
-  for (int tries = 0; tries < 2000 && names.empty(); ++tries, std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
+  for (int tries = 0; tries < 60'000 && names.empty(); ++tries, std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
     recorder.note_sampled({{41, 500, 7}});
     names = recorder.take_new();
   }

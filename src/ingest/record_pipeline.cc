@@ -41,7 +41,7 @@ void RecordPipeline::take(std::span<const uint8_t> bytes, uint64_t now_ns) {
 
 void RecordPipeline::route(const sample_record& sample, uint64_t now_ns) {
   sampled_processes_.insert(sample.pid);
-  if (sample.address_space != 0 && sampled_spaces_.insert(sample.address_space).second) stacks_.note_sampled(sample.address_space, sample.pid);
+  if (sample.address_space != 0 && sampled_spaces_.insert(sample.address_space).second) stacks_.note_sampled(sample.address_space, sample.uid);
   // At once, not when it is stored: its process may end meanwhile.
   note_jit_code(sample);
   if (sample.end_reason == END_NO_TABLE) {

@@ -5,7 +5,6 @@
 
 #include "abi/frame.h"
 #include "base/diagnostics.h"
-#include "process/procfs/proc_fs.h"
 
 namespace cicada::ingest {
 
@@ -20,9 +19,7 @@ constexpr size_t kFrameBytes = 96, kStackBytes = 24;  // rows and what finds the
 
 }  // namespace
 
-void StackTable::note_sampled(uint32_t address_space, Pid pid) {
-  if (!owners_.contains(address_space)) owners_[address_space] = process::owner_of(pid);
-}
+void StackTable::note_sampled(uint32_t address_space, uint32_t uid) { owners_.try_emplace(address_space, uid); }
 
 void StackTable::add(const stack_record& record, std::span<const uint64_t> frames) {
   if (record.side == STACK_KERNEL) {

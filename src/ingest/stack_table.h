@@ -29,8 +29,8 @@ class StackTable {
 
   StackTable(profile::Profile& profile, const process::ImageRegistry& images) : profile_(profile), images_(images) {}
 
-  // Whose address space it is: one question for each.
-  void note_sampled(uint32_t address_space, Pid pid);
+  // Whose address space it is, as the kernel said with its first sample.
+  void note_sampled(uint32_t address_space, uint32_t uid);
   void add(const stack_record& record, std::span<const uint64_t> frames);
   // Both hashes may be 0 (no such side). Nothing: a record that the sample names never arrived.
   std::optional<profile::StackId> find(uint64_t user_hash, uint64_t kernel_hash);

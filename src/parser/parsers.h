@@ -6,7 +6,7 @@
 // A question has a budget in CPU time: kBudget and kBudgetPerMiB of the files that are read for it, kMaxBudget at most. A parser beyond it is killed, which costs
 // this question only; so is one that sleeps for kSilence (it waits for a file system that says nothing). An image that has cost kMaxDeaths
 // parsers, or one its silence, is not asked about again.
-// Companions that a parser asks for are opened with the rights of the image's owner; for root's image they must be root's.
+// Companions that a parser asks for are opened with the rights of the image's owner, and must be his, root's, or the user's who records.
 // Bounds: `per_owner` processes of one owner, kMaxParsers in all; those that were not used longest end first.
 // Threads: any; one question at a time is asked by each.
 #pragma once
@@ -65,6 +65,7 @@ class Parsers {
 
   const Start start_;
   const std::string options_;
+  const uint32_t user_;
   const unsigned per_owner_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -160,9 +160,11 @@ TEST(Parsers, OpenForThemWhatTheOwnerMayRead) {
       ASSERT_TRUE(channel.send(done(1)));
     });
   };
-  const auto got = [&](const std::string& name, uint32_t owner) {
+  const auto got = [&](const std::string& name, uint32_t owner, uint32_t user = 0) {
     Threads evil(asks_for(name));
-    Parsers parsers(evil.start(), {}, 1);
+    symbolize::SymbolizeOptions options;
+    options.user = user;
+    Parsers parsers(evil.start(), options, 1);
     const UniqueFd file = ourselves();
     Question asked = question(file.get());
     asked.owner = owner;
@@ -177,6 +179,9 @@ TEST(Parsers, OpenForThemWhatTheOwnerMayRead) {
   ASSERT_EQ(::chown(readable.c_str(), 200000, 200000), 0);
   EXPECT_EQ(got(readable, 0), "n") << "a stranger's for root's image";
   EXPECT_EQ(got(readable, 200000), "y");
+  EXPECT_EQ(got(readable, 200002), "n") << "a stranger's for another's image, though everybody may read it";
+  EXPECT_EQ(got(readable, 200002, 200000), "y") << "of the user who records";
+  EXPECT_EQ(got(readable, 0, 200000), "y");
   ::unlink(readable.c_str());
 }
 

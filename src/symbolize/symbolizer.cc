@@ -5,8 +5,6 @@
 // subjects together.
 #include "symbolize/symbolizer.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <atomic>
 #include <deque>
@@ -15,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/cpu_clock.h"
 #include "base/diagnostics.h"
 #include "base/work_queue.h"
 #include "symbolize/image_namer.h"
@@ -41,12 +40,6 @@ constexpr unsigned kMostThreads = 4;
 // recording on a busy machine. Two, so that a file that takes long does not keep others waiting.
 constexpr WorkQueue::Options kBackground{
     .thread_name = "cicada-names", .workers = 2, .nice = 10, .max_bytes = 64 << 20, .stop_timeout = std::chrono::seconds(2)};
-
-std::chrono::nanoseconds cpu_time(clockid_t clock) {
-  struct timespec used {};
-  ::clock_gettime(clock, &used);
-  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
-}
 
 struct Wanted {
   uint64_t address = 0;

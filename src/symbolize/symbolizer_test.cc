@@ -250,7 +250,7 @@ class WhileRecording : public testing::Test {
   // As a session does, until `done`.
   template <typename Done>
   static void run_until(Symbolizer& symbolizer, Profile& profile, Done done) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(5);
     while (!done()) {
       ASSERT_LT(std::chrono::steady_clock::now(), end);
       symbolizer.request(profile);
@@ -419,7 +419,7 @@ TEST_F(WhileRecording, FilesOfOthersHaveADeadlineOfTheirOwn) {
   const SymbolizeStats stats = symbolizer.finish(profile, {now + std::chrono::minutes(10), now + std::chrono::milliseconds(200)});
   EXPECT_EQ(stats.named, 100U);
   EXPECT_EQ(stats.abandoned, 1U);
-  EXPECT_LT(Symbolizer::Clock::now() - now, std::chrono::minutes(1));
+  EXPECT_LT(Symbolizer::Clock::now() - now, std::chrono::minutes(5));
 }
 
 TEST_F(WhileRecording, ServersAreAskedAtTheEndOnly) {

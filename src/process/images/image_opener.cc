@@ -27,6 +27,7 @@ namespace {
 
 constexpr uint32_t kBtrfsMagic = 0x9123683e;
 constexpr uint32_t kOverlayMagic = 0x794c7630;
+constexpr uint32_t kFuseMagic = 0x65735546;
 constexpr auto kStopTimeout = std::chrono::milliseconds(500);
 
 std::string path_of(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
@@ -75,6 +76,7 @@ Result<OpenedImage> take(UniqueFd fd, const ImageJob& job, bool inode_proven) {
     const auto magic = static_cast<uint32_t>(fs.f_type);
     opened.path_matters = magic == kBtrfsMagic || magic == kOverlayMagic;
     opened.remote = is_answered_by_others(magic);
+    if (magic == kFuseMagic && opened.owner == 0) opened.owner = kNobody;  // its server is somebody's program, and says what it likes
   }
   if (auto header = elf::read_image_header(fd.get())) {
     opened.header = *std::move(header);
@@ -190,11 +192,18 @@ struct ImageOpener::Shared {
   std::mutex mutex;
   std::vector<Outcome> outcomes;
 
-  std::shared_ptr<const UniqueFd> find_root(const ImageJob& job) {
+  // Where what belongs to it is looked for: in the root of a process that maps it and may say what its owner's files are called.
+  void find_root(const ImageJob& job, OpenedImage& opened) {
+    bool has_strangers = false;
     for (const ImageHint& hint : job.hints) {
-      if (auto root = roots.find(hint.pid)) return root;
+      auto view = roots.find(hint.pid, opened.owner);
+      if (!view) continue;
+      has_strangers |= view->is_strangers;
+      if (view->is_strangers) continue;
+      opened.root = std::move(view->root);
+      return;
     }
-    return nullptr;
+    opened.path_matters |= has_strangers;
   }
   void publish(uint32_t id, Result<OpenedImage> opened) {
     const std::lock_guard lock(mutex);
@@ -221,7 +230,7 @@ void ImageOpener::request(const ImageJob& job) {
                                  .timeout = timeout_,
                                  .run = [shared = shared_, job](WorkQueue::Attempt& attempt) {
                                    auto opened = open_image(job, shared->file_systems);
-                                   if (opened) opened->root = shared->find_root(job);
+                                   if (opened) shared->find_root(job, *opened);
                                    if (attempt.commit()) shared->publish(job.id, std::move(opened));
                                  },
                                  .give_up = [shared = shared_, job](const Error& why) { shared->publish(job.id, shared->explain(job, why)); }});

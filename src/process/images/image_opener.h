@@ -44,7 +44,7 @@ struct ImageHint {
 
 struct ImageJob {
   uint32_t id = 0;
-  uint32_t owner = 0;  // root for files of root, else the user who mapped it first
+  uint32_t owner = 0;  // of the file; until it is open, who mapped it first: whose turn opening it is
   FileIdentity file;
   std::string path;
   bool deleted = false;
@@ -59,9 +59,9 @@ struct OpenedImage {
   FileContents contents;
   std::optional<elf::ImageHeader> header;  // nothing: not an ELF this program reads
   std::shared_ptr<const UniqueFd> root;    // mount_roots.h
-  bool path_matters = false;               // inode numbers are not unique on its file system
+  bool path_matters = false;               // inode numbers are not unique on its file system, or a stranger says what it is called
   bool remote = false;
-  uint32_t owner = 0;                      // of the file
+  uint32_t owner = 0;                      // of the file: who may say what belongs to it
 };
 
 // Is it what the job was opened as? Written over with the same build, it is.

@@ -77,7 +77,7 @@ bool ImageTable::accept(ImageEntry& image, OpenedImage& opened) {
   image.job.contents = opened.contents;
   image.path_matters = opened.path_matters;
   image.remote = opened.remote;
-  if (opened.owner == 0) image.job.owner = 0;  // nobody else writes it
+  image.job.owner = opened.owner;
   image.state = opened.header ? ImageState::kReady : ImageState::kNotElf;
   if (!opened.header) return true;
   image.kind = kind_of(image.job.path, *opened.header);

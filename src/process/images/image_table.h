@@ -23,7 +23,7 @@ struct ImageEntry {
   profile::ImageKind kind = profile::ImageKind::kUnknown;
   std::vector<elf::Segment> loaded;
   std::shared_ptr<const UniqueFd> root;
-  bool path_matters = false, remote = false;
+  bool path_matters = true, remote = false;  // until it is known
   std::chrono::steady_clock::time_point checked;  // when the contents were last compared
   uint8_t tries = 0;
 

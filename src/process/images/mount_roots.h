@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The root directories of processes that see other files than we do (containers, chroots), held open so that what is in them can be found
-// after the process is gone. The mount namespace is held with the directory: when its last process ends, its mounts fall apart, and the
-// directory alone would lose what is mounted below it.
+// after the process is gone.
+// In a user namespace of his own anybody mounts what he likes where he likes. Such a view is believed about the files of the users that are
+// mapped into the namespace, as the kernel does it, and about nobody else's.
+// The mount namespace is held with the directory: when its last process ends, its mounts fall apart, and the directory alone would lose what is
+// mounted below it.
 // A held namespace keeps a container's mounts busy; hence at most kMaxRoots, the oldest is let go first.
 // Threads: any.
 #pragma once
@@ -11,6 +14,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "base/process_key.h"
@@ -23,8 +27,12 @@ class MountRoots {
   static constexpr size_t kMaxRoots = 32;
 
   explicit MountRoots(std::string proc = "/proc") : proc_(std::move(proc)) {}
-  // A descriptor (O_PATH) of the directory. Null: it is ours, or the process is gone or out of reach.
-  std::shared_ptr<const UniqueFd> find(Pid pid);
+  struct View {
+    std::shared_ptr<const UniqueFd> root;  // a descriptor (O_PATH) of the directory; null: ours
+    bool is_strangers = false;             // it says nothing about the files of that owner; no root
+  };
+  // How the process sees the files of `owner`. Nothing: it is gone or out of reach.
+  std::optional<View> find(Pid pid, uint32_t owner);
 
  private:
   struct Identity {
@@ -39,6 +47,8 @@ class MountRoots {
     std::shared_ptr<const Held> held;
   };
   static std::shared_ptr<const UniqueFd> directory_of(const Root& root);
+  // May who has the say over the mounts that the process sees also do what he likes with the files of `owner`?
+  bool has_say(const std::string& process, const UniqueFd& mount_namespace, uint32_t owner) const;
 
   std::string proc_;
   std::mutex mutex_;

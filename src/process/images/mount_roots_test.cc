@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,15 +14,20 @@
 namespace cicada::process {
 namespace {
 
-// A child in a root directory of its own, until the object goes.
+// A child in a root directory of its own, until the object goes. `user`: in a user namespace of that user's, with mounts of its own.
 class Confined {
  public:
-  explicit Confined(const std::string& directory) {
+  explicit Confined(const std::string& directory, uid_t user = 0) {
     int ready[2];
     if (::pipe(ready) != 0) return;
     pid_ = ::fork();
     if (pid_ == 0) {
       ::close(ready[0]);
+      if (user != 0) {  // not by ourselves: a sanitizer may have a second thread, and then that is refused
+        ::dup2(ready[1], STDOUT_FILENO);
+        if (::setresgid(user, user, user) == 0 && ::setresuid(user, user, user) == 0) ::execlp("unshare", "unshare", "-Urm", "sh", "-c", "echo y; exec sleep 1000", nullptr);
+        ::_exit(1);
+      }
       const bool done = ::unshare(CLONE_NEWNS) == 0 && ::chroot(directory.c_str()) == 0;
       [[maybe_unused]] const ssize_t told = ::write(ready[1], done ? "y" : "n", 1);
       for (;;) ::pause();
@@ -48,8 +54,11 @@ class Confined {
 
 TEST(MountRoots, AreNothingForProcessesThatSeeOurFiles) {
   MountRoots roots;
-  EXPECT_EQ(roots.find(::getpid()), nullptr);
-  EXPECT_EQ(roots.find(1 << 30), nullptr);
+  const auto ours = roots.find(::getpid(), 0);
+  ASSERT_TRUE(ours);
+  EXPECT_EQ(ours->root, nullptr);
+  EXPECT_FALSE(ours->is_strangers);
+  EXPECT_FALSE(roots.find(1 << 30, 0));
 }
 
 TEST(MountRoots, OutliveTheirProcess) {
@@ -58,15 +67,34 @@ TEST(MountRoots, OutliveTheirProcess) {
   Confined child(directory);
   if (!child.confined()) GTEST_SKIP() << "SKIP: needs root to confine a process";
   MountRoots roots;
-  const auto root = roots.find(child.pid());
+  const auto root = roots.find(child.pid(), 12345)->root;
   ASSERT_NE(root, nullptr);
-  EXPECT_EQ(roots.find(child.pid()), root) << "one descriptor for all processes of a container";
+  EXPECT_EQ(roots.find(child.pid(), 0)->root, root) << "one descriptor for all processes of a container";
   child.end();
   struct stat held {}, wanted {};
   ASSERT_EQ(::fstat(root->get(), &held), 0);
   ASSERT_EQ(::stat(directory.c_str(), &wanted), 0);
   EXPECT_EQ(held.st_ino, wanted.st_ino);
   std::filesystem::remove_all(directory);
+}
+
+// Whose namespace it is says whose files it may speak of.
+TEST(MountRoots, OfAUserNamespaceAreBelievedAboutItsUsersAlone) {
+  if (::geteuid() != 0) GTEST_SKIP() << "SKIP: needs root to become another user";
+  constexpr uid_t kUser = 54321, kOther = 54322;
+  const Confined child("/", kUser);
+  if (!child.confined()) GTEST_SKIP() << "SKIP: no user namespaces for other users";
+  MountRoots roots;
+  const auto own = roots.find(child.pid(), kUser);
+  ASSERT_TRUE(own);
+  EXPECT_FALSE(own->is_strangers);
+  EXPECT_NE(own->root, nullptr);
+  for (const uid_t owner : {uid_t{0}, kOther}) {
+    const auto view = roots.find(child.pid(), owner);
+    ASSERT_TRUE(view);
+    EXPECT_TRUE(view->is_strangers) << owner;
+    EXPECT_EQ(view->root, nullptr) << owner;
+  }
 }
 
 }  // namespace

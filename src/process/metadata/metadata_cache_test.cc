@@ -29,7 +29,7 @@ class Sleeper {
       ::execve("/bin/sleep", const_cast<char**>(argv), const_cast<char**>(envp));
       ::_exit(127);
     }
-    for (int i = 0; i < 5000; ++i) {  // until the exec is done: comm is set before the arguments are there
+    for (int i = 0; i < 300'000; ++i) {  // until the exec is done: comm is set before the arguments are there
       const auto cmdline = read_proc_file(fmt::format("/proc/{}/cmdline", pid_), 64);
       if (cmdline && cmdline->starts_with("sleep")) break;
       ::usleep(1000);

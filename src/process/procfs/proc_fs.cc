@@ -118,7 +118,7 @@ Result<std::vector<Pid>> list_processes() { return list_numbers("/proc"); }
 
 uint32_t owner_of(Pid pid) {
   struct stat st {};
-  return ::stat(fmt::format("/proc/{}", pid).c_str(), &st) == 0 ? st.st_uid : 0;
+  return ::stat(fmt::format("/proc/{}", pid).c_str(), &st) == 0 ? st.st_uid : kNobody;
 }
 
 std::vector<Tid> list_threads(Pid pid) {

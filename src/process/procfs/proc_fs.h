@@ -27,7 +27,9 @@ Result<std::string> read_proc_file(const std::string& path, size_t max_bytes);
 
 std::optional<ProcStat> find_stat(std::string_view text);  // parses /proc/PID/stat
 Result<ProcStat> read_stat(Pid pid);
-// The effective user, whatever the process says of itself (one stat, 1 µs); root where there is no such process any more.
+// A user who owns nothing, as far as we are concerned.
+constexpr uint32_t kNobody = 65534;
+// The effective user, whatever the process says of itself (one stat, 1 µs); kNobody where there is no such process any more.
 uint32_t owner_of(Pid pid);
 // The process that a thread belongs to.
 Result<Pid> read_process_of(Tid tid);

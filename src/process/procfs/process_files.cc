@@ -212,9 +212,9 @@ Result<ProcessFiles::File> ProcessFiles::open_file(DisposableChildren& children,
 }
 
 Result<ProcessFiles::File> ProcessFiles::open_as_nobody(DisposableChildren& children, const std::string& path) {
-  static const UserRights kNobody{65534, 65534};
+  static const UserRights kNoRights{kNobody, kNobody};
   const UniqueFd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  return open_as(children, {.root = root.get(), .path = path.c_str(), .rights = kNobody, .what = OpenRequest::What::kFileOfAnybody}, path);
+  return open_as(children, {.root = root.get(), .path = path.c_str(), .rights = kNoRights, .what = OpenRequest::What::kFileOfAnybody}, path);
 }
 
 Result<ProcessFiles::File> ProcessFiles::open_as_user(DisposableChildren& children, const UserRights& user, const std::string& path) {

@@ -51,7 +51,7 @@ class ProcessFilesTest : public testing::Test {
   void write_map() const { write("77/root/tmp/map", "text"); }
 
   std::string proc_;
-  DisposableChildren children_{std::chrono::seconds(10)};
+  DisposableChildren children_{std::chrono::minutes(5)};
 };
 
 TEST_F(ProcessFilesTest, AreFoundBelowTheProcesssRoot) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "base/cpu_clock.h"
 #include "base/diagnostics.h"
 #include "symbolize/files/debuginfod_client.h"
 #include "symbolize/symbols/elf_image_for_test.h"
@@ -100,9 +101,9 @@ TEST_F(DebugFiles, ThatAreFifosCostOneDiagnostic) {
 
 TEST_F(DebugFiles, OfFourGigabytesOfNothingCostNothing) {
   ASSERT_TRUE(build("-Wl,--build-id=none") && directory.run("objcopy --add-gnu-debuglink=a.debug a && rm a.debug && truncate -s 4G a.debug"));
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = cpu_time();
   EXPECT_EQ(name_in("a", {}), "-");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+  EXPECT_LT(cpu_time() - start, std::chrono::milliseconds(500));
   EXPECT_EQ(lines.size(), 1U);
 }
 
@@ -179,11 +180,11 @@ TEST_F(DebugFiles, WithFourGigabytesOfEmptyUnitsAreBounded) {
   std::filesystem::resize_file(directory.path("huge"), uint64_t{4} << 30);
   auto elf = elf::ElfFile::open(directory.path("huge"));
   ASSERT_TRUE(elf);
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = cpu_time();
   const auto opened = open_symbols(std::move(*elf), "/huge");
   EXPECT_FALSE(opened->has_symbols());
   name_checked(*opened, std::vector{LinkAddr(0x1000)});
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_LT(cpu_time() - start, std::chrono::seconds(10));
   EXPECT_LE(lines.size(), 1U);
 }
 
