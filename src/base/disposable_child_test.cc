@@ -13,7 +13,7 @@ namespace cicada {
 namespace {
 
 TEST(DisposableChildren, HandOverNumbersAndDescriptors) {
-  DisposableChildren children(std::chrono::seconds(10));
+  DisposableChildren children(std::chrono::minutes(5));
   const UniqueFd kept(::memfd_create("kept", MFD_CLOEXEC)), other(::memfd_create("other", MFD_CLOEXEC));
   const auto answer = children.run({kept.get()}, [&](ChildAnswer& said) {
     said.number = ::fcntl(kept.get(), F_GETFD) >= 0 ? 1 : 0;
@@ -30,7 +30,7 @@ TEST(DisposableChildren, HandOverNumbersAndDescriptors) {
 
 TEST(DisposableChildren, AreAbandonedWhenTheyAreSilent) {
   DisposableChildren children(std::chrono::milliseconds(20));
-  const auto silent = children.run({}, [](ChildAnswer&) { ::sleep(60); });
+  const auto silent = children.run({}, [](ChildAnswer&) { ::sleep(600); });
   ASSERT_TRUE(silent);
   EXPECT_FALSE(*silent);
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "no child that others could wait for";
@@ -38,7 +38,7 @@ TEST(DisposableChildren, AreAbandonedWhenTheyAreSilent) {
 }
 
 TEST(DisposableChildren, ThatDieSayNothing) {
-  DisposableChildren children(std::chrono::seconds(10));
+  DisposableChildren children(std::chrono::minutes(5));
   const auto dead = children.run({}, [](ChildAnswer&) { ::_exit(1); });
   ASSERT_FALSE(dead);
   EXPECT_EQ(dead.error().kind(), ErrorKind::kGone);

@@ -246,7 +246,7 @@ TEST(Session, MemoryIsFlatUnderEverNewCode) {
       EXPECT_EQ(now.frames()[now.stacks()[now.samples().stack[i - dropped].value].frame.value].address >= 0x100000, i % 2 == 1);
     }
     counted = now.sizes().samples;
-    return lineages.size() > 3 || bytes.size() > 60;
+    return lineages.size() > 3 || bytes.size() > 300;
   }}));
   EXPECT_GT(lineages.size(), 3u);
   const profile::Profile& profile = session.profile();
@@ -271,7 +271,7 @@ TEST(Session, KeepsSoManyBytes) {
   ASSERT_TRUE(session.run({.each_second = [&](const profile::ProfileSnapshot& now) {
     lineages.insert(now.sizes().lineage);
     bytes.push_back(session.profile().table_bytes() + session.profile().sample_bytes());
-    return lineages.size() > 2 || bytes.size() > 60;
+    return lineages.size() > 2 || bytes.size() > 300;
   }}));
   EXPECT_GT(lineages.size(), 2u);
   EXPECT_LT(*std::max_element(bytes.begin(), bytes.end()), 32u << 20);  // rows are copied late on a busy machine

@@ -5,6 +5,8 @@
 
 #include <chrono>
 
+#include "base/cpu_clock.h"
+
 namespace cicada::names {
 namespace {
 
@@ -43,7 +45,7 @@ TEST(Demangle, ReadsNamesBeyondTheLibrarysOwnLimit) {
 }
 
 TEST(Demangle, GivesUpInBoundedTimeOnNamesThatDoubleWithoutEnd) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = cpu_time();
   // C++: each substitution refers to the previous pair, so that the text doubles
   std::string cpp = "_Z1fN1aI1bS_E";
   cpp = "_Z1f";
@@ -68,7 +70,7 @@ TEST(Demangle, GivesUpInBoundedTimeOnNamesThatDoubleWithoutEnd) {
   full("_Z1f" + std::string(1 << 20, 'P') + "i");
   full("_R" + std::string(16000, 'N'));
   full("_RNvMC0TTTTTTTTTBd_Bd_EBb_Bb_EB9_B9_EB7_B7_EB5_B5_EB3_B3_E3foo");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_LT(cpu_time() - start, std::chrono::seconds(5));
 }
 
 TEST(Demangle, CutsAbsurdlyLongPlainNames) { EXPECT_EQ(full(std::string(1 << 20, 'x')).size(), kMaxNameBytes); }

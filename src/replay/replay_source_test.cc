@@ -97,8 +97,8 @@ TEST(ReplaySource, MovesTimesToNowInTheirOrder) {
 TEST(ReplaySource, PlaysAtItsSpeed) {
   ReplaySource source(samples_of_100_ms(1), 4);
   Profile played;
+  const uint64_t begin = monotonic_ns();  // before the source takes it
   ASSERT_TRUE(source.start(played));
-  const uint64_t begin = monotonic_ns();
   while (*source.drain(played, 1, {})) EXPECT_LE(played.sample_count(), 4 * ((monotonic_ns() - begin) / 1'000'000 + 2));
   EXPECT_GE(monotonic_ns() - begin, 24'000'000u);
   EXPECT_EQ(played.sample_count(), 100u);
@@ -110,8 +110,8 @@ TEST(ReplaySource, WakesWhenADescriptorIsReadable) {
   ASSERT_TRUE(source.start(played));
   const int wake[] = {::eventfd(1, EFD_CLOEXEC)};
   const uint64_t begin = monotonic_ns();
-  ASSERT_TRUE(*source.drain(played, 60'000, wake));
-  EXPECT_LT(monotonic_ns() - begin, 30'000'000'000u);
+  ASSERT_TRUE(*source.drain(played, 600'000, wake));
+  EXPECT_LT(monotonic_ns() - begin, 300'000'000'000u);
   ::close(wake[0]);
 }
 

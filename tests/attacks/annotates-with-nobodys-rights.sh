@@ -29,21 +29,23 @@ C
 }
 for name in secret fifo known; do
   build "steals_$name" "$T/$name"
-  start "${as_attacker[@]}" "$lair/steals_$name" 30
+  start "${as_attacker[@]}" "$lair/steals_$name" $FOREVER
   bounded 600 10 "$CICADA" record -q -F 997 -d 1 -p "$pid" -o "$name.cicada" || fail "record ended with $?"
   kill -KILL "$pid"
   chmod 644 "$name.cicada"
 done
-(echo x >fifo && touch opened) &
-started+=($!)
+sh -c 'exec 9>fifo' &  # waits until somebody opens it
+writer=$!
+started+=("$writer")
+writer_waits() { grep -qx wait_for_partner "/proc/$writer/wchan"; }
+wait_for writer_waits
 for name in secret fifo; do
   bounded 600 10 "$CICADA" report --annotate main "$name.cicada" >shown 2>&1 || true
   ! grep -q 'known to' shown || fail "root showed root's file"
   bounded 600 10 env SUDO_UID="$attacker" SUDO_GID="$attacker" "$CICADA" report --annotate main "$name.cicada" >shown 2>&1 || true
   ! grep -q 'known to' shown || fail "sudo showed root's file"
 done
-sleep 0.3
-[[ ! -e opened ]] || fail "a FIFO was opened"
+writer_waits || fail "a FIFO was opened"
 chmod 755 "$T"
 bounded 600 10 "$CICADA" report --annotate main known.cicada >shown || fail "report ended with $?"
 grep -q 'known to all' shown || fail "a file for everybody is not shown: $(<shown)"

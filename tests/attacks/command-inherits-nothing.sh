@@ -12,7 +12,7 @@ exec 7<&-
 printf '#!/bin/sh\necho "$NODE_OPTIONS"\n' >node
 chmod 755 node
 before=$(cat /proc/sys/fs/protected_symlinks)
-trap 'echo $before >/proc/sys/fs/protected_symlinks; clean_up' EXIT
+at_exit 'echo $before >/proc/sys/fs/protected_symlinks'
 if echo 0 2>/dev/null >/proc/sys/fs/protected_symlinks; then
   bounded 600 10 "$CICADA" record -q -o x.folded -- ./node >told || fail "record ended with $?"
   [[ -z $(<told) ]] || fail "node was told: $(<told)"

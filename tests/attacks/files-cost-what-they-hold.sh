@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Programs whose files say the same again and again: sections that share notes or names, a million directories of one text, symbols in one
 # text, one compressed blob for ten sections, a sparse debug file, more rows than there is room for. Each recording ends two seconds after
-# its time at most, with less than 300 MB, and the neighbour's stacks are complete and named.
+# its time at most, with less than 300 MB and 2.5 s of CPU, and the neighbour's stacks are complete and named.
 source "$(dirname "$0")/lib.sh"
 compiled spin -no-pie -Wl,--build-id=none
 cc -O1 -c -o "$lair/spin.o" "$ATTACKS/spin.c"
@@ -13,9 +13,10 @@ for kind in notes names directories symbols compressed link rows; do
   [[ $kind == rows ]] && program=$lair/spin.o
   python3 "$ATTACKS/hostile_elf.py" $kind "$program" "$lair/$kind" 1 || fail "cannot make $kind"
   chmod 755 "$lair/$kind"
+  chown -R "$attacker:$attacker" "$lair"
   : >out
-  start "${as_attacker[@]}" "$lair/$kind" 60
-  wait_for 10 running
+  start "${as_attacker[@]}" "$lair/$kind" $FOREVER
+  wait_for running
   bounded 300 2.5 "$CICADA" record -F 997 -d 1.5 -p "$pid,$neighbour" -o $kind.txt 2>err || fail "$kind: record ended with $?"
   within 3.5 || fail "$kind: $(<taken)"
   kill -KILL "$pid"

@@ -18,7 +18,8 @@ as_attacker=(env -C "$lair" -i PATH=/usr/local/bin:/usr/bin:/bin "HOME=$lair" se
 # "${without_perf_map[@]}" COMMAND…: a process of this pid may have left a map that others cannot replace.
 without_perf_map=(bash -c 'rm -f "/tmp/perf-$$.map"; exec "$@"' -)
 
-# bounded MEGABYTES SECONDS COMMAND…: its exit code; fails the test beyond either limit. What it took is in $T/taken.
+# bounded MEGABYTES SECONDS COMMAND…: its exit code; fails the test beyond either limit, of memory and of CPU time on a calm machine (bounded.py).
+# What it took is in $T/taken.
 bounded() {
   local code=0
   python3 "$ATTACKS/bounded.py" "$T/taken" "$@" || code=$?
@@ -26,20 +27,34 @@ bounded() {
   return "$code"
 }
 
-# compiled NAME [OPTION…]: tests/attacks/NAME.c, as $lair/NAME.
+# begin_bounded MEGABYTES SECONDS COMMAND…: the same in the background. Cicada, by the pid $recorder, samples when this returns; end_bounded waits.
+begin_bounded() {
+  rm -f "$T/taken"
+  bounded "$@" &
+  bounded=$!
+  started+=("$bounded")
+  wait_for bounded_runs
+  started+=("$recorder")
+  wait_for samples_or_ended
+}
+bounded_runs() { recorder=$(sed -n 's/^running: //p' "$T/taken" 2>/dev/null) && [[ -n $recorder ]]; }
+end_bounded() { wait "$bounded"; }
+
+# compiled NAME [OPTION…]: tests/attacks/NAME.c, as $lair/NAME. Root's files would be read with root's, and so would wait for each other with those.
 compiled() {
   local name=$1
   shift
   cc -O1 -w -pthread "$@" -o "$lair/$name" "$ATTACKS/$name.c" || fail "cannot compile $name.c"
+  chown "$attacker:$attacker" "$lair/$name"
 }
 
-# within SECONDS: what bounded ran last took no longer.
-within() { awk -v most="$1" '{ for (i = 2; i <= NF; ++i) if ($i == "s," && $(i - 1) <= most) ok = 1 } END { exit !ok }' "$T/taken"; }
+# within SECONDS: what bounded ran last took no longer, less what it waited for a CPU.
+within() { awk -v most="$1" '{ for (i = 2; i <= NF; ++i) if ($i == "s" && $(i + 2) == "its" && $(i - 1) <= most) ok = 1 } END { exit !ok }' "$T/taken"; }
 
 # start_neighbour: somebody else's program, by the name of neighbour and the pid $neighbour, in neighbours_hot().
 start_neighbour() {
   cc -O1 -w -Dhot=neighbours_hot -o "$T/neighbour" "$ATTACKS/spin.c" || fail "cannot compile"
-  "$T/neighbour" 110 >/dev/null &
+  "$T/neighbour" $FOREVER >/dev/null &
   neighbour=$!
   started+=("$neighbour")
 }

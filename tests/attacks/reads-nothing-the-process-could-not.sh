@@ -11,8 +11,8 @@ attack() {
   local name=$1
   shift
   : >out
-  start "${without_perf_map[@]}" "${as_attacker[@]}" "$@" "$lair/jit_code" 60 "$make"
-  wait_for 10 said_or_ended
+  start "${without_perf_map[@]}" "${as_attacker[@]}" "$@" "$lair/jit_code" $FOREVER "$make"
+  wait_for said_or_ended
   grep -q running out || return 1
   bounded 600 10 "$CICADA" record -q -F 997 -d 1.5 -p "$pid" -o "$name.folded" 2>err || fail "$name: record ended with $?"
   kill -KILL "$pid"

@@ -41,8 +41,15 @@ with open(f'jit-{pid}.dump', 'wb') as out:
     out.write(struct.pack('<IIQ', 0, 16 + len(body), 2) + body)
 PYTHON
 compiled jit_code
-start "${as_attacker[@]}" "$lair/jit_code" 60 'python3 jitdump.py' dump
-wait_for 60 grep -qs running out
-bounded 600 10 "$CICADA" record -F 997 -d 2 -p "$pid" -o r.folded 2>err || fail "record ended with $?"
+start "${as_attacker[@]}" "$lair/jit_code" $FOREVER 'python3 jitdump.py' dump
+wait_for grep -qs running out
+start_neighbour
+begin_bounded 600 10 "$CICADA" record -F 997 -p "$pid,$neighbour" -o r.folded 2>err
+let_work 0.5 "$pid"
+kill_and_wait "$pid"  # now its names are read, while the other one is recorded
+names_left_out() { grep -q 'MiB of names' err; }
+wait_for names_left_out
+kill -INT "$recorder"
+end_bounded || fail "record ended with $?"
 grep -q 'MiB of names' err || fail "nothing was said of the names that are left out"
 grep -q 'xxxxxxxx' r.folded || fail "the function has no name"

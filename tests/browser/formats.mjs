@@ -4,7 +4,7 @@
 import { createServer } from 'node:http';
 import { existsSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import { check, finish, launch, makePages, npm, pages, skip } from './browser.mjs';
+import { check, finish, hangs, launch, makePages, npm, pages, skip } from './browser.mjs';
 
 const release = join(npm, 'node_modules/speedscope/dist/release');
 if (!existsSync(release)) skip(`no speedscope in ${npm}: ./dev setup installs it`);
@@ -24,7 +24,7 @@ for (const name of ['demo', 'hostile']) {
   page.on('pageerror', error => errors.push(String(error)));
   page.on('console', message => { if (message.type() === 'error' && !message.text().includes('404')) errors.push(message.text()); });
   await page.goto(`${origin}/index.html#profileURL=${encodeURIComponent(`/pages/${name}.speedscope.json`)}`);
-  await page.waitForTimeout(2500);
+  await page.locator('text=Sandwich').first().waitFor({timeout: hangs}).catch(() => {});
   await page.screenshot({path: join(pages, `speedscope-${name}.png`)});
   check(await page.locator('text=Sandwich').count() > 0, `speedscope opens ${name}.speedscope.json`);
   check(errors.length === 0, `speedscope reports no error for ${name}`, errors.join(' | '));

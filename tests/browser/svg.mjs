@@ -3,7 +3,7 @@
 // The SVG flame graph: well-formed, search, click zoom, hover, differences, hostile names, and as a picture without scripts.
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
-import { check, finish, launch, makePages, open, pages } from './browser.mjs';
+import { check, finish, launch, makePages, open, pages, settled } from './browser.mjs';
 
 const browser = await launch();
 makePages();
@@ -48,23 +48,23 @@ check(Math.abs(tipBox.x - at.x - 24) < 2 && Math.abs(tipBox.y - at.y - 24) < 2, 
 check(tip.includes('of its parent') && tip.includes('samples') && tip.includes('orderbook'), 'hovering explains the frame', tip);
 await picture(page, 'svg-tip');
 await page.mouse.click(at.x + 10, at.y + 6);
-await page.waitForTimeout(300);
+await settled(page);
 check((await boxOf('exchange::Matcher::match')).x < 40, 'a click zooms to the frame');
 check((await page.locator('#path').innerText()).startsWith('all ›'), 'the path back is shown');
 await picture(page, 'svg-zoomed');
 await page.locator('#path button').first().click();
-await page.waitForTimeout(300);
+await settled(page);
 check((await boxOf('exchange::Matcher::match')).x === at.x, 'the path leads back');
 await page.keyboard.press('ArrowDown');
 await page.keyboard.press('ArrowDown');
 await page.keyboard.press('Enter');
-await page.waitForTimeout(300);
+await settled(page);
 check(await page.evaluate(() => cicada.flame.zoomedNode) > 0, 'keys select and zoom');
 await page.keyboard.press('Escape');
 await page.keyboard.press('/');
 await page.keyboard.type('tcp_|vfs');
 check(/^\d+\.\d+ % matched$/.test(await page.locator('#matched').innerText()), 'search shows the matched share', await page.locator('#matched').innerText());
-await page.waitForTimeout(300);
+await settled(page);
 await picture(page, 'svg-search');
 await page.keyboard.press('Enter');
 check(await page.evaluate(() => /tcp_|vfs/.test(cicada.profile.functions[cicada.profile.frames.functionOf[cicada.flame.tree.frame[cicada.flame.layout.node[cicada.flame.selected]]]].name)), 'Enter selects a match');
@@ -80,12 +80,12 @@ check(await narrow.evaluate(() => cicada.flame.all()) !== after, 'b draws the wi
 await picture(narrow, 'svg-narrow');
 await narrow.close();
 await page.keyboard.press('f');
-await page.waitForTimeout(100);
+await settled(page);
 await picture(page, 'svg-flames');
 check(page.troubles.length === 0, 'no errors, no requests', page.troubles.join(' | '));
 const dark = await open(browser, 'demo.svg', {dark: true, width: 900});
 await dark.waitForSelector('#search');
-await dark.waitForTimeout(100);
+await settled(dark);
 await picture(dark, 'svg-dark');
 // Contrast as WCAG has it: 4.5 for text, on the page and on the frames.
 const contrasts = await dark.evaluate(() => {

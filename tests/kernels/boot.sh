@@ -12,15 +12,16 @@ trap 'rm -rf "$work"' EXIT
 
 root=$work/root
 mkdir -p "$root"/{bin,proc,sys,dev,tmp,etc,work}
+chmod 1777 "$root/tmp"  # in memory as it is; a file system mounted there would hide a tree below /tmp
 cp /bin/busybox "$root/bin/"
-for name in sh mount cat grep sleep poweroff id setpriv; do ln -s busybox "$root/bin/$name"; done
+for name in sh mount cat grep rm sleep poweroff id setpriv; do ln -s busybox "$root/bin/$name"; done
 add() {
   local file
   cp -L "$1" "$root/bin/"
   while read -r file; do
     mkdir -p "$root$(dirname "$file")"
     cp -nL "$file" "$root$file"
-  done < <(ldd "$1" 2>/dev/null | grep -o '/[^ ]*')
+  done < <(ldd "$1" 2>/dev/null | sed -nE 's/^(.* => |\t)(\/.*) \(0x[0-9a-f]+\)$/\2/p')
 }
 add "$CICADA"
 for name in chain_gcc_O2_pie recursion threads in_kernel reload; do add "$WORKLOADS/$name"; done
@@ -32,7 +33,6 @@ cat >"$root/init" <<'INIT'
 mount -t proc none /proc
 mount -t sysfs none /sys
 mount -t devtmpfs none /dev
-mount -t tmpfs none /tmp
 mount -t tracefs none /sys/kernel/tracing 2>/dev/null
 cd /tmp
 echo "=== begin"
@@ -46,7 +46,7 @@ echo "$command" >"$root/command"
 
 # A boot under emulation may fail by itself (oopses of 6.12 while two threads emulate two CPUs): once more, then on one thread, then it counts.
 for thread in multi multi single; do
-  timeout 240 qemu-system-x86_64 -accel tcg,thread=$thread -cpu max -smp 2 -m 1536 -nographic -no-reboot -kernel "$KERNELS/$suite/vmlinuz" \
+  timeout 360 qemu-system-x86_64 -accel tcg,thread=$thread -cpu max -smp 2 -m 1536 -nographic -no-reboot -kernel "$KERNELS/$suite/vmlinuz" \
     -initrd "$work/initrd" -append "console=ttyS0 quiet panic=-1" </dev/null >"$work/console" 2>&1 || true
   tr -d '\r' <"$work/console" >"$work/text"
   if grep -q '=== end' "$work/text"; then

@@ -18,7 +18,13 @@ fail() {
 "$here/boot.sh" "$suite" '
   cicada doctor >doctor; echo "doctor $?"
   for name in chain_gcc_O2_pie recursion in_kernel; do
-    cicada record -F 199 -d 3 -o $name.txt -- $name >$name.truth 2>$name.err; echo "record $? $name"
+    for seconds in 2 6 18; do  # an emulator that gets little CPU time loses interrupts, but not those of the first moments
+      rm -f $name.txt
+      cicada record -F 199 -o $name.txt -- $name $seconds >$name.truth 2>$name.err
+      code=$?
+      [ $code = 0 ] && grep -q "has no samples" $name.err && [ $(grep -c "^[a-z]" $name.txt) -lt 1000 ] || break
+    done
+    echo "record $code $name"
   done
   cicada record -F 199 --stats -o reload.txt -- reload 8 mapping >reload.truth 2>reload.err; echo "record $? reload"
   setpriv --nnp true 2>/dev/null

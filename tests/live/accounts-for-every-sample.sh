@@ -4,7 +4,7 @@
 # skips sampling programs). fired is held against the clock, stored against the samples that were written.
 source "$(dirname "$0")/lib.sh"
 start python3 "$LIVE/map_hammer.py"
-wait_for 10 said_something
+wait_for said_something
 for rate in 99 4999; do
   "$CICADA" record -a -e cpu-clock -F $rate -d 2 --stats -o x.txt 2>err || fail "record ended with $?"
   python3 -B "$LIVE/accounting.py" err x.txt cpu-clock=$rate || fail "sample accounting is wrong at $rate Hz"

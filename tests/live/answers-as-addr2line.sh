@@ -23,11 +23,14 @@ expect_error 125 "write standard output: No space left on device" bash -c '"$@" 
 expect_error 125 "no file given" "${symbols[@]}"
 expect_error 125 'cicada debug symbols --help' "${symbols[@]}" --no-such-option a
 
-# A thousand questions, each after the answer to the one before. Waiting for more input would take 10 s.
+# A thousand questions, each after the answer to the one before. Waiting for more input takes 10 ms: then none would be answered in less. On a busy
+# machine some are.
 coproc asked_one_by_one { "${symbols[@]}" a; }
-address=$(head -1 asked) begin=${EPOCHREALTIME/./}
+address=$(head -1 asked) quick=0
 for ((i = 0; i < 1000; i++)); do
+  begin=${EPOCHREALTIME/./}
   echo "$address" >&"${asked_one_by_one[1]}"
-  read -r -u "${asked_one_by_one[0]}" -t 10 _ && read -r -u "${asked_one_by_one[0]}" -t 10 _ || fail "no answer to question $i"
+  read -r -u "${asked_one_by_one[0]}" -t 180 _ && read -r -u "${asked_one_by_one[0]}" -t 180 _ || fail "no answer to question $i"
+  ((${EPOCHREALTIME/./} - begin >= 5000)) || ((++quick))
 done
-(((${EPOCHREALTIME/./} - begin) < 8000000)) || fail "1,000 questions took $(((${EPOCHREALTIME/./} - begin) / 1000)) ms"
+((quick >= 50)) || fail "$quick of 1,000 answers came within 5 ms"

@@ -3,12 +3,11 @@
 # Each way for a stack to end, provoked, has its own line in the summary and in --stats.
 source "$(dirname "$0")/lib.sh"
 count_of() { sed -nE "s/^ +([0-9,]+) +([0-9.]+ % +)?$1.*/\1/p" err | tr -d , | head -n 1; }
-# ends HOW TEXT: of 997 Hz × 1 s, 95 % end with TEXT.
+# ends HOW TEXT: of 997 Hz × 1 s of CPU time, 95 % end with TEXT.
 ends() {
-  start "$WORKLOADS/end_reasons" 20 "$1"
-  wait_for 10 said_something
-  "$CICADA" record -F 997 -d 1 --stats -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
-  kill -KILL "$pid"
+  start_workload end_reasons "$1"
+  record_while_working 1 "$pid" -F 997 --stats -p "$pid" -o recording.txt
+  kill_and_wait "$pid"
   local all=0 line
   all=$(sed -nE 's/^ +.* of ([0-9,]+) user stacks are complete.*/\1/p' err | tr -d ,)
   line=$(count_of "$2")
@@ -28,10 +27,9 @@ ends refused 'could not be finished in user space'
 (($(count_of 'depth limit') > 100)) || fail "3,000 frames: no depth limit"
 
 # More than the bucket has: what is not sent is counted, and says what the kernel met.
-start "$WORKLOADS/end_reasons" 20 deferred
-wait_for 10 said_something
-"$CICADA" record -F 20000 -d 2 --stats -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
-kill -KILL "$pid"
+start_workload end_reasons deferred
+record_while_working 2 "$pid" -F 20000 --stats -p "$pid" -o recording.txt
+kill_and_wait "$pid"
 (($(count_of 'finished in user space') > 100)) || fail "no walk was finished in user space"
 if (($(count_of 'stored') > 8000)); then
   (($(count_of 'stacks not sent: deferred unwinding rate-limited') > 0)) || fail "no limit to deferred unwinding"

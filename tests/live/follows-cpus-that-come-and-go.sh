@@ -5,24 +5,22 @@ source "$(dirname "$0")/lib.sh"
 last=$(($(nproc --all) - 1))
 switch=/sys/devices/system/cpu/cpu$last/online
 ((last > 0)) && [[ -w $switch ]] || skip "no CPU can be taken offline"
-trap 'echo 1 >$switch 2>/dev/null || true; clean_up' EXIT
-start "$WORKLOADS/chain_gcc_O2_pie" 60
-wait_for 10 said_something
+at_exit 'echo 1 >$switch'
+start_workload chain_gcc_O2_pie
 grep -v complete out >truth  # of others, what began on that CPU before it was noticed again may not be
 # Somebody is always on that CPU when it is there.
 busy() { while true; do taskset -c $last bash -c 'for ((i = 0; i < 20000; i++)); do :; done' 2>/dev/null || sleep 0.1; done; }
 busy &
 started+=($!)
-"$CICADA" record -a -e cpu-clock -F 997 -d 8 --stats -o recording.txt 2>err &
-cicada=$!
-started+=("$cicada")
+begin_record -a -e cpu-clock -F 997 --stats -o recording.txt
 sleep 2
 echo 0 >"$switch" || skip "CPU $last cannot be taken offline"
 off=$(awk '{ print $1 }' /proc/uptime)
 sleep 1.5
 on=$(awk '{ print $1 }' /proc/uptime)
 echo 1 >"$switch"
-wait "$cicada" || fail "record ended with $?"
+sleep 4
+end_record || fail "record ended with $?"
 python3 -B "$LIVE/accounting.py" err recording.txt || fail "the account does not add up"
 compare_with_truth chain_gcc_O2_pie
 read -r before during after < <(awk -v cpu="[$(printf %03d $last)]" -v off="$off" -v on="$on" '

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernel side of a running cicada, as its own kernel knows it. Needs root.
 
-usage: kernel_side.py PID runs              prints "ready"; when the process has ended: how often its sampling program ran (kernel.bpf_stats_enabled)
+usage: kernel_side.py PID keep-statistics   prints "ready"; until it is killed the kernel counts the runs of BPF programs, whatever others set
+                                            kernel.bpf_stats_enabled to
+       kernel_side.py PID runs              prints "ready"; when the process has ended: how often its sampling program ran, since the kernel counts
        kernel_side.py PID claim-scratch S   takes all working memory of the sampling program for S seconds, as runs that it interrupted would
        kernel_side.py PID fill-processes    fills the table of processes, with pids that no process can have
        kernel_side.py PID stop-thread NAME S   stops one of its threads for S seconds
 """
 import ctypes
 import os
+import signal
 import struct
 import sys
 import time
 
 SYS_BPF = 321
-MAP_LOOKUP, MAP_UPDATE, PROG_FD_BY_ID, MAP_FD_BY_ID, INFO_BY_FD = 1, 2, 13, 14, 15
+MAP_LOOKUP, MAP_UPDATE, PROG_FD_BY_ID, MAP_FD_BY_ID, INFO_BY_FD, ENABLE_STATS = 1, 2, 13, 14, 15, 32
 PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH, WALL = 0x4206, 0x4207, 17, 0x40000000
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -55,6 +58,12 @@ def find_map(pid, name):
     fd = find(pid, "map_id", MAP_FD_BY_ID, name, 24)
     key_size, value_size, entries = struct.unpack_from("=III", info_of(fd), 8)
     return fd, key_size, value_size, entries
+
+
+def keep_statistics():
+    bpf(ENABLE_STATS, struct.pack("=I", 0))  # of run time; as long as its descriptor is open
+    print("ready", flush=True)
+    signal.pause()
 
 
 def runs(pid):
@@ -109,7 +118,9 @@ def stop_thread(pid, name, seconds):
 
 
 command, pid = sys.argv[2], int(sys.argv[1])
-if command == "runs":
+if command == "keep-statistics":
+    keep_statistics()
+elif command == "runs":
     runs(pid)
 elif command == "claim-scratch":
     claim_scratch(pid, float(sys.argv[3]))

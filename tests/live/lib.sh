@@ -4,15 +4,30 @@
 set -euo pipefail
 : "${CICADA:?}" "${WORKLOADS:?}"
 LIVE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-[[ -z ${POOLS:-} ]] || { mkdir -p "$POOLS" && POOL=$POOLS/$(basename "$0" .sh) && rm -f "$POOL"; }
 T=$(mktemp -d "${TMPDIR:-/tmp}/cicada-live.XXXXXX")
 cd "$T"
+
+# What the recordings contribute to live.truth-of-all: "missing" until the test has passed, then what they found.
+if [[ -n ${POOLS:-} ]]; then
+  mkdir -p "$POOLS"
+  POOL=$T/found RESULT=$POOLS/$(basename "$0" .sh)
+  echo "missing $(basename "$0" .sh)" >"$RESULT"
+fi
+
+# at_exit COMMAND: what the test has to undo, whatever happens; the last one first.
+undo=()
+at_exit() { undo=("$1" "${undo[@]}"); }
 
 # Only processes of this test, by their ids.
 started=()
 clean_up() {
-  local code=$?
+  local code=$? step
+  for step in "${undo[@]}"; do eval "$step" || true; done
   ((${#started[@]} == 0)) || kill -KILL "${started[@]}" 2>/dev/null || true
+  if [[ -n ${RESULT:-} ]] && ((code == 0 || code == 77)); then
+    rm -f "$RESULT"
+    ((code == 77)) || [[ ! -f $T/found ]] || mv "$T/found" "$RESULT"
+  fi
   if ((code != 0 && code != 77)) && [[ -n ${KEEP:-} ]]; then
     echo "kept: $T"
   else
@@ -35,7 +50,7 @@ fail() {
 # The kernel guards files in /tmp until the test ends, as on every distribution: without that run times are not told to write maps there.
 guard_shared_directories() {
   guards_before=$(sysctl fs.protected_symlinks fs.protected_regular)
-  trap 'sysctl -q -p - <<<"$guards_before" >/dev/null; clean_up' EXIT
+  at_exit 'sysctl -q -p - <<<"$guards_before" >/dev/null'
   sysctl -q fs.protected_symlinks=1 fs.protected_regular=1
 }
 
@@ -47,10 +62,19 @@ start() {
   started+=("$pid")
 }
 
-# wait_for SECONDS CONDITION…: until the condition holds.
+# start_workload PROGRAM ARGUMENTS…: one of tests/workloads, or a path; the arguments are those behind the seconds. It has said its truth and works
+# until it is killed.
+FOREVER=600
+start_workload() {
+  local program=$1
+  [[ $program == */* ]] || program=$WORKLOADS/$program
+  start "$program" $FOREVER "${@:2}"
+  wait_for said_something
+}
+
+# wait_for CONDITION…: until the condition holds. Three minutes are the bound of a hang, not of a slow machine.
 wait_for() {
-  local deadline=$((SECONDS + $1))
-  shift
+  local deadline=$((SECONDS + 180))
   until "$@"; do
     ((SECONDS < deadline)) || fail "waited in vain for: $*"
     sleep 0.05
@@ -65,15 +89,78 @@ run_on_hanging_file_system() {
   "$WORKLOADS/hanging_fs" "$T/mnt" "$WORKLOADS/$1" >fs.out 2>&1 &
   fs=$!
   started+=("$fs")
-  trap 'kill -KILL $fs 2>/dev/null || true; umount -l "$T/mnt" 2>/dev/null || true; clean_up' EXIT
-  wait_for 10 mounted_or_ended
+  at_exit 'kill -KILL $fs 2>/dev/null; umount -l "$T/mnt" 2>/dev/null'
+  wait_for mounted_or_ended
   grep -q mounted fs.out || skip "no FUSE in this kernel"
-  "$T/mnt/program" 60 >program.out &
+  "$T/mnt/program" $FOREVER >program.out &
   victim=$!
   started+=("$victim")
-  wait_for 10 test -s program.out
+  wait_for test -s program.out
 }
 mounted_or_ended() { [[ -s fs.out ]] || ! kill -0 "$fs" 2>/dev/null; }
+
+# begin_record OPTIONS…: a recording in the background, by the pid $recorder, which samples when this returns. What it says: err.
+begin_record() {
+  "$CICADA" record "$@" 2>err &
+  recorder=$!
+  started+=("$recorder")
+  wait_for samples_or_ended
+}
+# The threads that look names up are made as soon as it samples.
+samples_or_ended() { grep -qsx cicada-names /proc/"$recorder"/task/*/comm || recorder_ended; }
+# end_record: ends it as Ctrl-C does, unless its target has ended; gives back its exit code.
+end_record() {
+  kill -INT "$recorder" 2>/dev/null || true
+  wait_for_recorder
+}
+wait_for_recorder() {
+  wait_for recorder_ended
+  wait "$recorder"
+}
+recorder_ended() { ! kill -0 "$recorder" 2>/dev/null; }
+
+# end_record_soon PID: the same, of a recording whose end could wait for others: before that process, which works meanwhile, has used 5 s of CPU time.
+# A second is usual.
+end_record_soon() {
+  local before used
+  before=$(used_ms "$1")
+  end_record || fail "record ended with $?"
+  used=$(($(used_ms "$1") - before))
+  echo "the end took $used ms of the target"
+  ((used <= 5000)) || fail "the recording took $used ms of its target's CPU time to end"
+}
+
+# let_work SECONDS PID: until the process has used so much more CPU time. PID/task/TID: the thread.
+let_work() {
+  local until
+  until=$(($(used_ms "$2") + $(awk -v seconds="$1" 'BEGIN { print int(1000 * seconds) }')))
+  wait_for has_used "$until" "$2"
+}
+has_used() {
+  local used
+  used=$(used_ms "$2") || fail "process $2 is gone"
+  ((used >= $1))
+}
+used_ms() {
+  local fields
+  fields=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+  fields=(${fields##*) })
+  echo $(((fields[11] + fields[12]) * 10))
+}
+
+# kill_and_wait PID: a child of this shell.
+kill_and_wait() {
+  kill -KILL "$1"
+  wait "$1" 2>/dev/null || true
+}
+
+# record_while_working SECONDS PID OPTIONS…: a recording, of which the process sees so many seconds of CPU time: as many samples on a busy machine
+# as on an idle one.
+record_while_working() {
+  begin_record "${@:3}"
+  let_work "$1" "$2"
+  end_record || fail "record ended with $?"
+}
 
 # record_truth OPTIONS… -- WORKLOAD ARGUMENTS…: a recording from the first instruction to the end, compared with the truth.
 record_truth() {
@@ -89,7 +176,8 @@ record_truth() {
   WALK=${WALK:-exec} compare_with_truth "$workload"
 }
 
-# record_running OPTIONS… -- WORKLOAD ARGUMENTS…: the same for a process that runs already, by its pid, for two seconds.
+# record_running OPTIONS… -- WORKLOAD ARGUMENTS…: the same for a process that runs already, by its pid, for two seconds of its CPU time. The
+# arguments are those behind the seconds.
 record_running() {
   local options=()
   while [[ $1 != -- ]]; do
@@ -99,9 +187,9 @@ record_running() {
   shift
   local workload=$1
   shift
-  start "$WORKLOADS/$workload" "$@"
-  wait_for 10 said_something
-  "$CICADA" record -F 997 -d 2 "${options[@]}" -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
+  start_workload "$workload" "$@"
+  record_while_working 2 "$pid" -F 997 "${options[@]}" -p "$pid" -o recording.txt
+  kill_and_wait "$pid"
   cp out truth
   compare_with_truth "$workload"
 }
@@ -127,13 +215,14 @@ expect_error() {
   grep -qF -- "$text" err || fail "the message does not contain '$text': $*"
 }
 
-# record_foreign NAME [HZ]: a workload of another toolchain (tests/workloads/foreign), while it runs, by its pid, for two seconds.
+# record_foreign NAME [HZ]: a workload of another toolchain (tests/workloads/foreign), while it runs, by its pid, for two seconds of its CPU time.
 record_foreign() {
   local name=$1 frequency=${2:-997} command
   command=$(foreign_command "$name") || skip "$command"
-  start bash -c "exec $command 60"
-  wait_for 20 said_all
-  "$CICADA" record -F "$frequency" -d 2 --stats -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
+  start bash -c "exec $command $FOREVER"
+  wait_for said_all
+  record_while_working 2 "$pid" -F "$frequency" --stats -p "$pid" -o recording.txt
+  kill_and_wait "$pid"
   rm -f "/tmp/perf-$pid.map"
   cp out truth
   WALK=foreign ANY_NAME=1 compare_with_truth "$name"

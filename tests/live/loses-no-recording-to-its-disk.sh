@@ -5,30 +5,35 @@
 source "$(dirname "$0")/lib.sh"
 mkdir disk elsewhere
 mount -t tmpfs -o size=1m tmpfs disk || skip "no tmpfs"
-trap 'umount -l "$T/disk" 2>/dev/null || true; clean_up' EXIT
-start "$WORKLOADS/split" 60
-wait_for 10 said_something
+at_exit 'umount -l "$T/disk"'
+start_workload split
 
 # meanwhile COMMAND: while a recording into disk/directory runs.
 meanwhile() {
   mkdir -p disk/directory
-  TMPDIR=$T/elsewhere "$CICADA" record -F 997 -d 2 -p "$pid" -o disk/directory/x.cicada 2>err &
-  local cicada=$! code=0
-  started+=("$cicada")
-  sleep 1
+  local code=0
+  TMPDIR=$T/elsewhere begin_record -F 997 -p "$pid" -o disk/directory/x.cicada
   eval "$1" || true
-  wait "$cicada" || code=$?
+  let_work 1 "$pid"
+  end_record || code=$?
   [[ $code == 125 ]] || fail "$1: ended with $code instead of 125"
   local saved
   saved=$(grep -o "$T/elsewhere/cicada-[0-9]*\.cicada" err | head -n 1)
   [[ -n $saved ]] || fail "$1: it is not said where the recording is"
-  "$CICADA" report "$saved" | grep -q hot || fail "$1: what was saved is no recording"
+  "$CICADA" report "$saved" | grep hot >/dev/null || fail "$1: what was saved is no recording"
   rm "$saved"
+}
+# What was written before the disk was full, a second after the beginning, stays if it is a recording.
+nothing_half_written() {
+  [[ -n $(ls -A disk/directory) ]] || return 0
+  [[ $(ls -A disk/directory) == x.cicada ]] && grep -q 'the file has the samples up to then' err || fail "left on the disk: $(ls -A disk/directory)"
+  "$CICADA" report disk/directory/x.cicada | grep hot >/dev/null || fail "what is left on the disk is no recording"
+  rm disk/directory/x.cicada
 }
 meanwhile 'head -c 9999999 /dev/zero >disk/filler 2>/dev/null'
 rm disk/filler
-[[ -z $(ls -A disk/directory) ]] || fail "left on the full disk: $(ls -A disk/directory)"
+nothing_half_written
 meanwhile 'rm -r disk/directory'
 meanwhile 'mount -o remount,ro disk'
 mount -o remount,rw disk
-[[ -z $(ls -A disk/directory) ]] || fail "left on the read-only disk: $(ls -A disk/directory)"
+nothing_half_written

@@ -13,7 +13,7 @@ record
 "$CICADA" report cicada.2.cicada >/dev/null || fail "cicada.2.cicada is no recording"
 
 record --open -o first.html -o second.folded
-wait_for 5 test -s opened
+wait_for test -s opened
 [[ $(<opened) == *first.html && -s first.html ]] || fail "opened: $(<opened)"
 rm opened
 "$CICADA" record -q --open -o /dev/full -- true 2>err && fail "nothing was written, and nobody said so"

@@ -36,10 +36,10 @@ left=$(compgen -G '*-v8.log' || true)
 [ -z "$left" ] || fail "node left $left in the working directory"
 
 # Still running when the recording ends.
-start node --perf-basic-prof-only-functions --interpreted-frames-native-stack app.js 60
-wait_for 10 test -s "/tmp/perf-$pid.map"
-"$CICADA" record -F 499 -d 2 -p "$pid" -o running.folded >out2 2>err || fail "record -p ended with $?"
-kill "$pid"
+start node --perf-basic-prof-only-functions --interpreted-frames-native-stack app.js $FOREVER
+wait_for test -s "/tmp/perf-$pid.map"
+record_while_working 2 "$pid" -F 499 -p "$pid" -o running.folded >out2
+kill_and_wait "$pid"
 rm -f "/tmp/perf-$pid.map"
 mostly_process_data running.folded
 

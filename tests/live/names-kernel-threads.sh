@@ -9,5 +9,5 @@ kernel_thread_seen() {
   "$CICADA" report --by process --json recording.cicada >report.json
   grep -qE '"(kworker|ksoftirqd|rcu_|jbd2|kswapd|kthreadd)' report.json
 }
-wait_for 30 kernel_thread_seen
+wait_for kernel_thread_seen
 ! grep -qF '[unknown] (' report.json || fail "a process without a name: $(grep -F '[unknown] (' report.json | head -3)"

@@ -25,12 +25,11 @@ program=$WORKLOADS/chain_gcc_O2_nopie
 first=$(nm "$program" | awk '$3 == "first" { print $1 }')
 row=$(awk -v at="0x${first: -10}" '$1 <= at { row = $2 } END { print row }' rows)
 [[ $row == cfa=rsp+8 ]] || fail "debug rows says $row where first() begins, at $first"
-"$CICADA" debug rows --stats "$program" | grep -q '[0-9]' || fail "debug rows --stats"
+"$CICADA" debug rows --stats "$program" | grep '[0-9]' >/dev/null || fail "debug rows --stats"
 "$CICADA" debug rows --unsupported /usr/bin/env >out || fail "debug rows --unsupported ended with $?"
 expect_error 125 "no-such-file" "$CICADA" debug rows no-such-file
 
-start "$program" 20
-wait_for 10 said_something
+start_workload "$program"
 "$CICADA" debug blocks "$pid" >blocks || fail "debug blocks ended with $?"
 python3 - "$pid" <<'PY' || fail "debug blocks does not cover what is mapped"
 import re, sys

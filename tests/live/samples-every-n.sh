@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# -c N: a sample every N units, and each is worth N. Of page faults one by one counted by the workload; of the clock by its time on a CPU.
+# -c N: a sample every N units, and each is worth N. Of page faults one by one counted by the workload; of the clock by the time
+# between two samples of a CPU, by the clock of all CPUs, and by the workload's time on a CPU.
 source "$(dirname "$0")/lib.sh"
 "$CICADA" record -e page-faults -c 7 -o x.folded -o x.txt -- "$WORKLOADS/faults" 1 >out 2>err || fail "record -c 7 ended with $?"
 grep -q '(page-faults, every 7, ' err || fail "the summary does not say every 7"
@@ -11,18 +12,37 @@ awk -v n="$touched" -v k="$faults" -v cpus="$(nproc)" 'BEGIN { d = k - n; if (d 
   fail "$faults page faults in touch(), which touched $touched pages"
 [[ $(grep -c ' page-faults:' x.txt) == $(grep -c ' 7 page-faults:' x.txt) ]] || fail "a sample is not worth 7"
 
-"$CICADA" record -e cpu-clock -c 2000000 --stats -o x.txt -- bash -c "time '$WORKLOADS/split' 1" >out 2>err || fail "record -c ended with $?"
+cat >used.py <<'PY'
+import resource, subprocess, sys
+def used():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime, usage.ru_nvcsw + usage.ru_nivcsw
+before = used()  # by what ran before an exec of this process
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+print(*(now - then for now, then in zip(used(), before)))
+PY
+"$CICADA" record -e cpu-clock -c 2000000 --stats -o x.txt -- python3 used.py "$WORKLOADS/split" 1 >out 2>err || fail "record -c ended with $?"
 grep -q '(cpu-clock, every 2,000,000, ' err || fail "the summary does not say every 2,000,000"
+python3 -B "$LIVE/accounting.py" err x.txt cpu-clock=500 || fail "the account does not add up"
 python3 -B - "$LIVE" <<'PY' || fail "-c 2000000 does not sample every 2 ms"
-import re, sys
+import collections, re, sys
 sys.path.insert(0, sys.argv[1])
 import accounting
 text = open("err").read()
-used = sum(60 * int(m) + float(s) for m, s in re.findall(r"^(?:user|sys)\t(\d+)m([0-9.]+)s", text, re.M))
-samples = sum(1 for line in open("x.txt") if re.match(r"split .* 2000000 \S+:$", line))
+used, turns = map(float, open("out").read().split())
+times = collections.defaultdict(list)  # of each CPU
+for line in open("x.txt"):
+    if match := re.match(r"split .*\[([0-9]+)\] +([0-9.]+): 2000000 \S+:$", line):
+        times[match[1]].append(float(match[2]))
+samples = sum(map(len, times.values()))
+gaps = sorted((after - before) / 0.002 for one in times.values() for before, after in zip(one, one[1:]))
+even = sum(abs(gap - round(gap)) < 0.05 for gap in gaps)
 account, = accounting.read_accounts(text)
 lost = sum(value for name, value in account.outcomes.items() if name.startswith("lost"))
-print(f"{samples} samples of 2 ms in {used:.3f} s, {lost} lost on any CPU")
-# What the program ran before its first timer and after its last: a sample a CPU and a migration at most, 3 %.
-sys.exit(not (used > 0.4 and -lost - 0.03 * used * 500 - 5 <= samples - used * 500 <= 0.03 * used * 500 + 5))
+# A turn on a CPU begins and ends between two samples: less than one more, or less, than its time. And what the program was before its exec.
+slack = turns + 5
+print(f"{samples} samples in {used:.3f} s, {lost} lost on any CPU; {turns:.0f} turns on a CPU; {even} of {len(gaps)} gaps are multiples of 2 ms, the least "
+      f"are {[round(2 * gap, 3) for gap in gaps[:3]]} ms")
+# Others run between two samples, and an interrupt may be late: then the next two gaps are uneven.
+sys.exit(not (used > 0.9 and gaps[len(gaps) // 50] < 1.1 and even > 0.75 * len(gaps) and -lost - slack <= samples - used * 500 <= slack))
 PY

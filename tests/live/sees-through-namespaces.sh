@@ -4,34 +4,30 @@
 # outside; on an overlay; through a bind mount.
 source "$(dirname "$0")/lib.sh"
 umount_all() { umount -l "$T/overlay" "$T/bound" 2>/dev/null || true; }
-trap 'umount_all; clean_up' EXIT
+at_exit umount_all
 mkdir inside overlay lower upper work bound
 cp "$WORKLOADS/split" inside/program # the decoy
 cat >enter.sh <<'SH'
 mount -t tmpfs none "$1/inside" && cp "$2" "$1/inside/program" && exec "$1/inside/program" "$3"
 SH
 # A process that was there before.
-start unshare --user --map-root-user --mount --pid --fork --mount-proc bash enter.sh "$T" "$WORKLOADS/chain_gcc_O2_pie" 30
-wait_for 10 said_something
+start unshare --user --map-root-user --mount --pid --fork --mount-proc bash enter.sh "$T" "$WORKLOADS/chain_gcc_O2_pie" $FOREVER
+wait_for said_something
 inner=$(pgrep -P "$pid" | head -n 1)
 started+=("$inner")
 [[ -n $inner ]] || fail "no process in the namespace"
 [[ $(readlink "/proc/$inner/ns/pid") != $(readlink /proc/self/ns/pid) ]] || fail "not in a pid namespace"
 cp out truth
-"$CICADA" record -F 997 -d 2 -p "$inner" -o recording.txt 2>err || fail "record -p ended with $?"
+record_while_working 2 "$inner" -F 997 -p "$inner" -o recording.txt
 ANY_NAME=1 compare_with_truth program
 # The same from the whole machine, beside processes of 20 ms in namespaces of their own, whose pids there mean others outside.
 cat >many.sh <<'SH'
 mount -t tmpfs none "$1/inside" && cp "$2" "$1/inside/quick" || exit 1
 for ((i = 0; i < 60; i++)); do "$1/inside/quick" 0.02 >/dev/null; done
 SH
-"$CICADA" record -F 997 -a -o recording.txt 2>err &
-recorder=$!
-started+=("$recorder")
-sleep 1
+begin_record -F 997 -a -o recording.txt
 unshare --fork --pid --mount --mount-proc bash many.sh "$T" "$WORKLOADS/chain_gcc_O2_pie" || fail "no processes in a namespace"
-kill -INT "$recorder"
-wait "$recorder" || fail "record -a ended with $?"
+end_record || fail "record ended with $?"
 sed -i '/^complete/d' truth # the summary tells of the whole machine
 compare_with_truth program
 sed -i '/^share/d' truth # of 20 ms, some are ld.so's
@@ -50,10 +46,9 @@ if mount -t overlay overlay -o "lowerdir=$T/lower,upperdir=$T/upper,workdir=$T/w
   cp "$WORKLOADS/split" overlay/new && mv overlay/new overlay/program
   "$CICADA" record -F 997 -o recording.txt -- "$T/overlay/program" 1 >truth 2>err || fail "record ended with $?"
   compare_with_truth program
-  start "$T/overlay/program" 20
-  wait_for 10 said_something
+  start_workload "$T/overlay/program"
   rm overlay/program
-  "$CICADA" record -F 997 -d 2 -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
+  record_while_working 2 "$pid" -F 997 -p "$pid" -o recording.txt
   cp out truth
   compare_with_truth program
 else

@@ -4,9 +4,9 @@
 # silently: each sample is written and has the end of its stack, and a stack that user space could have finished but did not has a counter that
 # says why.
 source "$(dirname "$0")/lib.sh"
-start python3 "$LIVE/../workloads/map_images.py" 60 60 largest
-wait_for 20 said_something
-"$CICADA" record -F 997 -p "$pid" --max-map-memory 1M -d 3 --stats -o x.txt 2>err || fail "record ended with $?"
+start python3 "$LIVE/../workloads/map_images.py" 60 $FOREVER largest
+wait_for said_something
+record_while_working 3 "$pid" -F 997 -p "$pid" --max-map-memory 1M --stats -o x.txt
 python3 -B - err x.txt "$LIVE" <<'PY' || fail "a cap of 1 MiB loses something"
 import re, sys
 sys.path.insert(0, sys.argv[3])

@@ -8,19 +8,18 @@ head -c $((16#$size - 16)) /dev/urandom | dd of=broken.so bs=1 seek=$((16#$offse
 head -c 3000 "$WORKLOADS/libplugin_two.so" >short.so
 truncate -s 20000 short.so
 cat >map.py <<'PY'
-import mmap, os, sys, time
+import mmap, os, sys
 kept = []
 for name in ("broken.so", "short.so"):
     fd = os.open(os.path.join(sys.argv[1], name), os.O_RDONLY)
     kept.append(mmap.mmap(fd, 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC))
 print("mapped", flush=True)
-end = time.time() + 20
-while time.time() < end:
+while True:
     sum(range(1000))
 PY
 start python3 map.py "$T"
-wait_for 10 said_something
-"$CICADA" record -F 997 -d 1 -p "$pid" -o recording.txt -o x.svg 2>err || fail "record ended with $?"
+wait_for said_something
+record_while_working 1 "$pid" -F 997 -p "$pid" -o recording.txt -o x.svg
 printf 'share ~_?PyEval_EvalFrameDefault|.*python.* 50\ncomplete\n' >truth
 ANY_NAME=1 compare_with_truth map.py
 [[ $(grep -c 'warning' err) -le 4 ]] || fail "more than a line an object"

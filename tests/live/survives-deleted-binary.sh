@@ -3,9 +3,8 @@
 # The file is gone before the recording begins.
 source "$(dirname "$0")/lib.sh"
 cp "$WORKLOADS/chain_gcc_O2_pie" here
-start ./here 20
-wait_for 10 said_something
+start_workload ./here
 rm here
-"$CICADA" record -F 997 -d 1 -p "$pid" -o recording.txt 2>err || fail "record ended with $?"
+record_while_working 1 "$pid" -F 997 -p "$pid" -o recording.txt
 cp out truth
 compare_with_truth here

@@ -10,9 +10,8 @@ import mmap, os, sys, time
 def busy_leaf():
     return sum(range(2000))
 print("begins", flush=True)
-end = time.time() + float(sys.argv[2])
 kept = []
-while time.time() < end:
+while True:
     fd = os.open(sys.argv[1], os.O_RDONLY)
     try:
         kept.append(mmap.mmap(fd, 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC))
@@ -20,8 +19,8 @@ while time.time() < end:
         pass
     os.close(fd)
     del kept[:-3]
-    until = time.time() + 0.02
-    while time.time() < until:
+    until = time.thread_time() + 0.02
+    while time.thread_time() < until:
         busy_leaf()
 PY
 cat >rewrite.sh <<'SH'
@@ -33,8 +32,8 @@ SH
 cp rewritten.so good.so
 bash rewrite.sh good.so rewritten.so &
 started+=($!)
-start python3 map.py "$T/rewritten.so" 30
-wait_for 10 said_something
-"$CICADA" record -F 997 -d 4 -p "$pid" -o x.folded -o x.svg 2>err || fail "record ended with $?"
+start python3 map.py "$T/rewritten.so"
+wait_for said_something
+record_while_working 4 "$pid" -F 997 -p "$pid" -o x.folded -o x.svg
 [[ $(awk '{ n += $NF } END { print n + 0 }' x.folded) -gt 1000 ]] || fail "too few samples"
 [[ $(grep -c 'rewritten.so' err) -le 4 ]] || fail "more than a line for each kind of trouble"

@@ -4,13 +4,14 @@
 source "$(dirname "$0")/lib.sh"
 run_on_hanging_file_system chain_gcc_O2_static
 # Names while it answers …
-"$CICADA" record -q -F 997 -d 0.5 -p "$victim" -o answered.folded || fail "record ended with $?"
+record_while_working 0.5 "$victim" -q -F 997 -p "$victim" -o answered.folded
 grep -q ';main;' answered.folded || fail "no names: $(head -3 answered.folded)"
 # … and when it does not: a recording none the less, an end, and one line.
-(sleep 1 && kill -USR1 "$fs") &
-begin=$SECONDS
-timeout -s KILL 60 "$CICADA" record -F 997 -d 2 -p "$victim" -o recording.txt 2>err || fail "record ended with $?"
-((SECONDS - begin <= 10)) || fail "a recording of 2 s took $((SECONDS - begin)) s"
+begin_record -F 997 -p "$victim" -o recording.txt
+let_work 1 "$victim"
+kill -USR1 "$fs"
+let_work 1 "$victim"
+end_record_soon "$victim"
 lines=$(grep -c 'does not answer' err || true)
 # Said once; unless the names were read before it fell silent.
 [[ $lines == 1 ]] || { [[ $lines == 0 ]] && grep -q ' leaf (' recording.txt; } || fail "$lines lines about the file system"

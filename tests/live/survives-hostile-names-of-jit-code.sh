@@ -7,20 +7,20 @@ cc -O1 -w -o jit "$LIVE/../attacks/jit_code.c" || fail "cannot compile"
 hostile() {
   local name=$1 code=0
   printf 'import os, struct\np = os.environ["P"]\nmap = f"/tmp/perf-{p}.map"\ndump = f"jit-{p}.dump"\n%s\n' "$2" >make.py
-  start ./jit 60 'python3 make.py' ${3:-}
-  wait_for 30 grep -qs running out
-  /usr/bin/time -f '%e %M' -o taken timeout -s KILL 60 "$CICADA" record -F 997 -d 2 -p "$pid" -o x.folded -o x.svg 2>err || code=$?
-  kill -KILL "$pid" && wait "$pid" 2>/dev/null || true
+  start ./jit $FOREVER 'python3 make.py' ${3:-}
+  wait_for grep -qs running out
+  /usr/bin/time -f '%U %S %M' -o taken timeout -s KILL 300 "$CICADA" record -F 997 -d 2 -p "$pid" -o x.folded -o x.svg 2>err || code=$?
+  kill_and_wait "$pid"
   rm -rf "/tmp/perf-$pid.map"
   [[ $code == 0 ]] || fail "$name: record ended with $code"
-  local seconds kib samples
-  read -r seconds kib < <(tail -n 1 taken)
+  local user system kib samples
+  read -r user system kib < <(tail -n 1 taken)
   samples=$(awk '{ n += $NF } END { print n + 0 }' x.folded)
-  awk -v s="$seconds" 'BEGIN { exit !(s < 15) }' || fail "$name: took $seconds s"
+  awk -v u="$user" -v s="$system" 'BEGIN { exit !(u + s < 15) }' || fail "$name: took $user + $system s of CPU time"
   ((kib < 600000)) || fail "$name: took $kib KiB"
   ((samples > 100)) || fail "$name: $samples samples"
   [[ -z ${4:-} ]] || grep -q -- "$4" x.folded || fail "$name: no ${4:-} in $(head -3 x.folded)"
-  echo "ok      $name: $samples samples, $seconds s, $((kib / 1024)) MiB"
+  echo "ok      $name: $samples samples, $user + $system s, $((kib / 1024)) MiB"
 }
 header='head = lambda: struct.pack("<IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, int(p), 1, 0)
 def record(kind, body, size=None): return struct.pack("<IIQ", kind, 16 + len(body) if size is None else size, 1) + body

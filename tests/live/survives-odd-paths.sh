@@ -14,10 +14,8 @@ for name in 'with  blanks' $'new\nline' 'back\012slash' 'still here (deleted)' $
   cp "$WORKLOADS/chain_gcc_O2_pie" "$T/$name/$name"
   "$CICADA" record -F 997 -o x.folded -- "$T/$name/$name" 0.5 >truth 2>err || fail "record -- '$name' ended with $?"
   judge "$name"
-  start "$T/$name/$name" 20
-  wait_for 10 said_something
-  "$CICADA" record -F 997 -d 2 -p "$pid" -o x.folded 2>err || fail "record of '$name' ended with $?"
+  start_workload "$T/$name/$name"
+  record_while_working 1 "$pid" -F 997 -p "$pid" -o x.folded
   judge "$name"
-  kill -KILL "$pid"
-  wait "$pid" 2>/dev/null || true
+  kill_and_wait "$pid"
 done

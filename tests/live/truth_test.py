@@ -159,6 +159,11 @@ class Pools(unittest.TestCase):
         self.assertEqual(self.judge("exec 9999 0"), 1)
         self.assertEqual(self.judge(), 1)
 
+    def test_a_red_test_is_red_once(self):
+        self.assertEqual(self.judge("short 1200 0", "missing survives-exec-storm"), 0)
+        self.assertEqual(self.judge("short 1200 30", "missing survives-exec-storm"), 1)
+        self.assertEqual(self.judge("missing survives-exec-storm"), 0)
+
     def test_one_class_does_not_hide_another(self):
         self.assertEqual(self.judge("exec 100000 0", "short 10000 30"), 1)
         self.assertEqual(self.judge("exec 100000 0", "short 10000 0", "running 5000 0"), 1)

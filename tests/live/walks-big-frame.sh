@@ -3,4 +3,4 @@
 # 1 MiB between a frame and its caller, once its mappings are known: no copy reaches that far, so the first milliseconds after an exec
 # are incomplete (docs/kernel.md).
 source "$(dirname "$0")/lib.sh"
-record_running -- big_frame 20
+record_running -- big_frame

@@ -3,11 +3,10 @@
 # Goroutines, whose leaf has no frame; and the same program stripped, whose functions nobody can name.
 source "$(dirname "$0")/lib.sh"
 record_foreign go
-kill -KILL "$pid"
 cp "$(foreign_command go_stripped)" go_stripped
-start ./go_stripped 60
-wait_for 20 said_all
-"$CICADA" record -F 997 -d 2 -p "$pid" -o recording.txt 2>err || fail "record -p ended with $?"
+start ./go_stripped $FOREVER
+wait_for said_all
+record_while_working 2 "$pid" -F 997 -p "$pid" -o recording.txt
 # goexit, runtime.main, main.main and the four that it calls.
 python3 -B - "$LIVE" recording.txt <<'PY' || fail "stripped: too few stacks are seven frames deep"
 import sys

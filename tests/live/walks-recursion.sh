@@ -4,4 +4,4 @@
 # a copy holds.
 source "$(dirname "$0")/lib.sh"
 record_truth -- recursion 1 20
-record_running -- recursion 4 900
+record_running -- recursion 900

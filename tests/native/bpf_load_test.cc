@@ -105,7 +105,7 @@ std::vector<int> all_cpus() {
 
 template <typename Condition>
 bool wait_until(BpfSession& session, Condition condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(5);
   while (std::chrono::steady_clock::now() < deadline) {
     session.drain();
     if (condition()) return true;

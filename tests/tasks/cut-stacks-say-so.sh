@@ -7,16 +7,14 @@ code 0 "$CICADA" record -F 997 -o x.cicada -- "$WORKLOADS/recursion" 1
 compiled deep <<'C'
 #include <time.h>
 static volatile unsigned sink;
-static time_t end;
 __attribute__((noinline)) static void down(int n) {
   char keep[16];
   __asm__ volatile("" : : "r"(keep) : "memory");
   if (n) down(n - 1);
-  else while (time(0) < end) for (int i = 0; i < 100000; i++) sink++;
+  else while (clock() < 2 * CLOCKS_PER_SEC) for (int i = 0; i < 100000; i++) sink++;
   __asm__ volatile("" ::: "memory");
 }
 int main(void) {
-  end = time(0) + 2;
   down(3000);
   return 0;
 }

@@ -5,7 +5,7 @@ source "$(dirname "$0")/lib.sh"
 mkdir full elsewhere
 mount -t tmpfs -o size=4k tmpfs full || skip "no tmpfs"
 head -c 99999 /dev/zero >full/filler 2>/dev/null || true
-trap 'umount "$T/full" 2>/dev/null || true; clean_up' EXIT
+at_exit 'umount "$T/full" 2>/dev/null'
 for output in full/x.cicada full/x.html; do
   code 125 env TMPDIR="$T/elsewhere" "$CICADA" record -F 997 -o "$output" -- "$WORKLOADS/split" 0.5
   has err.txt 'no space left'

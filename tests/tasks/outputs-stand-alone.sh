@@ -10,7 +10,7 @@ has err.txt 'the same output'
 code 125 "$CICADA" convert golden.cicada d/x.folded d/../d/x.folded
 mkdir full
 mount -t tmpfs -o size=4k tmpfs full || skip "no tmpfs"
-trap 'umount "$T/full" 2>/dev/null || true; clean_up' EXIT
+at_exit 'umount "$T/full" 2>/dev/null'
 code 125 "$CICADA" convert golden.cicada first.folded full/x.html last.folded
 has err.txt 'no space left'
 [[ -s first.folded && -s last.folded ]] || fail "the outputs beside the failed one are missing"

@@ -4,7 +4,7 @@
 # lines of a command that writes on the same terminal.
 source "$(dirname "$0")/lib.sh"
 on_terminal() { python3 "$LIVE/../tasks/on_terminal.py" "$@" >shown; }
-start "$WORKLOADS/split" 60
+start_workload split
 on_terminal 70 "$CICADA" record -F 199 -d 3.2 -p "$pid" -o x.cicada --force || fail "record ended with $?"
 tr '\r' '\n' <shown | grep -aE '^.\[K' | tr -d '\033' | sed 's/^\[K//' >lines
 has lines '^[23] s of 3 s  [1-9][0-9,]* samples  [0-9.]+ % (hot|warm)[^ ]*  [0-9.]+ % lost$'

@@ -6,7 +6,7 @@ source "$(dirname "$0")/lib.sh"
 guard_shared_directories
 maps() { find /tmp -maxdepth 1 -name 'perf-*.map' -newer "$T/begin" | sort; }
 touch -d '1 second ago' begin
-printf 'import os, time\ndef spin():\n  end = time.time() + float(os.environ.get("SECONDS_", "1"))\n  while time.time() < end: pass\nspin()\n' >spin.py
+printf 'import os, time\ndef spin():\n  while time.process_time() < float(os.environ.get("SECONDS_", "1")): pass\nspin()\n' >spin.py
 
 code 0 "$CICADA" record -F 499 -o x.folded -- sh -c 'env | grep -E "^(PYTHONPERF|NODE_OPT)"; python3 spin.py'
 has out.txt '^PYTHONPERFSUPPORT=1$'
@@ -29,7 +29,7 @@ if len(sys.argv) < 2:
 PY
 other=/tmp/perf-4194999.map
 : >"$other"
-trap 'rm -f "$other"; sysctl -q -p - <<<"$guards_before" >/dev/null; clean_up' EXIT
+at_exit 'rm -f "$other"'
 code 0 "$CICADA" record -o x.folded -- sh -c 'python3 writes.py; true'
 [[ $(maps) == "$other" ]] || fail "left behind: $(maps)"
 code 0 "$CICADA" bench -q -o results -- python3 -S writes.py
@@ -44,12 +44,13 @@ python=/usr/bin/python3
 if [[ -n $python ]]; then
   code 0 "$CICADA" record -F 499 -o x.folded -- "$python" spin.py
   has err.txt 'Python functions are not shown; restart it as `python3 -X perf`'
-  SECONDS_=60 start "$python" spin.py
-  code 0 "$CICADA" record -F 499 -d 0.5 -o x.folded -p "$pid"
-  has err.txt 'Python functions are not shown'
-  lacks err.txt '(Perl|Ruby|PHP|JavaScript|Java) functions'
+  SECONDS_=$FOREVER start "$python" spin.py
+  let_work 0.1 "$pid"  # it is Python by now
+  record_while_working 0.5 "$pid" -F 499 -o x.folded -p "$pid"
+  has err 'Python functions are not shown'
+  lacks err '(Perl|Ruby|PHP|JavaScript|Java) functions'
 fi
-code 0 "$CICADA" record -q -F 499 -o x.cicada -- perl -e '$end = time + 2; while (time < $end) { $x++ }'
+code 0 "$CICADA" record -q -F 499 -o x.cicada -- perl -e 'while ((times)[0] < 1) { $x++ }'
 [[ ! -s err.txt ]] || fail "-q: $(<err.txt)"
 code 0 "$CICADA" report x.cicada
 has out.txt '^warning +perl \(process [0-9]+\): Perl functions are not shown; `perl -d:NYTProf`'

@@ -3,7 +3,7 @@
 # A program that waits: the summary says how much CPU it used, that it waited, and an option that shows where, which does.
 source "$(dirname "$0")/lib.sh"
 code 0 "$CICADA" record -o x.cicada -- sleep 1
-has err.txt 'used [0-9.]+ m?s of CPU in 1\.[0-9]+ s .*mostly waiting'
+has err.txt 'used [0-9.]+ m?s of CPU in [1-9][0-9]*(\.[0-9]+)? s .*mostly waiting'
 lacks err.txt 'include-idle'
 code 0 "$CICADA" report x.cicada
 lacks out.txt 'include-idle'

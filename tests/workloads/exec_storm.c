@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// argv[2] processes of argv[1] seconds each, two at a time.
+// argv[2] processes of argv[1] seconds of CPU time each, two at a time.
 #include <spawn.h>
 #include <sys/wait.h>
 

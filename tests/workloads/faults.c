@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Touches pages that nobody has touched, in one function, and computes in another. Prints how many pages it touched.
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
+
+#include "workload.h"
 
 #define PAGES 4096
 
@@ -18,9 +17,9 @@ __attribute__((noinline)) static unsigned long compute(long rounds) {
 }
 
 int main(int argc, char **argv) {
-  time_t end = time(0) + (argc > 1 ? atoi(argv[1]) : 1);
   long touched = 0;
-  while (time(0) < end) {
+  begin(argc, argv);
+  while (running()) {
     char *memory = mmap(0, PAGES * 4096L, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return 1;
     madvise(memory, PAGES * 4096L, MADV_NOHUGEPAGE);

@@ -14,6 +14,6 @@ int main(int argc, char **argv) {
   begin(argc, argv);
   puts("running");
   fflush(stdout);
-  while (wall_seconds() < workload_end) ((void (*)(void))(uintptr_t)code)();
+  while (running()) ((void (*)(void))(uintptr_t)code)();
   return 0;
 }

@@ -14,8 +14,7 @@ static void *survivor(void *unused) {
   if (run == NULL) abort();
   while (running()) {
     run();
-    const double until = wall_seconds() + 0.1;
-    while (wall_seconds() < until) survivor_leaf();
+    for (int i = 0; i < 500; i++) survivor_leaf();  // as much as the library does
   }
   exit(0);
 }

@@ -18,25 +18,30 @@ NOINLINE void worker_two(void (*run)(void)) {
   while (running()) run();
 }
 int main(int argc, char **argv) {
-  int tell[2];
+  int tells[2][2];
   begin(argc, argv);
   puts("chain main;worker_one;plugin;one_entry;one_leaf");
   puts("chain main;worker_two;plugin;two_entry;two_leaf");
-  puts("split one_leaf 50 two_leaf 50 tolerance 10");
   fflush(stdout);
-  if (pipe(tell) != 0) abort();
   for (int i = 0; i < 2; i++) {
+    int *tell = tells[i];
+    if (pipe(tell) != 0) abort();
     if (fork() == 0) {
       void (*run)(void) = (void (*)(void))load(i == 0 ? PLUGIN_ONE : PLUGIN_TWO);
       if (write(tell[1], &run, sizeof run) != sizeof run) abort();
+      const double before = used_seconds();
       if (i == 0) worker_one(run);
       else worker_two(run);
-      _exit(0);
+      const double in_library = used_seconds() - before;
+      _exit(write(tell[1], &in_library, sizeof in_library) != sizeof in_library);
     }
   }
   void *at[2];
-  if (read(tell[0], at, sizeof at[0]) <= 0 || read(tell[0], at + 1, sizeof at[1]) <= 0) abort();
+  double used[2];
+  for (int i = 0; i < 2; i++)
+    if (read(tells[i][0], at + i, sizeof at[i]) <= 0 || read(tells[i][0], used + i, sizeof used[i]) <= 0) abort();
   puts(at[0] == at[1] ? "# both at the same address" : "# the addresses differ");
+  printf("split one_leaf %.3f two_leaf %.3f\n", used[0], used[1]);
   while (wait(NULL) > 0) continue;
   return 0;
 }

@@ -6,8 +6,8 @@
 
 #include "workload.h"
 NOINLINE void self_leaf(void) { burn(200000); }
-NOINLINE void self_work(double until) {
-  while (wall_seconds() < until) self_leaf();
+NOINLINE void self_work(void) {
+  while (running()) self_leaf();
 }
 int main(int argc, char **argv) {
   const int life = argc > 2 ? atoi(argv[2]) : 0;
@@ -18,7 +18,8 @@ int main(int argc, char **argv) {
     fflush(stdout);
     unlink(argv[0]);
   }
-  self_work(wall_seconds() + (workload_end - wall_seconds()) / 5);
+  workload_seconds /= 5;
+  self_work();
   if (life < 4) {
     char next[16];
     snprintf(next, sizeof next, "%d", life + 1);

@@ -26,8 +26,7 @@ int main(int argc, char **argv) {
   if (first == MAP_FAILED || second == MAP_FAILED) abort();
   puts("chain main;run_copy;moved_leaf");
   puts("share moved_leaf 95");
-  const double middle = wall_seconds() + (workload_end - wall_seconds()) / 4;
-  while (wall_seconds() < middle) run_copy((void (*)(void))(uintptr_t)first);
+  while (worked() < workload_seconds / 4) run_copy((void (*)(void))(uintptr_t)first);
   if (mremap(first, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, second) != second) abort();
   if (mmap(first, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != first) abort();
   while (running()) run_copy((void (*)(void))(uintptr_t)second);

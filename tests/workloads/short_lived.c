@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs for argv[1] seconds without a word: one of an exec storm.
+// Works for argv[1] seconds of CPU time without a word: one of an exec storm.
 #include "workload.h"
 NOINLINE void short_leaf(void) { burn(200000); }
 NOINLINE void short_work(void) { short_leaf(); NO_TAIL_CALL(); }

@@ -30,7 +30,7 @@ gcc -O1 -fno-omit-frame-pointer jit.c -o jit
 ./jit & jit=$!
 "$cicada" record -q -F 199 -p "$jit" -o x.cicada 2>err & recorder=$!
 named() { "$cicada" convert -q x.cicada x.folded 2>/dev/null && grep -q ';generated_spin [0-9]' x.folded; }
-for ((i = 0; i < 120; i++)); do
+for ((i = 0; i < 720; i++)); do
   kill -0 "$recorder" 2>/dev/null || { echo "skipped: cannot record: $(head -1 err)"; exit 77; }
   ! named || break
   sleep 0.25

@@ -53,7 +53,7 @@ code 125 "$cicada" report nosuch.cicada
 head -c 200 golden.cicada >cut.cicada
 "$cicada" report cut.cicada >out 2>err || [ $? = 125 ] || fail "a cut recording" out err
 mkfifo pipe.cicada
-code 125 timeout 10 "$cicada" report pipe.cicada
+code 125 timeout 300 "$cicada" report pipe.cicada
 if [ -w /dev/full ]; then
   "$cicada" report golden.cicada >/dev/full 2>err && fail "a full disk is no success" err
   has 'o space' err

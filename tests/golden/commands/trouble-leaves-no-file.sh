@@ -9,7 +9,7 @@ trap 'umount "$dir/small" 2>/dev/null || true; rm -rf "$dir"' EXIT
 cd "$dir"
 fail() { echo "FAILED: $1"; shift; cat "$@"; exit 1; }
 has() { grep -Eq -- "$1" "$2" || fail "no line matches: $1" "$2"; }
-code() { local want=$1 got=0; shift; timeout 60 "$@" >out 2>err || got=$?; [ "$got" = "$want" ] || fail "exit code $got instead of $want: $*" out err; }
+code() { local want=$1 got=0; shift; timeout 300 "$@" >out 2>err || got=$?; [ "$got" = "$want" ] || fail "exit code $got instead of $want: $*" out err; }
 nothing_in() { [ -z "$(find "$1" -mindepth 1)" ] || fail "something is left: $(find "$1" -mindepth 1)" err; }
 formats="cicada folded svg html json speedscope.json firefox.json.gz pb.gz pprof codeguru.json txt"
 "$generator" --hostile good.cicada

@@ -11,8 +11,7 @@ public class Jit {
   public static void main(String[] arguments) {
     System.load(arguments[0]);
     double seconds = arguments.length > 1 ? Double.parseDouble(arguments[1]) : 2;
-    long warm = System.nanoTime() + 500_000_000L;
-    while (System.nanoTime() < warm) through(10);
+    for (int i = 0; i < 300_000; i++) through(10);
     System.out.println("through ~JavaCalls::call_helper.*;Java_Jit_through;~jni_.*|.*jni_invoke_static.*;~JavaCalls::call_helper.*;Java_Jit_leaf;native_work");
     System.out.println("share native_work 80");
     System.out.println("complete");

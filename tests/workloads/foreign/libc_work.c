@@ -47,11 +47,11 @@ NOINLINE void ask_clock(void) {
   }
 }
 
-// Each gets its share of the time, whatever it costs.
+// Each gets its share of the CPU time, whatever it costs.
 static inline __attribute__((always_inline)) void spend(double seconds, void (*work)(void)) {
-  const double end = wall_seconds() + seconds;
+  const double end = used_seconds() + seconds;
   do work();
-  while (wall_seconds() < end);
+  while (used_seconds() < end);
 }
 
 int main(int argc, char** argv) {
