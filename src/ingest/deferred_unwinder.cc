@@ -15,11 +15,11 @@
 namespace cicada::ingest {
 namespace {
 
-constexpr uint64_t in_ns(std::chrono::milliseconds time) { return static_cast<uint64_t>(std::chrono::nanoseconds(time).count()); }
+constexpr uint64_t in_ns(std::chrono::nanoseconds time) { return static_cast<uint64_t>(time.count()); }
 
 }  // namespace
 
-// The sample's address space as it was mapped. What is not mapped yet may be a moment later: asks again until kMaxWait
+// The sample's address space as it was mapped. What is not mapped yet may be a moment later: asks again until kMaxWaitForOne
 // after the sample, so a backlog of old jobs is not waited for.
 class DeferredUnwinder::View final : public unwind::AddressSpaceView {
  public:
@@ -29,7 +29,7 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
     pid_ = static_cast<pid_t>(start.pid);
     address_space_ = start.address_space;
     time_ns_ = start.time_ns;
-    timeout_ends_ns_ = start.time_ns + in_ns(kMaxWait);
+    timeout_ends_ns_ = start.time_ns + in_ns(kMaxWaitForOne);
     held_.clear();
   }
 
@@ -94,10 +94,11 @@ DeferredUnwinder::~DeferredUnwinder() = default;
 bool DeferredUnwinder::submit(UnwindJob job) {
   const size_t bytes = job.record.size();
   const sample_record sample = job.sample;
+  const uint64_t arrived_ns = job.arrived_ns;
   return queue_.submit({.owner = sample.uid,
                         .bytes = bytes,
-                        .run = [this, job = std::move(job), now = monotonic_ns()](WorkQueue::Attempt& attempt) { run(job, now, attempt.stop_token()); },
-                        .give_up = [this, sample](const Error&) { publish({sample, {}, END_DEFERRED_FAILED}); }}) != 0;
+                        .run = [this, job = std::move(job)](WorkQueue::Attempt& attempt) { run(job, attempt.stop_token()); },
+                        .give_up = [this, sample, arrived_ns](const Error&) { publish({sample, arrived_ns, {}, END_DEFERRED_FAILED}); }}) != 0;
 }
 
 std::vector<FinishedWalk> DeferredUnwinder::take() {
@@ -114,10 +115,10 @@ void DeferredUnwinder::finish() {
   queue_.stop();
 }
 
-void DeferredUnwinder::run(const UnwindJob& job, uint64_t submitted_ns, const std::stop_token& stop) {
-  if (hurry_) return publish({job.sample, {}, END_DEFERRED_FAILED});
-  mappings_.retain_exited_since(submitted_ns);
-  wait_for_mappings(submitted_ns, stop);
+void DeferredUnwinder::run(const UnwindJob& job, const std::stop_token& stop) {
+  if (hurry_) return publish({job.sample, job.arrived_ns, {}, END_DEFERRED_FAILED});
+  mappings_.retain_exited_since(job.arrived_ns);
+  wait_for_mappings(job.arrived_ns, stop);
   FinishedWalk result = finish_walk(job);
   if (queue_.waiting() == 0) mappings_.retain_exited_since(0);  // else compiling libLLVM for one job may outlast the process of the next
   publish(std::move(result));
@@ -128,12 +129,12 @@ void DeferredUnwinder::publish(FinishedWalk result) {
   results_.push_back(std::move(result));
 }
 
-void DeferredUnwinder::wait_for_mappings(uint64_t submitted_ns, const std::stop_token& stop) {
-  if (mappings_.watermark_ns() > submitted_ns) return;
+void DeferredUnwinder::wait_for_mappings(uint64_t arrived_ns, const std::stop_token& stop) {
+  if (mappings_.watermark_ns() > arrived_ns) return;
   mappings_.request_poll();
-  const uint64_t timeout_ends_ns = submitted_ns + in_ns(kMaxWait);
+  const uint64_t timeout_ends_ns = arrived_ns + in_ns(kMaxWait);
   auto pause = std::chrono::milliseconds(1);  // a turn is near; in a storm it is not
-  while (mappings_.watermark_ns() <= submitted_ns && monotonic_ns() < timeout_ends_ns && !stop.stop_requested()) {
+  while (mappings_.watermark_ns() <= arrived_ns && monotonic_ns() < timeout_ends_ns && !hurry_ && !stop.stop_requested()) {
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::milliseconds(8));
   }
@@ -142,6 +143,7 @@ void DeferredUnwinder::wait_for_mappings(uint64_t submitted_ns, const std::stop_
 FinishedWalk DeferredUnwinder::finish_walk(const UnwindJob& job) {
   FinishedWalk result;
   result.sample = job.sample;
+  result.arrived_ns = job.arrived_ns;
   const unwind_request& start = job.start();
   view_->begin(start);
   unwind::StackCopy copy;

@@ -3,9 +3,9 @@
 //
 //   drain thread ──submit──▶ queue ──▶ its thread ──▶ results ──take──▶ drain thread
 //
-// A job waits until all mapping events up to its submission have been applied (kMaxWait at most), because what was missing is
-// usually a mapping that is on its way: its exec or fork record came out of the ring just before. Users take turns. The queue is bounded in bytes:
-// what does not fit is refused, and counted by the caller.
+// A job waits until all mapping events up to its sample's arrival have been applied, as long as samples wait for that (pending_samples.h), because
+// what was missing is usually a mapping that is on its way: its exec or fork record came out of the ring just before. Users take turns. The queue
+// is bounded in bytes: what does not fit is refused, and counted by the caller.
 // Threads: submit, take, finish: the drain thread's.
 #pragma once
 #include <atomic>
@@ -21,18 +21,21 @@
 #include "base/work_queue.h"
 #include "ingest/image_unwinders.h"
 #include "ingest/mapping_history.h"
+#include "ingest/pending_samples.h"
 #include "ingest/table_requests.h"
 
 namespace cicada::ingest {
 
 struct UnwindJob {
   sample_record sample;
+  uint64_t arrived_ns = 0;      // as PendingSample
   std::vector<uint8_t> record;  // unwind_request, its copy of the stack included
   const unwind_request& start() const { return *reinterpret_cast<const unwind_request*>(record.data()); }
 };
 
 struct FinishedWalk {
   sample_record sample;
+  uint64_t arrived_ns = 0;
   std::vector<uint64_t> frames;  // abi/frame.h, leaf first; continues what the kernel found
   uint8_t end_reason = END_DEFERRED_FAILED;
 };
@@ -41,7 +44,8 @@ class DeferredUnwinder {
  public:
   // Of queued copies: 256 whole ones, or a second of 997 Hz on two CPUs with the usual 8 KiB.
   static constexpr size_t kMaxQueuedBytes = 16 << 20;
-  static constexpr auto kMaxWait = std::chrono::milliseconds(250);
+  static constexpr auto kMaxWait = std::chrono::nanoseconds(PendingSamples::kMaxWaitNs);
+  static constexpr auto kMaxWaitForOne = std::chrono::milliseconds(250);  // mapping, which may never come
   static constexpr auto kFinishTime = std::chrono::milliseconds(300);
 
   DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables);
@@ -55,9 +59,9 @@ class DeferredUnwinder {
 
  private:
   class View;
-  void run(const UnwindJob& job, uint64_t submitted_ns, const std::stop_token& stop);
+  void run(const UnwindJob& job, const std::stop_token& stop);
   void publish(FinishedWalk result);
-  void wait_for_mappings(uint64_t submitted_ns, const std::stop_token& stop);
+  void wait_for_mappings(uint64_t arrived_ns, const std::stop_token& stop);
   FinishedWalk finish_walk(const UnwindJob& job);
 
   MappingHistory& mappings_;

@@ -24,7 +24,8 @@ class MappingHistory {
   virtual void retain_exited_since(uint64_t submitted_ns) = 0;
 
   virtual std::optional<mapping_value> find_mapping(uint32_t address_space, RuntimeAddr address) const = 0;
-  // Mappings that were replaced when a sample of this process and time was taken, and that the walk did not know of; `later`: and since.
+  // What had been replaced when a sample of this process and time was taken, and the kernel's walk did not know of; `later`: and what has been
+  // replaced since, for who looks up mappings only now.
   virtual std::vector<process::StaleMapping> find_stale(uint32_t address_space, Pid pid, uint64_t time_ns, bool later) const = 0;
   // No sample of this time or later needs to ask.
   virtual uint64_t stale_until_ns() const = 0;

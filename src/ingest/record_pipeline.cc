@@ -88,8 +88,8 @@ void RecordPipeline::rebase(profile::RowCopier& ids) {
 
 void RecordPipeline::finish() {
   deferred_.finish();
-  assembler_.flush();
   end_batch(0, false);
+  assembler_.flush();
   parts_.jit.finish();
   parts_.metadata_reader.sync();
   refresh_threads();

@@ -10,13 +10,13 @@ namespace cicada::ingest {
 void SampleAssembler::add(const sample_record& sample, uint64_t arrived_ns) {
   ++counts_[sample.event].samples;
   if ((sample.flags & SAMPLE_DEFERRED) == 0) {
-    pending_.push({sample, threads_.find_or_add(sample), arrived_ns});
+    wait(sample, arrived_ns);
     return;
   }
   const auto [at, added] = requesting_.try_emplace(sample.cpu, Requesting{sample, arrived_ns});
   if (added) return;
   const Requesting before = std::exchange(at->second, {sample, arrived_ns});  // its request was lost
-  pending_.push({before.sample, threads_.find_or_add(before.sample), before.arrived_ns});
+  wait(before.sample, before.arrived_ns);
 }
 
 bool SampleAssembler::add(const UnwindRequest& request) {
@@ -24,17 +24,16 @@ bool SampleAssembler::add(const UnwindRequest& request) {
   if (at == requesting_.end() || at->second.sample.time_ns != request.head->time_ns) return false;
   const Requesting requesting = at->second;
   requesting_.erase(at);
-  if (submit_({requesting.sample, {request.bytes.begin(), request.bytes.end()}})) return true;
+  if (submit_({requesting.sample, requesting.arrived_ns, {request.bytes.begin(), request.bytes.end()}})) return true;
   ++requests_refused_;
-  pending_.push({requesting.sample, threads_.find_or_add(requesting.sample), requesting.arrived_ns});
+  wait(requesting.sample, requesting.arrived_ns);
   return true;
 }
 
 void SampleAssembler::add(const FinishedWalk& walk) {
-  const sample_record& sample = walk.sample;
-  UserStack user{stacks_.continue_user_stack(sample.user_stack, walk.frames, sample.address_space), walk.end_reason};
-  cut_stale(sample, user, true, false);
-  store(sample, threads_.find_or_add(sample), user);
+  sample_record sample = walk.sample;
+  sample.end_reason = walk.end_reason;
+  wait(sample, walk.arrived_ns, stacks_.continue_user_stack(sample.user_stack, walk.frames, sample.address_space));
 }
 
 void SampleAssembler::flush_ready(uint64_t now_ns) {
@@ -48,7 +47,7 @@ void SampleAssembler::flush_ready(uint64_t now_ns) {
 
 void SampleAssembler::flush() {
   for (const auto& [cpu, requesting] : requesting_) {
-    pending_.push({requesting.sample, threads_.find_or_add(requesting.sample), requesting.arrived_ns});
+    wait(requesting.sample, requesting.arrived_ns);
   }
   requesting_.clear();
   while (const PendingSample* oldest = pending_.ready(0, ~uint64_t{0})) {
@@ -59,21 +58,21 @@ void SampleAssembler::flush() {
 
 bool SampleAssembler::store(const PendingSample& pending, bool may_wait, bool is_late) {
   const sample_record& sample = pending.sample;
-  UserStack user{stacks_.find_user(sample.user_stack), sample.end_reason};
-  if (is_late && sample.user_stack != 0) {
+  UserStack user{pending.user ? pending.user : stacks_.find_user(sample.user_stack), sample.end_reason};
+  if (is_late && (!user.id || user.id->valid())) {
     user = {profile::StackId(), END_MAPPING_LATE};
     ++late_;
-  } else if (!cut_stale(sample, user, false, may_wait)) {
+  } else if (!cut_stale(sample, user, may_wait)) {
     return false;
   }
   store(sample, pending.thread, user);
   return true;
 }
 
-bool SampleAssembler::cut_stale(const sample_record& sample, UserStack& user, bool later, bool may_wait) {
+bool SampleAssembler::cut_stale(const sample_record& sample, UserStack& user, bool may_wait) {
   if (!user.id || sample.time_ns >= mappings_.stale_until_ns()) return true;
-  const auto stale = mappings_.find_stale(sample.address_space, sample.pid, sample.time_ns, later);
-  const auto corrected = correct_stale(stacks_, profile_, *user.id, stale, sample.address_space, sample.time_ns);
+  const auto stale = mappings_.find_stale(sample.address_space, sample.pid, sample.time_ns, false);
+  const auto corrected = correct_stale(stacks_, profile_, *user.id, stale, sample.address_space);
   if (!corrected) return true;
   if (corrected->pending && may_wait) return false;
   user = {corrected->user, END_STALE_MAPPING};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sample records -> samples of the profile, each stored once and never changed.
 //
-//   record ──▶ pending ──(watermark)──▶ stale frames cut off ──▶ profile
-//     │                                       ▲
-//     └──▶ unwind request ──▶ DeferredUnwinder┘
+//   record ──────────────────────────────────────▶ pending ──(watermark)──▶ stale frames cut off ──▶ profile
+//     │                                              ▲
+//     └──▶ unwind request ──▶ DeferredUnwinder ──────┘
 //
 // A sample waits until every mapping event up to its arrival has been applied: only then is it known whether the code that the walk named
 // was still there. It waits for PendingSamples::kMaxWaitNs at most; then its user stack is dropped, because it may name what had gone
@@ -68,11 +68,14 @@ class SampleAssembler {
     std::optional<profile::StackId> id;  // nothing: its record has not come
     uint8_t end_reason;
   };
+  void wait(const sample_record& sample, uint64_t arrived_ns, std::optional<profile::StackId> user = {}) {
+    pending_.push({sample, threads_.find_or_add(sample), arrived_ns, user});
+  }
   // False: what was mapped there is still being opened, and `may_wait`.
   bool store(const PendingSample& pending, bool may_wait, bool is_late);
   void store(const sample_record& sample, profile::ThreadId thread, const UserStack& user);
-  // Cuts off what was found by code that had been replaced; `later`: by the mappings of a later moment than the sample's. False: as above.
-  bool cut_stale(const sample_record& sample, UserStack& user, bool later, bool may_wait);
+  // Cuts off what was found by code that had been replaced. False: as above.
+  bool cut_stale(const sample_record& sample, UserStack& user, bool may_wait);
   bool is_known(const sample_record& sample) const { return mappings_.watermark_ns() > sample.time_ns; }
 
   profile::Profile& profile_;

@@ -20,10 +20,10 @@ class ScriptedMappings final : public MappingHistory {
   void request_poll() override {}
   void retain_exited_since(uint64_t) override {}
   std::optional<mapping_value> find_mapping(uint32_t, RuntimeAddr) const override { return std::nullopt; }
-  std::vector<process::StaleMapping> find_stale(uint32_t, Pid, uint64_t time_ns, bool) const override {
+  std::vector<process::StaleMapping> find_stale(uint32_t, Pid, uint64_t time_ns, bool later) const override {
     std::vector<process::StaleMapping> found;
     for (const auto& one : stale)
-      if (one.since_ns <= time_ns && time_ns < one.published_ns) found.push_back(one);
+      if (one.since_ns <= time_ns ? time_ns < one.published_ns : later) found.push_back(one);
     return found;
   }
   uint64_t stale_until_ns() const override { return stale.empty() ? 0 : ~uint64_t{0}; }
@@ -155,7 +155,55 @@ TEST_F(SampleAssemblerTest, AWalkThatUserSpaceFinishesIsStoredWithWhatItFound) {
   ASSERT_EQ(submitted.size(), 1u);
   assembler.flush_ready(1000 * kMs);
   EXPECT_EQ(profile.sample_count(), 0u);
-  assembler.add(FinishedWalk{submitted[0].sample, {frame_in_image(1, 0x20), frame_in_image(1, 0x30)}, END_DEFERRED});
+  assembler.add(FinishedWalk{submitted[0].sample, submitted[0].arrived_ns, {frame_in_image(1, 0x20), frame_in_image(1, 0x30)}, END_DEFERRED});
+  mappings.watermark = 11;
+  assembler.flush_ready(1000 * kMs);
+  ASSERT_EQ(profile.sample_count(), 1u);
+  EXPECT_EQ(profile.sample(0).end_reason, END_DEFERRED);
+  EXPECT_EQ(profile.stacks()[profile.sample(0).stack.value].depth, 3u);
+}
+
+// A walk that gave up waiting has named what it found; whether that was there, the mappings say that came since.
+TEST_F(SampleAssemblerTest, AFinishedWalkWaitsForItsMappingsLikeAllOthers) {
+  const FinishedWalk walk{sample(50, SAMPLE_DEFERRED), 60, {frame_in_image(1, 0x20), frame_in_image(1, 0x30)}, END_DEFERRED};
+  mappings.watermark = 60;
+  assembler.add(walk);
+  assembler.flush_ready(100);
+  EXPECT_EQ(profile.sample_count(), 0u);
+  process::StaleMapping stale;
+  stale.range = {RuntimeAddr(0x1000), RuntimeAddr(0x2000)};
+  stale.was = {process::BindingState::kImage, 1, 0x1000 - 0x20};
+  stale.now = {process::BindingState::kImage, 2, 0x1000};
+  stale.since_ns = 40;
+  mappings.stale = {stale};
+  mappings.watermark = 61;
+  assembler.flush_ready(100);
+  ASSERT_EQ(profile.sample_count(), 1u);
+  EXPECT_EQ(profile.sample(0).end_reason, END_STALE_MAPPING);
+
+  mappings.watermark = 30;
+  assembler.add(walk);
+  assembler.flush_ready(60 + PendingSamples::kMaxWaitNs);
+  EXPECT_EQ(profile.sample_count(), 1u);
+  assembler.flush_ready(61 + PendingSamples::kMaxWaitNs);
+  ASSERT_EQ(profile.sample_count(), 2u);
+  EXPECT_EQ(profile.sample(1).end_reason, END_MAPPING_LATE);
+  EXPECT_FALSE(profile.sample(1).stack.valid());
+  EXPECT_EQ(assembler.late(), 1u);
+}
+
+// The library is loaded at another address by then: what happened there after the sample says nothing of it.
+TEST_F(SampleAssemblerTest, AFinishedWalkIsNotCutWhereItsImageCameLater) {
+  process::StaleMapping stale;
+  stale.range = {RuntimeAddr(0x1000), RuntimeAddr(0x2000)};
+  stale.was = {process::BindingState::kImage, 2, 0x1000};
+  stale.now = {process::BindingState::kImage, 1, 0x1000 - 0x20};
+  stale.since_ns = 90;
+  stale.published_ns = 95;
+  mappings.stale = {stale};
+  mappings.watermark = 100;
+  assembler.add(FinishedWalk{sample(50, SAMPLE_DEFERRED), 60, {frame_in_image(1, 0x20), frame_in_image(1, 0x30)}, END_DEFERRED});
+  assembler.flush_ready(100);
   ASSERT_EQ(profile.sample_count(), 1u);
   EXPECT_EQ(profile.sample(0).end_reason, END_DEFERRED);
   EXPECT_EQ(profile.stacks()[profile.sample(0).stack.value].depth, 3u);

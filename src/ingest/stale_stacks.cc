@@ -27,30 +27,23 @@ std::optional<RuntimeAddr> address_in(const StackTable& stacks, const Frame& fra
   return std::nullopt;
 }
 
-// An address that this frame may have been found at, with a mapping that was not there at `time_ns`.
+// An address that this frame may have been found at, with a mapping that was not there any more.
 std::optional<RuntimeAddr> suspect_address(const StackTable& stacks, const Frame& frame, std::span<const StaleMapping> stale,
-                                           uint32_t address_space, uint64_t time_ns) {
+                                           uint32_t address_space) {
   for (const StaleMapping& r : stale) {
-    const auto address = address_in(stacks, frame, r.since_ns <= time_ns ? r.was : r.now, address_space);
+    const auto address = address_in(stacks, frame, r.was, address_space);
     if (address && r.range.contains(*address)) return address;
   }
   return std::nullopt;
 }
 
-// What was there at `time_ns`: the newest that came before, else what the oldest that came later has replaced. Null: no replacement there.
-const ImageBinding* binding_at(std::span<const StaleMapping> stale, RuntimeAddr address, uint64_t time_ns) {
-  const StaleMapping* before = nullptr;
-  const StaleMapping* after = nullptr;
+// What was there instead: the newest. Null: nothing was replaced there.
+const ImageBinding* newest_at(std::span<const StaleMapping> stale, RuntimeAddr address) {
+  const StaleMapping* newest = nullptr;
   for (const StaleMapping& r : stale) {
-    if (!r.range.contains(address)) continue;
-    if (r.since_ns <= time_ns) {
-      if (before == nullptr || before->since_ns <= r.since_ns) before = &r;
-    } else if (after == nullptr || r.since_ns < after->since_ns) {
-      after = &r;
-    }
+    if (r.range.contains(address) && (newest == nullptr || newest->since_ns <= r.since_ns)) newest = &r;
   }
-  if (before != nullptr) return &before->now;
-  return after != nullptr ? &after->was : nullptr;
+  return newest != nullptr ? &newest->now : nullptr;
 }
 
 uint64_t to_frame(const ImageBinding& binding, RuntimeAddr address) {
@@ -66,13 +59,13 @@ uint64_t to_frame(const ImageBinding& binding, RuntimeAddr address) {
 }  // namespace
 
 std::optional<CorrectedStack> correct_stale(StackTable& stacks, profile::Profile& profile, profile::StackId user,
-                                               std::span<const StaleMapping> stale, uint32_t address_space, uint64_t time_ns) {
+                                               std::span<const StaleMapping> stale, uint32_t address_space) {
   std::vector<profile::FrameId> kept;  // leaf first
   for (profile::StackId at = user; at.valid(); at = profile.stacks()[at.value].parent) {
     const profile::FrameId id = profile.stacks()[at.value].frame;
     const Frame frame = profile.frames()[id.value];
-    const auto address = suspect_address(stacks, frame, stale, address_space, time_ns);
-    const ImageBinding* there = address ? binding_at(stale, *address, time_ns) : nullptr;
+    const auto address = suspect_address(stacks, frame, stale, address_space);
+    const ImageBinding* there = address ? newest_at(stale, *address) : nullptr;
     if (there == nullptr || address_in(stacks, frame, *there, address_space) == address) {
       kept.push_back(id);
       continue;

@@ -22,8 +22,9 @@ struct CorrectedStack {
   bool pending = false;  // what was there is still being opened: its frame is unknown so far
 };
 
-// `stale`: of the sample's process, that concern it (ProcessTable::find_stale). Nothing: no frame is in replaced code.
+// `stale`: what had been replaced in the sample's process, and the walk did not know of (ProcessTable::find_stale). Nothing: no frame is in such
+// code.
 std::optional<CorrectedStack> correct_stale(StackTable& stacks, profile::Profile& profile, profile::StackId user,
-                                               std::span<const process::StaleMapping> stale, uint32_t address_space, uint64_t time_ns);
+                                               std::span<const process::StaleMapping> stale, uint32_t address_space);
 
 }  // namespace cicada::ingest
