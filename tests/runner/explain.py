@@ -2,7 +2,7 @@
 """What a person must see of a red test's output."""
 import re
 
-TELLING = re.compile(r"FAILED|WRONG|\bseed\b|[Ee]rror\b|: Failure$|Expected|Actual|Which is|assert|Assert|Sanitizer|[Tt]imed? ?out|not found")
+TELLING = re.compile(r"FAILED|WRONG|^ *e\.g\. |\bseed\b|(?<!_)[Ee]rror\b|: Failure$|Expected|Actual|Which is|assert|Assert|Sanitizer|[Tt]imed? ?out|not found")
 MOST, WIDTH = 10, 200
 
 

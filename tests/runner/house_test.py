@@ -178,6 +178,11 @@ class Explain(unittest.TestCase):
         self.assertTrue(any("87 of 100" in line for line in short) and any("FAILED" in line for line in short))
         self.assertLessEqual(max(map(len, short)), explain.WIDTH + 2)
 
+    def test_keeps_an_example_and_no_name_of_a_function(self):
+        lines = ["WRONG   only one_leaf in 26 turns: 1 of 529 outside", "        e.g. 12.5, 91 ms after a turn"] + ["\t14f36e _dl_catch_error (libc.so.6)", "ok"] * 20
+        self.assertTrue(any("e.g. 12.5" in line for line in explain.essence(lines)))
+        self.assertLessEqual(sum("_dl_catch" in line for line in explain.essence(lines)), 4)
+
     def test_keeps_all_of_a_short_one(self):
         self.assertEqual(explain.essence(["a", "", "b"]), ["  a", "  b"])
 
