@@ -10,27 +10,32 @@ leaves() { sed -n 's/.*;\(leaf_[0-9]*\) [0-9]*$/\1/p' "$1" | sort -u; }
 addresses() { grep -c 'many_leaves+0x' "$1" || true; }
 
 "$CICADA" record -F 5000 -d 0.05 -p "$pid" -o short.folded 2>err || fail "record ended with $?"
-# Time in which the threads and processes that look names up stood in a queue for a CPU is the machine's affair.
+# Time in which the threads and processes that look names up (the zygote's children) stood in a queue for a CPU is the machine's affair.
 queued_ns() {
-  local sum=0 task queued
-  for task in $(grep -lsx cicada-names /proc/"$recorder"/task/*/comm) $(pgrep -P "$recorder" | sed 's#.*#/proc/&/comm#'); do
-    read -r _ queued _ 2>/dev/null <"${task%comm}schedstat" && sum=$((sum + queued))
+  local sum=0 comm zygote pid queued
+  for comm in /proc/"$recorder"/task/*/comm; do
+    read -r queued 2>/dev/null <"$comm" || continue
+    [[ $queued != cicada-names ]] || { read -r _ queued _ 2>/dev/null <"${comm%comm}schedstat" && sum=$((sum + queued)); }
+  done
+  for zygote in $(cat /proc/"$recorder"/task/*/children 2>/dev/null); do
+    for pid in $(cat "/proc/$zygote/task/$zygote/children" 2>/dev/null); do
+      read -r _ queued _ 2>/dev/null <"/proc/$pid/schedstat" && sum=$((sum + queued))
+    done
   done
   echo "$sum"
 }
-# Judged is a recording that is over a second after it was called: what waits for a second has no names then.
+# Judged is a recording whose last sample is less than a second after its first: a frame that waits for a second has no name then.
 us() { echo "${EPOCHREALTIME/./}"; }
 half_over() { (($(us) - begin >= 500000 + $(queued_ns) / 1000)); }
+sampled_us() { awk -F: '/^[^\t]/ { n = split($1, word, " "); now = word[n] * 1e6; if (!first) first = now; last = now } END { printf "%d\n", last - first }' "$1"; }
 judged=
 for ((turn = 1; turn <= 20 && !judged; turn++)); do
-  called=$(us)
-  begin_record -F 5000 --stats -p "$pid" -o soon.folded --force
+  begin_record -F 5000 --stats -p "$pid" -o soon.txt --force
   begin=$(us)
   wait_for half_over
   queued=$(queued_ns)
-  kill -INT "$recorder"
-  took=$(($(us) - called - queued / 1000))
-  wait_for_recorder || fail "record ended with $?"
+  end_record || fail "record ended with $?"
+  took=$(($(sampled_us soon.txt) - queued / 1000))
   ((took > 1000000)) || judged=$turn
 done
 ((judged)) || fail "no recording was over in time: the last one took $took µs"
