@@ -76,14 +76,17 @@ TEST_F(Live, AdoptedProcessHasEveryExecutableMappingOfItsMapsFile) {
 TEST_F(Live, LibraryLoadedLaterAndReplacedAtItsAddress) {
   ASSERT_TRUE(table.adopt(::getpid()));
   const UniqueFd a(::open("/bin/true", O_RDONLY | O_CLOEXEC)), b(::open("/bin/false", O_RDONLY | O_CLOEXEC));
-  void* at = ::mmap(nullptr, 16384, PROT_READ | PROT_EXEC, MAP_PRIVATE, a.get(), 0);
+  // Ours, so that no other thread's memory is replaced.
+  auto* const room = static_cast<char*>(::mmap(nullptr, 32768, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(room, MAP_FAILED);
+  void* at = ::mmap(room + 16384, 16384, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, a.get(), 0);
   EXPECT_TRUE(wait_for(::getpid(), reinterpret_cast<uint64_t>(at), "/true"));
-  ::munmap(at, 16384);
+  ::mmap(at, 16384, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   void* again = ::mmap(at, 16384, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, b.get(), 0);
   ASSERT_EQ(again, at);
   EXPECT_TRUE(wait_for(::getpid(), reinterpret_cast<uint64_t>(at), "/false"));
   // mremap tells nobody; a miss makes a rescan.
-  void* moved = ::mremap(at, 16384, 16384, MREMAP_MAYMOVE | MREMAP_FIXED, static_cast<char*>(at) - (64 << 20));
+  void* moved = ::mremap(at, 16384, 16384, MREMAP_MAYMOVE | MREMAP_FIXED, room);
   ASSERT_NE(moved, MAP_FAILED);
   turn();
   EXPECT_EQ(kernel.image(::getpid(), reinterpret_cast<uint64_t>(moved)), 0u);
