@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A pprof of 430 bytes whose one stack unfolds into 120 million inlined calls, and a jitdump of 36 MB whose two million lines all name the
-# same long path: both used to take gigabytes. Folded stacks that count for many became as many lines.
+# A pprof of 430 bytes whose one stack unfolds into 120 million inlined calls, and jitdumps with millions of lines: they used to take
+# gigabytes. Folded stacks that count for many became as many lines.
 source "$(dirname "$0")/lib.sh"
 python3 - <<'PYTHON'
 import gzip
@@ -29,27 +29,39 @@ python3 -c 'print("a;" * 20000 + "f 1000000"); [print("a;" * 10 + f"f{i} 1000000
 bounded 300 5 "$CICADA" convert -q many.folded many.txt || fail "many.folded: $?"
 (($(stat -c %s many.txt) < 2000000)) || fail "$(stat -c %s many.folded) bytes became $(stat -c %s many.txt)"
 
+# Line entries of one function: two million that all name the same long path, eight million of the same address, as many as fit into a hole of 4 GB.
 cat >"$lair/jitdump.py" <<'PYTHON'
-import os, struct
-pid, lines, base = int(os.environ['P']), 2000000, 0x700000000
+import os, struct, sys
+pid, base = int(os.environ['P']), 0x700000000
 with open(f'jit-{pid}.dump', 'wb') as out:
+    def record(kind, body, size): out.write(struct.pack('<IIQ', kind, 16 + size, 1) + body)
     out.write(struct.pack('<IIIIIIQQ', 0x4A695444, 1, 40, 62, 0, pid, 1, 0))
-    body = struct.pack('<QQ', base, lines) + struct.pack('<QII', base, 1, 0) + b'f' * 4095 + b'\0'
-    body += b''.join(struct.pack('<QII', base + i, i, 0) + b'\xff\0' for i in range(1, lines))
-    out.write(struct.pack('<IIQ', 2, 16 + len(body), 1) + body)
-    body = struct.pack('<IIQQQQ', pid, pid, base, base, lines + 10, 1) + b'x' * 4095 + b'\0'
-    out.write(struct.pack('<IIQ', 0, 16 + len(body), 2) + body)
+    if sys.argv[1] == 'path':
+        body = struct.pack('<QQ', base, 2000000) + struct.pack('<QII', base, 1, 0) + b'f' * 4095 + b'\0'
+        body += b''.join(struct.pack('<QII', base + i, i, 0) + b'\xff\0' for i in range(1, 2000000))
+        record(2, body, len(body))
+    elif sys.argv[1] == 'entries':
+        body = struct.pack('<QQ', base, 8000000) + (struct.pack('<QII', base, 1, 0) + b'\0') * 8000000
+        record(2, body, len(body))
+    else:
+        record(2, struct.pack('<QQ', base, 2 ** 64 - 1), 0xfffff000)
+        out.seek(0xfffff000 - 16, 1)
+    body = struct.pack('<IIQQQQ', pid, pid, base, base, 2000010, 1) + b'x' * 4095 + b'\0'
+    record(0, body, len(body))
 PYTHON
 compiled jit_code
-start "${as_attacker[@]}" "$lair/jit_code" $FOREVER 'python3 jitdump.py' dump
-wait_for grep -qs running out
 start_neighbour
-begin_bounded 600 10 "$CICADA" record -F 997 -p "$pid,$neighbour" -o r.folded 2>err
-let_work 0.5 "$pid"
-kill_and_wait "$pid"  # now its names are read, while the other one is recorded
 names_left_out() { grep -q 'MiB of names' err; }
-wait_for names_left_out
-kill -INT "$recorder"
-end_bounded || fail "record ended with $?"
-grep -q 'MiB of names' err || fail "nothing was said of the names that are left out"
-grep -q 'xxxxxxxx' r.folded || fail "the function has no name"
+for kind in path entries hole; do
+  rm -f out
+  start "${as_attacker[@]}" "$lair/jit_code" $FOREVER "python3 jitdump.py $kind" dump
+  wait_for grep -qs running out
+  begin_bounded 300 10 "$CICADA" record -F 997 -p "$pid,$neighbour" -o $kind.folded 2>err
+  let_work 0.5 "$pid"
+  kill_and_wait "$pid"  # now its names are read, while the other one is recorded
+  wait_for names_left_out
+  kill -INT "$recorder"
+  end_bounded || fail "$kind: record ended with $?"
+  grep -q 'xxxxxxxx' $kind.folded || fail "$kind: the function has no name"
+  rm -f "$lair"/jit-*.dump
+done

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbolize/jit/jitdump.h"
 
-#include <unordered_map>
-
 #include <algorithm>
+#include <unordered_map>
+#include <utility>
 
 #include "base/diagnostics.h"
 #include "base/seeded_hash.h"
+#include "base/work_budget.h"
 #include "symbolize/jit/perf_map.h"
 
 namespace cicada::symbolize {
@@ -15,7 +16,8 @@ namespace {
 constexpr uint32_t kMagic = 0x4A695444;
 constexpr uint32_t kMagicSwapped = 0x4454694A;
 constexpr uint32_t kVersion = 1;
-constexpr uint32_t kHeaderBytes = 40;
+constexpr uint32_t kHeaderBytes = 40, kRecordBytes = 16;
+constexpr size_t kMaxLoadBytes = 64 << 10;  // its numbers and name; the code follows
 enum RecordId : uint32_t { kCodeLoad = 0, kCodeMove = 1, kDebugInfo = 2 };
 
 struct LineEntry {
@@ -24,28 +26,43 @@ struct LineEntry {
   std::string_view file;
 };
 
+// The line entries of a debug-info record, one at a time: a record may hold more of them than there is room for.
+class LineEntries {
+ public:
+  LineEntries() = default;
+  LineEntries(ByteCursor entries, uint64_t count) : cursor_(entries), left_(count) {}
+  // Nothing: there are no more, or the next is cut off, or they cost too much.
+  std::optional<LineEntry> next(WorkBudget& budget) {
+    if (left_ == 0 || cursor_.remaining() == 0) return std::nullopt;
+    --left_;
+    const uint64_t begin = cursor_.position();
+    LineEntry entry;
+    entry.address = cursor_.u64();
+    entry.line = cursor_.u32();
+    cursor_.u32();  // discriminator
+    const std::string_view name = cursor_.c_string();
+    if (cursor_.failed() || !budget.spend(cursor_.position() - begin)) return std::nullopt;
+    if (name != "\xff") file_ = name;  // "the same file as before"
+    entry.file = file_;
+    return entry;
+  }
+
+ private:
+  ByteCursor cursor_{Bytes()};
+  uint64_t left_ = 0;
+  std::string_view file_;
+};
+
 class Dump {
  public:
   Dump(uint32_t address_space, std::vector<JitSymbol>& symbols) : address_space_(address_space), symbols_(symbols) {}
 
+  bool begin_record() { return budget_.spend(kRecordBytes) && !is_full(); }
+
   void read_debug_info(ByteCursor cursor) {
-    const uint64_t code = cursor.u64();
+    pending_code_ = cursor.u64();
     const uint64_t count = cursor.u64();
-    std::vector<LineEntry> entries;
-    std::string_view file;
-    for (uint64_t i = 0; i < count && cursor.remaining() != 0; ++i) {
-      LineEntry entry;
-      entry.address = cursor.u64();
-      entry.line = cursor.u32();
-      cursor.u32();  // discriminator
-      const std::string_view name = cursor.c_string();
-      if (cursor.failed()) return;
-      if (name != "\xff") file = name;  // "the same file as before"
-      entry.file = file;
-      entries.push_back(entry);
-    }
-    pending_code_ = code;
-    pending_ = std::move(entries);
+    pending_ = LineEntries(cursor, count);
   }
 
   void read_load(ByteCursor cursor) {
@@ -56,10 +73,9 @@ class Dump {
     const uint64_t size = cursor.u64();
     const uint64_t index = cursor.u64();
     const std::string_view name = cursor.c_string();
-    std::vector<LineEntry> lines;
-    if (pending_code_ == address) lines = std::move(pending_);
-    pending_.clear();
-    if (cursor.failed() || size == 0 || address + size < address || name.empty()) return;
+    const LineEntries pending = std::exchange(pending_, LineEntries());
+    const LineEntries lines = pending_code_ == address ? pending : LineEntries();
+    if (cursor.failed() || !budget_.spend(name.size()) || size == 0 || address + size < address || name.empty()) return;
     append(address, size, std::string(name.substr(0, 4096)), lines);
     bytes_ += name.size();
     if (loaded_.size() < kMaxJitSymbols && !is_full()) loaded_[index] = std::string(name.substr(0, 4096));
@@ -74,11 +90,11 @@ class Dump {
     const uint64_t size = cursor.u64();
     const uint64_t index = cursor.u64();
     const auto name = loaded_.find(index);
-    if (cursor.failed() || size == 0 || address + size < address || name == loaded_.end()) return;
+    if (cursor.failed() || size == 0 || address + size < address || name == loaded_.end() || !budget_.spend(name->second.size())) return;
     append(address, size, name->second, {});
   }
 
-  bool is_full() const { return bytes_ >= kMaxJitBytes || symbols_.size() >= kMaxJitSymbols; }
+  bool is_full() const { return bytes_ >= kMaxJitBytes || symbols_.size() >= kMaxJitSymbols || budget_.exhausted(); }
 
  private:
   void keep(const JitSymbol& symbol) {
@@ -86,7 +102,7 @@ class Dump {
     symbols_.push_back(symbol);
   }
 
-  void append(uint64_t begin, uint64_t size, std::string name, const std::vector<LineEntry>& lines) {
+  void append(uint64_t begin, uint64_t size, std::string name, LineEntries lines) {
     if (is_full()) return;
     JitSymbol symbol;
     symbol.address_space = address_space_;
@@ -96,21 +112,25 @@ class Dump {
     tidy_jit_name(symbol);
     keep(symbol);
     // later symbols win where they overlap, so lines are laid over the whole function
-    for (size_t i = 0; i < lines.size() && !is_full(); ++i) {
-      const uint64_t from = std::max(lines[i].address, begin);
-      const uint64_t to = std::min(i + 1 < lines.size() ? lines[i + 1].address : begin + size, begin + size);
-      if (from >= to) continue;
-      symbol.code = {RuntimeAddr(from), RuntimeAddr(to)};
-      symbol.file = std::string(lines[i].file.substr(0, 4096));
-      symbol.line = lines[i].line;
-      keep(symbol);
+    for (auto line = lines.next(budget_); line && !is_full();) {
+      const auto following = lines.next(budget_);
+      const uint64_t from = std::max(line->address, begin);
+      const uint64_t to = std::min(following ? following->address : begin + size, begin + size);
+      if (from < to) {
+        symbol.code = {RuntimeAddr(from), RuntimeAddr(to)};
+        symbol.file = std::string(line->file.substr(0, 4096));
+        symbol.line = line->line;
+        keep(symbol);
+      }
+      line = following;
     }
   }
 
   uint32_t address_space_;
   std::vector<JitSymbol>& symbols_;
   size_t bytes_ = 0;  // of symbols and names; one file's lines may all name the same long path
-  std::vector<LineEntry> pending_;
+  WorkBudget budget_{kMaxJitdumpBytes};
+  LineEntries pending_;
   uint64_t pending_code_ = 0;
   std::unordered_map<uint64_t, std::string, SeededHash> loaded_;
 };
@@ -131,16 +151,16 @@ Result<void> append_jitdump(Bytes bytes, const std::string& name, Pid pid, uint3
   if (version != kVersion) return make_error(ErrorKind::kUnsupported, "{}: jitdump version {}", name, version);
   if (pid != 0 && owner != pid) return make_error(ErrorKind::kInvalid, "{}: jitdump of process {}, not of {}; not used", name, owner, pid);
   Dump dump(address_space, symbols);
-  for (ByteCursor cursor(bytes, header_size); cursor.remaining() >= 16;) {
+  for (ByteCursor cursor(bytes, header_size); cursor.remaining() >= kRecordBytes && dump.begin_record();) {
     const uint32_t id = cursor.u32();
     const uint32_t size = cursor.u32();
     cursor.u64();  // time
-    if (size < 16) break;
-    const Bytes body = cursor.take(size - 16);
+    if (size < kRecordBytes) break;
+    const Bytes body = cursor.take(size - kRecordBytes);
     if (cursor.failed()) break;  // still being written
-    if (id == kCodeLoad) dump.read_load(ByteCursor(body));
+    if (id == kCodeLoad) dump.read_load(ByteCursor(body.first(std::min(body.size(), kMaxLoadBytes))));
     if (id == kCodeMove) dump.read_move(ByteCursor(body));
-    if (id == kDebugInfo) dump.read_debug_info(ByteCursor(body));
+    if (id == kDebugInfo) dump.read_debug_info(ByteCursor(body.first(std::min<uint64_t>(body.size(), 2 * kMaxJitdumpBytes))));
   }
   if (dump.is_full()) diagnostics().warn(name, "more than {} MiB of names; the rest is left out", kMaxJitBytes >> 20);
   return {};

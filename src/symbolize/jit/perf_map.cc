@@ -127,6 +127,9 @@ Result<PerfMapCounts> PerfMapReader::update(int fd, std::vector<JitSymbol>& symb
   PerfMapCounts total;
   std::string block;
   while (offset_ < std::min(size, kMaxPerfMapBytes) && bytes_ < kMaxJitBytes) {
+    const off_t data = ::lseek(fd, static_cast<off_t>(offset_), SEEK_DATA);  // a hole is garbage of any length
+    if (data < 0 && errno == ENXIO) break;
+    if (data > 0) offset_ = std::max(offset_, static_cast<uint64_t>(data));
     block.resize(kBlockBytes);
     const ssize_t got = ::pread(fd, block.data(), block.size(), static_cast<off_t>(offset_));
     if (got < 0 && errno == EINTR) continue;
