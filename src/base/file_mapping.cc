@@ -10,7 +10,9 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -70,7 +72,59 @@ void unguard(uintptr_t begin) {
   }
 }
 
+constexpr uint64_t kPage = 4096;
+
+uint64_t allocated_bytes(const struct stat& st) { return static_cast<uint64_t>(st.st_blocks) * 512; }
+
+// The kernel makes a page of memory of each page of a hole that is read. So a piece of one hole is read for all of them: it is mapped wherever there
+// are holes. (Private memory that is only read is one page for all on most machines, but not on all: 6.18 below a hypervisor that keeps the page tables.)
+class Holes {
+ public:
+  Holes(int fd, uint8_t* at, uint64_t size) : fd_(fd), at_(at), size_(size) {}
+
+  Result<void> cover(const std::string& name) {
+    uint64_t position = 0;
+    for (int pieces = 0; position < size_; ++pieces) {
+      if (pieces == FileMapping::kMaxPieces) return make_error(ErrorKind::kLimit, "{}: in more than {} pieces", name, FileMapping::kMaxPieces);
+      const off_t hole = ::lseek(fd_, static_cast<off_t>(position), SEEK_HOLE);
+      if (hole < 0 || static_cast<uint64_t>(hole) >= size_) break;  // or a file system that knows nothing of holes
+      const off_t data = ::lseek(fd_, hole, SEEK_DATA);
+      position = data < 0 ? size_ : std::min(size_, static_cast<uint64_t>(data));
+      const uint64_t begin = (static_cast<uint64_t>(hole) + kPage - 1) & ~(kPage - 1);
+      const uint64_t end = position & ~(kPage - 1);
+      if (end >= begin + FileMapping::kLeastHole && !cover(begin, end)) return errno_error(errno, fmt::format("mmap {}", name));
+    }
+    return {};
+  }
+
+ private:
+  static constexpr uint64_t kMaxPiece = 1 << 20;
+
+  bool cover(uint64_t begin, uint64_t end) {
+    if (end - begin >= 2 * piece_ && piece_ < kMaxPiece) {
+      source_ = begin;
+      piece_ = std::min(end - begin, kMaxPiece);
+      begin += piece_;  // it is there already
+    }
+    for (uint64_t length = 0; begin < end; begin += length) {
+      length = std::min(piece_, end - begin);
+      if (::mmap(at_ + begin, length, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd_, static_cast<off_t>(source_)) == MAP_FAILED) return false;
+    }
+    return true;
+  }
+
+  const int fd_;
+  uint8_t* const at_;
+  const uint64_t size_;
+  uint64_t source_ = 0, piece_ = 0;
+};
+
 }  // namespace
+
+uint64_t existing_bytes(int fd) {
+  struct stat st {};
+  return ::fstat(fd, &st) == 0 ? std::min(static_cast<uint64_t>(st.st_size), allocated_bytes(st)) : 0;
+}
 
 Result<UniqueFd> open_regular(const std::string& path) {
   const UniqueFd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
@@ -122,6 +176,7 @@ Result<FileMapping> FileMapping::map(int fd, const std::string& name) {
   if (!guard(begin, begin + ((size + 4095) & ~uint64_t{4095}))) {
     return make_error(ErrorKind::kLimit, "{}: more than {} files mapped at once", name, kSlots);
   }
+  if (allocated_bytes(st) + kLeastHole <= size) TRY(Holes(fd, static_cast<uint8_t*>(at), size).cover(name));
   return file;
 }
 

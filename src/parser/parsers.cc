@@ -13,6 +13,7 @@
 
 #include "base/clean_text.h"
 #include "base/diagnostics.h"
+#include "base/file_mapping.h"
 #include "base/scoped_file_user.h"
 #include "process/procfs/proc_fs.h"
 
@@ -38,11 +39,7 @@ bool is_runnable(pid_t pid) {
   return stat && stat->state == 'R';
 }
 
-std::chrono::nanoseconds budget_of(int file) {
-  struct stat st {};
-  if (::fstat(file, &st) != 0) return {};
-  return Parsers::kBudgetPerMiB * (st.st_size >> 20);
-}
+std::chrono::nanoseconds budget_of(int file) { return Parsers::kBudgetPerMiB * static_cast<int64_t>(existing_bytes(file) >> 20); }
 
 }  // namespace
 

@@ -3,8 +3,8 @@
 //
 //   question (owner, image) ──▶ a free parser of that owner, or a new one ──▶ answer, checked by who asked
 //
-// A question has a budget in CPU time: kBudget and kBudgetPerMiB of the files that are read for it, kMaxBudget at most. A parser beyond it is killed, which costs
-// this question only; so is one that sleeps for kSilence (it waits for a file system that says nothing). An image that has cost kMaxDeaths
+// A question has a budget in CPU time: kBudget and kBudgetPerMiB of what exists of the files that are read for it, kMaxBudget at most. A
+// parser beyond it is killed, which costs this question only; so is one that sleeps for kSilence (it waits for a file system that says nothing). An image that has cost kMaxDeaths
 // parsers, or one its silence, is not asked about again.
 // Companions that a parser asks for are opened with the rights of the image's owner, and must be his, root's, or the user's who records.
 // Bounds: `per_owner` processes of one owner, kMaxParsers in all; those that were not used longest end first.

@@ -6,6 +6,7 @@
 #   compressed   ten DWARF sections, each the same 900 MiB of zeros, compressed
 #   symbols      2,000,000 symbols whose names begin in one text of 32 MB
 #   link GIB     a debug link to a program that is followed by that many GiB of nothing
+#   nops         the CFI of hot() is a hole of 1.9 GB: DW_CFA_nop
 #   rows         an object file to link PROGRAM (an object file) with: hot() has 6,000,000 rows of CFI
 import struct
 import subprocess
@@ -71,6 +72,26 @@ ret
 .section .note.GNU-stack, "", @progbits
 ''')
     subprocess.check_call(['cc', '-no-pie', '-o', output, source, output + '.s'])
+elif kind == 'nops':
+    table, = struct.unpack_from('<Q', image, 0x28)
+    count, names = struct.unpack_from('<HH', image, 0x3c)
+    texts, = struct.unpack_from('<Q', image, table + 64 * names + 24)
+    cie = struct.pack('<IB', 0, 1) + b'zR\0' + bytes([1, 0x78, 16, 1, 0, 0x0c, 7, 8, 0x90, 1])
+    cie += bytes(-len(cie) % 4)
+    size = 1900 << 20
+    fde = struct.pack('<IIQQB', size, len(cie) + 8, address_of('hot'), 16, 0)
+    begin, length = append(struct.pack('<I', len(cie)) + cie + fde)
+    end = begin + 4 + len(cie) + 4 + size
+    for header in range(table, table + 64 * count, 64):
+        name, = struct.unpack_from('<I', image, header)
+        if image.startswith(b'.eh_frame\0', texts + name): struct.pack_into('<QQ', image, header + 24, begin, end - begin)
+        if image.startswith(b'.eh_frame_hdr\0', texts + name): struct.pack_into('<I', image, header + 4, 0)
+    segments, = struct.unpack_from('<Q', image, 0x20)
+    for header in range(segments, segments + 56 * struct.unpack_from('<H', image, 0x38)[0], 56):
+        if struct.unpack_from('<I', image, header)[0] == 0x6474e550: struct.pack_into('<I', image, header, 0)  # PT_GNU_EH_FRAME
+    with open(output, 'wb') as sparse:
+        sparse.write(image)
+        sparse.truncate(end)
 elif kind == 'notes':
     write([section(0, 0, (0, 0))] + [section(0, 7, append(bytes(24 << 20)))] * 99999, 0)
 elif kind == 'names':
