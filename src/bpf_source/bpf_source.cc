@@ -278,6 +278,7 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   }
   p.tracker->sync(kLastSyncMs);
   p.pipeline->finish();
+  p.unwinders->stop();
   p.account(profile, fired, p.count_outcomes());
   if (const profile::Unsampled gap = profile::find_unsampled(profile, {0}); gap.share() >= kWarnUnsampled) {
     profile.header.warnings.push_back(fmt::format("{:.0f} % of the target's CPU time has no samples ({} stored, about {} expected): percentages are of what is stored",

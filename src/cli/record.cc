@@ -185,8 +185,8 @@ int run_record(const RecordOptions& options) {
     lifecycle.on_fork = [maps](const process::ProcessInfo& process) { maps->note(process.pid); };
   }
   bpf_source::SamplingConfig sampling = sampling_config(options, command);
-  sampling.compile_rows = [parsers = *parsers](const process::ImageInfo& image, int fd) {
-    return parser::compile_rows(*parsers, image.owner, image.id, fd, image.path);
+  sampling.compile_rows = [parsers = *parsers](const process::ImageInfo& image, int fd, const std::stop_token& stop) {
+    return parser::compile_rows(*parsers, image.owner, image.id, fd, image.path, stop);
   };
   auto source = bpf_source::BpfSource::open(sampling, std::move(lifecycle));
   if (!source) return fail(source.error());

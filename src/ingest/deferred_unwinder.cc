@@ -85,6 +85,7 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
 
 DeferredUnwinder::DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables)
     : mappings_(mappings),
+      images_(images),
       tables_(tables),
       view_(std::make_unique<View>(mappings, images)),
       queue_({.thread_name = "cicada-unwind", .max_bytes = kMaxQueuedBytes}) {}
@@ -109,6 +110,7 @@ std::vector<FinishedWalk> DeferredUnwinder::take() {
 void DeferredUnwinder::finish() {
   if (!queue_.wait_idle(kFinishTime)) {
     hurry_ = true;
+    images_.stop();
     diagnostics().warn("stacks", "not all that were left to user space are finished: it took too long");
     queue_.wait_idle();
   }

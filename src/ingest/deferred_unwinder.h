@@ -54,7 +54,8 @@ class DeferredUnwinder {
   // False: refused.
   bool submit(UnwindJob job);
   std::vector<FinishedWalk> take();
-  // Works off what is queued, for kFinishTime at most, and ends the thread; take() then has the rest, finished or not.
+  // Works off what is queued, for kFinishTime at most, then without images that are not compiled yet, and ends the thread; take() then has
+  // the rest, finished or not.
   void finish();
 
  private:
@@ -65,6 +66,7 @@ class DeferredUnwinder {
   FinishedWalk finish_walk(const UnwindJob& job);
 
   MappingHistory& mappings_;
+  ImageUnwinders& images_;
   TableRequests& tables_;
   std::unique_ptr<View> view_;
   std::mutex mutex_;

@@ -37,6 +37,7 @@ Result<std::shared_ptr<const elf::ElfFile>> ImageUnwinders::open(uint32_t image)
 }
 
 Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::compile(uint32_t image) {
+  if (stop_.stop_requested()) return make_error(ErrorKind::kLimit, "image {}: no unwind table, at the end", image);
   if (!compile_) {
     const auto elf = TRY(open(image));
     auto unwinder = std::make_shared<const unwind::ImageUnwinder>(elf);
@@ -45,7 +46,7 @@ Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::compile(uin
   }
   const UniqueFd fd = TRY(images_.open(image, process::RemoteFile::kInPlace));
   const process::ImageInfo info = *images_.find(image);
-  auto rows = compile_(info, fd.get());
+  auto rows = compile_(info, fd.get(), stop_.get_token());
   if (!rows && rows.error().kind() != ErrorKind::kLimit) return rows.error();
   return std::make_shared<const unwind::ImageUnwinder>(info.path, std::move(rows), [this, image] { return open(image); });
 }

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <unordered_map>
 
 #include "process/images/image_registry.h"
@@ -26,14 +27,17 @@ class ImageUnwinders {
   static constexpr auto kKeep = std::chrono::seconds(2);
   static constexpr int kCostFactor = 10;
 
-  // Makes the rows of an image from an open descriptor of it.
-  using CompileRows = std::function<Result<unwind::UnwindRows>(const process::ImageInfo& image, int fd)>;
+  // Makes the rows of an image from an open descriptor of it. Ends soon after `stop` is requested.
+  using CompileRows = std::function<Result<unwind::UnwindRows>(const process::ImageInfo& image, int fd, const std::stop_token& stop)>;
 
   // Without `compile` in this process.
   explicit ImageUnwinders(process::ImageRegistry& images, CompileRows compile = {}) : images_(images), compile_(std::move(compile)) {}
 
-  // Compiles at first use; whoever else asks meanwhile waits for it. Fails: the file cannot be read any more, kLimit (it left too recently).
+  // Compiles at first use; whoever else asks meanwhile waits for it. Fails: the file cannot be read any more, kLimit (it left too recently;
+  // stop()).
   Result<std::shared_ptr<const unwind::ImageUnwinder>> get(uint32_t image);
+  // From now on only what is compiled already: the end of a recording waits for no file.
+  void stop() { stop_.request_stop(); }
   uint32_t owner_of(uint32_t image) const { return images_.find(image).value_or(process::ImageInfo{}).owner; }
 
  private:
@@ -55,6 +59,7 @@ class ImageUnwinders {
 
   process::ImageRegistry& images_;
   const CompileRows compile_;
+  std::stop_source stop_;
   std::mutex mutex_;
   size_t rows_ = 0;
   std::unordered_map<uint32_t, Entry> entries_;

@@ -25,6 +25,7 @@ using sandbox::Message;
 using symbolize::CompanionFiles;
 using Clock = Channel::Clock;
 
+constexpr std::chrono::milliseconds kLook(20);
 constexpr int kMaxNotes = 16, kMaxCompanions = 64;  // of one question
 
 std::chrono::nanoseconds cpu_time_of(pid_t pid) {
@@ -72,7 +73,7 @@ class Conversation {
     message.kind = question_.kind;
     message.numbers = question_.numbers;
     message.text = question_.path;
-    TRY(channel_.send(message, {job.get(), question_.file}));
+    TRY(channel_.send_now(message, {job.get(), question_.file}));
     for (;;) {
       const Message said = TRY(channel_.receive(false, Clock::time_point::max(), [this] { return is_over(); }));
       switch (said.kind) {
@@ -108,7 +109,7 @@ class Conversation {
     }
     // One that has nothing but too little of a busy CPU makes progress, too.
     silent_ = now - last_progress_ > Parsers::kSilence && !is_runnable(pid_);
-    return stop_.stop_requested() || cpu - cpu_begin_ > budget_ || silent_;
+    return stop_.stop_requested() || cpu - cpu_begin_ > budget_ || silent_ || now - begin_ - excused_ > Parsers::kWallFactor * budget_;
   }
   Error said_error(const Message& said) {
     ended_well_ = true;
@@ -130,15 +131,17 @@ class Conversation {
   Result<void> open(const Message& said) {
     const bool valid = said.numbers[0] <= static_cast<uint64_t>(CompanionFiles::Place::kServer) && said.text.find('\0') == std::string::npos;
     if (question_.companions == nullptr || !valid || ++companions_ > kMaxCompanions)
-      return channel_.send(to_message(make_error(ErrorKind::kNotFound, "{}: no companions", said.text)));
+      return channel_.send_now(to_message(make_error(ErrorKind::kNotFound, "{}: no companions", said.text)));
+    const auto before = Clock::now();
     const auto found = open_as_owner(static_cast<CompanionFiles::Place>(said.numbers[0]), said.text);
     last_progress_ = Clock::now();
-    if (!found) return channel_.send(to_message(found.error()));
+    excused_ += last_progress_ - before;
+    if (!found) return channel_.send_now(to_message(found.error()));
     budget_ = std::min<std::chrono::nanoseconds>(budget_ + budget_of(found->fd.get()), Parsers::kMaxBudget);
     Message answer;
     answer.kind = kFile;
     answer.text = found->path;
-    return channel_.send(answer, {found->fd.get()});
+    return channel_.send_now(answer, {found->fd.get()});
   }
 
   Channel& channel_;
@@ -147,7 +150,8 @@ class Conversation {
   const uint32_t user_;
   const std::stop_token& stop_;
   std::chrono::nanoseconds budget_, cpu_begin_ = cpu_time_of(pid_), last_cpu_ = cpu_begin_;
-  Clock::time_point last_progress_ = Clock::now();
+  Clock::time_point begin_ = Clock::now(), last_progress_ = begin_;
+  Clock::duration excused_{};  // we were at work for it
   int notes_ = 0, companions_ = 0;
   bool ended_well_ = false, silent_ = false;
 };
@@ -163,7 +167,7 @@ Result<std::unique_ptr<Parsers::Running>> Parsers::start(uint32_t owner) {
   Message message;
   message.kind = kConfigure;
   message.text = options_;
-  TRY(running->child.channel.send(message));
+  TRY(running->child.channel.send_now(message));
   return running;
 }
 
@@ -178,7 +182,7 @@ void Parsers::end_longest_idle() {
   --all_;
 }
 
-Result<std::unique_ptr<Parsers::Running>> Parsers::take(const Question& question) {
+Result<std::unique_ptr<Parsers::Running>> Parsers::take(const Question& question, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   if (const auto deaths = deaths_.find({question.kind, question.image}); deaths != deaths_.end() && deaths->second >= kMaxDeaths)
     return make_error(ErrorKind::kLimit, "whoever reads it dies");
@@ -193,7 +197,8 @@ Result<std::unique_ptr<Parsers::Running>> Parsers::take(const Question& question
     }
     if (all_ >= kMaxParsers) end_longest_idle();
     if (count_[question.owner] < per_owner_ && all_ < kMaxParsers) break;
-    changed_.wait(lock);
+    if (stop.stop_requested()) return make_error(ErrorKind::kLimit, "no answer in time");
+    changed_.wait_for(lock, kLook);
   }
   ++count_[question.owner];
   ++all_;
@@ -223,7 +228,7 @@ void Parsers::give_back(const Question& question, std::unique_ptr<Running> runni
 }
 
 Result<std::string> Parsers::ask(const Question& question, size_t max_bytes, const std::stop_token& stop) {
-  std::unique_ptr<Running> running = TRY(take(question));
+  std::unique_ptr<Running> running = TRY(take(question, stop));
   running->follow_nice();
   Conversation conversation(running->child.channel, running->child.pid, question, user_, stop);
   auto answer = conversation.run(max_bytes);

@@ -4,8 +4,9 @@
 //   question (owner, image) ──▶ a free parser of that owner, or a new one ──▶ answer, checked by who asked
 //
 // A question has a budget in CPU time: kBudget and kBudgetPerMiB of what exists of the files that are read for it, kMaxBudget at most. A
-// parser beyond it is killed, which costs this question only; so is one that sleeps for kSilence (it waits for a file system that says nothing). An image that has cost kMaxDeaths
-// parsers, or one its silence, is not asked about again.
+// parser beyond it is killed, which costs this question only; so is one that takes kWallFactor times as long by the wall clock, one that
+// sleeps for kSilence (it waits for a file system that says nothing), and one that does not read what it asked for. An image that has cost
+// kMaxDeaths parsers, or one its silence, is not asked about again.
 // Companions that a parser asks for are opened with the rights of the image's owner, and must be his, root's, or the user's who records.
 // Bounds: `per_owner` processes of one owner, kMaxParsers in all; those that were not used longest end first.
 // Threads: any; one question at a time is asked by each.
@@ -42,6 +43,7 @@ class Parsers {
  public:
   static constexpr std::chrono::milliseconds kBudget{2000}, kBudgetPerMiB{20}, kMaxBudget{20'000};
   static constexpr std::chrono::milliseconds kSilence{2000};
+  static constexpr int kWallFactor = 10;
   static constexpr unsigned kMaxParsers = 24;
   static constexpr int kMaxDeaths = 3;
 
@@ -58,7 +60,7 @@ class Parsers {
  private:
   struct Running;
   using Key = std::pair<Kind, uint64_t>;  // images are numbered by who asks
-  Result<std::unique_ptr<Running>> take(const Question& question);
+  Result<std::unique_ptr<Running>> take(const Question& question, const std::stop_token& stop);
   Result<std::unique_ptr<Running>> start(uint32_t owner);
   void end_longest_idle();  // under the mutex
   void give_back(const Question& question, std::unique_ptr<Running> running, bool alive, int deaths);

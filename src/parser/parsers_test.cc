@@ -278,6 +278,37 @@ TEST(Parsers, NotesHaveABoundAndKeepTheirSeverity) {
   EXPECT_EQ(warnings, 1);
 }
 
+// One that asks without end, and never looks at what it is told. Nobody waits for it to do so.
+TEST(Parsers, NobodyWaitsForOneThatDoesNotRead) {
+  Threads deaf(liar([](Channel& channel, const Message&) {
+    for (int i = 0; i < 1000; ++i) {
+      Message open;
+      open.kind = kOpen;
+      open.text = std::string(4000, 'x');
+      if (!channel.send(open)) return;
+    }
+    static_cast<void>(channel.send(done(0)));
+  }));
+  Parsers parsers(deaf.start(), {}, 1);
+  const UniqueFd file = ourselves();
+  const auto answer = parsers.ask(question(file.get()), 100);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::kLimit);
+}
+
+TEST(Parsers, StopEndsTheWaitForAFreeOne) {
+  Threads mute(liar([](Channel&, const Message&) {}));
+  Parsers parsers(mute.start(), {}, 1);
+  const UniqueFd file = ourselves();
+  std::stop_source first, second;
+  std::jthread asks([&] { EXPECT_FALSE(parsers.ask(question(file.get()), 100, first.get_token())); });
+  while (mute.started == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  second.request_stop();
+  EXPECT_FALSE(parsers.ask(question(file.get()), 100, second.get_token()));
+  EXPECT_EQ(mute.started, 1);
+  first.request_stop();
+}
+
 TEST(Parsers, StopEndsAQuestion) {
   Threads mute(liar([](Channel&, const Message&) {}));
   Parsers parsers(mute.start(), {}, 1);

@@ -7,6 +7,7 @@
 namespace cicada::parser {
 
 // `image`: any number that is always the same file's. Fails: as compile_rows and Parsers::ask.
-Result<unwind::UnwindRows> compile_rows(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path);
+Result<unwind::UnwindRows> compile_rows(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path,
+                                        const std::stop_token& stop = {});
 
 }  // namespace cicada::parser

@@ -32,7 +32,9 @@ Result<std::pair<UniqueFd, UniqueFd>> Channel::make_pair() {
   return std::pair(UniqueFd(ends[0]), UniqueFd(ends[1]));
 }
 
-Result<void> Channel::send(const Message& message, std::initializer_list<int> fds) {
+Result<void> Channel::send_now(const Message& message, std::initializer_list<int> fds) { return send(message, fds, MSG_DONTWAIT); }
+
+Result<void> Channel::send(const Message& message, std::initializer_list<int> fds, int flags) {
   CHECK(fds.size() <= Message::kMaxFds);
   Head head{message.kind, static_cast<uint32_t>(std::min(message.text.size(), Message::kMaxText)), {}};
   std::copy(message.numbers.begin(), message.numbers.end(), head.numbers);
@@ -51,9 +53,10 @@ Result<void> Channel::send(const Message& message, std::initializer_list<int> fd
     std::memcpy(CMSG_DATA(rights), fds.begin(), sizeof(int) * fds.size());
   }
   for (;;) {
-    if (::sendmsg(socket_.get(), &packet, MSG_NOSIGNAL) >= 0) return {};
+    if (::sendmsg(socket_.get(), &packet, MSG_NOSIGNAL | flags) >= 0) return {};
     if (errno == EINTR) continue;
     if (is_gone(errno)) return make_error(ErrorKind::kGone, "nobody is at the other end");
+    if (errno == EAGAIN) return make_error(ErrorKind::kLimit, "the other end does not read");
     return errno_error(errno, "sendmsg");
   }
 }

@@ -30,13 +30,17 @@ class Channel {
   static Result<std::pair<UniqueFd, UniqueFd>> make_pair();
 
   int fd() const { return socket_.get(); }
-  // `fds`: handed over as copies; message.fds are not sent. Fails: kGone (nobody is at the other end).
-  Result<void> send(const Message& message, std::initializer_list<int> fds = {});
+  // `fds`: handed over as copies; message.fds are not sent. Waits while the other end does not read.
+  // Fails: kGone (nobody is at the other end).
+  Result<void> send(const Message& message, std::initializer_list<int> fds = {}) { return send(message, fds, 0); }
+  // Waits for nobody. Fails, too: kLimit (the other end has not read what it was sent before).
+  Result<void> send_now(const Message& message, std::initializer_list<int> fds = {});
   // Waits. With `may_bring_fds` false those that come are dropped by the kernel.
   // Fails: kGone (the other end is closed), kLimit (`deadline` is over, or `stop` says so; asked every 20 ms), kCorrupt.
   Result<Message> receive(bool may_bring_fds, Clock::time_point deadline = Clock::time_point::max(), const std::function<bool()>& stop = {});
 
  private:
+  Result<void> send(const Message& message, std::initializer_list<int> fds, int flags);
   UniqueFd socket_;
 };
 

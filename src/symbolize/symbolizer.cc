@@ -91,8 +91,8 @@ struct Question {
 
   void ask(const std::stop_token& stop) {
     Result<NamedAddresses> found = subject->namer->name(addresses_of(wanted), depth, stop);
-    if (!found) return warn_nameless(*subject, wanted.size(), found.error());
-    names = std::move(*found);
+    if (found) names = std::move(*found);
+    else if (!stop.stop_requested()) warn_nameless(*subject, wanted.size(), found.error());  // else whoever stopped it asks again, or says so
   }
   NameWriter writer() {
     std::vector<FrameId> frames;
