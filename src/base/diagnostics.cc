@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/diagnostics.h"
 
+#include <algorithm>
+
 #include "base/seeded_hash.h"
 
 namespace cicada {
@@ -18,12 +20,38 @@ void Diagnostics::set_handler(Handler handler) {
   handler_ = std::move(handler);
 }
 
-void Diagnostics::report(Severity severity, std::string_view object, fmt::string_view key, std::string text) {
-  const size_t once = mix_hash(hash_text(object), hash_text(std::string_view(key.data(), key.size())));
+void Diagnostics::report(Severity severity, std::string_view object, fmt::string_view format, const std::string& text) {
+  const std::string_view cause(format.data(), format.size());
+  show_once(severity, mix_hash(hash_text(object), hash_text(cause)), cause, object.empty() ? text : fmt::format("{}: {}", object, without_object(text, object)));
+}
+
+// Begins with its object, as report() makes it.
+void Diagnostics::pass_on(Severity severity, const std::string& line) {
+  const size_t end = line.find(": ");
+  show_once(severity, hash_text(line), std::string_view(line).substr(end == std::string::npos ? 0 : end), line);
+}
+
+void Diagnostics::show_once(Severity severity, size_t what, std::string_view cause, const std::string& line) {
   const std::lock_guard lock(mutex_);
   std::unordered_set<size_t>& seen = severity == Severity::kWarning ? seen_ : seen_infos_;
-  if (seen.size() >= kMaxRemembered || !seen.insert(once).second || !handler_) return;
-  handler_(severity, object.empty() ? text : fmt::format("{}: {}", object, without_object(text, object)));
+  if (seen.size() >= kMaxRemembered || !seen.insert(what).second || !handler_) return;
+  if (severity == Severity::kWarning) {
+    auto at = causes_.find(cause);
+    if (at == causes_.end()) at = causes_.try_emplace(causes_.size() < kMaxCauses ? std::string(cause) : std::string()).first;
+    if (++at->second.lines > kMaxOfOneCause) {
+      at->second.last = line;
+      return;
+    }
+  }
+  handler_(severity, line);
+}
+
+void Diagnostics::tell_rest() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [cause, counted] : causes_) {
+    if (counted.lines > kMaxOfOneCause && handler_) handler_(Severity::kWarning, fmt::format("{} more like this: {}", counted.lines - kMaxOfOneCause, counted.last));
+    counted.lines = std::min(counted.lines, kMaxOfOneCause);
+  }
 }
 
 Diagnostics& diagnostics() {

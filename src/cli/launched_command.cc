@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/descriptor_limit.h"
 #include "cli/inherited_memory.h"
 #include "cli/startup_images.h"
 #include "cli/stop_signals.h"
@@ -66,7 +67,8 @@ Result<std::string> find_program(const std::string& name) {
   // Dispositions are not ours to reset: under nohup, SIGHUP stays ignored. What StopSignals blocked is.
   sigset_t ours = StopSignals::blocked();
   ::sigprocmask(SIG_UNBLOCK, &ours, nullptr);
-  // Of descriptors the command gets the three that it knows of.
+  // Of descriptors the command gets the three that it knows of, and as many more as it could have without us.
+  restore_descriptor_limit();
   ::syscall(SYS_close_range, 3U, ~0U, kCloseOnExec);
   if (!other_user || (::setgroups(exec.groups().size(), exec.groups().data()) == 0 && ::setgid(gid) == 0 && ::setuid(uid) == 0)) {
     ::execve(exec.program(), exec.argv(), exec.environment());

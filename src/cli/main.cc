@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/catching.h"
+#include "base/diagnostics.h"
 #include "cli/bench_command.h"
 #include "cli/command.h"
 #include "cli/convert_command.h"
@@ -122,6 +123,7 @@ int main(int argc, char** argv) {
       if (!command.needs_root) TRY(InvokingUser::detect().become());
       return command.run(invocation);
     });
+    cicada::diagnostics().tell_rest();
     if (code) return *code;
     print_error(code.error().message());
     return kExitFailure;

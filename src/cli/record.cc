@@ -7,6 +7,8 @@
 #include <algorithm>
 
 #include "base/catching.h"
+#include "base/descriptor_limit.h"
+#include "base/diagnostics.h"
 #include "bpf_source/bpf_source.h"
 #include "cli/exit_code.h"
 #include "cli/invoking_user.h"
@@ -159,6 +161,9 @@ int run_record(const RecordOptions& options) {
   if (!signals) return fail(signals.error());
   const InvokingUser user = options.as_root ? InvokingUser::effective() : InvokingUser::detect();
 
+  raise_descriptor_limit();
+  ReservedDescriptors for_the_end(kDescriptorsForTheEnd);
+
   // Before any thread is started.
   symbolize::SymbolizeOptions names = symbolize_options(options, user);
   auto parsers = start_parsers(names);
@@ -219,6 +224,7 @@ int run_record(const RecordOptions& options) {
   shown.reset();
   if (!ran) print_error(ran.error().message());
 
+  for_the_end.release();
   // Nothing of the command's end is sampled any more, but it is ended before results are written: it may print on the same terminal.
   std::vector<std::string> failures;
   if (const Result<void> stopped = session.stop(); !stopped) failures.push_back(stopped.error().message());
@@ -244,6 +250,7 @@ int run_record(const RecordOptions& options) {
     if (saved) written.push_back(*saved + ", because nothing else could be written");
     if (!saved || quiet) failures.push_back(saved ? written.back() : saved.error().message());
   }
+  diagnostics().tell_rest();
   if (!quiet) print_summary(session, options, std::move(written));
   for (const std::string& failure : failures) print_error(failure);
   if (options.open && failures.empty()) open_in_browser(*options.open, user);

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <functional>
 #include <future>
+#include <map>
 #include <mutex>
 
 #include "base/diagnostics.h"
@@ -184,13 +185,16 @@ bool is_same_image(const ImageJob& job, const OpenedImage& opened) {
 
 struct ImageOpener::Shared {
   // Who asks a file system first gives up before the worker that waits for it would be.
-  explicit Shared(std::chrono::milliseconds timeout) : file_systems(timeout * 3 / 4) {}
+  explicit Shared(const Options& options) : max_untaken(options.max_untaken), file_systems(options.timeout * 3 / 4) {}
 
+  const size_t max_untaken;
   FileSystemProbe file_systems;
   MountRoots roots;
   UniqueFd ready{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::mutex mutex;
   std::vector<Outcome> outcomes;
+  std::map<uint32_t, size_t> untaken;  // open files among them, by owner
+  size_t all_untaken = 0;
 
   // Where what belongs to it is looked for: in the root of a process that maps it and may say what its owner's files are called.
   void find_root(const ImageJob& job, OpenedImage& opened) {
@@ -207,6 +211,13 @@ struct ImageOpener::Shared {
   }
   void publish(uint32_t id, Result<OpenedImage> opened) {
     const std::lock_guard lock(mutex);
+    if (opened) {
+      size_t& of_owner = untaken[opened->owner];
+      const bool room = all_untaken < max_untaken && of_owner < max_untaken / 2;
+      of_owner += room;
+      all_untaken += room;
+      if (!room) opened->fd.reset();
+    }
     outcomes.push_back({id, std::move(opened)});
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(ready.get(), &one, sizeof one);
@@ -216,7 +227,7 @@ struct ImageOpener::Shared {
 };
 
 ImageOpener::ImageOpener(const Options& options)
-    : shared_(std::make_shared<Shared>(options.timeout)),
+    : shared_(std::make_shared<Shared>(options)),
       timeout_(options.timeout),
       queue_({.thread_name = "cicada-images",
               .workers = options.workers,
@@ -242,6 +253,8 @@ std::vector<ImageOpener::Outcome> ImageOpener::take_opened() {
   [[maybe_unused]] const ssize_t got = ::read(shared_->ready.get(), &count, sizeof count);
   queue_.give_up_overdue();
   const std::lock_guard lock(shared_->mutex);
+  shared_->untaken.clear();
+  shared_->all_untaken = 0;
   return std::exchange(shared_->outcomes, {});
 }
 

@@ -55,7 +55,7 @@ struct ImageJob {
 };
 
 struct OpenedImage {
-  UniqueFd fd;  // of a remote file only a handle (O_PATH)
+  UniqueFd fd;  // of a remote file only a handle (O_PATH); none: there were too many
   FileContents contents;
   std::optional<elf::ImageHeader> header;  // nothing: not an ELF this program reads
   std::shared_ptr<const UniqueFd> root;    // mount_roots.h
@@ -76,6 +76,7 @@ class ImageOpener {
     unsigned workers = 2;
     std::chrono::milliseconds timeout{2000};
     unsigned max_abandoned = 4;
+    size_t max_untaken = 256;  // opened files that nobody took yet; half of them of one owner
   };
   static constexpr size_t kMaxQueued = 65'536;
   static constexpr uint64_t kMaxCopyBytes = 256 << 20;
@@ -86,7 +87,8 @@ class ImageOpener {
     uint32_t id;
     Result<OpenedImage> opened;
   };
-  // Exactly one outcome follows. Fails: kGone (no process maps it any more, or another file has its name), kUnsupported (no regular file),
+  // Exactly one outcome follows; beyond max_untaken without a descriptor, as one that was closed for room.
+  // Fails: kGone (no process maps it any more, or another file has its name), kUnsupported (no regular file),
   // kLimit (too much waits), what the file system says, or that it says nothing.
   void request(const ImageJob& job);
   std::vector<Outcome> take_opened();

@@ -22,7 +22,12 @@ constexpr uint8_t kMaxTries = 8;  // to open a file that could not be opened
 size_t default_descriptors() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
-  return std::clamp<size_t>(limit.rlim_cur / 2, 16, 2048);
+  return std::clamp<size_t>(limit.rlim_cur / 4, 16, 2048);
+}
+
+ImageOpener::Options with_room(ImageOpener::Options options, size_t descriptors) {
+  options.max_untaken = std::min(options.max_untaken, descriptors / 2);
+  return options;
 }
 
 UniqueFd duplicate(int fd) { return UniqueFd(fd < 0 ? -1 : ::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
@@ -33,9 +38,10 @@ Error no_such_image(uint32_t image) { return make_error(ErrorKind::kNotFound, "i
 
 ImageRegistry::ImageRegistry(const Options& options)
     : check_every_(options.check_every_ms),
-      opener_(options.opener),
+      max_descriptors_(options.max_descriptors != 0 ? options.max_descriptors : default_descriptors()),
+      opener_(with_room(options.opener, max_descriptors_)),
       table_(options.max_images),
-      descriptors_(options.max_descriptors != 0 ? options.max_descriptors : default_descriptors()) {}
+      descriptors_(max_descriptors_) {}
 
 ImageBinding ImageRegistry::resolve(const MappedFile& mapped) {
   const std::lock_guard lock(mutex_);
@@ -109,7 +115,8 @@ void ImageRegistry::accept(ImageEntry& image, OpenedImage opened) {
   const bool accepted = table_.accept(image, opened);
   counts_.replaced += !accepted;
   counts_.not_elf += accepted && image.state == ImageState::kNotElf;
-  if (accepted && image.state == ImageState::kReady) {
+  counts_.closed_for_room += accepted && !opened.fd;
+  if (accepted && image.state == ImageState::kReady && opened.fd) {
     descriptors_.insert(image.job.id, std::move(opened.fd));
   } else {
     descriptors_.erase(image.job.id);
@@ -182,7 +189,7 @@ std::optional<ImageInfo> ImageRegistry::find(uint32_t id) const {
 ImageRegistryCounts ImageRegistry::counts() const {
   const std::lock_guard lock(mutex_);
   ImageRegistryCounts counts = counts_;
-  counts.closed_for_room = descriptors_.closed();
+  counts.closed_for_room += descriptors_.closed();
   counts.stuck = opener_.abandoned();
   return counts;
 }

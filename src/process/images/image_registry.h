@@ -5,7 +5,7 @@
 //             └─▶ unknown ──▶ id + kPending ──▶ worker opens it ──▶ take_ready() ──▶ re_resolve()
 //
 // The same inode with other contents is another image (cp over an installed library), and so is a reused inode number.
-// Descriptors: at most half of RLIMIT_NOFILE; beyond it the least recently used are closed and opened again when needed, accepted only
+// Descriptors: at most a quarter of RLIMIT_NOFILE; beyond it the least recently used are closed and opened again when needed, accepted only
 // if the contents, or the build-id, are the same.
 // Threads: resolve, re_resolve, take_ready: the tracker's. Everything else: any.
 #pragma once
@@ -42,7 +42,7 @@ class ImageRegistry final : public ImageSource {
  public:
   struct Options {
     ImageOpener::Options opener{};
-    size_t max_descriptors = 0;    // 0: half of RLIMIT_NOFILE, at most 2,048
+    size_t max_descriptors = 0;    // 0: a quarter of RLIMIT_NOFILE, at most 2,048
     uint32_t check_every_ms = 10;  // whether the contents are still the same; a statx for each mapping cost 4 % of the tracker's time in a storm
     size_t max_images = (1u << 21) - 1;
   };
@@ -73,6 +73,7 @@ class ImageRegistry final : public ImageSource {
   void accept(ImageEntry& image, OpenedImage opened);
 
   const std::chrono::milliseconds check_every_;
+  const size_t max_descriptors_;
   ImageOpener opener_;
   mutable std::mutex mutex_;
   ImageTable table_;
