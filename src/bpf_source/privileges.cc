@@ -2,8 +2,11 @@
 #include "bpf_source/privileges.h"
 
 #include <linux/capability.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -19,7 +22,36 @@ constexpr Privilege kPrivileges[] = {
     {CAP_DAC_READ_SEARCH, "cap_dac_read_search", false, false, "programs and libraries that only their owner may read"},
 };
 
+// Files are opened as their owner, and outputs are given to theirs; the command is ended; threads get more or less of a claim to the CPU, and
+// events buffers; names of the kernel's functions.
+constexpr int kAlsoNeeded[] = {CAP_DAC_OVERRIDE, CAP_CHOWN, CAP_FOWNER, CAP_FSETID, CAP_SETUID, CAP_SETGID, CAP_KILL, CAP_SYS_NICE, CAP_SYS_RESOURCE, CAP_IPC_LOCK, CAP_SYSLOG};
+
+// Levels that only distributions' kernels have: there perf_event_open asks for CAP_SYS_ADMIN, whatever CAP_PERFMON says.
+bool is_very_paranoid() {
+  int level = 0;
+  return std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> level && level > 2;
+}
+
 }  // namespace
+
+void keep_needed_privileges() {
+  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, 2> held{};
+  if (::syscall(SYS_capget, &head, held.data()) != 0) return;
+  uint64_t needed = 0;
+  bool by_sys_admin = is_very_paranoid();  // an older kernel's way, or a container's
+  for (const Privilege& privilege : kPrivileges) {
+    needed |= uint64_t{1} << privilege.bit;
+    by_sys_admin |= privilege.of_sys_admin && (held[CAP_TO_INDEX(privilege.bit)].permitted & CAP_TO_MASK(privilege.bit)) == 0;
+  }
+  for (const int bit : kAlsoNeeded) needed |= uint64_t{1} << bit;
+  if (by_sys_admin) needed |= uint64_t{1} << CAP_SYS_ADMIN;
+  for (size_t i = 0; i < held.size(); ++i) {
+    const auto mask = static_cast<uint32_t>(needed >> (32 * i));
+    held[i] = {held[i].effective & mask, held[i].permitted & mask, held[i].inheritable & mask};
+  }
+  ::syscall(SYS_capset, &head, held.data());
+}
 
 std::vector<Privilege> missing_privileges(uint64_t held) {
   std::vector<Privilege> missing;

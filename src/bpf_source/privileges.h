@@ -23,6 +23,9 @@ inline constexpr const char* kPidNamespaceRemedy =
 // Of the calling process, those that it lacks.
 std::vector<Privilege> missing_privileges();
 std::vector<Privilege> missing_privileges(uint64_t held);
+// Gives up, for the calling thread and those that it starts, what recording does not need; a program that root runs has all of root's again.
+// Before any thread is started.
+void keep_needed_privileges();
 // "sudo setcap cap_perfmon,…=ep …": all of them.
 std::string privileges_remedy();
 

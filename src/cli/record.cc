@@ -10,6 +10,7 @@
 #include "base/descriptor_limit.h"
 #include "base/diagnostics.h"
 #include "bpf_source/bpf_source.h"
+#include "bpf_source/privileges.h"
 #include "cli/exit_code.h"
 #include "cli/invoking_user.h"
 #include "cli/launched_command.h"
@@ -182,6 +183,7 @@ int run_record(const RecordOptions& options) {
     command.emplace(std::move(*held));
   }
 
+  bpf_source::keep_needed_privileges();
   signals->watch();
   const auto maps = std::make_shared<PerfMaps>();
   ingest::LifecycleCallbacks lifecycle;

@@ -42,6 +42,12 @@ int reap_all() {
   return 0;
 }
 
+// Where memory is short a parser goes before the collector, whatever made it short.
+void volunteer_for_oom() {
+  const UniqueFd score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  if (score) static_cast<void>(::write(score.get(), "1000", 4) == 4);
+}
+
 void close_standard_files() {
   const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd < 3; ++fd) ::dup2(nowhere, fd);
@@ -110,6 +116,7 @@ int run_zygote(void (*work)(Channel channel)) {
     if (child == 0) {
       ::prctl(PR_SET_NAME, "cicada-parser");
       const ScopedShortSlice prompt;  // stacks wait for its answers
+      volunteer_for_oom();
       const int socket = request->fds[0].release();
       if (kLocked) rules->apply(static_cast<uint32_t>(request->numbers[0]), socket);
       work(Channel(UniqueFd(socket)));
