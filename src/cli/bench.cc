@@ -19,6 +19,7 @@
 #include "cli/bench_run.h"
 #include "cli/bench_table.h"
 #include "cli/client_files.h"
+#include "cli/parsing.h"
 #include "cli/runtime_environment.h"
 #include "process/procfs/proc_fs.h"
 #include "cli/terminal.h"
@@ -95,6 +96,7 @@ class BenchSession {
     TRY(read_frequency(base));
     if (options_.isolate && !isolate(base)) warn("--isolate: only one CPU may be used, so the command shares it with cicada");
     TRY(run_on(base.own_cpus));  // before any thread is started
+    base.zygote = TRY(start_zygote());
     signals_.watch();
     base.rights = rights_;
     base.show_output = options_.show_output || options_.runs * options_.commands.size() == 1;

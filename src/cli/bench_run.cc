@@ -14,11 +14,15 @@
 #include <thread>
 
 #include "base/catching.h"
+#include "base/descriptor_limit.h"
 #include "base/monotonic_clock.h"
 #include "bpf_source/bpf_source.h"
+#include "bpf_source/privileges.h"
 #include "cli/launched_command.h"
+#include "cli/parsing.h"
 #include "cli/runtime_environment.h"
 #include "engine/session.h"
+#include "parser/remote_namer.h"
 #include "process/procfs/proc_fs.h"
 #include "sink/sink_registry.h"
 
@@ -170,6 +174,13 @@ Result<int> run_unrecorded(const BenchRunOptions& options, const InvokingUser& u
 Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const InvokingUser& user, benchmark::FifoPair* fifos, benchmark::ProcessTree& tree,
                                      StopSignals& signals) {
   BenchRunOutcome outcome;
+  symbolize::SymbolizeOptions names;
+  names.user = user.uid();
+  const auto parsers = make_parsers(options.zygote, names);
+  names.image_namers = parser::remote_image_namers(parsers, names);
+  bpf_source::keep_needed_privileges();
+  raise_descriptor_limit();
+  ReservedDescriptors for_the_end(kDescriptorsForTheEnd);
   LaunchedCommand command = TRY(hold(options, user));
   const Counters counters(command.pid());
   ingest::LifecycleCallbacks lifecycle;
@@ -179,9 +190,12 @@ Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const Invok
     tree.add({child.pid, child.start_ns}, child.parent_pid);
     maps.note(child.pid);
   };
-  auto opened = TRY(bpf_source::BpfSource::open(sampling_of(options, command.pid()), std::move(lifecycle)));
+  bpf_source::SamplingConfig sampling = sampling_of(options, command.pid());
+  sampling.compile_rows = compile_rows_by(parsers);
+  auto opened = TRY(bpf_source::BpfSource::open(sampling, std::move(lifecycle)));
   bpf_source::BpfSource& source = *opened;
   engine::SessionConfig config;
+  config.names = std::move(names);
   config.command_line = {"cicada", "bench", "--"};
   config.command_line.insert(config.command_line.end(), options.command.begin(), options.command.end());
   engine::Session session(std::move(opened), std::move(config));
@@ -205,6 +219,7 @@ Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const Invok
   end_watch.join();
   const uint64_t end_ns = monotonic_ns();
   if (server) server->stop();
+  for_the_end.release();
   const Result<void> stopped = session.stop();
   outcome.interrupted = signal.has_value();
   session.profile().header.runs = outcome.interrupted ? 0 : 1;

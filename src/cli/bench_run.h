@@ -2,6 +2,7 @@
 // One run of a command under `cicada bench`: launched, served if it announces benchmarks, recorded, measured.
 #pragma once
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "cli/invoking_user.h"
 #include "cli/stop_signals.h"
 #include "profile/profile.h"
+#include "sandbox/zygote.h"
 #include "sink/output_file.h"
 
 namespace cicada::cli {
@@ -24,6 +26,7 @@ struct BenchRunOptions {
   bpf_source::PerfEventOptions events;
   std::vector<int> command_cpus, own_cpus;  // --isolate; empty: any
   bool show_output = true;
+  std::shared_ptr<sandbox::Zygote> zygote;  // of run_recorded's parsers
 };
 
 struct BenchRunOutcome {

@@ -22,7 +22,6 @@
 #include "cli/terminal.h"
 #include "engine/session.h"
 #include "parser/remote_namer.h"
-#include "parser/remote_rows.h"
 #include "process/metadata/arguments.h"
 #include "sink/sink_registry.h"
 #include "symbolize/files/debuginfod_client.h"
@@ -167,9 +166,10 @@ int run_record(const RecordOptions& options) {
 
   // Before any thread is started.
   symbolize::SymbolizeOptions names = symbolize_options(options, user);
-  auto parsers = start_parsers(names);
-  if (!parsers) return fail(parsers.error());
-  names.image_namers = parser::remote_image_namers(*parsers, names);
+  auto zygote = start_zygote();
+  if (!zygote) return fail(zygote.error());
+  const auto parsers = make_parsers(*std::move(zygote), names);
+  names.image_namers = parser::remote_image_namers(parsers, names);
   std::optional<LaunchedCommand> command;
   std::vector<std::string> told;
   if (!options.target.command.empty()) {
@@ -192,9 +192,7 @@ int run_record(const RecordOptions& options) {
     lifecycle.on_fork = [maps](const process::ProcessInfo& process) { maps->note(process.pid); };
   }
   bpf_source::SamplingConfig sampling = sampling_config(options, command);
-  sampling.compile_rows = [parsers = *parsers](const process::ImageInfo& image, int fd, const std::stop_token& stop) {
-    return parser::compile_rows(*parsers, image.owner, image.id, fd, image.path, stop);
-  };
+  sampling.compile_rows = compile_rows_by(parsers);
   auto source = bpf_source::BpfSource::open(sampling, std::move(lifecycle));
   if (!source) return fail(source.error());
   engine::SessionConfig config;
