@@ -22,9 +22,19 @@ std::string command_of(pid_t pid) {
   return name.empty() ? "?" : name;
 }
 
+// Whoever can open a file can lock it: one that others can open is no lock, and is replaced.
+Result<UniqueFd> open_lock(const std::string& path) {
+  for (int turn = 0;; ++turn) {
+    UniqueFd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+    struct stat st {};
+    if (!lock || ::fstat(lock.get(), &st) != 0) return errno_error(errno, fmt::format("open {}", path));
+    if ((st.st_mode & 077) == 0 || turn == 1) return lock;
+    ::unlink(path.c_str());
+  }
+}
+
 Result<UniqueFd> take_lock(const std::string& path) {
-  UniqueFd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
-  if (!lock) return errno_error(errno, fmt::format("open {}", path));
+  UniqueFd lock = TRY(open_lock(path));
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     char text[16] = {};
     [[maybe_unused]] const ssize_t got = ::read(lock.get(), text, sizeof text - 1);
@@ -56,10 +66,11 @@ std::string who_has(const struct stat& file) {
   return found;
 }
 
-// Of a runner that is no cicada.
-Result<void> check_stale(int directory, const std::string& name) {
+// Of a runner that is no cicada. One of another user's serves none of `uid`'s clients, who could not open its FIFO; it is replaced.
+Result<void> check_stale(int directory, const std::string& name, uid_t uid) {
   struct stat st {};
   if (::fstatat(directory, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISFIFO(st.st_mode)) return {};
+  if (st.st_uid != uid && st.st_uid != ::geteuid()) return {};
   const UniqueFd writer(::openat(directory, name.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   if (!writer) return {};  // nobody reads
   return make_error(ErrorKind::kLimit, "{} is in use by {}: another runner, or a client of one", name, who_has(st));
@@ -107,7 +118,7 @@ Result<FifoPair> FifoPair::create(uid_t uid, gid_t gid, const FifoPlaces& places
   pair.lock_ = TRY(take_lock(places.lock));
   const UniqueFd directory(::open(places.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return errno_error(errno, fmt::format("open {}", places.directory));
-  TRY(check_stale(directory.get(), places.control));
+  TRY(check_stale(directory.get(), places.control, uid));
   pair.answer_ = TRY(make_fifo(directory.get(), places.answer, uid, gid, O_RDWR));
   pair.control_ = TRY(make_fifo(directory.get(), places.control, uid, gid, O_RDONLY));
   const ino_t control_inode = inode_of(pair.control_.get()), answer_inode = inode_of(pair.answer_.get());

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two FIFOs between a runner and its clients, made with care: /tmp is everybody's.
 //
-// Both are made anew (never opened through a link), belong to the benchmark's user, mode 0600. One runner at a time: a lock in a directory that only
-// root writes to; a pair that another program reads from is not taken over, one that nobody has open is. A child that waits for our end
-// removes them, so that they go even if we are killed: a leftover costs each client four seconds.
+// Both are made anew (never opened through a link), belong to the benchmark's user, mode 0600. One runner at a time: a lock that nobody else can
+// open, in a directory that only root writes to. A pair of the benchmark's user or of ours that a program reads from is not taken over;
+// one that nobody has open, or a stranger's, is. A child that waits for our end removes them, so that they go even if we are killed: a
+// leftover costs each client four seconds.
 //
 // Owns descriptors, files and the child. Threads: one; create it before any is started.
 #pragma once

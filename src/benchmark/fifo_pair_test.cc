@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,6 +73,31 @@ TEST_F(FifoPairTest, LeavesAPairThatAnotherRunnerReads) {
   EXPECT_THAT(pair.error().message(), testing::HasSubstr(std::to_string(other)));
   ::kill(other, SIGKILL);
   ::waitpid(other, nullptr, 0);
+}
+
+// Or anybody could keep announced benchmarks from everybody.
+TEST_F(FifoPairTest, TakesAStrangersPairOver) {
+  if (::geteuid() != 0) GTEST_SKIP() << "SKIP: needs root";
+  ASSERT_EQ(::mkfifo(path(places_.control).c_str(), 0600), 0);
+  ASSERT_EQ(::chown(path(places_.control).c_str(), 65533, 65533), 0);
+  const UniqueFd theirs(::open(path(places_.control).c_str(), O_RDWR));
+  const auto pair = create();
+  ASSERT_TRUE(pair) << pair.error().message();
+  struct stat st {}, old {};
+  ASSERT_EQ(::stat(path(places_.control).c_str(), &st), 0);
+  ASSERT_EQ(::fstat(theirs.get(), &old), 0);
+  EXPECT_EQ(st.st_uid, ::geteuid());
+  EXPECT_NE(st.st_ino, old.st_ino);
+}
+
+TEST_F(FifoPairTest, NobodyElseCanOpenTheLock) {
+  const UniqueFd theirs(::open(places_.lock.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644));
+  ASSERT_EQ(::flock(theirs.get(), LOCK_EX), 0);
+  const auto pair = create();
+  ASSERT_TRUE(pair);
+  struct stat st {};
+  ASSERT_EQ(::stat(places_.lock.c_str(), &st), 0);
+  EXPECT_EQ(st.st_mode & 0777, 0600U);
 }
 
 TEST_F(FifoPairTest, SaysWhoHoldsTheLock) {

@@ -33,21 +33,29 @@ std::string joined(const std::vector<std::string>& words) {
   return out;
 }
 
-// Made by us, the user's own: clients write their results into it.
-Result<void> make_directory(const std::string& path, const InvokingUser& user) {
+bool is_trusted(uid_t owner, const InvokingUser& user) { return owner == ::geteuid() || owner == user.uid(); }
+
+// Made by us, the user's own: clients write their results into it. One that is there belongs to root or to the user, so that nobody else
+// can put links below it; `link`: the name itself may be a link of theirs.
+Result<void> make_directory(const std::string& path, const InvokingUser& user, bool link = false) {
   if (::mkdir(path.c_str(), 0755) == 0) return user.give(path);
-  struct stat st {};
-  if (errno == EEXIST && ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) return {};
-  return errno_error(errno == EEXIST ? ENOTDIR : errno, fmt::format("make directory {}", path));
+  if (errno != EEXIST) return errno_error(errno, fmt::format("make directory {}", path));
+  struct stat name {}, st {};
+  if (::lstat(path.c_str(), &name) != 0 || ::stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode))
+    return errno_error(ENOTDIR, fmt::format("make directory {}", path));
+  if (S_ISLNK(name.st_mode) && !link) return make_error(ErrorKind::kPermission, "{}: is a link, which is not followed here; remove it", path);
+  for (const uid_t owner : {name.st_uid, st.st_uid})
+    if (!is_trusted(owner, user)) return make_error(ErrorKind::kPermission, "{}: belongs to user {}; give another directory with -o", path, owner);
+  return {};
 }
 
 Result<std::string> result_directory(const BenchOptions& options, const InvokingUser& user) {
   std::string directory = options.directory.empty() ? "cicada-bench" : options.directory;
   if (options.directory.empty())
-    for (int i = 2; std::filesystem::exists(directory); ++i) directory = fmt::format("cicada-bench-{}", i);
+    for (int i = 2; std::filesystem::exists(std::filesystem::symlink_status(directory)); ++i) directory = fmt::format("cicada-bench-{}", i);
   if (!options.force && std::filesystem::exists(directory + "/bench.json"))
     return make_error(ErrorKind::kInvalid, "-o {}: has results already; --force replaces them", directory);
-  TRY(make_directory(directory, user));
+  TRY(make_directory(directory, user, true));
   TRY(make_directory(directory + "/flamegraphs", user));
   std::error_code error;
   const std::string absolute = std::filesystem::absolute(directory, error);
@@ -144,7 +152,7 @@ class BenchSession {
     const bool alone = options_.runs == 1 && options_.commands.size() == 1;
     // A directory for each run: clients of two may have the same pid.
     const std::string clients = alone ? directory_ : fmt::format("{}/run-{}", directory_, index + 1);
-    TRY(make_directory(clients, user_));
+    if (!alone) TRY(make_directory(clients, user_));
     BenchRunOptions run = base;
     run.command = options_.commands[command];
     run.environment = runtime_environment(run.command, user_, options_.quiet);
