@@ -13,4 +13,10 @@ inline std::chrono::nanoseconds cpu_time(clockid_t clock = CLOCK_THREAD_CPUTIME_
   return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
+// CPU time that other processes have used for what this thread does, as far as whoever asks them adds it here (parser/parsers.h).
+inline std::chrono::nanoseconds& delegated_cpu_time() {
+  thread_local std::chrono::nanoseconds used{};
+  return used;
+}
+
 }  // namespace cicada

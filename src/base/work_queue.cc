@@ -78,7 +78,7 @@ struct WorkQueue::State : std::enable_shared_from_this<WorkQueue::State> {
   uint32_t last_owner = UINT32_MAX;  // whose turn it was
   struct Use {
     unsigned running = 0;
-    std::chrono::nanoseconds worked{};  // CPU time
+    std::chrono::nanoseconds worked{};  // CPU time, that of others for it included
   };
   std::map<uint32_t, Use> uses;  // of the workers, by owner, since the queue was idle
   size_t waiting = 0, bytes = 0;
@@ -206,7 +206,7 @@ void WorkQueue::State::run(const std::shared_ptr<Worker>& self) {
     self->current = ticket;
     ++running;
     ++uses[ticket->job.owner].running;
-    const auto began = cpu_time();
+    const auto began = cpu_time() + delegated_cpu_time();
     if (ticket->deadline != Clock::time_point::max()) changed.notify_all();  // who waits has a deadline to wait for
     lock.unlock();
     Attempt attempt(*this, *ticket);
@@ -233,7 +233,7 @@ void WorkQueue::State::run(const std::shared_ptr<Worker>& self) {
     ++counts.done;
     Use& use = uses[ticket->job.owner];
     --use.running;
-    use.worked += cpu_time() - began;
+    use.worked += cpu_time() + delegated_cpu_time() - began;
     note_if_idle();
   }
   self->ended = true;

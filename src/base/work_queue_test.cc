@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/cpu_clock.h"
+
 namespace cicada {
 namespace {
 
@@ -298,6 +300,23 @@ TEST_F(WorkQueueTest, WhoWorksMuchComesLater) {
                     timespec used{};
                     do ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
                     while (used.tv_nsec % 50'000'000 < 40'000'000);
+                    log->add(name);
+                  }});
+  }
+  for (const char* name : {"b1", "b2", "b3"}) queue.submit(named(name, 2));
+  first_.open();
+  EXPECT_TRUE(queue.wait_idle());
+  EXPECT_EQ(lines(), (Lines{"a1", "b1", "b2", "b3", "a2", "a3"}));
+}
+
+// A parser's time is its file's owner's.
+TEST_F(WorkQueueTest, WhoLetsOthersWorkMuchComesLater) {
+  WorkQueue queue({"test"});
+  queue.submit(first_.job(7));
+  first_.wait_until_running();
+  for (const char* name : {"a1", "a2", "a3"}) {
+    queue.submit({.owner = 1, .run = [log = log_, name](Attempt&) {
+                    delegated_cpu_time() += std::chrono::milliseconds(100);
                     log->add(name);
                   }});
   }

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "base/clean_text.h"
+#include "base/cpu_clock.h"
 #include "base/diagnostics.h"
 #include "base/file_mapping.h"
 #include "base/scoped_file_user.h"
@@ -96,6 +97,8 @@ class Conversation {
     }
   }
   bool ended_well() const { return ended_well_; }
+  // Also of one that has ended meanwhile, as far as it was seen.
+  std::chrono::nanoseconds used() const { return std::max(last_cpu_, cpu_time_of(pid_)) - cpu_begin_; }
   bool was_stopped() const { return stop_.stop_requested(); }
   bool was_silent() const { return silent_; }
 
@@ -232,6 +235,7 @@ Result<std::string> Parsers::ask(const Question& question, size_t max_bytes, con
   running->follow_nice();
   Conversation conversation(running->child.channel, running->child.pid, question, user_, stop);
   auto answer = conversation.run(max_bytes);
+  delegated_cpu_time() += conversation.used();
   const bool alive = conversation.ended_well();
   give_back(question, std::move(running), alive, alive || conversation.was_stopped() ? 0 : conversation.was_silent() ? kMaxDeaths : 1);
   if (!alive && !answer && !conversation.was_stopped()) diagnostics().warn(question.path, "the process that read it was ended: {}", answer.error().message());

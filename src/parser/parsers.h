@@ -9,6 +9,7 @@
 // kMaxDeaths parsers, or one its silence, is not asked about again.
 // Companions that a parser asks for are opened with the rights of the image's owner, and must be his, root's, or the user's who records.
 // Bounds: `per_owner` processes of one owner, kMaxParsers in all; those that were not used longest end first.
+// What a parser has used for a question counts as work of the thread that asked (delegated_cpu_time()), so that its owner waits for his turn.
 // Threads: any; one question at a time is asked by each.
 #pragma once
 #include <chrono>

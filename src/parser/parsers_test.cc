@@ -9,6 +9,7 @@
 #include <functional>
 #include <thread>
 
+#include "base/cpu_clock.h"
 #include "base/diagnostics.h"
 #include "parser/parser.h"
 #include "parser/remote_namer.h"
@@ -307,6 +308,19 @@ TEST(Parsers, StopEndsTheWaitForAFreeOne) {
   EXPECT_FALSE(parsers.ask(question(file.get()), 100, second.get_token()));
   EXPECT_EQ(mute.started, 1);
   first.request_stop();
+}
+
+TEST(Parsers, WhatOneUsesIsWorkOfWhoAsked) {
+  Threads busy(liar([](Channel& channel, const Message&) {
+    const auto begin = cpu_time();
+    while (cpu_time() - begin < std::chrono::milliseconds(50)) continue;
+    ASSERT_TRUE(channel.send(done(0)));
+  }));
+  Parsers parsers(busy.start(), {}, 1);
+  const UniqueFd file = ourselves();
+  const auto before = delegated_cpu_time();
+  ASSERT_TRUE(parsers.ask(question(file.get()), 100));
+  EXPECT_GE(delegated_cpu_time() - before, std::chrono::milliseconds(50));
 }
 
 TEST(Parsers, StopEndsAQuestion) {
