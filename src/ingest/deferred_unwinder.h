@@ -42,8 +42,9 @@ struct FinishedWalk {
 
 class DeferredUnwinder {
  public:
-  // Of queued copies: 256 whole ones, or a second of 997 Hz on two CPUs with the usual 8 KiB.
-  static constexpr size_t kMaxQueuedBytes = 16 << 20;
+  // Of queued copies: 768 whole ones, or a second of 997 Hz on two CPUs with 24 KiB each. A compiler's stacks are as large, and on a busy machine
+  // the first tables take as long; with 16 MiB every seventh stack of that second was lost, of programs with small stacks, too.
+  static constexpr size_t kMaxQueuedBytes = 48 << 20;
   static constexpr auto kMaxWait = std::chrono::nanoseconds(PendingSamples::kMaxWaitNs);
   static constexpr auto kMaxWaitForOne = std::chrono::milliseconds(250);  // mapping, which may never come
   static constexpr auto kFinishTime = std::chrono::milliseconds(300);
