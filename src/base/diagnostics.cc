@@ -7,6 +7,8 @@
 
 namespace cicada {
 
+constexpr std::string_view kPassedOn = ": ";  // what the cause of a line of another process's begins with; no format does
+
 // Error messages often begin with the object already, or with its name without the directory.
 static std::string_view without_object(std::string_view text, std::string_view object) {
   for (const std::string_view name : {object, object.substr(object.rfind('/') + 1)}) {
@@ -27,8 +29,8 @@ void Diagnostics::report(Severity severity, std::string_view object, fmt::string
 
 // Begins with its object, as report() makes it.
 void Diagnostics::pass_on(Severity severity, const std::string& line) {
-  const size_t end = line.find(": ");
-  show_once(severity, hash_text(line), std::string_view(line).substr(end == std::string::npos ? 0 : end), line);
+  const size_t end = line.find(kPassedOn);
+  show_once(severity, hash_text(line), end == std::string::npos ? kPassedOn : std::string_view(line).substr(end), line);
 }
 
 void Diagnostics::show_once(Severity severity, size_t what, std::string_view cause, const std::string& line) {
@@ -37,7 +39,8 @@ void Diagnostics::show_once(Severity severity, size_t what, std::string_view cau
   if (seen.size() >= kMaxRemembered || !seen.insert(what).second || !handler_) return;
   if (severity == Severity::kWarning) {
     auto at = causes_.find(cause);
-    if (at == causes_.end()) at = causes_.try_emplace(causes_.size() < kMaxCauses ? std::string(cause) : std::string()).first;
+    // What is passed on may be worded by a stranger; formats are this program's, and few.
+    if (at == causes_.end()) at = causes_.try_emplace(!cause.starts_with(kPassedOn) || causes_.size() < kMaxCauses ? std::string(cause) : std::string(kPassedOn)).first;
     if (++at->second.lines > kMaxOfOneCause) {
       at->second.last = line;
       return;

@@ -24,11 +24,15 @@ namespace {
 struct Slot {
   std::atomic<uintptr_t> begin{0};
   std::atomic<uintptr_t> end{0};
+  size_t pieces = 0;  // that cover its holes; under the mutex
 };
 constexpr size_t kSlots = 4096;
 std::array<Slot, kSlots> g_slots;
 std::atomic<size_t> g_slots_used{0};
 std::mutex g_slots_mutex;
+// Each is a mapping, of which a process may have 65,530 (vm.max_map_count).
+constexpr size_t kMaxPiecesOfAll = 4 * FileMapping::kMaxPieces;
+std::atomic<size_t> g_pieces{0};
 
 void on_sigbus(int signal, siginfo_t* info, void*) {
   const auto at = reinterpret_cast<uintptr_t>(info->si_addr);
@@ -61,10 +65,19 @@ bool guard(uintptr_t begin, uintptr_t end) {
   return false;
 }
 
+// `begin` is guarded.
+void note_pieces(uintptr_t begin, size_t pieces) {
+  const std::lock_guard lock(g_slots_mutex);
+  for (Slot& slot : g_slots)
+    if (slot.begin.load(std::memory_order_relaxed) == begin) slot.pieces = pieces;
+}
+
 void unguard(uintptr_t begin) {
   const std::lock_guard lock(g_slots_mutex);
   for (Slot& slot : g_slots) {
     if (slot.begin.load(std::memory_order_relaxed) == begin) {
+      g_pieces -= slot.pieces;
+      slot.pieces = 0;
       slot.begin.store(0, std::memory_order_relaxed);
       slot.end.store(0, std::memory_order_relaxed);
       return;
@@ -84,23 +97,26 @@ class Holes {
 
   Result<void> cover(const std::string& name) {
     uint64_t position = 0;
-    for (int pieces = 0; position < size_; ++pieces) {
-      if (pieces == FileMapping::kMaxPieces) return make_error(ErrorKind::kLimit, "{}: in more than {} pieces", name, FileMapping::kMaxPieces);
+    for (int holes = 0; position < size_; ++holes) {
+      if (holes == FileMapping::kMaxPieces) return too_many(name);
       const off_t hole = ::lseek(fd_, static_cast<off_t>(position), SEEK_HOLE);
       if (hole < 0 || static_cast<uint64_t>(hole) >= size_) break;  // or a file system that knows nothing of holes
       const off_t data = ::lseek(fd_, hole, SEEK_DATA);
       position = data < 0 ? size_ : std::min(size_, static_cast<uint64_t>(data));
       const uint64_t begin = (static_cast<uint64_t>(hole) + kPage - 1) & ~(kPage - 1);
       const uint64_t end = position & ~(kPage - 1);
-      if (end >= begin + FileMapping::kLeastHole && !cover(begin, end)) return errno_error(errno, fmt::format("mmap {}", name));
+      if (end >= begin + FileMapping::kLeastHole) TRY(cover(begin, end, name));
     }
     return {};
   }
+  size_t pieces() const { return pieces_; }
 
  private:
   static constexpr uint64_t kMaxPiece = 1 << 20;
 
-  bool cover(uint64_t begin, uint64_t end) {
+  static Error too_many(const std::string& name) { return make_error(ErrorKind::kLimit, "{}: in more than {} pieces", name, FileMapping::kMaxPieces); }
+
+  Result<void> cover(uint64_t begin, uint64_t end, const std::string& name) {
     if (end - begin >= 2 * piece_ && piece_ < kMaxPiece) {
       source_ = begin;
       piece_ = std::min(end - begin, kMaxPiece);
@@ -108,15 +124,20 @@ class Holes {
     }
     for (uint64_t length = 0; begin < end; begin += length) {
       length = std::min(piece_, end - begin);
-      if (::mmap(at_ + begin, length, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd_, static_cast<off_t>(source_)) == MAP_FAILED) return false;
+      if (pieces_ == FileMapping::kMaxPieces || g_pieces.load() >= kMaxPiecesOfAll) return too_many(name);
+      ++pieces_;
+      ++g_pieces;
+      if (::mmap(at_ + begin, length, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd_, static_cast<off_t>(source_)) == MAP_FAILED)
+        return errno_error(errno, fmt::format("mmap {}", name));
     }
-    return true;
+    return {};
   }
 
   const int fd_;
   uint8_t* const at_;
   const uint64_t size_;
   uint64_t source_ = 0, piece_ = 0;
+  size_t pieces_ = 0;
 };
 
 }  // namespace
@@ -176,7 +197,12 @@ Result<FileMapping> FileMapping::map(int fd, const std::string& name) {
   if (!guard(begin, begin + ((size + 4095) & ~uint64_t{4095}))) {
     return make_error(ErrorKind::kLimit, "{}: more than {} files mapped at once", name, kSlots);
   }
-  if (allocated_bytes(st) + kLeastHole <= size) TRY(Holes(fd, static_cast<uint8_t*>(at), size).cover(name));
+  if (allocated_bytes(st) + kLeastHole <= size) {
+    Holes holes(fd, static_cast<uint8_t*>(at), size);
+    const Result<void> covered = holes.cover(name);
+    note_pieces(begin, holes.pieces());
+    TRY(covered);
+  }
   return file;
 }
 

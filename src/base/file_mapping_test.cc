@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <numeric>
+#include <vector>
 
 namespace cicada {
 namespace {
@@ -93,6 +94,23 @@ TEST(FileMapping, RefusesAFileOfVeryManyPieces) {
   const auto mapping = FileMapping::map(file.get(), "pieces");
   ASSERT_FALSE(mapping);
   EXPECT_EQ(mapping.error().kind(), ErrorKind::kLimit);
+}
+
+// Four are all that a process has room for; what one gives back, another may have.
+TEST(FileMapping, MappingsOfHolesHaveABound) {
+  const auto map = [] {
+    const UniqueFd file = sparse(3500 * kMiB);
+    return FileMapping::map(file.get(), "sparse");
+  };
+  std::vector<FileMapping> kept;
+  for (auto next = map(); next && kept.size() < 10; next = map()) kept.push_back(std::move(*next));
+  EXPECT_EQ(kept.size(), 4U);
+  kept.pop_back();
+  EXPECT_TRUE(map());
+  const UniqueFd large = sparse(8000 * kMiB);
+  kept.clear();
+  EXPECT_FALSE(FileMapping::map(large.get(), "large"));
+  EXPECT_TRUE(map());
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <fstream>
 
 namespace cicada::benchmark {
@@ -26,10 +27,10 @@ std::string command_of(pid_t pid) {
 Result<UniqueFd> open_lock(const std::string& path) {
   for (int turn = 0;; ++turn) {
     UniqueFd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
-    struct stat st {};
+    struct stat st {}, now {};
     if (!lock || ::fstat(lock.get(), &st) != 0) return errno_error(errno, fmt::format("open {}", path));
-    if ((st.st_mode & 077) == 0 || turn == 1) return lock;
-    ::unlink(path.c_str());
+    if ((st.st_mode & 077) == 0 || turn == 8) return lock;
+    if (::lstat(path.c_str(), &now) == 0 && now.st_ino == st.st_ino) ::unlink(path.c_str());  // else another runner did
   }
 }
 
@@ -77,8 +78,12 @@ Result<void> check_stale(int directory, const std::string& name, uid_t uid) {
 }
 
 Result<UniqueFd> make_fifo(int directory, const std::string& name, uid_t uid, gid_t gid, int flags) {
-  if (::unlinkat(directory, name.c_str(), 0) != 0 && errno != ENOENT) return errno_error(errno, fmt::format("replace {}", name));
-  if (::mknodat(directory, name.c_str(), S_IFIFO | 0600, 0) != 0) return errno_error(errno, fmt::format("make {}", name));
+  // Whoever is in the way is put aside, a directory, too; and again if he is quick. kLimit: one can do without the FIFOs.
+  for (int turn = 0;; ++turn) {
+    if (::unlinkat(directory, name.c_str(), 0) != 0 && errno == EISDIR) ::renameat(directory, name.c_str(), directory, fmt::format(".{}.{}.{}", name, ::getpid(), turn).c_str());
+    if (::mknodat(directory, name.c_str(), S_IFIFO | 0600, 0) == 0) break;
+    if (turn == 100) return make_error(ErrorKind::kLimit, "{} cannot be replaced: {}", name, std::strerror(errno));
+  }
   UniqueFd fifo(::openat(directory, name.c_str(), flags | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   if (!fifo) return errno_error(errno, fmt::format("open {}", name));
   struct stat st {};

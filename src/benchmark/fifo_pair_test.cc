@@ -90,6 +90,12 @@ TEST_F(FifoPairTest, TakesAStrangersPairOver) {
   EXPECT_NE(st.st_ino, old.st_ino);
 }
 
+TEST_F(FifoPairTest, PutsADirectoryAside) {
+  std::filesystem::create_directories(path(places_.control) + "/full");
+  std::filesystem::create_directory(path(places_.answer));
+  EXPECT_TRUE(create());
+}
+
 TEST_F(FifoPairTest, NobodyElseCanOpenTheLock) {
   const UniqueFd theirs(::open(places_.lock.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644));
   ASSERT_EQ(::flock(theirs.get(), LOCK_EX), 0);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bpf_source/privileges.h"
 #include "cli/bench.h"
 
 #include <fcntl.h>
@@ -46,6 +47,8 @@ Result<void> make_directory(const std::string& path, const InvokingUser& user, b
   if (S_ISLNK(name.st_mode) && !link) return make_error(ErrorKind::kPermission, "{}: is a link, which is not followed here; remove it", path);
   for (const uid_t owner : {name.st_uid, st.st_uid})
     if (!is_trusted(owner, user)) return make_error(ErrorKind::kPermission, "{}: belongs to user {}; give another directory with -o", path, owner);
+  if ((st.st_mode & S_IWOTH) != 0 && (st.st_mode & S_ISVTX) == 0)
+    return make_error(ErrorKind::kPermission, "{}: everybody may replace files in it; give another directory with -o", path);
   return {};
 }
 
@@ -105,6 +108,8 @@ class BenchSession {
     if (options_.isolate && !isolate(base)) warn("--isolate: only one CPU may be used, so the command shares it with cicada");
     TRY(run_on(base.own_cpus));  // before any thread is started
     base.zygote = TRY(start_zygote());
+    // The commands of later runs start with what is left: root's have all again, but not under no_new_privs.
+    if (::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1) bpf_source::keep_needed_privileges();
     signals_.watch();
     base.rights = rights_;
     base.show_output = options_.show_output || options_.runs * options_.commands.size() == 1;

@@ -17,7 +17,6 @@
 #include "base/descriptor_limit.h"
 #include "base/monotonic_clock.h"
 #include "bpf_source/bpf_source.h"
-#include "bpf_source/privileges.h"
 #include "cli/launched_command.h"
 #include "cli/parsing.h"
 #include "cli/runtime_environment.h"
@@ -178,7 +177,6 @@ Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const Invok
   names.user = user.uid();
   const auto parsers = make_parsers(options.zygote, names);
   names.image_namers = parser::remote_image_namers(parsers, names);
-  bpf_source::keep_needed_privileges();
   raise_descriptor_limit();
   ReservedDescriptors for_the_end(kDescriptorsForTheEnd);
   LaunchedCommand command = TRY(hold(options, user));

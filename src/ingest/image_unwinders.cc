@@ -30,6 +30,7 @@ void ImageUnwinders::make_room() {
 }
 
 Result<std::shared_ptr<const elf::ElfFile>> ImageUnwinders::open(uint32_t image) {
+  if (stop_.stop_requested()) return make_error(ErrorKind::kLimit, "image {}: not read any more, at the end", image);
   const UniqueFd fd = TRY(images_.open(image, process::RemoteFile::kInPlace));  // its code is kept, and read now and then
   const std::string name = images_.find(image)->path;
   FileMapping file = TRY(FileMapping::map(fd.get(), name));

@@ -65,7 +65,7 @@ class RecordPipeline {
   std::vector<symbolize::JitSymbol> take_jit_symbols() { return parts_.jit.take_new(); }
 
  private:
-  static constexpr uint64_t kLongestWalkNs = 2'000'000'000;  // deferred: a quarter of a second for mappings, then 48 MiB of stacks at most
+  static constexpr uint64_t kLongestWalkNs = 6'000'000'000;  // deferred: a quarter of a second for mappings, then 48 MiB of stacks at most
   void route(const sample_record& sample, uint64_t now_ns);
   void note_jit_code(const sample_record& sample);
   void refresh_threads();

@@ -3,6 +3,7 @@
 # `bench` by root where another user was first: links and directories of his are not written through, his FIFO and his lock keep nobody's benchmarks
 # from being announced.
 source "$(dirname "$0")/lib.sh"
+# leaves in /tmp: .runner.ack.fifo.*
 lock=/run/cicada-bench.lock
 mkdir -m 700 rooms
 mkdir -m 1777 shared
@@ -33,6 +34,7 @@ bench -o chosen || fail "a link of one's own: $?"
 cat >"$lair/hold.py" <<'PYTHON'
 import fcntl, os, sys, time
 held = []
+os.makedirs("/tmp/runner.ack.fifo/full")
 os.mkfifo("/tmp/runner.ctl.fifo", 0o666)
 held.append(os.open("/tmp/runner.ctl.fifo", os.O_RDWR))
 try:

@@ -213,7 +213,7 @@ struct ImageOpener::Shared {
     const std::lock_guard lock(mutex);
     if (opened) {
       size_t& of_owner = untaken[opened->owner];
-      const bool room = all_untaken < max_untaken && of_owner < max_untaken / 2;
+      const bool room = all_untaken < max_untaken && (opened->owner == 0 || of_owner < max_untaken / 2);
       of_owner += room;
       all_untaken += room;
       if (!room) opened->fd.reset();
