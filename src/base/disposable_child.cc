@@ -63,10 +63,11 @@ std::optional<DisposableChildren::Answer> receive(int socket) {
   return answer;
 }
 
-// `kept` is sorted.
+// `kept` is sorted. What is not open (-1) has nothing to keep.
 void close_all_but(const std::array<int, kMaxKept + 1>& kept, size_t count) {
   unsigned from = 0;
   for (size_t i = 0; i < count; ++i) {
+    if (kept[i] < 0) continue;
     const auto keep = static_cast<unsigned>(kept[i]);
     if (keep > from) ::syscall(SYS_close_range, from, keep - 1, 0U);
     from = keep + 1;

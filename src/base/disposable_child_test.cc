@@ -37,6 +37,14 @@ TEST(DisposableChildren, AreAbandonedWhenTheyAreSilent) {
   EXPECT_EQ(errno, ECHILD);
 }
 
+TEST(DisposableChildren, AnswerWhateverIsNotOpen) {
+  DisposableChildren children(std::chrono::minutes(5));
+  const auto answer = children.run({-1, -1}, [](ChildAnswer& said) { said.number = 7; });
+  ASSERT_TRUE(answer) << answer.error().message();
+  ASSERT_TRUE(*answer);
+  EXPECT_EQ((*answer)->number, 7U);
+}
+
 TEST(DisposableChildren, ThatDieSayNothing) {
   DisposableChildren children(std::chrono::minutes(5));
   const auto dead = children.run({}, [](ChildAnswer&) { ::_exit(1); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest/jit_recorder.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -151,13 +152,13 @@ TEST(JitRecorder, GivesNamesWhileTheProcessRuns) {
 
 TEST(JitRecorder, SaysOncePerFileThatItCannotBeUsed) {
   const FakeProc proc;
-  proc.add(41);
-  std::filesystem::create_directories(proc.path(41, "root/tmp/perf-41.map"));
+  proc.add(43);  // whose files no other test has reported
+  std::filesystem::create_directories(proc.path(43, "root/tmp/perf-43.map"));
   JitRecorder recorder(proc.path());
-  for (int i = 0; i < 3; ++i) recorder.note_sampled({{41, 500, 7}});
+  for (int i = 0; i < 3; ++i) recorder.note_sampled({{43, 500, 7}});
   recorder.finish();
   EXPECT_TRUE(recorder.take_new().empty());
-  EXPECT_EQ(proc.lines.size(), 1U);
+  EXPECT_EQ(proc.lines.size(), 1U) << fmt::format("{}", fmt::join(proc.lines, "\n"));
 }
 
 }  // namespace

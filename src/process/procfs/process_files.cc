@@ -241,6 +241,7 @@ Result<std::vector<std::string>> ProcessFiles::list_as_user(DisposableChildren& 
 }
 
 Result<ProcessFiles::File> ProcessFiles::open_as(DisposableChildren& children, OpenRequest request, const std::string& what) {
+  if (request.root < 0) return make_error(ErrorKind::kNotFound, "{}: the directory to look in cannot be opened", what);
   UniqueFd memory(::memfd_create("copy", MFD_CLOEXEC));
   if (!memory) return errno_error(errno, "memfd_create");
   request.memory = memory.get();

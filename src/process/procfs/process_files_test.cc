@@ -68,6 +68,8 @@ TEST_F(ProcessFilesTest, AreFoundBelowTheProcesssRoot) {
   EXPECT_EQ(files->uid(), ::geteuid());
 }
 
+TEST_F(ProcessFilesTest, OfADirectoryThatCannotBeOpenedAreNotThere) { EXPECT_EQ(error_of("relative"), ErrorKind::kNotFound); }
+
 TEST_F(ProcessFilesTest, OfNoProcessAreGone) { EXPECT_EQ(ProcessFiles::open(78, proc_).error().kind(), ErrorKind::kGone); }
 
 TEST_F(ProcessFilesTest, AreRegularWithOneNameAndNoLinks) {
