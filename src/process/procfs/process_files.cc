@@ -160,6 +160,12 @@ Error refused(Refusal refusal, const std::string& what) {
   }
 }
 
+Result<UniqueFd> open_our_root() {
+  UniqueFd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return errno_error(errno, "open /");
+  return root;
+}
+
 }  // namespace
 
 Result<ProcessFiles> ProcessFiles::open(Pid pid, const std::string& proc) {
@@ -208,22 +214,23 @@ Result<void> ProcessFiles::read_rights(const std::string& status) {
 
 Result<ProcessFiles::File> ProcessFiles::open_file(DisposableChildren& children, const std::string& path, uint64_t from) const {
   const UniqueFd& base = path.starts_with('/') ? root_ : working_directory_;
+  if (!base) return make_error(ErrorKind::kNotFound, "{}: the working directory of process {} could not be opened", path, pid_);
   return open_as(children, {base.get(), path.c_str(), rights_, began_s_, from}, fmt::format("{} (process {})", path, pid_));
 }
 
 Result<ProcessFiles::File> ProcessFiles::open_as_nobody(DisposableChildren& children, const std::string& path) {
   static const UserRights kNoRights{kNobody, kNobody};
-  const UniqueFd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd root = TRY(open_our_root());
   return open_as(children, {.root = root.get(), .path = path.c_str(), .rights = kNoRights, .what = OpenRequest::What::kFileOfAnybody}, path);
 }
 
 Result<ProcessFiles::File> ProcessFiles::open_as_user(DisposableChildren& children, const UserRights& user, const std::string& path) {
-  const UniqueFd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd root = TRY(open_our_root());
   return open_as(children, {.root = root.get(), .path = path.c_str(), .rights = user}, path);
 }
 
 Result<std::vector<std::string>> ProcessFiles::list_as_user(DisposableChildren& children, const UserRights& user, const std::string& path) {
-  const UniqueFd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd root = TRY(open_our_root());
   const File records = TRY(open_as(children, {.root = root.get(), .path = path.c_str(), .rights = user, .what = OpenRequest::What::kDirectory}, path));
   const FileMapping bytes = TRY(FileMapping::map(records.fd.get(), path));
   std::vector<std::string> names;
@@ -241,7 +248,6 @@ Result<std::vector<std::string>> ProcessFiles::list_as_user(DisposableChildren& 
 }
 
 Result<ProcessFiles::File> ProcessFiles::open_as(DisposableChildren& children, OpenRequest request, const std::string& what) {
-  if (request.root < 0) return make_error(ErrorKind::kNotFound, "{}: the directory to look in cannot be opened", what);
   UniqueFd memory(::memfd_create("copy", MFD_CLOEXEC));
   if (!memory) return errno_error(errno, "memfd_create");
   request.memory = memory.get();
