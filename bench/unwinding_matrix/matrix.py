@@ -11,6 +11,7 @@ perf dwarf with copies of the stack of 8,192 bytes (perf's own choice) and of 65
 """
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -272,7 +273,7 @@ def main():
             if built.returncode != 0:
                 print(f"{label:36} {built.stdout.strip()}")
                 continue
-            command = built.stdout.split()
+            command = shlex.split(built.stdout)
             cold = [*command, str(SECONDS)] if len(command) == 1 else None
             matrix.row(label, [*command, "300"], cold)
 

@@ -3,7 +3,7 @@
 # Goroutines, whose leaf has no frame; and the same program stripped, whose functions nobody can name.
 source "$(dirname "$0")/lib.sh"
 record_foreign go
-cp "$(foreign_command go_stripped)" go_stripped
+eval "cp $(foreign_command go_stripped) go_stripped"
 start ./go_stripped $FOREVER
 wait_for said_all
 record_while_working 2 "$pid" -F 997 -p "$pid" -o recording.txt

@@ -17,7 +17,8 @@ class OwnSpace final : public AddressSpaceView {
     for (std::string line; std::getline(maps, line);) {
       std::istringstream in(line);
       std::string range, flags, offset, device, inode, path;
-      in >> range >> flags >> offset >> device >> inode >> path;
+      in >> range >> flags >> offset >> device >> inode;
+      std::getline(in >> std::ws, path);  // it may have spaces
       if (flags.find('x') == std::string::npos || path.empty() || path[0] != '/') continue;
       const uint64_t begin = std::stoull(range, nullptr, 16), end = std::stoull(range.substr(range.find('-') + 1), nullptr, 16);
       auto elf = elf::ElfFile::open(path);
