@@ -21,7 +21,6 @@
 #include "cli/parsing.h"
 #include "cli/runtime_environment.h"
 #include "engine/session.h"
-#include "parser/remote_namer.h"
 #include "process/procfs/proc_fs.h"
 #include "sink/sink_registry.h"
 
@@ -175,8 +174,8 @@ Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const Invok
   BenchRunOutcome outcome;
   symbolize::SymbolizeOptions names;
   names.user = user.uid();
-  const auto parsers = make_parsers(options.zygote, names);
-  names.image_namers = parser::remote_image_namers(parsers, names);
+  const FileReaders readers = read_by_parsers(options.zygote, names);
+  names.image_namers = readers.namers;
   raise_descriptor_limit();
   ReservedDescriptors for_the_end(kDescriptorsForTheEnd);
   LaunchedCommand command = TRY(hold(options, user));
@@ -189,7 +188,7 @@ Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const Invok
     maps.note(child.pid);
   };
   bpf_source::SamplingConfig sampling = sampling_of(options, command.pid());
-  sampling.compile_rows = compile_rows_by(parsers);
+  sampling.image_reader = readers.images;
   auto opened = TRY(bpf_source::BpfSource::open(sampling, std::move(lifecycle)));
   bpf_source::BpfSource& source = *opened;
   engine::SessionConfig config;

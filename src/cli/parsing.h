@@ -4,7 +4,8 @@
 #include <memory>
 
 #include "ingest/image_unwinders.h"
-#include "parser/parsers.h"
+#include "sandbox/zygote.h"
+#include "symbolize/symbolize_options.h"
 
 namespace cicada::cli {
 
@@ -12,8 +13,12 @@ inline constexpr const char* kZygoteCommand = "parser-zygote";  // of this progr
 
 // Before there are threads, and before privileges are given up: it needs them to lock parsers down. Fails: this program cannot be started again.
 Result<std::shared_ptr<sandbox::Zygote>> start_zygote();
+
 // Of one recording: its images are known to them by number.
-std::shared_ptr<parser::Parsers> make_parsers(std::shared_ptr<sandbox::Zygote> zygote, const symbolize::SymbolizeOptions& options);
-ingest::ImageUnwinders::CompileRows compile_rows_by(std::shared_ptr<parser::Parsers> parsers);
+struct FileReaders {
+  std::shared_ptr<symbolize::ImageNamers> namers;
+  std::shared_ptr<ingest::ImageUnwinders::Reader> images;
+};
+FileReaders read_by_parsers(const std::shared_ptr<sandbox::Zygote>& zygote, const symbolize::SymbolizeOptions& options);
 
 }  // namespace cicada::cli

@@ -21,7 +21,6 @@
 #include "cli/summary.h"
 #include "cli/terminal.h"
 #include "engine/session.h"
-#include "parser/remote_namer.h"
 #include "process/metadata/arguments.h"
 #include "sink/sink_registry.h"
 #include "symbolize/files/debuginfod_client.h"
@@ -168,8 +167,8 @@ int run_record(const RecordOptions& options) {
   symbolize::SymbolizeOptions names = symbolize_options(options, user);
   auto zygote = start_zygote();
   if (!zygote) return fail(zygote.error());
-  const auto parsers = make_parsers(*std::move(zygote), names);
-  names.image_namers = parser::remote_image_namers(parsers, names);
+  const FileReaders readers = read_by_parsers(*zygote, names);
+  names.image_namers = readers.namers;
   std::optional<LaunchedCommand> command;
   std::vector<std::string> told;
   if (!options.target.command.empty()) {
@@ -192,7 +191,7 @@ int run_record(const RecordOptions& options) {
     lifecycle.on_fork = [maps](const process::ProcessInfo& process) { maps->note(process.pid); };
   }
   bpf_source::SamplingConfig sampling = sampling_config(options, command);
-  sampling.compile_rows = compile_rows_by(parsers);
+  sampling.image_reader = readers.images;
   auto source = bpf_source::BpfSource::open(sampling, std::move(lifecycle));
   if (!source) return fail(source.error());
   engine::SessionConfig config;

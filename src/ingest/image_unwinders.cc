@@ -29,27 +29,27 @@ void ImageUnwinders::make_room() {
   }
 }
 
-Result<std::shared_ptr<const elf::ElfFile>> ImageUnwinders::open(uint32_t image) {
-  if (stop_.stop_requested()) return make_error(ErrorKind::kLimit, "image {}: not read any more, at the end", image);
-  const UniqueFd fd = TRY(images_.open(image, process::RemoteFile::kInPlace));  // its code is kept, and read now and then
-  const std::string name = images_.find(image)->path;
-  FileMapping file = TRY(FileMapping::map(fd.get(), name));
-  return std::make_shared<const elf::ElfFile>(TRY(elf::ElfFile::parse(std::move(file), name)));
-}
-
 Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::compile(uint32_t image) {
   if (stop_.stop_requested()) return make_error(ErrorKind::kLimit, "image {}: no unwind table, at the end", image);
-  if (!compile_) {
-    const auto elf = TRY(open(image));
+  const UniqueFd fd = TRY(images_.open(image, process::RemoteFile::kInPlace));  // its code is kept, and read now and then
+  const process::ImageInfo info = *images_.find(image);
+  if (reader_ == nullptr) {
+    FileMapping file = TRY(FileMapping::map(fd.get(), info.path));
+    const auto elf = std::make_shared<const elf::ElfFile>(TRY(elf::ElfFile::parse(std::move(file), info.path)));
     auto unwinder = std::make_shared<const unwind::ImageUnwinder>(elf);
     elf->drop_pages();  // of a file that may be 200 MB; what is needed again comes from the page cache
     return unwinder;
   }
-  const UniqueFd fd = TRY(images_.open(image, process::RemoteFile::kInPlace));
-  const process::ImageInfo info = *images_.find(image);
-  auto rows = compile_(info, fd.get(), stop_.get_token());
+  auto rows = reader_->compile_rows(info, fd.get(), stop_.get_token());
   if (!rows && rows.error().kind() != ErrorKind::kLimit) return rows.error();
-  return std::make_shared<const unwind::ImageUnwinder>(info.path, std::move(rows), [this, image] { return open(image); });
+  return std::make_shared<const unwind::ImageUnwinder>(
+      info.path, std::move(rows), [this, image](const unwind::StepQuestion& question) { return take_step(image, question); });
+}
+
+Result<unwind::ImageStep> ImageUnwinders::take_step(uint32_t image, const unwind::StepQuestion& question) {
+  if (stop_.stop_requested()) return make_error(ErrorKind::kLimit, "not read any more, at the end");
+  const UniqueFd fd = TRY(images_.open(image, process::RemoteFile::kInPlace));
+  return reader_->take_step(*images_.find(image), fd.get(), question, stop_.get_token());
 }
 
 Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::get(uint32_t image) {

@@ -42,6 +42,10 @@ bool is_runnable(pid_t pid) {
 }
 
 std::chrono::nanoseconds budget_of(int file) { return Parsers::kBudgetPerMiB * static_cast<int64_t>(existing_bytes(file) >> 20); }
+std::chrono::nanoseconds budget_of(const Question& question) {
+  const auto least = question.kind == kStep ? Parsers::kStepBudget : Parsers::kBudget;
+  return std::min<std::chrono::nanoseconds>(least + budget_of(question.file), Parsers::kMaxBudget);
+}
 
 }  // namespace
 
@@ -66,7 +70,7 @@ namespace {
 class Conversation {
  public:
   Conversation(Channel& channel, pid_t pid, const Question& question, uint32_t user, const std::stop_token& stop)
-      : channel_(channel), pid_(pid), question_(question), user_(user), stop_(stop), budget_(std::min<std::chrono::nanoseconds>(Parsers::kBudget + budget_of(question.file), Parsers::kMaxBudget)) {}
+      : channel_(channel), pid_(pid), question_(question), user_(user), stop_(stop), budget_(budget_of(question)) {}
 
   Result<std::string> run(size_t max_bytes) {
     const UniqueFd job = TRY(sandbox::memory_file(question_.contents.data(), question_.contents.size()));

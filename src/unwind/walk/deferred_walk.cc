@@ -2,53 +2,13 @@
 #include "unwind/walk/deferred_walk.h"
 
 #include <array>
-#include <bit>
 #include <cstring>
 
 #include "abi/mapping.h"
 #include "unwind/arch.h"
 
-namespace {
-
-// The copied part of the stack, for both kinds of step.
-class StackReader final : public cicada::dwarf::Memory {
- public:
-  StackReader(cicada::Bytes stack, uint64_t begin, uint64_t pages) : stack_(stack), begin_(begin), pages_(pages) {}
-
-  std::optional<uint64_t> find_word(uint64_t address) const override {
-    uint64_t word = 0;
-    if (address < begin_ || address > ~uint64_t{0} - sizeof word) return std::nullopt;
-    const auto at = find_offset(address), last = find_offset(address + sizeof word - 1);  // a word may lie in two pages
-    if (!at || !last || *last - *at != sizeof word - 1) return std::nullopt;
-    std::memcpy(&word, stack_.data() + *at, sizeof word);
-    return word;
-  }
-
- private:
-  static constexpr uint64_t kPage = 4096;
-
-  std::optional<uint64_t> find_offset(uint64_t address) const {
-    const uint64_t page = address / kPage - begin_ / kPage;
-    uint64_t offset = address - begin_;
-    if (~pages_ != 0) {
-      if (page >= 64 || (pages_ >> page & 1) == 0) return std::nullopt;
-      const uint64_t below = (uint64_t{1} << page) - 1;
-      const auto missing = static_cast<uint64_t>(std::popcount(~pages_ & below));
-      offset -= missing * kPage;
-      if (page != 0 && (pages_ & 1) == 0) offset += begin_ % kPage;  // the first page would have begun at the stack pointer
-    }
-    if (offset >= stack_.size()) return std::nullopt;
-    return offset;
-  }
-
-  cicada::Bytes stack_;
-  uint64_t begin_, pages_;
-};
-
-}  // namespace
-
 static inline int unwind_read(void* reader, __u64 address, __u64* value) {
-  const auto word = static_cast<const StackReader*>(reader)->find_word(address);
+  const auto word = static_cast<const cicada::unwind::CopiedStack*>(reader)->find_word(address);
   *value = word.value_or(0);
   return word ? 0 : 1;
 }
@@ -60,7 +20,7 @@ namespace {
 
 class Walk {
  public:
-  Walk(const StackCopy& from, AddressSpaceView& view) : view_(view), reader_(from.stack, from.gpr[ARCH_SP], from.pages), mode_(from.mode) {
+  Walk(const StackCopy& from, AddressSpaceView& view) : view_(view), stack_(from.stack, from.gpr[ARCH_SP], from.pages), mode_(from.mode) {
     std::memcpy(regs_.gpr, from.gpr, sizeof regs_.gpr);
     regs_.ip = from.ip;
     regs_.exact_ip = from.exact_ip;
@@ -78,7 +38,7 @@ class Walk {
       }
       const uint64_t address = unwind_lookup_address(&regs_);
       uint64_t frame = from.is_32_bit ? frame_at(FRAME_USER_32, address) : frame_at(FRAME_UNKNOWN, address);
-      end = from.is_32_bit ? unwind_step_frame_pointer_32(&reader_, &regs_) : step(RuntimeAddr(address), frame);
+      end = from.is_32_bit ? unwind_step_frame_pointer_32(&stack_, &regs_) : step(RuntimeAddr(address), frame);
       result.frames.push_back(frame);
     }
     const auto count = static_cast<uint32_t>(result.frames.size());
@@ -103,7 +63,7 @@ class Walk {
       if (returns_into_trampoline()) {
         const unwind_rule rule = unwind_trampoline_rule();
         known_ = ARCH_CALLEE_SAVED;
-        return unwind_step(&reader_, &rule, &regs_);
+        return unwind_step(&stack_, &rule, &regs_);
       }
       if (regs_.gpr[ARCH_FP] == 0) return END_BAD_FRAME_POINTER;  // no stack begins in JIT code
       return step_by_frame_pointer(END_BAD_FRAME_POINTER);
@@ -115,13 +75,14 @@ class Walk {
     if (image == nullptr) return END_NO_TABLE;
     const unwind_rule& rule = image->rows().find(link);
     if (rule.cfa_kind == CFA_NONE || rule.cfa_kind == CFA_FRAME_POINTER) return step_by_frame_pointer(END_NO_RULE);
-    if (is_handler_return(rule)) return step_to_handler(image->code_at(link));
-    if (rule.cfa_kind == CFA_UNSUPPORTED) return step_by_cfi(*image, link);
+    if (is_handler_return(rule))
+      return known_ == ARCH_ALL_REGISTERS && regs_.exact_ip ? step_by_image(*image, StepBy::kHandlerReturn, link) : END_UNSUPPORTED_RULE;
+    if (rule.cfa_kind == CFA_UNSUPPORTED) return step_by_image(*image, StepBy::kCallFrameInformation, link);
     const unwind_regs before = regs_;
-    const int end = unwind_step(&reader_, &rule, &regs_);
+    const int end = unwind_step(&stack_, &rule, &regs_);
     if (end == END_UNSUPPORTED_RULE) {  // a rule of the table, but it needs a register that only the full CFI may still know
       regs_ = before;
-      return step_by_cfi(*image, link);
+      return step_by_image(*image, StepBy::kCallFrameInformation, link);
     }
     known_ = regs_.all_registers ? ARCH_ALL_REGISTERS : ARCH_CALLEE_SAVED;
     return end;
@@ -138,36 +99,25 @@ class Walk {
   // `otherwise`: what it means if the frame pointer leads nowhere.
   int step_by_frame_pointer(int otherwise) {
     if (mode_ == UNWIND_TABLE) return END_NO_RULE;
-    const int end = unwind_step_frame_pointer(&reader_, &regs_);
+    const int end = unwind_step_frame_pointer(&stack_, &regs_);
     known_ = ARCH_CALLEE_SAVED;
     return end == END_BAD_FRAME_POINTER ? otherwise : end;
   }
 
-  int step_by_cfi(const ImageUnwinder& image, LinkAddr link) {
-    const auto rules = image.find_rules(link);
-    if (!rules) return END_UNSUPPORTED_RULE;
-    dwarf::Registers registers = known_registers(known_);
-    dwarf::FrameStep step = dwarf::step(*rules, reader_, registers);
-    if (step == dwarf::FrameStep::kUnknownRegister) step = step_by_same_values(*rules, registers);
-    switch (step) {
-      case dwarf::FrameStep::kDone: break;
+  // Believes nothing of the answer but registers, which the next step doubts as those of the stack.
+  int step_by_image(const ImageUnwinder& image, StepBy by, LinkAddr link) {
+    const ImageStep step = image.take_step({by, link, stack_, known_registers()});
+    if (step.assumed && (step.outcome != dwarf::FrameStep::kDone || !is_plausible(step.registers))) return END_UNSUPPORTED_RULE;
+    switch (step.outcome) {
+      case dwarf::FrameStep::kDone:
+        return take(step.registers, step.exact_ip);
       case dwarf::FrameStep::kOutermost: return END_OUTERMOST;
       case dwarf::FrameStep::kUnreadable: return END_UNREADABLE;
       case dwarf::FrameStep::kMalformed:
-      case dwarf::FrameStep::kUnknownRegister: return END_UNSUPPORTED_RULE;
+      case dwarf::FrameStep::kUnknownRegister:
+        break;
     }
-    return take(registers, rules->signal_frame);
-  }
-
-  // `code`: what the leaf, or the frame below a signal's, is about to do.
-  int step_to_handler(Bytes code) {
-    if (!regs_.exact_ip || known_ != ARCH_ALL_REGISTERS) return END_UNSUPPORTED_RULE;
-    dwarf::Registers registers = known_registers(known_);
-    switch (follow_handler_return(code, reader_, registers)) {
-      case dwarf::FrameStep::kDone: return take(registers, true);
-      case dwarf::FrameStep::kUnreadable: return END_UNREADABLE;
-      default: return END_UNSUPPORTED_RULE;
-    }
+    return END_UNSUPPORTED_RULE;
   }
 
   // The next frame's registers.
@@ -181,30 +131,24 @@ class Walk {
     return regs_.ip >= ARCH_USER_END ? END_UNMAPPED_PC : END_NONE;
   }
 
-  dwarf::Registers known_registers(uint32_t known) const {
+  dwarf::Registers known_registers() const {
     dwarf::Registers registers;
     for (unsigned i = 0; i < ARCH_REGISTERS; ++i) registers.value[i] = regs_.gpr[i];
-    registers.known = known;
+    registers.known = known_;
     registers.set(ARCH_RETURN, regs_.ip);
     return registers;
   }
 
-  // OpenSSL's AES-GCM keeps its CFA in rax across calls of helpers that leave rax alone; libgcc follows it because a register of which CFI
-  // says nothing has the same value for it. So do we where the value passes for a CFA: above the stack pointer, on the copied stack, and a return
-  // address into a mapping below it.
-  dwarf::FrameStep step_by_same_values(const dwarf::FrameRules& rules, dwarf::Registers& registers) {
-    registers = known_registers(ARCH_ALL_REGISTERS);
-    const dwarf::FrameStep step = dwarf::step(rules, reader_, registers);
-    const bool plausible = step == dwarf::FrameStep::kDone && registers.value[ARCH_SP] > regs_.gpr[ARCH_SP] &&
-                           view_.find_mapping(RuntimeAddr(registers.value[ARCH_RETURN] - 1));
-    registers.known &= ARCH_CALLEE_SAVED | 1u << ARCH_RETURN;
-    return plausible ? step : dwarf::FrameStep::kUnknownRegister;
+  // Where the CFA came from a register that the callee may have changed: it is above the stack pointer, and a return address into a mapping
+  // is below it.
+  bool is_plausible(const dwarf::Registers& caller) const {
+    return caller.value[ARCH_SP] > regs_.gpr[ARCH_SP] && view_.find_mapping(RuntimeAddr(caller.value[ARCH_RETURN] - 1));
   }
 
   AddressSpaceView& view_;
   unwind_regs regs_{};
   uint32_t known_;  // general-purpose registers whose value is that of the frame at hand
-  StackReader reader_;
+  CopiedStack stack_;
   uint32_t mode_;
 };
 

@@ -6,7 +6,8 @@
 
 namespace cicada::unwind {
 
-ImageUnwinder::ImageUnwinder(std::string name, Result<UnwindRows> rows, Open open) : name_(std::move(name)), open_(std::move(open)) {
+ImageUnwinder::ImageUnwinder(std::string name, Result<UnwindRows> rows, TakeStep take_step)
+    : name_(std::move(name)), take_step_(std::move(take_step)) {
   if (rows) rows_ = std::move(*rows);
   else diagnostics().warn(name_, "no unwind table: {}", rows.error().message());
   if (const uint64_t malformed = rows_.stats().malformed_fdes; malformed != 0) {
@@ -15,27 +16,16 @@ ImageUnwinder::ImageUnwinder(std::string name, Result<UnwindRows> rows, Open ope
 }
 
 ImageUnwinder::ImageUnwinder(const std::shared_ptr<const elf::ElfFile>& elf)
-    : ImageUnwinder(elf->name(), compile_rows(*elf), [elf]() -> Result<std::shared_ptr<const elf::ElfFile>> { return elf; }) {}
+    : ImageUnwinder(elf->name(), compile_rows(*elf),
+                    [steps = std::make_shared<ImageSteps>(elf)](const StepQuestion& question) -> Result<ImageStep> {
+                      return steps->take(question);
+                    }) {}
 
-const elf::ElfFile* ImageUnwinder::file() const {
-  std::call_once(opened_, [this] {
-    auto elf = open_();
-    if (elf) elf_ = std::move(*elf);
-    else diagnostics().warn(name_, "its call-frame information cannot be read: {}", elf.error().message());
-  });
-  return elf_.get();
-}
-
-std::optional<dwarf::FrameRules> ImageUnwinder::find_rules(LinkAddr address) const {
-  std::call_once(indexed_, [this] {
-    if (const elf::ElfFile* elf = file()) index_ = std::make_unique<dwarf::FrameIndex>(*elf);
-  });
-  return index_ == nullptr ? std::nullopt : index_->find(address);
-}
-
-Bytes ImageUnwinder::code_at(LinkAddr address) const {
-  const elf::ElfFile* elf = file();
-  return elf == nullptr ? Bytes() : elf->contents_at(address);
+ImageStep ImageUnwinder::take_step(const StepQuestion& question) const {
+  auto step = take_step_(question);
+  if (step) return *std::move(step);
+  diagnostics().warn(name_, "its call-frame information cannot be read: {}", step.error().message());
+  return {};
 }
 
 }  // namespace cicada::unwind

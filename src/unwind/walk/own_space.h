@@ -25,7 +25,8 @@ class OwnSpace final : public AddressSpaceView {
       if (!elf) continue;
       const auto bias = elf::find_bias(elf->segments(), RuntimeAddr(begin), FileOffset(std::stoull(offset, nullptr, 16)), end - begin);
       if (!bias) continue;
-      images_.push_back(std::make_unique<ImageUnwinder>(std::make_shared<elf::ElfFile>(*std::move(elf))));
+      files_.push_back(std::make_shared<elf::ElfFile>(*std::move(elf)));
+      images_.push_back(std::make_unique<ImageUnwinder>(files_.back()));
       mappings_.push_back({{RuntimeAddr(begin), RuntimeAddr(end)}, *bias, static_cast<uint32_t>(images_.size()), 0});
     }
   }
@@ -36,10 +37,12 @@ class OwnSpace final : public AddressSpaceView {
     return std::nullopt;
   }
   const ImageUnwinder* find_image(uint32_t image) override { return images_[image - 1].get(); }
+  Bytes code_at(uint32_t image, LinkAddr address) const { return files_[image - 1]->contents_at(address); }
   uint64_t bias_of(uint32_t image) const { return mappings_[image - 1].bias; }
 
  private:
   std::vector<Mapping> mappings_;
+  std::vector<std::shared_ptr<const elf::ElfFile>> files_;
   std::vector<std::unique_ptr<ImageUnwinder>> images_;
 };
 

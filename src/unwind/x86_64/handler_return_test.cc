@@ -271,7 +271,7 @@ void expect_foretold(const std::function<void()>& what, RuntimeAddr function, si
   for (size_t i = 0; i + 1 < states.size(); ++i) {
     dwarf::Registers registers = states[i].registers;
     const auto mapping = space.find_mapping(code->begin);
-    const Bytes bytes = space.find_image(mapping->image)->code_at(LinkAddr(registers.value[16] - mapping->bias));
+    const Bytes bytes = space.code_at(mapping->image, LinkAddr(registers.value[16] - mapping->bias));
     EXPECT_EQ(follow_handler_return(bytes, states[i], registers), dwarf::FrameStep::kDone) << i;
     EXPECT_EQ(registers.value, states.back().registers.value) << i;
     const DeferredStack result = walk(states[i], space);
