@@ -19,4 +19,7 @@ inline std::chrono::nanoseconds& delegated_cpu_time() {
   return used;
 }
 
+// Of this thread, with that.
+inline std::chrono::nanoseconds work_time() { return cpu_time() + delegated_cpu_time(); }
+
 }  // namespace cicada

@@ -206,7 +206,7 @@ void WorkQueue::State::run(const std::shared_ptr<Worker>& self) {
     self->current = ticket;
     ++running;
     ++uses[ticket->job.owner].running;
-    const auto began = cpu_time() + delegated_cpu_time();
+    const auto began = work_time();
     if (ticket->deadline != Clock::time_point::max()) changed.notify_all();  // who waits has a deadline to wait for
     lock.unlock();
     Attempt attempt(*this, *ticket);
@@ -233,7 +233,7 @@ void WorkQueue::State::run(const std::shared_ptr<Worker>& self) {
     ++counts.done;
     Use& use = uses[ticket->job.owner];
     --use.running;
-    use.worked += cpu_time() + delegated_cpu_time() - began;
+    use.worked += work_time() - began;
     note_if_idle();
   }
   self->ended = true;

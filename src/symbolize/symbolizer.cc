@@ -185,9 +185,9 @@ void Symbolizer::Parts::post(WorkQueue& queue, Subject& subject, NameDepth depth
   std::sort(question->wanted.begin(), question->wanted.end());
   question->job = queue.submit({.owner = subject.owner, .bytes = question->wanted.size() * sizeof(Wanted), .run = [self = shared_from_this(), question](WorkQueue::Attempt& attempt) {
     question->begun = true;
-    const auto begin = cpu_time(CLOCK_THREAD_CPUTIME_ID);
+    const auto begin = work_time();
     question->ask(attempt.stop_token());
-    question->cost = cpu_time(CLOCK_THREAD_CPUTIME_ID) - begin;
+    question->cost = work_time() - begin;
     {
       const std::lock_guard lock(self->mutex);
       self->answered.push_back(question);
