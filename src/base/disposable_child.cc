@@ -34,22 +34,6 @@ struct Message {
   msghdr head{};
 };
 
-void send(int socket, const ChildAnswer& answer) {
-  Message message;
-  message.answer = answer;
-  if (answer.fd >= 0) {
-    cmsghdr* attached = CMSG_FIRSTHDR(&message.head);
-    attached->cmsg_level = SOL_SOCKET;
-    attached->cmsg_type = SCM_RIGHTS;
-    attached->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(attached), &answer.fd, sizeof(int));
-  } else {
-    message.head.msg_control = nullptr;
-    message.head.msg_controllen = 0;
-  }
-  [[maybe_unused]] const ssize_t sent = ::sendmsg(socket, &message.head, MSG_NOSIGNAL);
-}
-
 std::optional<DisposableChildren::Answer> receive(int socket) {
   Message message;
   if (::recvmsg(socket, &message.head, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != sizeof message.answer) return std::nullopt;
@@ -91,6 +75,65 @@ bool becomes_readable(int fd, std::chrono::milliseconds timeout) {
 
 }  // namespace
 
+void ChildEnd::say(const ChildAnswer& answer) const {
+  Message message;
+  message.answer = answer;
+  if (answer.fd >= 0) {
+    cmsghdr* attached = CMSG_FIRSTHDR(&message.head);
+    attached->cmsg_level = SOL_SOCKET;
+    attached->cmsg_type = SCM_RIGHTS;
+    attached->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(attached), &answer.fd, sizeof(int));
+  } else {
+    message.head.msg_control = nullptr;
+    message.head.msg_controllen = 0;
+  }
+  [[maybe_unused]] const ssize_t sent = ::sendmsg(socket_, &message.head, MSG_NOSIGNAL);
+}
+
+bool ChildEnd::hear(uint64_t& request) const {
+  ssize_t got;
+  do got = ::recv(socket_, &request, sizeof request, 0);
+  while (got < 0 && errno == EINTR);
+  return got == sizeof request;
+}
+
+Result<std::optional<DisposableChildren::Answer>> DisposableChildren::Conversation::hear() {
+  std::optional<Answer> answer;
+  if (silent_) return answer;
+  if (!becomes_readable(socket_.get(), all_.timeout_)) {
+    silent_ = true;
+    ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0U);
+    return answer;
+  }
+  answer = receive(socket_.get());
+  if (!answer) return make_error(ErrorKind::kGone, "a child ended without an answer");
+  return answer;
+}
+
+Result<std::optional<DisposableChildren::Answer>> DisposableChildren::Conversation::ask(uint64_t request) {
+  if (silent_) return std::optional<Answer>();
+  if (::send(socket_.get(), &request, sizeof request, MSG_NOSIGNAL) != sizeof request)
+    return make_error(ErrorKind::kGone, "a child has ended");
+  return hear();
+}
+
+// Closing what it opened may take as long as opening it.
+DisposableChildren::Conversation::~Conversation() {
+  if (!pidfd_) return;
+  socket_.reset();
+  if (!silent_ && becomes_readable(pidfd_.get(), kExitTimeout))
+    reap(pidfd_, 0);
+  else
+    all_.abandon(std::move(pidfd_));
+}
+
+void DisposableChildren::abandon(UniqueFd pidfd) {
+  ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0U);
+  const std::lock_guard lock(mutex_);
+  abandoned_.push_back(std::move(pidfd));
+}
+
 size_t DisposableChildren::count_abandoned() {
   const std::lock_guard lock(mutex_);
   std::erase_if(abandoned_, [](const UniqueFd& child) {
@@ -101,12 +144,12 @@ size_t DisposableChildren::count_abandoned() {
   return abandoned_.size();
 }
 
-Result<std::optional<DisposableChildren::Answer>> DisposableChildren::run_erased(std::initializer_list<int> kept, Function function, void* work) {
+Result<DisposableChildren::Conversation> DisposableChildren::start_erased(std::initializer_list<int> kept, Function function, void* work) {
   if (count_abandoned() >= kMaxAbandoned) return make_error(ErrorKind::kLimit, "{} file systems do not answer", kMaxAbandoned);
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return errno_error(errno, "socketpair");
-  const UniqueFd our_end(ends[0]);
-  UniqueFd child_end(ends[1]);
+  UniqueFd our_end(ends[0]);
+  const UniqueFd child_end(ends[1]);
   CHECK(kept.size() <= kMaxKept);
   std::array<int, kMaxKept + 1> open{};
   std::copy(kept.begin(), kept.end(), open.begin());
@@ -117,26 +160,10 @@ Result<std::optional<DisposableChildren::Answer>> DisposableChildren::run_erased
   if (child < 0) return errno_error(errno, "fork");
   if (child == 0) {
     close_all_but(open, kept.size() + 1);
-    ChildAnswer answer;
-    function(work, answer);
-    send(child_end.get(), answer);
+    function(work, ChildEnd(child_end.get()));
     ::_exit(0);
   }
-  UniqueFd pidfd(raw_pidfd);
-  child_end.reset();
-  std::optional<Answer> answer;
-  const bool spoke = becomes_readable(our_end.get(), timeout_);
-  if (spoke) answer = receive(our_end.get());
-  else ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0U);
-  // Closing what it opened may take as long as opening it.
-  if (spoke && becomes_readable(pidfd.get(), kExitTimeout)) {
-    reap(pidfd, 0);
-  } else {
-    const std::lock_guard lock(mutex_);
-    abandoned_.push_back(std::move(pidfd));
-  }
-  if (spoke && !answer) return make_error(ErrorKind::kGone, "a child ended without an answer");
-  return answer;
+  return Conversation(*this, std::move(our_end), UniqueFd(raw_pidfd));
 }
 
 }  // namespace cicada

@@ -52,5 +52,51 @@ TEST(DisposableChildren, ThatDieSayNothing) {
   EXPECT_EQ(dead.error().kind(), ErrorKind::kGone);
 }
 
+TEST(DisposableChildren, AnswerAsLongAsTheyAreAsked) {
+  DisposableChildren children(std::chrono::minutes(5));
+  auto child = children.start({}, [](ChildEnd end) {
+    ChildAnswer answer;
+    for (uint64_t request = 0; end.hear(request);) {
+      answer.number = static_cast<uint32_t>(request + 1);
+      end.say(answer);
+    }
+  });
+  ASSERT_TRUE(child) << child.error().message();
+  for (uint64_t i = 0; i < 100; ++i) {
+    const auto answer = child->ask(i);
+    ASSERT_TRUE(answer && *answer);
+    EXPECT_EQ((*answer)->number, i + 1);
+  }
+}
+
+TEST(DisposableChildren, AreNotAskedAgainOnceTheyWereSilent) {
+  DisposableChildren children(std::chrono::milliseconds(20));
+  auto child = children.start({}, [](ChildEnd end) {
+    uint64_t request = 0;
+    while (end.hear(request)) {
+      if (request != 0) ::sleep(600);
+      end.say({});
+    }
+  });
+  ASSERT_TRUE(child);
+  const auto silent = child->ask(1), again = child->ask(0);
+  ASSERT_TRUE(silent && again);
+  EXPECT_FALSE(*silent);
+  EXPECT_FALSE(*again);
+}
+
+TEST(DisposableChildren, ThatDieMeanwhileAreGone) {
+  DisposableChildren children(std::chrono::minutes(5));
+  auto child = children.start({}, [](ChildEnd end) {
+    uint64_t request = 0;
+    if (end.hear(request)) end.say({});
+  });
+  ASSERT_TRUE(child);
+  ASSERT_TRUE(child->ask(0));
+  const auto gone = child->ask(0);
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().kind(), ErrorKind::kGone);
+}
+
 }  // namespace
 }  // namespace cicada

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "elf/elf_records.h"
 
@@ -16,7 +17,7 @@ constexpr uint64_t kPageBytes = 4096;
 
 class HeaderReader {
  public:
-  explicit HeaderReader(int fd) : fd_(fd) {}
+  explicit HeaderReader(const ReadAt& file) : file_(file) {}
   // What the file has of it. Fails: kLimit, the system's error.
   Result<std::vector<uint8_t>> read_some(uint64_t offset, uint64_t size) {
     if (size > left_)
@@ -25,11 +26,9 @@ class HeaderReader {
     std::vector<uint8_t> bytes(size);
     uint64_t done = 0;
     while (done < size) {
-      const ssize_t got = ::pread(fd_, bytes.data() + done, size - done, static_cast<off_t>(offset + done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0 && errno != EINVAL) return errno_error(errno, "read");  // EINVAL: an offset that no file has
-      if (got <= 0) break;
-      done += static_cast<uint64_t>(got);
+      const size_t got = TRY(file_(offset + done, std::span(bytes).subspan(done)));
+      if (got == 0) break;
+      done += got;
     }
     bytes.resize(done);
     return bytes;
@@ -52,14 +51,25 @@ class HeaderReader {
   }
 
  private:
-  int fd_;
+  const ReadAt& file_;
   uint64_t left_ = kMaxHeaderBytes;
 };
 
 }  // namespace
 
-Result<ImageHeader> read_image_header(int fd) {
-  HeaderReader file(fd);
+ReadAt by_pread(int fd) {
+  return [fd](uint64_t offset, std::span<uint8_t> to) -> Result<size_t> {
+    for (;;) {
+      const ssize_t got = ::pread(fd, to.data(), to.size(), static_cast<off_t>(offset));
+      if (got >= 0) return static_cast<size_t>(got);
+      if (errno == EINVAL) return size_t{0};  // an offset that no file has
+      if (errno != EINTR) return errno_error(errno, "read");
+    }
+  };
+}
+
+Result<ImageHeader> read_image_header(const ReadAt& read_at) {
+  HeaderReader file(read_at);
   const auto first = TRY(file.read_some(0, sizeof(Elf64_Ehdr)));
   FileHeader header = TRY(parse_file_header(first, "file"));
   uint32_t name = 0;

@@ -3,6 +3,7 @@
 // need to know.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,11 +29,15 @@ struct ImageHeader {
   static constexpr size_t kMaxLoaded = 256;
 };
 
-// Reads at most kMaxHeaderBytes, by pread: the file may change meanwhile.
+// Up to so many bytes of a file, from an offset: how many there were, 0 at its end.
+using ReadAt = std::function<Result<size_t>(uint64_t offset, std::span<uint8_t> to)>;
+ReadAt by_pread(int fd);
+
+// Reads at most kMaxHeaderBytes: the file may change meanwhile.
 // Fails: kCorrupt (cut off, or tables out of the file), kUnsupported (not ELF64 little-endian of this architecture), kLimit, what
 // reading says.
 inline constexpr uint64_t kMaxHeaderBytes = 2 << 20;
-Result<ImageHeader> read_image_header(int fd);
+Result<ImageHeader> read_image_header(const ReadAt& file);
 
 // The load bias of a mapping: runtime address - link address. Nothing if no PT_LOAD covers that file offset.
 std::optional<uint64_t> find_bias(std::span<const Segment> segments, RuntimeAddr begin, FileOffset offset,

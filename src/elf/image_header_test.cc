@@ -42,7 +42,7 @@ TEST(ImageHeader, SaysWhatTheWholeFileSays) {
   for (const auto& entry : std::filesystem::directory_iterator("/usr/bin")) {
     const auto elf = ElfFile::open(entry.path());
     const UniqueFd fd(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    const auto header = read_image_header(fd.get());
+    const auto header = read_image_header(by_pread(fd.get()));
     ASSERT_EQ(bool(elf), bool(header)) << entry.path();
     if (!elf) continue;
     if (++compared == 100) break;
@@ -60,7 +60,7 @@ TEST(ImageHeader, SaysWhatTheWholeFileSays) {
 
 TEST(ImageHeader, OtherFilesAreNotImages) {
   for (const char* text : {"", "#!", "#!/bin/sh\n"}) {
-    const auto header = read_image_header(file_of({reinterpret_cast<const uint8_t*>(text), std::strlen(text)}).get());
+    const auto header = read_image_header(by_pread(file_of({reinterpret_cast<const uint8_t*>(text), std::strlen(text)}).get()));
     ASSERT_FALSE(header);
     EXPECT_EQ(header.error().kind(), ErrorKind::kUnsupported);
   }
@@ -68,14 +68,14 @@ TEST(ImageHeader, OtherFilesAreNotImages) {
 
 TEST(ImageHeader, CutOffFilesAreCorrupt) {
   auto bytes = image(3);
-  EXPECT_TRUE(read_image_header(file_of(bytes).get()));
+  EXPECT_TRUE(read_image_header(by_pread(file_of(bytes).get())));
   for (const size_t size : {bytes.size() - 1, sizeof(Elf64_Ehdr), sizeof(Elf64_Ehdr) - 1}) {
-    const auto header = read_image_header(file_of(Bytes(bytes).first(size)).get());
+    const auto header = read_image_header(by_pread(file_of(Bytes(bytes).first(size)).get()));
     ASSERT_FALSE(header) << size;
     EXPECT_EQ(header.error().kind(), ErrorKind::kCorrupt);
   }
   reinterpret_cast<Elf64_Ehdr*>(bytes.data())->e_phoff = ~uint64_t{0};
-  EXPECT_EQ(read_image_header(file_of(bytes).get()).error().kind(), ErrorKind::kCorrupt);
+  EXPECT_EQ(read_image_header(by_pread(file_of(bytes).get())).error().kind(), ErrorKind::kCorrupt);
 }
 
 TEST(ImageHeader, LargeOnesAreRefused) {
@@ -84,9 +84,9 @@ TEST(ImageHeader, LargeOnesAreRefused) {
     segment(many, i).p_type = PT_LOAD;
     segment(many, i).p_filesz = 1;
   }
-  EXPECT_EQ(read_image_header(file_of(many).get()).error().kind(), ErrorKind::kLimit);
+  EXPECT_EQ(read_image_header(by_pread(file_of(many).get())).error().kind(), ErrorKind::kLimit);
   const auto wide = image(33, UINT16_MAX);
-  EXPECT_EQ(read_image_header(file_of(wide).get()).error().kind(), ErrorKind::kLimit);
+  EXPECT_EQ(read_image_header(by_pread(file_of(wide).get())).error().kind(), ErrorKind::kLimit);
 }
 
 TEST(ImageHeader, NotesAreReadWithinTheLimit) {
@@ -98,11 +98,11 @@ TEST(ImageHeader, NotesAreReadWithinTheLimit) {
     segment(bytes, i).p_filesz = i < 2 ? kMaxHeaderBytes : sizeof note;
   }
   bytes.insert(bytes.end(), reinterpret_cast<const uint8_t*>(note), reinterpret_cast<const uint8_t*>(std::end(note)));
-  const auto header = read_image_header(file_of(bytes).get());
+  const auto header = read_image_header(by_pread(file_of(bytes).get()));
   ASSERT_TRUE(header);
   EXPECT_EQ(header->build_id, "0123456789abcdef");
   segment(bytes, 0).p_filesz = kMaxHeaderBytes - sizeof(Elf64_Ehdr) - 3 * sizeof(Elf64_Phdr);
-  const auto used_up = read_image_header(file_of(bytes).get());
+  const auto used_up = read_image_header(by_pread(file_of(bytes).get()));
   ASSERT_TRUE(used_up);
   EXPECT_EQ(used_up->build_id, "");
 }

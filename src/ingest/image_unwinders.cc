@@ -31,7 +31,7 @@ void ImageUnwinders::make_room() {
 
 Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::compile(uint32_t image) {
   if (stop_.stop_requested()) return make_error(ErrorKind::kLimit, "image {}: no unwind table, at the end", image);
-  const UniqueFd fd = TRY(images_.open(image, process::RemoteFile::kInPlace));  // its code is kept, and read now and then
+  const UniqueFd fd = TRY(images_.open(image));
   const process::ImageInfo info = *images_.find(image);
   if (reader_ == nullptr) {
     FileMapping file = TRY(FileMapping::map(fd.get(), info.path));
@@ -48,7 +48,7 @@ Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::compile(uin
 
 Result<unwind::ImageStep> ImageUnwinders::take_step(uint32_t image, const unwind::StepQuestion& question) {
   if (stop_.stop_requested()) return make_error(ErrorKind::kLimit, "not read any more, at the end");
-  const UniqueFd fd = TRY(images_.open(image, process::RemoteFile::kInPlace));
+  const UniqueFd fd = TRY(images_.open(image));
   return reader_->take_step(*images_.find(image), fd.get(), question, stop_.get_token());
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // hanging_fs FOLDER FILE: a file system over FUSE with one file, "program", whose contents are FILE's. SIGUSR1: it takes no request any
-// more, as if it were stopped; who waits can be killed. SIGUSR2: it takes them and answers none, as sshfs does whose server is gone; who waits
-// cannot be killed. Ends with SIGTERM. Speaks the kernel's protocol itself (linux/fuse.h).
+// more, as if it were stopped; who waits can be killed. SIGUSR2: it takes them and answers none, as sshfs does whose server is gone; who
+// waits cannot be killed. SIGHUP: the same for contents only, or no longer; names and attributes are told. Ends with SIGTERM. Speaks the
+// kernel's protocol itself (linux/fuse.h).
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
@@ -14,8 +15,12 @@
 
 #include "workload.h"
 
-static volatile sig_atomic_t silent, mute;
+static volatile sig_atomic_t silent, mute, mute_about_contents;
 static void fall_silent(int signal) {
+  if (signal == SIGHUP) {
+    mute_about_contents = !mute_about_contents;
+    return;
+  }
   if (signal == SIGUSR1) silent = 1;
   mute = 1;
 }
@@ -53,6 +58,7 @@ int main(int argc, char **argv) {
   struct sigaction action = {.sa_handler = fall_silent};
   sigaction(SIGUSR1, &action, NULL);
   sigaction(SIGUSR2, &action, NULL);
+  sigaction(SIGHUP, &action, NULL);
   setvbuf(stdout, NULL, _IOLBF, 0);
   puts("mounted");
   for (;;) {
@@ -61,7 +67,7 @@ int main(int argc, char **argv) {
     if (size < (ssize_t)sizeof(struct fuse_in_header)) continue;
     const struct fuse_in_header *in = (const struct fuse_in_header *)request;
     const void *argument = in + 1;
-    if (mute) continue;
+    if (mute || (mute_about_contents && (in->opcode == FUSE_OPEN || in->opcode == FUSE_READ || in->opcode == FUSE_FLUSH))) continue;
     switch (in->opcode) {
       case FUSE_INIT: {
         const struct fuse_init_in *init = argument;

@@ -21,4 +21,11 @@ struct FileIdentity {
   auto operator<=>(const FileIdentity&) const = default;
 };
 
+// What tells two contents of one inode apart.
+struct FileContents {
+  int64_t modified_s = 0, modified_ns = 0;
+  uint64_t size = 0;
+  auto operator<=>(const FileContents&) const = default;
+};
+
 }  // namespace cicada::process

@@ -17,7 +17,7 @@
 
 #include "base/diagnostics.h"
 #include "base/file_mapping.h"
-#include "process/images/file_system_probe.h"
+#include "process/images/file_opener.h"
 #include "process/images/mount_roots.h"
 #include "process/procfs/maps_file.h"
 #include "process/procfs/proc_fs.h"
@@ -30,30 +30,14 @@ constexpr uint32_t kBtrfsMagic = 0x9123683e;
 constexpr uint32_t kOverlayMagic = 0x794c7630;
 constexpr uint32_t kFuseMagic = 0x65735546;
 constexpr auto kStopTimeout = std::chrono::milliseconds(500);
-
-std::string path_of(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
+constexpr auto kCopyLifetime = std::chrono::seconds(1);
+constexpr uint64_t kMaxCopiesKept = 32 << 20;  // bytes
 
 // Anew, with a position of its own; `fd` may be a handle.
 Result<UniqueFd> open_anew(int fd, const std::string& name) {
-  UniqueFd readable(::open(path_of(fd).c_str(), O_RDONLY | O_CLOEXEC));
+  UniqueFd readable(::open(fmt::format("/proc/self/fd/{}", fd).c_str(), O_RDONLY | O_CLOEXEC));
   if (!readable) return errno_error(errno, fmt::format("open {}", name));
   return readable;
-}
-
-bool same_inode(int fd, const FileIdentity& file) {
-  struct stat st {};
-  return ::fstat(fd, &st) == 0 && major(st.st_dev) == file.major && minor(st.st_dev) == file.minor && st.st_ino == file.inode;
-}
-
-// O_PATH first: opening a FIFO or a device for reading may block or do things. Nothing is opened that is not a regular file.
-Result<UniqueFd> open_safely(const std::string& path, const FileIdentity& file, FileSystemProbe& file_systems) {
-  TRY(file_systems.ask(file, path));
-  const UniqueFd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
-  if (!handle) return errno_error(errno, fmt::format("open {}", path));
-  struct stat st {};
-  if (::fstat(handle.get(), &st) != 0) return errno_error(errno, fmt::format("stat {}", path));
-  if (!S_ISREG(st.st_mode)) return make_error(ErrorKind::kUnsupported, "{}: not a regular file", path);
-  return open_regular(path_of(handle.get()));
 }
 
 // Does the process map this very file at that place now?
@@ -65,108 +49,118 @@ bool maps_file_at(const ImageHint& hint, const FileIdentity& file) {
   });
 }
 
-Result<OpenedImage> take(UniqueFd fd, const ImageJob& job, bool inode_proven) {
-  OpenedImage opened;
-  const auto contents = contents_of(fd.get());
-  if (!contents) return errno_error(errno, fmt::format("stat {}", job.path));
-  opened.contents = *contents;
-  struct stat st {};
-  if (::fstat(fd.get(), &st) == 0) opened.owner = st.st_uid;
-  struct statfs fs {};
-  if (::fstatfs(fd.get(), &fs) == 0) {
-    const auto magic = static_cast<uint32_t>(fs.f_type);
-    opened.path_matters = magic == kBtrfsMagic || magic == kOverlayMagic;
-    opened.remote = is_answered_by_others(magic);
-    if (magic == kFuseMagic && opened.owner == 0) opened.owner = kNobody;  // its server is somebody's program, and says what it likes
-  }
-  if (auto header = elf::read_image_header(fd.get())) {
-    opened.header = *std::move(header);
+struct Found {
+  OpenedImage image;  // without its descriptor
+  OpenedFile file;
+};
+
+Result<Found> take(OpenedFile file, const ImageJob& job, bool inode_proven) {
+  OpenedImage image;
+  const FileFacts& facts = file.facts();
+  image.contents = facts.contents;
+  image.owner = facts.owner;
+  image.path_matters = facts.magic == kBtrfsMagic || facts.magic == kOverlayMagic;
+  image.remote = file.is_distant();
+  if (facts.magic == kFuseMagic && image.owner == 0) image.owner = kNobody;  // its server is somebody's program, and says what it likes
+  if (auto header = elf::read_image_header([&](uint64_t offset, std::span<uint8_t> to) { return file.read(offset, to); })) {
+    image.header = *std::move(header);
   } else if (header.error().kind() == ErrorKind::kCorrupt || header.error().kind() == ErrorKind::kLimit) {
     diagnostics().warn(job.path, "{}", header.error().message());
   } else if (header.error().kind() != ErrorKind::kUnsupported) {
     return header.error().within(job.path);
   }
-  const bool same_build = opened.header && !job.build_id.empty() && opened.header->build_id == job.build_id;
+  const bool same_build = image.header && !job.build_id.empty() && image.header->build_id == job.build_id;
   if (!inode_proven && !same_build) return make_error(ErrorKind::kGone, "{}: replaced by another file", job.path);
-  // close() of a readable descriptor asks FUSE, even at the end of the process: an O_PATH one can be let go of without an answer.
-  opened.fd = opened.remote ? UniqueFd(::open(path_of(fd.get()).c_str(), O_PATH | O_CLOEXEC)) : std::move(fd);
-  return opened;
+  return Found{std::move(image), std::move(file)};
 }
 
-// Its contents in memory, so that a reader waits for no file system. Fails: kLimit, what the file system says.
-Result<UniqueFd> copy_of(int fd, const std::string& path, const std::function<void()>& progress) {
+// Its contents in memory, to read, so that a reader waits for no file system. Fails: kLimit, what the file system says.
+Result<UniqueFd> copy_of(OpenedFile& file, const std::string& path, const std::function<void()>& progress) {
   UniqueFd copy(::memfd_create("image", MFD_CLOEXEC));
   if (!copy) return errno_error(errno, fmt::format("copy {}", path));
   std::vector<uint8_t> chunk(256 << 10);
   for (uint64_t at = 0; at < ImageOpener::kMaxCopyBytes;) {
-    const ssize_t got = ::pread(fd, chunk.data(), chunk.size(), static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno_error(errno, fmt::format("read {}", path));
-    if (got == 0) return copy;
-    if (::pwrite(copy.get(), chunk.data(), static_cast<size_t>(got), static_cast<off_t>(at)) != got) return errno_error(errno, fmt::format("copy {}", path));
-    at += static_cast<uint64_t>(got);
+    const size_t got = TRY(file.read(at, chunk));
+    if (got == 0) return open_anew(copy.get(), path);
+    if (::pwrite(copy.get(), chunk.data(), got, static_cast<off_t>(at)) != static_cast<ssize_t>(got))
+      return errno_error(errno, fmt::format("copy {}", path));
+    at += got;
     progress();
   }
   return make_error(ErrorKind::kLimit, "{}: larger than 256 MiB, on a file system that may not answer", path);
 }
 
-Result<OpenedImage> open_image(const ImageJob& job, FileSystemProbe& file_systems) {
+bool is_file(const OpenedFile& opened, const FileIdentity& file) { return opened.facts().identity.same_inode(file); }
+
+Result<Found> find_image(const ImageJob& job, FileOpener& files) {
   Error last = make_error(ErrorKind::kGone, "{}: no process maps it any more", job.path);
   for (const ImageHint& hint : job.hints) {
     const Tid owner = thread_with_memory(hint.pid);
-    auto fd = open_safely(fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, hint.range.begin.value, hint.range.end.value), job.file,
-                          file_systems);
+    const auto open_at = [&](Range<RuntimeAddr> range) {
+      return files.open(job.file, fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, range.begin.value, range.end.value),
+                        FileOpener::By::kMapping);
+    };
+    auto file = open_at(hint.range);
     // The range may have been split or merged since; ask maps for the mapping that begins there.
-    if (!fd && fd.error().kind() == ErrorKind::kNotFound) {
+    if (!file && file.error().kind() == ErrorKind::kNotFound) {
       const auto maps = read_maps(hint.pid, MapsFilter::kExecutable);
       if (maps) {
         for (const MapsEntry& entry : maps->entries) {
-          if (!entry.range.contains(hint.range.begin) || !entry.file.same_inode(job.file)) continue;
-          fd = open_safely(fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, entry.range.begin.value, entry.range.end.value), job.file,
-                           file_systems);
+          if (entry.range.contains(hint.range.begin) && entry.file.same_inode(job.file)) file = open_at(entry.range);
         }
       }
     }
-    if (!fd) {
-      last = fd.error();
+    if (!file) {
+      last = file.error();
       if (last.kind() == ErrorKind::kUnsupported) return last;
       continue;
     }
-    // Something else may be mapped there by now: the numbers decide, fstat's where it tells the same ones, else maps'.
-    const bool proven = same_inode(fd->get(), job.file) || maps_file_at(hint, job.file);
-    auto opened = take(*std::move(fd), job, proven);
-    if (opened) return opened;
-    last = opened.error();
+    // Something else may be mapped there by now: the numbers decide, the file's where it tells the same ones, else maps'.
+    const bool proven = is_file(*file, job.file) || maps_file_at(hint, job.file);
+    auto found = take(*std::move(file), job, proven);
+    if (found) return found;
+    last = found.error();
   }
   if (job.deleted || !job.path.starts_with('/')) return last;
   std::vector<std::string> paths{job.path};
   for (const ImageHint& hint : job.hints) paths.push_back(fmt::format("/proc/{}/root{}", hint.pid, job.path));
   for (const std::string& path : paths) {
-    auto fd = open_safely(path, job.file, file_systems);
-    if (!fd) continue;
-    const bool proven = same_inode(fd->get(), job.file);
-    auto opened = take(*std::move(fd), job, proven);
-    if (opened) return opened;
-    last = opened.error();
+    auto file = files.open(job.file, path, FileOpener::By::kName);
+    if (!file) continue;
+    const bool proven = is_file(*file, job.file);
+    auto found = take(*std::move(file), job, proven);
+    if (found) return found;
+    last = found.error();
   }
   return last;
 }
 
-// `progress`: of a remote file.
-Result<ImageOpener::Reread> reread_image(const ImageJob& job, UniqueFd held, FileSystemProbe& file_systems, RemoteFile how,
+Result<OpenedImage> open_image(const ImageJob& job, FileOpener& files) {
+  Found found = TRY(find_image(job, files));
+  found.image.fd = found.file.release_fd();
+  return std::move(found.image);
+}
+
+// A descriptor keeps the inode, not what is in it: written over in place, it would give the names of another program.
+Result<Found> find_again(const ImageJob& job, const UniqueFd& held, FileOpener& files) {
+  if (!held) return find_image(job, files);
+  OpenedFile file = TRY(files.reopen(job.file, held.get(), job.path));
+  if (file.facts().contents != job.contents) return take(std::move(file), job, true);
+  OpenedImage same;
+  same.contents = job.contents;
+  return Found{std::move(same), std::move(file)};
+}
+
+Result<ImageOpener::Reread> reread_image(const ImageJob& job, const UniqueFd& held, FileOpener& files,
                                          const std::function<void()>& progress) {
   ImageOpener::Reread reread;
-  if (held && progress) TRY(file_systems.ask(job.file, fmt::format("/proc/{}/fd/{}", ::getpid(), held.get())));
-  // A descriptor keeps the inode, not what is in it: written over in place, it would give the names of another program.
-  const auto now = held ? contents_of(held.get()) : std::nullopt;
-  if (!held || (now && *now != job.contents)) {
-    Result<UniqueFd> readable = held ? open_anew(held.get(), job.path) : UniqueFd();
-    if (!readable) return readable.error();
-    reread.image = TRY(held ? take(*std::move(readable), job, true) : open_image(job, file_systems));
-    if (!is_same_image(job, *reread.image)) return make_error(ErrorKind::kGone, "{}: written over or replaced since it was mapped", job.path);
+  Found found = TRY(find_again(job, held, files));
+  if (!held || found.image.contents != job.contents) {
+    if (!is_same_image(job, found.image)) return make_error(ErrorKind::kGone, "{}: written over or replaced since it was mapped", job.path);
+    reread.image = std::move(found.image);
   }
-  reread.fd = TRY(open_anew(reread.image ? reread.image->fd.get() : held.get(), job.path));
-  if (progress && how == RemoteFile::kCopy) reread.fd = TRY(copy_of(reread.fd.get(), job.path, progress));
+  reread.fd = TRY(found.file.is_distant() ? copy_of(found.file, job.path, progress) : open_anew(found.file.fd(), job.path));
+  if (reread.image) reread.image->fd = found.file.release_fd();
   return reread;
 }
 
@@ -185,16 +179,23 @@ bool is_same_image(const ImageJob& job, const OpenedImage& opened) {
 
 struct ImageOpener::Shared {
   // Who asks a file system first gives up before the worker that waits for it would be.
-  explicit Shared(const Options& options) : max_untaken(options.max_untaken), file_systems(options.timeout * 3 / 4) {}
+  explicit Shared(const Options& options) : max_untaken(options.max_untaken), files(options.timeout * 3 / 4) {}
+
+  struct Copy {
+    FileContents contents;
+    UniqueFd fd;
+    std::chrono::steady_clock::time_point made;
+  };
 
   const size_t max_untaken;
-  FileSystemProbe file_systems;
+  FileOpener files;
   MountRoots roots;
   UniqueFd ready{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::mutex mutex;
   std::vector<Outcome> outcomes;
   std::map<uint32_t, size_t> untaken;  // open files among them, by owner
   size_t all_untaken = 0;
+  std::map<uint32_t, Copy> copies;  // of distant files, by image: whoever reads one asks again soon
 
   // Where what belongs to it is looked for: in the root of a process that maps it and may say what its owner's files are called.
   void find_root(const ImageJob& job, OpenedImage& opened) {
@@ -222,8 +223,25 @@ struct ImageOpener::Shared {
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(ready.get(), &one, sizeof one);
   }
+  // Not open: there is none any more.
+  UniqueFd find_copy(const ImageJob& job) {
+    const std::lock_guard lock(mutex);
+    std::erase_if(copies, [now = std::chrono::steady_clock::now()](const auto& entry) { return now - entry.second.made > kCopyLifetime; });
+    const auto at = copies.find(job.id);
+    if (at == copies.end() || at->second.contents != job.contents) return {};
+    auto copy = open_anew(at->second.fd.get(), job.path);
+    return copy ? *std::move(copy) : UniqueFd();
+  }
+  void keep_copy(const ImageJob& job, int fd) {
+    const std::lock_guard lock(mutex);
+    uint64_t bytes = job.contents.size;
+    for (const auto& [id, copy] : copies) bytes += copy.contents.size;
+    UniqueFd kept(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (kept && bytes <= kMaxCopiesKept)
+      copies.insert_or_assign(job.id, Copy{job.contents, std::move(kept), std::chrono::steady_clock::now()});
+  }
   // Why a job on this file was given up.
-  Error explain(const ImageJob& job, const Error& why) { return why.kind() == ErrorKind::kIo ? file_systems.note_silent(job.file) : why; }
+  Error explain(const ImageJob& job, const Error& why) { return why.kind() == ErrorKind::kIo ? files.note_silent(job.file) : why; }
 };
 
 ImageOpener::ImageOpener(const Options& options)
@@ -237,14 +255,16 @@ ImageOpener::ImageOpener(const Options& options)
       copies_({.thread_name = "cicada-copies", .workers = options.workers, .max_abandoned = options.max_abandoned, .stop_timeout = kStopTimeout}) {}
 
 void ImageOpener::request(const ImageJob& job) {
-  const auto id = queue_.submit({.owner = job.owner,
-                                 .timeout = timeout_,
-                                 .run = [shared = shared_, job](WorkQueue::Attempt& attempt) {
-                                   auto opened = open_image(job, shared->file_systems);
-                                   if (opened) shared->find_root(job, *opened);
-                                   if (attempt.commit()) shared->publish(job.id, std::move(opened));
-                                 },
-                                 .give_up = [shared = shared_, job](const Error& why) { shared->publish(job.id, shared->explain(job, why)); }});
+  const auto id =
+      queue_.submit({.owner = job.owner,
+                     .timeout = timeout_,
+                     .run =
+                         [shared = shared_, job](WorkQueue::Attempt& attempt) {
+                           auto opened = open_image(job, shared->files);
+                           if (opened) shared->find_root(job, *opened);
+                           if (attempt.commit()) shared->publish(job.id, std::move(opened));
+                         },
+                     .give_up = [shared = shared_, job](const Error& why) { shared->publish(job.id, shared->explain(job, why)); }});
   if (id == 0) shared_->publish(job.id, make_error(ErrorKind::kLimit, "too many files wait to be opened"));
 }
 
@@ -260,8 +280,9 @@ std::vector<ImageOpener::Outcome> ImageOpener::take_opened() {
 
 int ImageOpener::ready_fd() const { return shared_->ready.get(); }
 
-Result<ImageOpener::Reread> ImageOpener::reread(ImageJob job, UniqueFd held, bool remote, RemoteFile how) {
-  if (!remote) return reread_image(job, std::move(held), shared_->file_systems, how, nullptr);
+Result<ImageOpener::Reread> ImageOpener::reread(ImageJob job, UniqueFd held, bool remote) {
+  if (!remote) return reread_image(job, held, shared_->files, [] {});
+  if (Reread kept{shared_->find_copy(job), {}}; kept.fd) return kept;
   struct Call {
     ImageJob job;
     UniqueFd held;
@@ -269,14 +290,16 @@ Result<ImageOpener::Reread> ImageOpener::reread(ImageJob job, UniqueFd held, boo
   };
   auto call = std::make_shared<Call>(Call{std::move(job), std::move(held), {}});
   auto outcome = call->promise.get_future();
-  const auto id = copies_.submit({.owner = call->job.owner,
-                                  .timeout = timeout_,
-                                  .run = [call, shared = shared_, how](WorkQueue::Attempt& attempt) {
-                                    auto reread = reread_image(call->job, std::move(call->held), shared->file_systems, how,
-                                                               [&] { attempt.progress(); });
-                                    if (attempt.commit()) call->promise.set_value(std::move(reread));
-                                  },
-                                  .give_up = [call, shared = shared_](const Error& why) { call->promise.set_value(shared->explain(call->job, why)); }});
+  const auto id =
+      copies_.submit({.owner = call->job.owner,
+                      .timeout = timeout_,
+                      .run =
+                          [call, shared = shared_](WorkQueue::Attempt& attempt) {
+                            auto reread = reread_image(call->job, call->held, shared->files, [&] { attempt.progress(); });
+                            if (reread && !reread->image) shared->keep_copy(call->job, reread->fd.get());
+                            if (attempt.commit()) call->promise.set_value(std::move(reread));
+                          },
+                      .give_up = [call, shared = shared_](const Error& why) { call->promise.set_value(shared->explain(call->job, why)); }});
   if (id == 0) return make_error(ErrorKind::kLimit, "{}: too many file systems do not answer", call->job.path);
   copies_.wait(id);
   return outcome.get();

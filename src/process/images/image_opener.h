@@ -26,13 +26,6 @@
 
 namespace cicada::process {
 
-// What tells two contents of one inode apart.
-struct FileContents {
-  int64_t modified_s = 0, modified_ns = 0;
-  uint64_t size = 0;
-  auto operator<=>(const FileContents&) const = default;
-};
-
 // Asks no server. Nothing: fstat's errors.
 std::optional<FileContents> contents_of(int fd);
 
@@ -67,9 +60,6 @@ struct OpenedImage {
 // Is it what the job was opened as? Written over with the same build, it is.
 bool is_same_image(const ImageJob& job, const OpenedImage& opened);
 
-// How remote files are read. In place costs no memory, but who reads one hangs when its file system falls silent.
-enum class RemoteFile : uint8_t { kCopy, kInPlace };
-
 class ImageOpener {
  public:
   struct Options {
@@ -101,7 +91,7 @@ class ImageOpener {
   };
   // An image that was opened before, for `held`, which may be empty. Waits: for a remote file as long as it answers now and then.
   // Fails: kGone (written over, or replaced), kLimit (larger than kMaxCopyBytes), and like request().
-  Result<Reread> reread(ImageJob job, UniqueFd held, bool remote, RemoteFile how);
+  Result<Reread> reread(ImageJob job, UniqueFd held, bool remote);
 
  private:
   struct Shared;  // with jobs that hang

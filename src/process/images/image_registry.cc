@@ -136,7 +136,7 @@ ImageEntry* ImageRegistry::find_vdso() {
   vdso_ = 0;
   auto fd = elf::open_vdso();
   if (!fd) return nullptr;
-  auto header = elf::read_image_header(fd->get());
+  auto header = elf::read_image_header(elf::by_pread(fd->get()));
   if (!header) {
     diagnostics().warn("[vdso]", "{}", header.error().message());
     return nullptr;
@@ -155,7 +155,7 @@ ImageEntry* ImageRegistry::find_vdso() {
   return image;
 }
 
-Result<UniqueFd> ImageRegistry::open(uint32_t id, RemoteFile how) {
+Result<UniqueFd> ImageRegistry::open(uint32_t id) {
   std::unique_lock lock(mutex_);
   const ImageEntry* image = table_.find(id);
   if (image == nullptr) return no_such_image(id);
@@ -164,7 +164,7 @@ Result<UniqueFd> ImageRegistry::open(uint32_t id, RemoteFile how) {
   const bool remote = image->remote;
   UniqueFd held = duplicate(id == vdso_ ? vdso_fd_.get() : descriptors_.find(id));
   lock.unlock();
-  ImageOpener::Reread reread = TRY(opener_.reread(job, std::move(held), remote, how));
+  ImageOpener::Reread reread = TRY(opener_.reread(job, std::move(held), remote));
   if (reread.image) {
     lock.lock();
     ++counts_.reopened;

@@ -58,7 +58,7 @@ class ImageRegistry final : public ImageSource {
 
   // A readable descriptor of its own, of what it was when it was mapped.
   // Fails: kNotFound (no such id), kGone (cannot be opened again), kLimit (large and remote), what the file system says.
-  Result<UniqueFd> open(uint32_t image, RemoteFile how = RemoteFile::kCopy);
+  Result<UniqueFd> open(uint32_t image);
   // The root directory (mount_roots.h) of the process it was first opened for: where its debug files are. Null: ours.
   std::shared_ptr<const UniqueFd> root(uint32_t image) const;
   // Nothing: no such id.

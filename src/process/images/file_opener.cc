@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/images/file_opener.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+namespace cicada::process {
+namespace {
+
+Error no_answer() { return make_error(ErrorKind::kIo, "its file system does not answer"); }
+
+// "/proc/self/fd/N", without memory or locks.
+class DescriptorPath {
+ public:
+  explicit DescriptorPath(int fd) {
+    constexpr std::string_view kFolder = "/proc/self/fd/";
+    std::memcpy(text_.data(), kFolder.data(), kFolder.size());
+    std::to_chars(text_.data() + kFolder.size(), text_.data() + text_.size() - 1, fd);
+  }
+  const char* c_str() const { return text_.data(); }
+
+ private:
+  std::array<char, 32> text_{};
+};
+
+int open_readable(int handle) { return ::open(DescriptorPath(handle).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }
+
+// False: errno says why.
+bool read_facts(int fd, FileFacts& facts) {
+  struct statfs fs {};
+  struct statx st {};
+  if (::fstatfs(fd, &fs) != 0 ||
+      ::statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_MODE | STATX_UID | STATX_INO | STATX_MTIME | STATX_SIZE, &st) != 0)
+    return false;
+  facts.magic = static_cast<uint32_t>(fs.f_type);
+  facts.mode = st.stx_mode;
+  facts.owner = st.stx_uid;
+  facts.identity = {st.stx_dev_major, st.stx_dev_minor, st.stx_ino, 0};
+  facts.contents = {st.stx_mtime.tv_sec, st.stx_mtime.tv_nsec, st.stx_size};
+  return true;
+}
+
+// What a child finds out, in memory that both have.
+struct Shared {
+  FileFacts facts;
+  std::array<uint8_t, 256 << 10> bytes;
+};
+struct Unmap {
+  void operator()(Shared* shared) const { ::munmap(shared, sizeof *shared); }
+};
+using SharedMemory = std::unique_ptr<Shared, Unmap>;
+
+// The child. Says its error and the handle, then answers offsets with the bytes that are there.
+void serve(ChildEnd end, Shared& shared, int handle, const char* path) {
+  ChildAnswer answer;
+  if (path != nullptr) handle = ::open(path, O_PATH | O_CLOEXEC);
+  int file = -1;
+  if (handle < 0 || !read_facts(handle, shared.facts)) {
+    answer.error = errno;
+  } else if (S_ISREG(shared.facts.mode) && is_answered_by_others(shared.facts.magic)) {
+    file = open_readable(handle);
+    if (file < 0 || !read_facts(file, shared.facts)) answer.error = errno;
+  }
+  answer.fd = handle;
+  end.say(answer);
+  for (uint64_t offset = 0; file >= 0 && end.hear(offset);) {
+    const ssize_t got = ::pread(file, shared.bytes.data(), shared.bytes.size(), static_cast<off_t>(offset));
+    answer = {};
+    if (got >= 0)
+      answer.number = static_cast<uint32_t>(got);
+    else if (errno != EINVAL)
+      answer.error = errno;  // EINVAL: an offset that no file has
+    end.say(answer);
+  }
+}
+
+}  // namespace
+
+// FUSE, NFS, SMB (three versions), 9P, Ceph, AFS, Coda, Lustre.
+bool is_answered_by_others(uint32_t magic) {
+  constexpr std::array<uint32_t, 10> kMagics{FUSE_SUPER_MAGIC, NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, 0xff534d42,       0xfe534d42,
+                                             V9FS_MAGIC,       0x00c36400,      AFS_SUPER_MAGIC, CODA_SUPER_MAGIC, 0x0bd00bd0};
+  return std::find(kMagics.begin(), kMagics.end(), magic) != kMagics.end();
+}
+
+struct OpenedFile::Distant {
+  FileOpener& opener;
+  std::optional<FileOpener::Device> device;
+  SharedMemory shared;
+  DisposableChildren::Conversation child;
+};
+
+void OpenedFile::Deleter::operator()(Distant* distant) const { delete distant; }
+
+Result<size_t> OpenedFile::read(uint64_t offset, std::span<uint8_t> to) {
+  if (!is_distant()) {
+    ssize_t got;
+    do got = ::pread(fd_.get(), to.data(), to.size(), static_cast<off_t>(offset));
+    while (got < 0 && errno == EINTR);
+    if (got < 0 && errno != EINVAL) return errno_error(errno, "read");
+    return static_cast<size_t>(std::max<ssize_t>(got, 0));
+  }
+  const auto answer = TRY(distant_->child.ask(offset));
+  if (!answer) return distant_->opener.note(distant_->device);
+  if (answer->error != 0) return errno_error(answer->error, "read");
+  const size_t size = std::min({to.size(), size_t{answer->number}, distant_->shared->bytes.size()});
+  std::memcpy(to.data(), distant_->shared->bytes.data(), size);
+  return size;
+}
+
+std::optional<FileOpener::Kind> FileOpener::known(Device device) {
+  const auto now = std::chrono::steady_clock::now();
+  const std::lock_guard lock(mutex_);
+  std::erase_if(known_, [&](const auto& entry) { return now - entry.second.since >= cache_lifetime_; });
+  const auto at = known_.find(device);
+  return at == known_.end() ? std::nullopt : std::optional(at->second.kind);
+}
+
+// O_PATH first: opening a FIFO or a device for reading may block or do things. Nothing is opened that is not a regular file.
+// O_PATH first: opening a FIFO or a device for reading may block or do things. Nothing is opened that is not a regular file. Of a device
+// with a disk nothing needs to be asked. A name says nothing about the device that its file was on.
+Result<OpenedFile> FileOpener::open(const FileIdentity& file, const std::string& path, By by) {
+  if (by == By::kName) return open_by_child(std::nullopt, -1, path.c_str(), path);
+  const Device device(file.major, file.minor);
+  const auto kind = file.major != 0 ? Kind::kLocal : known(device);
+  if (kind == Kind::kSilent) return no_answer();
+  if (kind != Kind::kLocal) return open_by_child(device, -1, path.c_str(), path);
+  const UniqueFd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!handle) return errno_error(errno, fmt::format("open {}", path));
+  return open_here(handle.get(), path);
+}
+
+Result<OpenedFile> FileOpener::reopen(const FileIdentity& file, int handle, const std::string& name) {
+  const Device device(file.major, file.minor);
+  const auto kind = file.major != 0 ? Kind::kLocal : known(device);
+  if (kind == Kind::kSilent) return no_answer();
+  return kind == Kind::kLocal ? open_here(handle, name) : open_by_child(device, handle, nullptr, name);
+}
+
+Result<OpenedFile> FileOpener::open_here(int handle, const std::string& name) {
+  OpenedFile opened;
+  if (!read_facts(handle, opened.facts_)) return errno_error(errno, fmt::format("stat {}", name));
+  if (!S_ISREG(opened.facts_.mode)) return make_error(ErrorKind::kUnsupported, "{}: not a regular file", name);
+  opened.fd_.reset(open_readable(handle));
+  if (!opened.fd_) return errno_error(errno, fmt::format("open {}", name));
+  return opened;
+}
+
+Result<OpenedFile> FileOpener::open_by_child(std::optional<Device> device, int handle, const char* path, const std::string& name) {
+  void* const memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return errno_error(errno, fmt::format("open {}", name));
+  SharedMemory shared(static_cast<Shared*>(memory));
+  auto child = children_.start({handle}, [&shared, handle, path](ChildEnd end) { serve(end, *shared, handle, path); });
+  if (!child) return child.error().kind() == ErrorKind::kLimit ? no_answer() : child.error();
+  auto answer = TRY(child->hear());
+  if (!answer) return note(device);
+  if (answer->error != 0) return errno_error(answer->error, fmt::format("open {}", name));
+  OpenedFile opened;
+  opened.facts_ = shared->facts;
+  if (!is_answered_by_others(opened.facts_.magic)) {
+    if (device) {
+      const std::lock_guard lock(mutex_);
+      known_[*device] = {Kind::kLocal, std::chrono::steady_clock::now()};
+    }
+    return open_here(answer->fd.get(), name);
+  }
+  if (!S_ISREG(opened.facts_.mode)) return make_error(ErrorKind::kUnsupported, "{}: not a regular file", name);
+  opened.fd_ = std::move(answer->fd);
+  opened.distant_.reset(new OpenedFile::Distant{*this, device, std::move(shared), std::move(*child)});
+  return opened;
+}
+
+Error FileOpener::note(std::optional<Device> silent) {
+  const std::lock_guard lock(mutex_);
+  if (silent) known_[*silent] = {Kind::kSilent, std::chrono::steady_clock::now()};
+  return no_answer();
+}
+
+Error FileOpener::note_silent(const FileIdentity& file) { return note(Device(file.major, file.minor)); }
+
+}  // namespace cicada::process

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens regular files, also on file systems that fall silent. One that another program or machine serves (FUSE, NFS, …) may take a question
+// and never answer it; who waits for that cannot always be killed (FUSE: not once its server has read the question, as sshfs does whose
+// network is gone), and a process with such a thread does not end. So a distant file is opened and read by a child
+// (base/disposable_child.h), each time; here is only a handle to it (O_PATH), which can be let go of without an answer.
+//
+// Cost: a fork (1 to 3 ms, on a worker) for each distant file, for each file asked for by name, and for the first file of each device
+// without a disk, again after a minute, because such devices' numbers are used again. Threads: any.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/disposable_child.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "process/images/file_identity.h"
+
+namespace cicada::process {
+
+// Do others answer for a file system with this magic (statfs)?
+bool is_answered_by_others(uint32_t magic);
+
+struct FileFacts {
+  uint32_t magic = 0;  // of its file system
+  uint32_t mode = 0, owner = 0;
+  FileIdentity identity;
+  FileContents contents;
+};
+
+class FileOpener;
+
+// The opener outlives it. Threads: one at a time.
+class OpenedFile {
+ public:
+  const FileFacts& facts() const { return facts_; }
+  bool is_distant() const { return distant_ != nullptr; }
+  // Up to so many bytes; 0 at its end. Fails: what the file system says; kIo: it does not answer.
+  Result<size_t> read(uint64_t offset, std::span<uint8_t> to);
+  // Readable, but of a distant file only a handle.
+  int fd() const { return fd_.get(); }
+  UniqueFd release_fd() { return std::move(fd_); }
+
+ private:
+  friend class FileOpener;
+  struct Distant;
+  struct Deleter {
+    void operator()(Distant* distant) const;
+  };
+  OpenedFile() = default;
+
+  FileFacts facts_;
+  UniqueFd fd_;
+  std::unique_ptr<Distant, Deleter> distant_;
+};
+
+class FileOpener {
+ public:
+  static constexpr std::chrono::milliseconds kBelievedFor{60'000};
+  enum class By : uint8_t { kMapping, kName };  // a name may lead to another file system than that of the file it stood for
+
+  // timeout: what one question may take. cache_lifetime: what a device was found to be is not asked again for so long.
+  explicit FileOpener(std::chrono::milliseconds timeout, std::chrono::milliseconds cache_lifetime = kBelievedFor)
+      : children_(timeout), cache_lifetime_(cache_lifetime) {}
+  // `path`, which is said to be this file. Fails: what opening it says, kUnsupported (no regular file), and kIo where nobody answers, or
+  // has not answered lately.
+  Result<OpenedFile> open(const FileIdentity& file, const std::string& path, By by);
+  // The same for a handle to it. `name` is what errors call the file.
+  Result<OpenedFile> reopen(const FileIdentity& file, int handle, const std::string& name);
+  // A reader of this file waits in vain. The error says so.
+  Error note_silent(const FileIdentity& file);
+
+ private:
+  friend class OpenedFile;
+  using Device = std::pair<uint32_t, uint32_t>;
+  enum class Kind : uint8_t { kLocal, kSilent };
+  struct Known {
+    Kind kind = Kind::kLocal;
+    std::chrono::steady_clock::time_point since;
+  };
+
+  // Nothing: it must be asked.
+  std::optional<Kind> known(Device device);
+  Result<OpenedFile> open_here(int handle, const std::string& name);
+  // By `path`, or if there is none by `handle`. What is found out is kept about `device`, if there is one.
+  Result<OpenedFile> open_by_child(std::optional<Device> device, int handle, const char* path, const std::string& name);
+  Error note(std::optional<Device> silent);
+
+  DisposableChildren children_;
+  std::chrono::milliseconds cache_lifetime_;
+  std::mutex mutex_;
+  std::map<Device, Known> known_;
+};
+
+}  // namespace cicada::process

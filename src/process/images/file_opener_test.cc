@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// File systems that do not answer: tests/live/survives-mute-file-system.sh.
+#include "process/images/file_opener.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace cicada::process {
+namespace {
+
+constexpr auto kTimeout = std::chrono::minutes(5);
+
+// A file on a device without a disk (tmpfs), and the name that others know our descriptor by.
+class FileOpenerTest : public testing::Test {
+ protected:
+  FileOpenerTest() {
+    struct stat st {};
+    EXPECT_EQ(::fstat(memory_.get(), &st), 0);
+    file_.major = major(st.st_dev);
+    file_.minor = minor(st.st_dev);
+    file_.inode = st.st_ino;
+  }
+  UniqueFd memory_{::memfd_create("file", MFD_CLOEXEC)};
+  std::string path_ = fmt::format("/proc/{}/fd/{}", ::getpid(), memory_.get());
+  FileIdentity file_;
+  FileOpener files_{kTimeout};
+};
+
+TEST_F(FileOpenerTest, OneInMemoryIsReadHere) {
+  ASSERT_EQ(file_.major, 0U);
+  ASSERT_EQ(::write(memory_.get(), "contents", 8), 8);
+  for (int i = 0; i < 2; ++i) {  // by a child that finds out, and without one
+    auto opened = files_.open(file_, path_, FileOpener::By::kMapping);
+    ASSERT_TRUE(opened) << opened.error().message();
+    EXPECT_FALSE(opened->is_distant());
+    EXPECT_TRUE(opened->facts().identity.same_inode(file_));
+    EXPECT_EQ(opened->facts().contents.size, 8U);
+    EXPECT_EQ(opened->facts().owner, ::geteuid());
+    std::array<uint8_t, 16> bytes{};
+    EXPECT_EQ(opened->read(3, bytes).value(), 5U);
+    EXPECT_EQ(std::memcmp(bytes.data(), "tents", 5), 0);
+    EXPECT_EQ(opened->read(8, bytes).value(), 0U);
+    EXPECT_EQ(opened->read(~uint64_t{0}, bytes).value(), 0U);
+    EXPECT_NE(::fcntl(opened->fd(), F_GETFL) & O_PATH, O_PATH);
+  }
+}
+
+TEST_F(FileOpenerTest, SaysWhatOpeningSays) {
+  for (const auto by : {FileOpener::By::kMapping, FileOpener::By::kName}) {
+    const auto opened = files_.open(file_, "/proc/self/no such file", by);
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().kind(), ErrorKind::kNotFound);
+  }
+}
+
+TEST_F(FileOpenerTest, OpensNothingButFiles) {
+  for (const auto by : {FileOpener::By::kMapping, FileOpener::By::kName}) {
+    for (const char* path : {"/dev/null", "/tmp"}) {
+      const auto opened = files_.open(file_, path, by);
+      ASSERT_FALSE(opened) << path;
+      EXPECT_EQ(opened.error().kind(), ErrorKind::kUnsupported) << path;
+    }
+  }
+}
+
+TEST_F(FileOpenerTest, AHandleIsOpenedAnew) {
+  const UniqueFd handle(::open(path_.c_str(), O_PATH | O_CLOEXEC));
+  ASSERT_EQ(::write(memory_.get(), "x", 1), 1);
+  auto opened = files_.reopen(file_, handle.get(), "file");
+  ASSERT_TRUE(opened) << opened.error().message();
+  std::array<uint8_t, 16> bytes{};
+  EXPECT_EQ(opened->read(0, bytes).value(), 1U);
+}
+
+TEST_F(FileOpenerTest, OneThatFellSilentIsNotAskedAgain) {
+  ASSERT_TRUE(files_.open(file_, path_, FileOpener::By::kMapping));
+  EXPECT_EQ(files_.note_silent(file_).kind(), ErrorKind::kIo);
+  const auto opened = files_.open(file_, path_, FileOpener::By::kMapping);
+  ASSERT_FALSE(opened);
+  EXPECT_NE(opened.error().message().find("does not answer"), std::string::npos);
+  EXPECT_TRUE(files_.open(file_, path_, FileOpener::By::kName)) << "a name may lead elsewhere";
+}
+
+TEST_F(FileOpenerTest, NumbersOfDevicesAreNotBelievedForEver) {
+  FileOpener forgetful(kTimeout, std::chrono::milliseconds(0));
+  EXPECT_EQ(forgetful.note_silent(file_).kind(), ErrorKind::kIo);
+  EXPECT_TRUE(forgetful.open(file_, path_, FileOpener::By::kMapping));
+  EXPECT_FALSE(forgetful.open(file_, "/proc/self/no such file", FileOpener::By::kMapping));
+}
+
+TEST_F(FileOpenerTest, WhoWaitsForAnyChildFindsNone) {
+  ASSERT_TRUE(files_.open(file_, path_, FileOpener::By::kMapping));
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
+}
+
+TEST(AnsweredByOthersTest, TellsServedFromLocalFileSystems) {
+  EXPECT_TRUE(is_answered_by_others(FUSE_SUPER_MAGIC));
+  EXPECT_TRUE(is_answered_by_others(NFS_SUPER_MAGIC));
+  EXPECT_FALSE(is_answered_by_others(EXT4_SUPER_MAGIC));
+  EXPECT_FALSE(is_answered_by_others(TMPFS_MAGIC));
+}
+
+}  // namespace
+}  // namespace cicada::process
