@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest/deferred_unwinder.h"
 
-#include <sys/uio.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <thread>
@@ -9,6 +10,7 @@
 
 #include "base/diagnostics.h"
 #include "base/monotonic_clock.h"
+#include "base/unique_fd.h"
 #include "profile/completeness.h"
 #include "unwind/walk/deferred_walk.h"
 
@@ -20,21 +22,22 @@ constexpr uint64_t in_ns(std::chrono::nanoseconds time) { return static_cast<uin
 }  // namespace
 
 // The sample's address space as it was mapped. What is not mapped yet may be a moment later: asks again until kMaxWaitForOne
-// after the sample, so a backlog of old jobs is not waited for.
+// after the sample, or kMaxWait if it is expected, so a backlog of old jobs is not waited for. Reading memory of a process may hang (a page
+// that its file system does not bring, a lock that another thread of it keeps); once stopped, nothing of ours is looked at any more.
 class DeferredUnwinder::View final : public unwind::AddressSpaceView {
  public:
-  View(const MappingHistory& mappings, ImageUnwinders& images) : mappings_(mappings), images_(images) {}
-
-  void begin(const unwind_request& start) {
-    pid_ = static_cast<pid_t>(start.pid);
-    address_space_ = start.address_space;
-    time_ns_ = start.time_ns;
-    timeout_ends_ns_ = start.time_ns + in_ns(kMaxWaitForOne);
-    held_.clear();
-  }
+  View(const MappingHistory& mappings, ImageUnwinders& images, std::shared_ptr<const ReadMemory> read_memory, const unwind_request& start,
+       std::stop_token stop)
+      : mappings_(mappings),
+        images_(images),
+        read_memory_(std::move(read_memory)),
+        stop_(std::move(stop)),
+        pid_(static_cast<pid_t>(start.pid)),
+        address_space_(start.address_space),
+        time_ns_(start.time_ns) {}
 
   std::optional<Mapping> find_mapping(RuntimeAddr address) override {
-    for (;;) {
+    while (!stop_.stop_requested()) {
       const auto found = mappings_.find_mapping(address_space_, address);
       if (const auto replaced = find_replaced(address)) {
         const process::ImageBinding& was = replaced->was;
@@ -43,12 +46,15 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
       } else if (found) {
         return Mapping{{RuntimeAddr(found->begin), RuntimeAddr(found->end)}, found->bias, found->image, found->flags};
       }
-      if (monotonic_ns() >= timeout_ends_ns_) return std::nullopt;
+      const uint64_t now_ns = monotonic_ns();
+      if (now_ns >= time_ns_ + in_ns(mappings_.is_expected(address_space_, address) ? kMaxWait : kMaxWaitForOne)) return std::nullopt;
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
+    return std::nullopt;
   }
 
   const unwind::ImageUnwinder* find_image(uint32_t image) override {
+    if (stop_.stop_requested()) return nullptr;
     const auto [at, added] = held_.try_emplace(image);
     if (added) {
       if (auto unwinder = images_.get(image)) at->second = std::move(*unwinder);
@@ -57,11 +63,7 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
   }
 
   // Another process may have the pid by now; its bytes hardly read as a trampoline, too.
-  bool read_code(RuntimeAddr address, std::span<uint8_t> bytes) override {
-    iovec local{bytes.data(), bytes.size()};
-    iovec remote{reinterpret_cast<void*>(address.value), bytes.size()};  // NOLINT(performance-no-int-to-ptr): in that process
-    return ::process_vm_readv(pid_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes.size());
-  }
+  bool read_code(RuntimeAddr address, std::span<uint8_t> bytes) override { return (*read_memory_)(pid_, address, bytes); }
 
  private:
   // The first replacement since the sample's time: what it replaced was there then.
@@ -76,19 +78,28 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
 
   const MappingHistory& mappings_;
   ImageUnwinders& images_;
-  pid_t pid_ = 0;
-  uint32_t address_space_ = 0;
-  uint64_t time_ns_ = 0;
-  uint64_t timeout_ends_ns_ = 0;
-  std::unordered_map<uint32_t, std::shared_ptr<const unwind::ImageUnwinder>> held_;  // during one walk
+  const std::shared_ptr<const ReadMemory> read_memory_;
+  const std::stop_token stop_;
+  const pid_t pid_;
+  const uint32_t address_space_;
+  const uint64_t time_ns_;
+  std::unordered_map<uint32_t, std::shared_ptr<const unwind::ImageUnwinder>> held_;
 };
 
-DeferredUnwinder::DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables)
+// By a file, whose reader can be killed: process_vm_readv() waits for the address space's lock as nobody can be.
+bool DeferredUnwinder::read_process_memory(Pid pid, RuntimeAddr address, std::span<uint8_t> bytes) {
+  const UniqueFd memory(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  return memory &&
+         ::pread(memory.get(), bytes.data(), bytes.size(), static_cast<off_t>(address.value)) == static_cast<ssize_t>(bytes.size());
+}
+
+DeferredUnwinder::DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables, ReadMemory read_memory)
     : mappings_(mappings),
       images_(images),
       tables_(tables),
-      view_(std::make_unique<View>(mappings, images)),
-      queue_({.thread_name = "cicada-unwind", .max_bytes = kMaxQueuedBytes}) {}
+      read_memory_(std::make_shared<const ReadMemory>(std::move(read_memory))),
+      queue_({.thread_name = "cicada-unwind", .workers = 2, .of_one_owner = 1, .max_bytes = kMaxQueuedBytes, .stop_timeout = kFinishTime}) {
+}
 
 DeferredUnwinder::~DeferredUnwinder() = default;
 
@@ -98,8 +109,12 @@ bool DeferredUnwinder::submit(UnwindJob job) {
   const uint64_t arrived_ns = job.arrived_ns;
   return queue_.submit({.owner = sample.uid,
                         .bytes = bytes,
-                        .run = [this, job = std::move(job)](WorkQueue::Attempt& attempt) { run(job, attempt.stop_token()); },
-                        .give_up = [this, sample, arrived_ns](const Error&) { publish({sample, arrived_ns, {}, END_DEFERRED_FAILED}); }}) != 0;
+                        .timeout = kMaxWalk,
+                        .run = [this, job = std::move(job)](WorkQueue::Attempt& attempt) { run(job, attempt); },
+                        .give_up =
+                            [this, sample, arrived_ns](const Error&) {
+                              publish({sample, arrived_ns, {}, END_DEFERRED_FAILED});
+                            }}) != 0;
 }
 
 std::vector<FinishedWalk> DeferredUnwinder::take() {
@@ -112,18 +127,39 @@ void DeferredUnwinder::finish() {
     hurry_ = true;
     images_.stop();
     diagnostics().warn("stacks", "not all that were left to user space are finished: it took too long");
-    queue_.wait_idle();
+    if (!queue_.wait_idle(kHangs)) queue_.give_up_overdue(WorkQueue::Clock::now() + kMaxWalk);
+    queue_.wait_idle();  // another thread has the rest
   }
   queue_.stop();
 }
 
-void DeferredUnwinder::run(const UnwindJob& job, const std::stop_token& stop) {
-  if (hurry_) return publish({job.sample, job.arrived_ns, {}, END_DEFERRED_FAILED});
-  mappings_.retain_exited_since(job.arrived_ns);
-  wait_for_mappings(job.arrived_ns, stop);
-  FinishedWalk result = finish_walk(job);
-  if (queue_.waiting() == 0) mappings_.retain_exited_since(0);  // else compiling libLLVM for one job may outlast the process of the next
+void DeferredUnwinder::run(const UnwindJob& job, WorkQueue::Attempt& attempt) {
+  FinishedWalk result{job.sample, job.arrived_ns, {}, END_DEFERRED_FAILED};
+  if (!hurry_) {
+    begin_walk(job.arrived_ns);
+    wait_for_mappings(job.arrived_ns, attempt.stop_token());
+    attempt.progress();
+    result = finish_walk(job, attempt.stop_token());
+  }
+  if (!attempt.commit()) return;
+  end_walk(job.arrived_ns);
   publish(std::move(result));
+}
+
+void DeferredUnwinder::begin_walk(uint64_t arrived_ns) {
+  const std::lock_guard lock(mutex_);
+  walking_.insert(arrived_ns);
+  mappings_.retain_exited_since(*walking_.begin());
+}
+
+// While others wait, as long as before: compiling libLLVM for one job may outlast the process of the next.
+void DeferredUnwinder::end_walk(uint64_t arrived_ns) {
+  const std::lock_guard lock(mutex_);
+  if (const auto at = walking_.find(arrived_ns); at != walking_.end()) walking_.erase(at);
+  if (!walking_.empty())
+    mappings_.retain_exited_since(*walking_.begin());
+  else if (queue_.waiting() == 0)
+    mappings_.retain_exited_since(0);
 }
 
 void DeferredUnwinder::publish(FinishedWalk result) {
@@ -142,12 +178,12 @@ void DeferredUnwinder::wait_for_mappings(uint64_t arrived_ns, const std::stop_to
   }
 }
 
-FinishedWalk DeferredUnwinder::finish_walk(const UnwindJob& job) {
+FinishedWalk DeferredUnwinder::finish_walk(const UnwindJob& job, const std::stop_token& stop) {
   FinishedWalk result;
   result.sample = job.sample;
   result.arrived_ns = job.arrived_ns;
   const unwind_request& start = job.start();
-  view_->begin(start);
+  View view(mappings_, images_, read_memory_, start, stop);
   unwind::StackCopy copy;
   std::copy(std::begin(start.gpr), std::end(start.gpr), copy.gpr);
   copy.ip = start.ip;
@@ -160,7 +196,8 @@ FinishedWalk DeferredUnwinder::finish_walk(const UnwindJob& job) {
   copy.stack = Bytes(job.record).subspan(sizeof(unwind_request), start.stack_bytes);
   if (start.end_reason < END_REASON_COUNT)
     diagnostics().info(fmt::format("process {}", start.pid), "stacks are walked late, in user space; the first: {}", profile::kEndReasons[start.end_reason].text);
-  unwind::DeferredStack finished = unwind::finish_walk(copy, *view_);
+  unwind::DeferredStack finished = unwind::finish_walk(copy, view);
+  if (stop.stop_requested()) return result;
   result.frames = std::move(finished.frames);
   result.end_reason = static_cast<uint8_t>(finished.end);
   if (const auto mapping = mappings_.find_mapping(start.address_space, RuntimeAddr(start.ip)); mapping && mapping->image != 0) {

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finishes walks that the kernel could not: same step, full CFI, on a copy of the stack.
 //
-//   drain thread ──submit──▶ queue ──▶ its thread ──▶ results ──take──▶ drain thread
+//   drain thread ──submit──▶ queue ──▶ its threads ──▶ results ──take──▶ drain thread
 //
-// A job waits until all mapping events up to its sample's arrival have been applied, as long as samples wait for that (pending_samples.h), because
-// what was missing is usually a mapping that is on its way: its exec or fork record came out of the ring just before. Users take turns. The queue
-// is bounded in bytes: what does not fit is refused, and counted by the caller.
-// Threads: submit, take, finish: the drain thread's.
+// A job waits until all mapping events up to its sample's arrival have been applied, as long as samples wait for that (pending_samples.h),
+// because what was missing is usually a mapping that is on its way: its exec or fork record came out of the ring just before. Users take
+// turns, and nobody has both threads: the table that one's stack waits for may take seconds. The queue is bounded in bytes: what does not
+// fit is refused, and counted by the caller. Threads: submit, take, finish: the drain thread's.
 #pragma once
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <span>
 #include <stop_token>
 #include <vector>
 
@@ -47,31 +50,39 @@ class DeferredUnwinder {
   static constexpr size_t kMaxQueuedBytes = 48 << 20;
   static constexpr auto kMaxWait = std::chrono::nanoseconds(PendingSamples::kMaxWaitNs);
   static constexpr auto kMaxWaitForOne = std::chrono::milliseconds(250);  // mapping, which may never come
+  static constexpr auto kMaxWalk = std::chrono::seconds(30);  // with the compilation of what it needs; one that hangs is given up
+  static constexpr auto kHangs = std::chrono::seconds(1);     // at the end, what no image is read for any more
   static constexpr auto kFinishTime = std::chrono::milliseconds(300);
 
-  DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables);
+  // Bytes of a process' memory. False: they cannot be read (any more). May hang, and is then given up.
+  using ReadMemory = std::function<bool(Pid pid, RuntimeAddr address, std::span<uint8_t> bytes)>;
+  DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables, ReadMemory read_memory = read_process_memory);
   ~DeferredUnwinder();
 
   // False: refused.
   bool submit(UnwindJob job);
   std::vector<FinishedWalk> take();
-  // Works off what is queued, for kFinishTime at most, then without images that are not compiled yet, and ends the thread; take() then has
-  // the rest, finished or not.
+  // Works off what is queued, for kFinishTime at most, then without images that are not compiled yet and without waiting for a walk that
+  // hangs, and ends the thread; take() then has the rest, finished or not.
   void finish();
 
  private:
   class View;
-  void run(const UnwindJob& job, const std::stop_token& stop);
+  static bool read_process_memory(Pid pid, RuntimeAddr address, std::span<uint8_t> bytes);
+  void run(const UnwindJob& job, WorkQueue::Attempt& attempt);
   void publish(FinishedWalk result);
+  void begin_walk(uint64_t arrived_ns);
+  void end_walk(uint64_t arrived_ns);
   void wait_for_mappings(uint64_t arrived_ns, const std::stop_token& stop);
-  FinishedWalk finish_walk(const UnwindJob& job);
+  FinishedWalk finish_walk(const UnwindJob& job, const std::stop_token& stop);
 
   MappingHistory& mappings_;
   ImageUnwinders& images_;
   TableRequests& tables_;
-  std::unique_ptr<View> view_;
+  const std::shared_ptr<const ReadMemory> read_memory_;  // with a walk that was given up
   std::mutex mutex_;
   std::vector<FinishedWalk> results_;
+  std::multiset<uint64_t> walking_;  // when what is walked now arrived
   std::atomic<bool> hurry_{false};  // the end: what waits is not finished
   WorkQueue queue_;
 };

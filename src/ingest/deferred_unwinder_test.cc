@@ -6,6 +6,9 @@
 
 #include <atomic>
 #include <cstring>
+#include <future>
+#include <memory>
+#include <set>
 #include <thread>
 
 #include "abi/frame.h"
@@ -24,7 +27,7 @@ class ScriptedMappings final : public MappingHistory {
   std::atomic<uint64_t> watermark = ~uint64_t{0};
   std::atomic<int> polls = 0;
   std::atomic<uint64_t> retained_since = 0;
-  std::atomic<bool> mapped = true;
+  std::atomic<bool> mapped = true, expected = false;
 
   void map(mapping_value value) {
     const std::lock_guard lock(mutex_);
@@ -42,6 +45,7 @@ class ScriptedMappings final : public MappingHistory {
     if (!mapped || address_space != kSpace || address.value < value_.begin || address.value >= value_.end) return std::nullopt;
     return value_;
   }
+  bool is_expected(uint32_t, RuntimeAddr) const override { return expected; }
   std::vector<process::StaleMapping> find_stale(uint32_t, Pid, uint64_t, bool later) const override {
     const std::lock_guard lock(mutex_);
     return later ? stale_ : std::vector<process::StaleMapping>();
@@ -156,6 +160,16 @@ TEST_F(DeferredUnwinderTest, AMappingThatComesLateIsFound) {
   EXPECT_EQ(wait().frames, both_frames());
 }
 
+TEST_F(DeferredUnwinderTest, WhatIsExpectedIsWaitedForLonger) {
+  mappings.mapped = false;
+  mappings.expected = true;
+  const uint64_t then = monotonic_ns() - 300 * kMs;  // another would not be awaited any more
+  ASSERT_TRUE(unwinder.submit(job(then)));
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  mappings.mapped = true;
+  EXPECT_EQ(wait().frames, both_frames());
+}
+
 TEST_F(DeferredUnwinderTest, OneThatNeverComesIsNamedAsTheReason) {
   mappings.mapped = false;
   ASSERT_TRUE(unwinder.submit(job(monotonic_ns() - 1000 * kMs)));  // old: nothing is awaited
@@ -182,6 +196,57 @@ TEST_F(DeferredUnwinderTest, AnImageWhoseTableWasMissingIsAskedForAgain) {
   wait();
   unwinder.finish();
   EXPECT_EQ(tables.requested, std::vector<uint32_t>{9});
+}
+
+TEST_F(DeferredUnwinderTest, NobodyWaitsForAnothersWalk) {
+  UnwindJob waits = job(monotonic_ns() + 60'000 * kMs);
+  auto& head = *reinterpret_cast<unwind_request*>(waits.record.data());
+  head.address_space = kSpace + 1;  // whose mapping never comes
+  waits.sample.uid = 1000;
+  ASSERT_TRUE(unwinder.submit(waits));
+  ASSERT_TRUE(unwinder.submit(waits));
+  UnwindJob others = job(monotonic_ns(), 77);
+  others.sample.uid = 1001;
+  ASSERT_TRUE(unwinder.submit(std::move(others)));
+  const FinishedWalk first = wait();
+  EXPECT_EQ(first.sample.value, 77U);
+  EXPECT_EQ(first.frames, both_frames());
+}
+
+// As that of a process that keeps the lock of its address space while its file system says nothing.
+TEST_F(DeferredUnwinderTest, TheEndWaitsForNoMemory) {
+  struct Memory {
+    std::promise<void> comes, looked_at;
+    std::atomic<bool> over = false;
+  };
+  const auto memory = std::make_shared<Memory>();
+  constexpr uint64_t kJobs = 50;
+  {
+    DeferredUnwinder waits(mappings, images, tables, [memory](Pid, RuntimeAddr, std::span<uint8_t>) {
+      memory->looked_at.set_value();
+      memory->comes.get_future().wait();
+      memory->over = true;
+      return true;
+    });
+    for (uint64_t i = 0; i < kJobs; ++i) {
+      UnwindJob asks = job(monotonic_ns(), i);
+      reinterpret_cast<unwind_request*>(asks.record.data())->all_registers = 0;  // a return address: is it a trampoline's?
+      ASSERT_TRUE(waits.submit(std::move(asks)));
+    }
+    memory->looked_at.get_future().wait();
+    waits.finish();
+    const std::vector<FinishedWalk> finished = waits.take();
+    ASSERT_EQ(finished.size(), kJobs);
+    std::set<uint64_t> numbers;
+    for (const FinishedWalk& walk : finished) {
+      numbers.insert(walk.sample.value);
+      EXPECT_EQ(walk.end_reason, END_DEFERRED_FAILED);
+    }
+    EXPECT_EQ(numbers.size(), kJobs);
+  }
+  memory->comes.set_value();  // what was given up goes on, and touches nothing
+  while (!memory->over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // for the sanitizers to see it
 }
 
 TEST_F(DeferredUnwinderTest, IsBoundedInBytesAndFinishesWhatItTook) {

@@ -47,12 +47,14 @@ Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::compile(uin
 }
 
 Result<unwind::ImageStep> ImageUnwinders::take_step(uint32_t image, const unwind::StepQuestion& question) {
+  const std::shared_lock in_use(in_use_);
   if (stop_.stop_requested()) return make_error(ErrorKind::kLimit, "not read any more, at the end");
   const UniqueFd fd = TRY(images_.open(image));
   return reader_->take_step(*images_.find(image), fd.get(), question, stop_.get_token());
 }
 
 Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::get(uint32_t image) {
+  const std::shared_lock in_use(in_use_);
   const std::shared_ptr<Compiled> compiled = find_or_add(image);
   if (compiled == nullptr) return make_error(ErrorKind::kLimit, "image {}: no room for its unwind table", image);
   std::call_once(compiled->once, [&] {

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <stop_token>
 #include <unordered_map>
 
@@ -67,6 +68,7 @@ class ImageUnwinders {
   process::ImageRegistry& images_;
   const std::shared_ptr<Reader> reader_;
   std::stop_source stop_;
+  std::shared_mutex in_use_;
   std::mutex mutex_;
   size_t rows_ = 0;
   std::unordered_map<uint32_t, Entry> entries_;

@@ -24,6 +24,9 @@ class MappingHistory {
   virtual void retain_exited_since(uint64_t submitted_ns) = 0;
 
   virtual std::optional<mapping_value> find_mapping(uint32_t address_space, RuntimeAddr address) const = 0;
+  // What find_mapping() does not know it may know soon: its file is being opened, or not all that was there at the beginning has been
+  // looked at.
+  virtual bool is_expected(uint32_t address_space, RuntimeAddr address) const = 0;
   // What had been replaced when a sample of this process and time was taken, and the kernel's walk did not know of; `later`: and what has been
   // replaced since, for who looks up mappings only now.
   virtual std::vector<process::StaleMapping> find_stale(uint32_t address_space, Pid pid, uint64_t time_ns, bool later) const = 0;

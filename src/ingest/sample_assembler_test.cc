@@ -19,6 +19,7 @@ class ScriptedMappings final : public MappingHistory {
   uint64_t watermark_ns() const override { return watermark; }
   void request_poll() override {}
   void retain_exited_since(uint64_t) override {}
+  bool is_expected(uint32_t, RuntimeAddr) const override { return false; }
   std::optional<mapping_value> find_mapping(uint32_t, RuntimeAddr) const override { return std::nullopt; }
   std::vector<process::StaleMapping> find_stale(uint32_t, Pid, uint64_t time_ns, bool later) const override {
     std::vector<process::StaleMapping> found;

@@ -55,6 +55,9 @@ class Tracker final : public MappingHistory {
   void sync(int timeout_ms);
   uint64_t watermark_ns() const override { return watermark_ns_.load(std::memory_order_acquire); }
   std::optional<mapping_value> find_mapping(uint32_t address_space, RuntimeAddr address) const override { return table_->find_mapping(address_space, address); }
+  bool is_expected(uint32_t address_space, RuntimeAddr address) const override {
+    return caught_up_ns() == 0 || table_->is_being_opened(address_space, address);
+  }
   std::vector<process::StaleMapping> find_stale(uint32_t address_space, Pid pid, uint64_t time_ns, bool later) const override {
     return table_->find_stale(address_space, pid, time_ns, later);
   }

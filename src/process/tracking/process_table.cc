@@ -316,6 +316,14 @@ std::optional<mapping_value> ProcessTable::find_mapping(uint32_t address_space, 
   return mappings == nullptr ? std::nullopt : mappings->find(address);
 }
 
+bool ProcessTable::is_being_opened(uint32_t address_space, RuntimeAddr address) const {
+  const std::shared_lock lock(mutex_);
+  const AddressSpace* mappings = spaces_.mappings(address_space);
+  if (mappings == nullptr || !mappings->waits_for_images()) return false;
+  const auto there = mappings->find_in({address, address + 1});
+  return !there.empty() && there[0].binding.state == BindingState::kPending;
+}
+
 std::vector<StaleMapping> ProcessTable::find_stale(uint32_t address_space, Pid pid, uint64_t time_ns, bool later) const {
   const std::shared_lock lock(mutex_);
   return stale_.find(address_space, pid, time_ns, later);

@@ -102,6 +102,8 @@ class ProcessTable {
   // `start`: sample_record's proof against pid reuse; nothing: whoever has the pid now, else who had it last.
   std::optional<ProcessInfo> find_process(Pid pid, std::optional<SampledStart> start = std::nullopt) const;
   std::optional<mapping_value> find_mapping(uint32_t address_space, RuntimeAddr address) const;
+  // Something is mapped there whose file is being opened.
+  bool is_being_opened(uint32_t address_space, RuntimeAddr address) const;
   // Code that was replaced when the sample of this process and time was taken, and that the walk did not know of; `later`: and since.
   std::vector<StaleMapping> find_stale(uint32_t address_space, Pid pid, uint64_t time_ns, bool later) const;
   // No sample of this time or later needs to ask; only for what has been applied (the watermark).
