@@ -21,6 +21,7 @@
 #include "cli/record_command.h"
 #include "cli/report_command.h"
 #include "cli/terminal.h"
+#include "parser/file_openers.h"
 #include "parser/parser.h"
 
 namespace {
@@ -65,7 +66,8 @@ Invocation split_at_dashes(std::vector<std::string> words) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 2 && std::string_view(argv[1]) == kZygoteCommand) return cicada::sandbox::run_zygote(&cicada::parser::serve);
+  if (argc == 2 && std::string_view(argv[1]) == kZygoteCommand)
+    return cicada::sandbox::run_zygote(&cicada::parser::serve, &cicada::parser::serve_names);
   CLI::App app(
       "cicada shows where a machine, a process or a command spends its time. It needs no rebuild, no frame pointers and no agent in the "
       "program. Start with:\n\n"

@@ -40,7 +40,8 @@ FileReaders read_by_parsers(const std::shared_ptr<sandbox::Zygote>& zygote, cons
     return std::make_shared<Parsers>([zygote](uint32_t owner) { return zygote->spawn(owner); }, options, per_owner);
   };
   const auto parsers = make(std::clamp(std::thread::hardware_concurrency(), 1U, 4U));
-  return {parser::remote_image_namers(parsers, options), std::make_shared<ByParsers>(parsers, make(1))};
+  const auto openers = std::make_shared<parser::FileOpeners>([zygote] { return zygote->spawn_helper(); });
+  return {parser::remote_image_namers(parsers, openers, options), std::make_shared<ByParsers>(parsers, make(1))};
 }
 
 }  // namespace cicada::cli

@@ -15,7 +15,6 @@
 #include "base/cpu_clock.h"
 #include "base/diagnostics.h"
 #include "base/file_mapping.h"
-#include "base/scoped_file_user.h"
 #include "process/procfs/proc_fs.h"
 
 namespace cicada::parser {
@@ -69,8 +68,8 @@ namespace {
 // One question and what comes back.
 class Conversation {
  public:
-  Conversation(Channel& channel, pid_t pid, const Question& question, uint32_t user, const std::stop_token& stop)
-      : channel_(channel), pid_(pid), question_(question), user_(user), stop_(stop), budget_(budget_of(question)) {}
+  Conversation(Channel& channel, pid_t pid, const Question& question, const std::stop_token& stop)
+      : channel_(channel), pid_(pid), question_(question), stop_(stop), budget_(budget_of(question)) {}
 
   Result<std::string> run(size_t max_bytes) {
     const UniqueFd job = TRY(sandbox::memory_file(question_.contents.data(), question_.contents.size()));
@@ -123,24 +122,12 @@ class Conversation {
     const Error error = error_from(said);
     return Error(error.kind(), clean_text(error.message()));
   }
-  // Whoever asks may have been taken over by the file that he reads: he gets what the owner of that could read. Whose names are believed: the
-  // owner's, root's, and those of the user who records. So nobody names another's code, and nobody's bytes but his come near a reader of root's.
-  Result<CompanionFiles::File> open_as_owner(CompanionFiles::Place place, const std::string& name) {
-    if (place == CompanionFiles::Place::kServer) return question_.companions->open(place, name);
-    const ScopedFileUser rights(question_.owner);
-    CompanionFiles::File file = TRY(question_.companions->open(place, name));
-    struct stat st {};
-    if (::fstat(file.fd.get(), &st) != 0) return errno_error(errno, "stat " + name);
-    const bool readable = rights.holds() || st.st_uid == question_.owner || (st.st_mode & S_IROTH) != 0;
-    if (readable && (st.st_uid == question_.owner || st.st_uid == 0 || st.st_uid == user_)) return file;
-    return make_error(ErrorKind::kPermission, "{}: of user {}, who does not say what files of user {} are called", name, st.st_uid, question_.owner);
-  }
   Result<void> open(const Message& said) {
     const bool valid = said.numbers[0] <= static_cast<uint64_t>(CompanionFiles::Place::kServer) && said.text.find('\0') == std::string::npos;
     if (question_.companions == nullptr || !valid || ++companions_ > kMaxCompanions)
       return channel_.send_now(to_message(make_error(ErrorKind::kNotFound, "{}: no companions", said.text)));
     const auto before = Clock::now();
-    const auto found = open_as_owner(static_cast<CompanionFiles::Place>(said.numbers[0]), said.text);
+    const auto found = question_.companions->open(static_cast<CompanionFiles::Place>(said.numbers[0]), said.text);
     last_progress_ = Clock::now();
     excused_ += last_progress_ - before;
     if (!found) return channel_.send_now(to_message(found.error()));
@@ -154,7 +141,6 @@ class Conversation {
   Channel& channel_;
   const pid_t pid_;
   const Question& question_;
-  const uint32_t user_;
   const std::stop_token& stop_;
   std::chrono::nanoseconds budget_, cpu_begin_ = cpu_time_of(pid_), last_cpu_ = cpu_begin_;
   Clock::time_point begin_ = Clock::now(), last_progress_ = begin_;
@@ -166,7 +152,7 @@ class Conversation {
 }  // namespace
 
 Parsers::Parsers(Start start, const symbolize::SymbolizeOptions& options, unsigned per_owner)
-    : start_(std::move(start)), options_(to_text(options)), user_(options.user), per_owner_(per_owner) {}
+    : start_(std::move(start)), options_(to_text(options)), per_owner_(per_owner) {}
 Parsers::~Parsers() = default;
 
 Result<std::unique_ptr<Parsers::Running>> Parsers::start(uint32_t owner) {
@@ -237,7 +223,7 @@ void Parsers::give_back(const Question& question, std::unique_ptr<Running> runni
 Result<std::string> Parsers::ask(const Question& question, size_t max_bytes, const std::stop_token& stop) {
   std::unique_ptr<Running> running = TRY(take(question, stop));
   running->follow_nice();
-  Conversation conversation(running->child.channel, running->child.pid, question, user_, stop);
+  Conversation conversation(running->child.channel, running->child.pid, question, stop);
   auto answer = conversation.run(max_bytes);
   delegated_cpu_time() += conversation.used();
   const bool alive = conversation.ended_well();

@@ -68,7 +68,6 @@ class Parsers {
 
   const Start start_;
   const std::string options_;
-  const uint32_t user_;
   const unsigned per_owner_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -14,6 +14,7 @@
 
 #include "base/cpu_clock.h"
 #include "base/diagnostics.h"
+#include "parser/opener_threads.h"
 #include "parser/parser.h"
 #include "parser/remote_namer.h"
 #include "parser/remote_rows.h"
@@ -95,8 +96,9 @@ TEST(Parsers, RowsAreWhatThisProcessWouldCompile) {
 
 TEST(Parsers, NamesAreWhatThisProcessWouldFind) {
   Threads honest(&serve);
+  OpenerThreads openers(&serve_names);
   const symbolize::SymbolizeOptions options;
-  const auto namers = remote_image_namers(std::make_shared<Parsers>(honest.start(), options, 2), options);
+  const auto namers = remote_image_namers(std::make_shared<Parsers>(honest.start(), options, 2), openers.make(), options);
   const UniqueFd file = ourselves();
   const auto image = symbolize::ImageSymbols::open(file.get(), "/proc/self/exe", symbolize::companions_in({}), options);
   ASSERT_TRUE(image);
@@ -190,49 +192,6 @@ TEST(Parsers, AskForCompanions) {
   EXPECT_EQ(files.asked, "/a/debug/file");
 }
 
-// What a parser that was taken over asks for is opened as the owner of the image would.
-TEST(Parsers, OpenForThemWhatTheOwnerMayRead) {
-  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
-  const std::string readable = "/tmp/cicada-companion-" + std::to_string(::getpid());
-  ASSERT_TRUE(UniqueFd(::open(readable.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644)));
-  const auto asks_for = [](const std::string& name) {
-    return liar([name](Channel& channel, const Message& asked) {
-      Message open;
-      open.kind = kOpen;
-      open.text = name;
-      ASSERT_TRUE(channel.send(open));
-      const auto file = channel.receive(true);
-      ASSERT_TRUE(file);
-      const char got = !file->fds.empty() ? 'y' : 'n';
-      ASSERT_TRUE(sandbox::write_file(asked.fds[0].get(), &got, 1));
-      ASSERT_TRUE(channel.send(done(1)));
-    });
-  };
-  const auto got = [&](const std::string& name, uint32_t owner, uint32_t user = 0) {
-    Threads evil(asks_for(name));
-    symbolize::SymbolizeOptions options;
-    options.user = user;
-    Parsers parsers(evil.start(), options, 1);
-    const UniqueFd file = ourselves();
-    Question asked = question(file.get());
-    asked.owner = owner;
-    const auto companions = symbolize::companions_in({});
-    asked.companions = companions.get();
-    const auto answer = parsers.ask(asked, 10);
-    return answer ? *answer : answer.error().message();
-  };
-  EXPECT_EQ(got("/etc/shadow", 200000), "n");
-  EXPECT_EQ(got(readable, 200000), "y");
-  EXPECT_EQ(got(readable, 0), "y") << "root's for root's image";
-  ASSERT_EQ(::chown(readable.c_str(), 200000, 200000), 0);
-  EXPECT_EQ(got(readable, 0), "n") << "a stranger's for root's image";
-  EXPECT_EQ(got(readable, 200000), "y");
-  EXPECT_EQ(got(readable, 200002), "n") << "a stranger's for another's image, though everybody may read it";
-  EXPECT_EQ(got(readable, 200002, 200000), "y") << "of the user who records";
-  EXPECT_EQ(got(readable, 0, 200000), "y");
-  ::unlink(readable.c_str());
-}
-
 // Whatever it says is an error, and the next question is asked of another.
 TEST(Parsers, BelieveNothing) {
   const std::vector<std::function<void(Channel&, Message)>> lies = {
@@ -282,7 +241,7 @@ TEST(Parsers, CheckRowsAndNames) {
   const auto rows = compile_rows(*parsers, 0, 1, file.get(), "x");
   ASSERT_FALSE(rows);
   EXPECT_EQ(rows.error().kind(), ErrorKind::kCorrupt);
-  const auto namer = remote_image_namers(parsers, {})->make({1, "x", {[] { return Result<UniqueFd>(ourselves()); }, {}, 0}});
+  const auto namer = remote_image_namers(parsers, nullptr, {})->make({1, "x", {[] { return Result<UniqueFd>(ourselves()); }, {}, 0}});
   const auto names = namer->name(std::vector<uint64_t>{1, 2}, symbolize::NameDepth::kSymbols, {});
   ASSERT_FALSE(names);
   EXPECT_EQ(names.error().kind(), ErrorKind::kCorrupt);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "parser/owner_companions.h"
+
 namespace cicada::parser {
 namespace {
 
@@ -17,16 +19,25 @@ constexpr size_t kPartAddresses = 1024;  // fewer are not worth another parser t
 
 class RemoteNamers final : public symbolize::ImageNamers, public std::enable_shared_from_this<RemoteNamers> {
  public:
-  RemoteNamers(std::shared_ptr<Parsers> parsers, const symbolize::SymbolizeOptions& options) : parsers_(std::move(parsers)), debuginfod_(symbolize::debuginfod_of(options)) {}
+  RemoteNamers(std::shared_ptr<Parsers> parsers, std::shared_ptr<FileOpeners> openers, const symbolize::SymbolizeOptions& options)
+      : parsers_(std::move(parsers)),
+        openers_(std::move(openers)),
+        debuginfod_(symbolize::debuginfod_of(options)),
+        recorder_(options.user) {}
   std::unique_ptr<symbolize::Namer> make(ImageToName image) override;
 
   Parsers& parsers() const { return *parsers_; }
   // Null: there are none.
   const std::shared_ptr<DebuginfodClient>& servers() const { return debuginfod_; }
+  std::shared_ptr<symbolize::CompanionFiles> companions(const symbolize::ImageFile& file, bool with_servers) const {
+    return companions_of({file.owner, recorder_}, openers_, file.root, with_servers ? debuginfod_ : nullptr);
+  }
 
  private:
   std::shared_ptr<Parsers> parsers_;
+  std::shared_ptr<FileOpeners> openers_;
   std::shared_ptr<DebuginfodClient> debuginfod_;
+  uint32_t recorder_;
 };
 
 class RemoteNamer final : public symbolize::Namer {
@@ -37,7 +48,7 @@ class RemoteNamer final : public symbolize::Namer {
   Result<NamedAddresses> name(std::span<const uint64_t> addresses, NameDepth depth, const std::stop_token& stop) override {
     const UniqueFd file = TRY(image_.file.open());
     const bool with_servers = with_servers_ && all_->servers() != nullptr;
-    const auto companions = companions_in(image_.file.root, with_servers ? all_->servers() : nullptr);
+    const auto companions = all_->companions(image_.file, with_servers);
     Question question;
     question.kind = kName;
     question.owner = image_.file.owner;
@@ -72,8 +83,9 @@ std::unique_ptr<symbolize::Namer> RemoteNamers::make(ImageToName image) { return
 
 }  // namespace
 
-std::shared_ptr<symbolize::ImageNamers> remote_image_namers(std::shared_ptr<Parsers> parsers, const symbolize::SymbolizeOptions& options) {
-  return std::make_shared<RemoteNamers>(std::move(parsers), options);
+std::shared_ptr<symbolize::ImageNamers> remote_image_namers(std::shared_ptr<Parsers> parsers, std::shared_ptr<FileOpeners> openers,
+                                                            const symbolize::SymbolizeOptions& options) {
+  return std::make_shared<RemoteNamers>(std::move(parsers), std::move(openers), options);
 }
 
 }  // namespace cicada::parser

@@ -84,18 +84,21 @@ Zygote::~Zygote() {
   }
 }
 
-Result<Zygote::Child> Zygote::spawn(uint32_t user) {
+Result<Zygote::Child> Zygote::spawn(uint32_t user) { return spawn(user, false); }
+Result<Zygote::Child> Zygote::spawn_helper() { return spawn(0, true); }
+
+Result<Zygote::Child> Zygote::spawn(uint32_t user, bool helper) {
   auto [ours, theirs] = TRY(Channel::make_pair());
   const std::lock_guard lock(mutex_);
   Message request;
-  request.numbers[0] = user;
+  request.numbers = {user, helper};
   TRY(channel_->send(request, {theirs.get()}));
   Message answer = TRY(channel_->receive(true, Channel::Clock::now() + kSpawnTimeout));
   if (answer.fds.size() != 1) return make_error(ErrorKind::kIo, "no process can be started for files of user {}", user);
   return Child{Channel(std::move(ours)), std::move(answer.fds[0]), static_cast<pid_t>(answer.numbers[0])};
 }
 
-int run_zygote(void (*work)(Channel channel)) {
+int run_zygote(void (*work)(Channel channel), void (*help)(Channel channel)) {
   ::prctl(PR_SET_NAME, "cicada-zygote");
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_IGN);
   ::syscall(SYS_close_range, static_cast<unsigned>(Zygote::kSocket + 1), ~0U, 0U);
@@ -114,12 +117,14 @@ int run_zygote(void (*work)(Channel channel)) {
     int process = -1;
     const long child = ::syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, nullptr, &process, nullptr, 0UL);
     if (child == 0) {
-      ::prctl(PR_SET_NAME, "cicada-parser");
+      const bool is_helper = request->numbers[1] != 0;
+      ::prctl(PR_SET_NAME, is_helper ? "cicada-helper" : "cicada-parser");
       const ScopedShortSlice prompt;  // stacks wait for its answers
       volunteer_for_oom();
       const int socket = request->fds[0].release();
-      if (kLocked) rules->apply(static_cast<uint32_t>(request->numbers[0]), socket);
-      work(Channel(UniqueFd(socket)));
+      if (is_helper) ::close(Zygote::kSocket);
+      if (kLocked && !is_helper) rules->apply(static_cast<uint32_t>(request->numbers[0]), socket);
+      (is_helper ? help : work)(Channel(UniqueFd(socket)));
       ::_exit(0);
     }
     const UniqueFd held(process);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that does nothing but fork others: it was started before anything of strangers' was read and before there were threads, and stays so.
-// Neither has anything of our environment but LD_LIBRARY_PATH.
+// A process that does nothing but fork others: it was started before anything of strangers' was read and before there were threads, and
+// stays so. Neither has anything of our environment but LD_LIBRARY_PATH.
 //
 //   collector ── user, one end of a socket ──▶ zygote ── fork ──▶ child: LockDown::apply, then `work` on its end of the socket
+//                                                              └─▶ helper: keeps its rights, and does `help`
 //
 // All end when the collector ends. Signals of a terminal are ignored: who started them says when they end.
 #pragma once
@@ -38,15 +39,18 @@ class Zygote {
   Zygote& operator=(const Zygote&) = delete;
   // Fails: the zygote has ended. Threads: any.
   Result<Child> spawn(uint32_t user);
+  // One that is not locked down, since it reads nothing of strangers': it does what may hang.
+  Result<Child> spawn_helper();
 
  private:
+  Result<Child> spawn(uint32_t user, bool helper);
   Zygote(UniqueFd socket, pid_t pid) : channel_(std::move(socket)), pid_(pid) {}
   std::mutex mutex_;
   std::optional<Channel> channel_;
   pid_t pid_;
 };
 
-// The zygote's own main loop: returns the exit code when the collector is gone. `work` runs in each child.
-int run_zygote(void (*work)(Channel channel));
+// The zygote's own main loop: returns the exit code when the collector is gone. `work` runs in each child, `help` in each helper.
+int run_zygote(void (*work)(Channel channel), void (*help)(Channel channel));
 
 }  // namespace cicada::sandbox

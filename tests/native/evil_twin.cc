@@ -133,7 +133,7 @@ bool shares(Zygote& zygote, const char* kind) {
 }  // namespace
 
 int main(int argc, char**) {
-  if (argc > 1) return cicada::sandbox::run_zygote(&twin);
+  if (argc > 1) return cicada::sandbox::run_zygote(&twin, &twin);
   ::setenv("SECRET", "of root", 1);
   ::unsetenv("LD_LIBRARY_PATH");
   auto zygote = Zygote::start({"/proc/self/exe", "zygote"});

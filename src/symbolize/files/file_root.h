@@ -18,6 +18,7 @@ class FileRoot {
   // A descriptor of the directory. Null: our own.
   explicit FileRoot(std::shared_ptr<const UniqueFd> directory) : directory_(std::move(directory)) {}
   bool is_ours() const { return directory_ == nullptr; }
+  int descriptor() const { return is_ours() ? -1 : directory_->get(); }
   // A name of `path` for a child of ours that has closed its descriptors. Links in it lead out of the directory.
   std::string outside_path(const std::string& path) const;
 

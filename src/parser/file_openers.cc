@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//   question   numbers: user · text: name · fds: the root directory, if it is not ours
+//   kProgress  while it copies
+//   kOpened    numbers: owner, mode, by_user · text: path · fds: the file
+//   kRefused   numbers: kind of error · text: why
+#include "parser/file_openers.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+
+#include "base/diagnostics.h"
+#include "base/scoped_file_user.h"
+#include "parser/protocol.h"
+#include "process/images/file_opener.h"
+
+namespace cicada::parser {
+namespace {
+
+using sandbox::Channel;
+using sandbox::Message;
+using symbolize::FileRoot;
+
+enum OpenerKind : uint32_t { kQuestion = 1, kProgress, kOpened, kRefused };
+
+constexpr size_t kCopyBytes = 1 << 20;  // between two signs of progress
+
+bool has_ended(const UniqueFd& process) {
+  pollfd polled{process.get(), POLLIN, 0};
+  return ::poll(&polled, 1, 0) != 0;
+}
+
+// To be read, with a position of its own.
+Result<UniqueFd> copy_of(int fd, const std::string& name, Channel& channel) {
+  const UniqueFd copy(::memfd_create("companion", MFD_CLOEXEC));
+  if (!copy) return errno_error(errno, "copy " + name);
+  std::vector<uint8_t> bytes(kCopyBytes);
+  for (uint64_t at = 0; at < FileOpeners::kMaxCopyBytes;) {
+    const ssize_t got = ::pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno_error(errno, "read " + name);
+    if (got == 0) {
+      UniqueFd readable(::open(fmt::format("/proc/self/fd/{}", copy.get()).c_str(), O_RDONLY | O_CLOEXEC));
+      if (!readable) return errno_error(errno, "copy " + name);
+      return readable;
+    }
+    if (::pwrite(copy.get(), bytes.data(), static_cast<size_t>(got), static_cast<off_t>(at)) != got)
+      return errno_error(errno, "copy " + name);
+    at += static_cast<uint64_t>(got);
+    Message progress;
+    progress.kind = kProgress;
+    TRY(channel.send(progress));
+  }
+  return make_error(ErrorKind::kLimit, "{}: larger than {} MiB, on a file system that may not answer", name,
+                    FileOpeners::kMaxCopyBytes >> 20);
+}
+
+struct Found {
+  UniqueFd file, answered;  // what was opened; what is handed over, if it is something else
+  Message message;
+};
+
+Result<Found> find(const Message& question, Channel& channel) {
+  const auto user = static_cast<uint32_t>(question.numbers[0]);
+  const FileRoot root =
+      question.fds.empty() ? FileRoot() : FileRoot(std::make_shared<const UniqueFd>(::fcntl(question.fds[0].get(), F_DUPFD_CLOEXEC, 0)));
+  Found found;
+  const ScopedFileUser rights(user);
+  found.file = TRY(root.open(question.text));
+  struct stat st {};
+  struct statfs fs {};
+  if (::fstat(found.file.get(), &st) != 0 || ::fstatfs(found.file.get(), &fs) != 0) return errno_error(errno, "stat " + question.text);
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", found.file.get()), error);
+  if (process::is_answered_by_others(static_cast<uint32_t>(fs.f_type)))
+    found.answered = TRY(copy_of(found.file.get(), question.text, channel));
+  found.message.kind = kOpened;
+  found.message.numbers = {st.st_uid, st.st_mode, rights.holds() || st.st_uid == user || (st.st_mode & S_IROTH) != 0};
+  found.message.text = error ? question.text : real.string();
+  return found;
+}
+
+Message refusal(const Error& error) {
+  Message message = to_message(error);
+  message.kind = kRefused;
+  return message;
+}
+
+}  // namespace
+
+Result<FileOpeners::Opener> FileOpeners::take(uint32_t user) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(left_, [](const Left& left) { return has_ended(left.process); });
+    const auto of_user = static_cast<size_t>(std::ranges::count(left_, user, &Left::user));
+    if (left_.size() >= kMaxLeft || of_user >= kMaxLeftOfOne) return make_error(ErrorKind::kIo, "too many file systems do not answer");
+    if (!idle_.empty()) {
+      Opener opener = std::move(idle_.back());
+      idle_.pop_back();
+      return opener;
+    }
+  }
+  return std::make_unique<sandbox::Zygote::Child>(TRY(start_()));
+}
+
+void FileOpeners::give_back(Opener opener) {
+  const std::lock_guard lock(mutex_);
+  if (idle_.size() < kMaxIdle) idle_.push_back(std::move(opener));  // else its channel closes, and it ends
+}
+
+void FileOpeners::leave(Opener opener, uint32_t user) {
+  ::syscall(SYS_pidfd_send_signal, opener->process.get(), SIGKILL, nullptr, 0);
+  const std::lock_guard lock(mutex_);
+  left_.push_back({user, std::move(opener->process)});
+}
+
+Result<FileOpeners::File> FileOpeners::open(const FileRoot& root, const std::string& name, uint32_t user) {
+  Opener opener = TRY(take(user));
+  Message question;
+  question.kind = kQuestion;
+  question.numbers[0] = user;
+  question.text = name;
+  const Result<void> sent = root.is_ours() ? opener->channel.send_now(question) : opener->channel.send_now(question, {root.descriptor()});
+  Result<Message> answer = Message();
+  do answer = sent ? opener->channel.receive(true, Channel::Clock::now() + silence_) : Result<Message>(sent.error());
+  while (answer && answer->kind == kProgress);
+  if (!answer) {
+    leave(std::move(opener), user);
+    diagnostics().warn(name, "its file system does not answer");
+    return make_error(ErrorKind::kIo, "{}: its file system does not answer", name);
+  }
+  give_back(std::move(opener));
+  if (answer->kind != kOpened || answer->fds.size() != 1) return error_from(*answer);
+  return File{std::move(answer->fds[0]), std::move(answer->text), static_cast<uint32_t>(answer->numbers[0]),
+              static_cast<uint32_t>(answer->numbers[1]), answer->numbers[2] != 0};
+}
+
+void serve_names(Channel channel) {
+  for (;;) {
+    const auto question = channel.receive(true);
+    if (!question) return;
+    const auto found = find(*question, channel);
+    const Result<void> sent = found ? channel.send(found->message, {found->answered ? found->answered.get() : found->file.get()})
+                                    : channel.send(refusal(found.error()));
+    if (!sent) return;
+  }
+}
+
+}  // namespace cicada::parser

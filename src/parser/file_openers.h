@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens files by name in processes that can be left behind. A name may lead to any file system, also to one that falls silent, where who
+// waits cannot be killed and his process does not end. These are there before a name comes, as base/disposable_child.h is not: a name costs
+// two messages.
+//
+//   open(root, name, user) ──▶ an opener, with the user's rights ──▶ the file, or what others answer for as a copy in memory
+//
+// One that says nothing for kSilence is left behind: kMaxLeftOfOne for a user, kMaxLeft in all; beyond that nothing is opened. Threads:
+// any.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "sandbox/zygote.h"
+#include "symbolize/files/file_root.h"
+
+namespace cicada::parser {
+
+class FileOpeners {
+ public:
+  static constexpr std::chrono::milliseconds kSilence{1500};
+  static constexpr size_t kMaxLeftOfOne = 4, kMaxLeft = 32, kMaxIdle = 4;
+  static constexpr uint64_t kMaxCopyBytes = 256 << 20;
+
+  // `start` makes openers: a zygote's spawn, of processes that call serve_names().
+  using Start = std::function<Result<sandbox::Zygote::Child>()>;
+  explicit FileOpeners(Start start, std::chrono::milliseconds silence = kSilence) : start_(std::move(start)), silence_(silence) {}
+
+  struct File {
+    UniqueFd fd;
+    std::string path;  // where links led
+    uint32_t owner = 0, mode = 0;
+    bool by_user = false;  // its modes let the user read it, as far as we may ask as him
+  };
+  // Fails: as FileRoot::open, kIo (no answer), kLimit (too large a copy).
+  Result<File> open(const symbolize::FileRoot& root, const std::string& name, uint32_t user);
+
+ private:
+  using Opener = std::unique_ptr<sandbox::Zygote::Child>;
+  Result<Opener> take(uint32_t user);
+  void give_back(Opener opener);
+  void leave(Opener opener, uint32_t user);
+
+  const Start start_;
+  const std::chrono::milliseconds silence_;
+  std::mutex mutex_;
+  std::vector<Opener> idle_;
+  struct Left {
+    uint32_t user;
+    UniqueFd process;
+  };
+  std::vector<Left> left_;  // that have not ended
+};
+
+// The opener's half: opens until the other end is closed.
+void serve_names(sandbox::Channel channel);
+
+}  // namespace cicada::parser
