@@ -113,6 +113,7 @@ bool DeferredUnwinder::submit(UnwindJob job) {
                         .run = [this, job = std::move(job)](WorkQueue::Attempt& attempt) { run(job, attempt); },
                         .give_up =
                             [this, sample, arrived_ns](const Error&) {
+                              forget_walk(arrived_ns);
                               publish({sample, arrived_ns, {}, END_DEFERRED_FAILED});
                             }}) != 0;
 }
@@ -152,10 +153,15 @@ void DeferredUnwinder::begin_walk(uint64_t arrived_ns) {
   mappings_.retain_exited_since(*walking_.begin());
 }
 
-// While others wait, as long as before: compiling libLLVM for one job may outlast the process of the next.
-void DeferredUnwinder::end_walk(uint64_t arrived_ns) {
+void DeferredUnwinder::forget_walk(uint64_t arrived_ns) {
   const std::lock_guard lock(mutex_);
   if (const auto at = walking_.find(arrived_ns); at != walking_.end()) walking_.erase(at);
+}
+
+// While others wait, as long as before: compiling libLLVM for one job may outlast the process of the next.
+void DeferredUnwinder::end_walk(uint64_t arrived_ns) {
+  forget_walk(arrived_ns);
+  const std::lock_guard lock(mutex_);
   if (!walking_.empty())
     mappings_.retain_exited_since(*walking_.begin());
   else if (queue_.waiting() == 0)

@@ -73,6 +73,7 @@ class DeferredUnwinder {
   void publish(FinishedWalk result);
   void begin_walk(uint64_t arrived_ns);
   void end_walk(uint64_t arrived_ns);
+  void forget_walk(uint64_t arrived_ns);
   void wait_for_mappings(uint64_t arrived_ns, const std::stop_token& stop);
   FinishedWalk finish_walk(const UnwindJob& job, const std::stop_token& stop);
 

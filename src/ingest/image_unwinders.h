@@ -41,6 +41,12 @@ class ImageUnwinders {
   explicit ImageUnwinders(process::ImageRegistry& images, std::shared_ptr<Reader> reader = {})
       : images_(images), reader_(std::move(reader)) {}
 
+  // Waits for who is in get() or takes a step: a walk that was given up may be.
+  ~ImageUnwinders() {
+    stop();
+    const std::unique_lock last(in_use_);
+  }
+
   // Compiles at first use; whoever else asks meanwhile waits for it. Fails: the file cannot be read any more, kLimit (it left too recently;
   // stop()).
   Result<std::shared_ptr<const unwind::ImageUnwinder>> get(uint32_t image);

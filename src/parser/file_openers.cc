@@ -6,6 +6,7 @@
 #include "parser/file_openers.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
@@ -40,19 +42,19 @@ bool has_ended(const UniqueFd& process) {
 }
 
 // To be read, with a position of its own.
-Result<UniqueFd> copy_of(int fd, const std::string& name, Channel& channel) {
+Result<UniqueFd> copy_of(int fd, uint64_t size, const std::string& name, Channel& channel) {
+  if (size > FileOpeners::kMaxCopyBytes) {
+    return make_error(ErrorKind::kLimit, "{}: larger than {} MiB, on a file system that may not answer", name,
+                      FileOpeners::kMaxCopyBytes >> 20);
+  }
   const UniqueFd copy(::memfd_create("companion", MFD_CLOEXEC));
   if (!copy) return errno_error(errno, "copy " + name);
   std::vector<uint8_t> bytes(kCopyBytes);
-  for (uint64_t at = 0; at < FileOpeners::kMaxCopyBytes;) {
-    const ssize_t got = ::pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(at));
+  for (uint64_t at = 0; at < size;) {
+    const ssize_t got = ::pread(fd, bytes.data(), std::min<uint64_t>(bytes.size(), size - at), static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno_error(errno, "read " + name);
-    if (got == 0) {
-      UniqueFd readable(::open(fmt::format("/proc/self/fd/{}", copy.get()).c_str(), O_RDONLY | O_CLOEXEC));
-      if (!readable) return errno_error(errno, "copy " + name);
-      return readable;
-    }
+    if (got == 0) break;
     if (::pwrite(copy.get(), bytes.data(), static_cast<size_t>(got), static_cast<off_t>(at)) != got)
       return errno_error(errno, "copy " + name);
     at += static_cast<uint64_t>(got);
@@ -60,12 +62,19 @@ Result<UniqueFd> copy_of(int fd, const std::string& name, Channel& channel) {
     progress.kind = kProgress;
     TRY(channel.send(progress));
   }
-  return make_error(ErrorKind::kLimit, "{}: larger than {} MiB, on a file system that may not answer", name,
-                    FileOpeners::kMaxCopyBytes >> 20);
+  UniqueFd readable(::open(fmt::format("/proc/self/fd/{}", copy.get()).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!readable) return errno_error(errno, "copy " + name);
+  return readable;
+}
+
+// Which files of the kernel one may read, their modes do not say.
+bool is_the_kernels(uint32_t magic) {
+  constexpr std::array<uint32_t, 5> kMagics{PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC, SECURITYFS_MAGIC};
+  return std::ranges::find(kMagics, magic) != kMagics.end();
 }
 
 struct Found {
-  UniqueFd file, answered;  // what was opened; what is handed over, if it is something else
+  UniqueFd file;
   Message message;
 };
 
@@ -81,8 +90,12 @@ Result<Found> find(const Message& question, Channel& channel) {
   if (::fstat(found.file.get(), &st) != 0 || ::fstatfs(found.file.get(), &fs) != 0) return errno_error(errno, "stat " + question.text);
   std::error_code error;
   const std::filesystem::path real = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", found.file.get()), error);
-  if (process::is_answered_by_others(static_cast<uint32_t>(fs.f_type)))
-    found.answered = TRY(copy_of(found.file.get(), question.text, channel));
+  if (is_the_kernels(static_cast<uint32_t>(fs.f_type)))
+    return make_error(ErrorKind::kPermission, "{}: not a file that has debug information", question.text);
+  if (process::is_answered_by_others(static_cast<uint32_t>(fs.f_type))) {
+    UniqueFd copy = TRY(copy_of(found.file.get(), static_cast<uint64_t>(st.st_size), question.text, channel));
+    found.file = std::move(copy);  // closing the other may hang: before the answer, so that who asked waits for it
+  }
   found.message.kind = kOpened;
   found.message.numbers = {st.st_uid, st.st_mode, rights.holds() || st.st_uid == user || (st.st_mode & S_IROTH) != 0};
   found.message.text = error ? question.text : real.string();
@@ -124,14 +137,19 @@ void FileOpeners::leave(Opener opener, uint32_t user) {
 }
 
 Result<FileOpeners::File> FileOpeners::open(const FileRoot& root, const std::string& name, uint32_t user) {
-  Opener opener = TRY(take(user));
   Message question;
   question.kind = kQuestion;
   question.numbers[0] = user;
   question.text = name;
-  const Result<void> sent = root.is_ours() ? opener->channel.send_now(question) : opener->channel.send_now(question, {root.descriptor()});
+  const auto give_up = Channel::Clock::now() + kMaxOpen;
+  Opener opener;
+  Result<void> sent = make_error(ErrorKind::kGone, "");
+  for (int tries = 0; !sent && sent.error().kind() == ErrorKind::kGone && tries < 2; ++tries) {  // one that was idle may have been ended
+    opener = TRY(take(user));
+    sent = root.is_ours() ? opener->channel.send_now(question) : opener->channel.send_now(question, {root.descriptor()});
+  }
   Result<Message> answer = Message();
-  do answer = sent ? opener->channel.receive(true, Channel::Clock::now() + silence_) : Result<Message>(sent.error());
+  do answer = sent ? opener->channel.receive(true, std::min(give_up, Channel::Clock::now() + silence_)) : Result<Message>(sent.error());
   while (answer && answer->kind == kProgress);
   if (!answer) {
     leave(std::move(opener), user);
@@ -149,8 +167,7 @@ void serve_names(Channel channel) {
     const auto question = channel.receive(true);
     if (!question) return;
     const auto found = find(*question, channel);
-    const Result<void> sent = found ? channel.send(found->message, {found->answered ? found->answered.get() : found->file.get()})
-                                    : channel.send(refusal(found.error()));
+    const Result<void> sent = found ? channel.send(found->message, {found->file.get()}) : channel.send(refusal(found.error()));
     if (!sent) return;
   }
 }

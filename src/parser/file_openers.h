@@ -5,8 +5,8 @@
 //
 //   open(root, name, user) ──▶ an opener, with the user's rights ──▶ the file, or what others answer for as a copy in memory
 //
-// One that says nothing for kSilence is left behind: kMaxLeftOfOne for a user, kMaxLeft in all; beyond that nothing is opened. Threads:
-// any.
+// One that says nothing for kSilence, or is not done after kMaxOpen, is left behind: kMaxLeftOfOne for a user, kMaxLeft in all; beyond that
+// nothing is opened. Threads: any.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -23,6 +23,7 @@ namespace cicada::parser {
 class FileOpeners {
  public:
   static constexpr std::chrono::milliseconds kSilence{1500};
+  static constexpr std::chrono::seconds kMaxOpen{20};  // of one that makes progress
   static constexpr size_t kMaxLeftOfOne = 4, kMaxLeft = 32, kMaxIdle = 4;
   static constexpr uint64_t kMaxCopyBytes = 256 << 20;
 

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/magic.h>
+#include <linux/openat2.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -35,6 +37,18 @@ class DescriptorPath {
 };
 
 int open_readable(int handle) { return ::open(DescriptorPath(handle).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }
+
+// A handle, if the kernel knows where the name leads without asking a file system, and that is to a disk. Programs that have just run are
+// found so.
+UniqueFd open_on_disk(const std::string& path) {
+  struct open_how how {};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_CACHED;
+  UniqueFd handle(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
+  struct statx st {};
+  if (handle && ::statx(handle.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 && st.stx_dev_major != 0) return handle;
+  return {};
+}
 
 // False: errno says why.
 bool read_facts(int fd, FileFacts& facts) {
@@ -96,7 +110,7 @@ bool is_answered_by_others(uint32_t magic) {
 
 struct OpenedFile::Distant {
   FileOpener& opener;
-  std::optional<FileOpener::Device> device;
+  FileOpener::Device device;
   SharedMemory shared;
   DisposableChildren::Conversation child;
 };
@@ -112,7 +126,7 @@ Result<size_t> OpenedFile::read(uint64_t offset, std::span<uint8_t> to) {
     return static_cast<size_t>(std::max<ssize_t>(got, 0));
   }
   const auto answer = TRY(distant_->child.ask(offset));
-  if (!answer) return distant_->opener.note(distant_->device);
+  if (!answer) return distant_->opener.note_silent(distant_->device);
   if (answer->error != 0) return errno_error(answer->error, "read");
   const size_t size = std::min({to.size(), size_t{answer->number}, distant_->shared->bytes.size()});
   std::memcpy(to.data(), distant_->shared->bytes.data(), size);
@@ -127,11 +141,9 @@ std::optional<FileOpener::Kind> FileOpener::known(Device device) {
   return at == known_.end() ? std::nullopt : std::optional(at->second.kind);
 }
 
-// O_PATH first: opening a FIFO or a device for reading may block or do things. Nothing is opened that is not a regular file.
 // O_PATH first: opening a FIFO or a device for reading may block or do things. Nothing is opened that is not a regular file. Of a device
-// with a disk nothing needs to be asked. A name says nothing about the device that its file was on.
-Result<OpenedFile> FileOpener::open(const FileIdentity& file, const std::string& path, By by) {
-  if (by == By::kName) return open_by_child(std::nullopt, -1, path.c_str(), path);
+// with a disk nothing needs to be asked.
+Result<OpenedFile> FileOpener::open(const FileIdentity& file, const std::string& path) {
   const Device device(file.major, file.minor);
   const auto kind = file.major != 0 ? Kind::kLocal : known(device);
   if (kind == Kind::kSilent) return no_answer();
@@ -139,6 +151,12 @@ Result<OpenedFile> FileOpener::open(const FileIdentity& file, const std::string&
   const UniqueFd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!handle) return errno_error(errno, fmt::format("open {}", path));
   return open_here(handle.get(), path);
+}
+
+Result<OpenedFile> FileOpener::open_by_name(uint32_t owner, const std::string& path) {
+  if (const UniqueFd handle = open_on_disk(path)) return open_here(handle.get(), path);
+  const Device names(kNames, owner);
+  return known(names) == Kind::kSilent ? no_answer() : open_by_child(names, -1, path.c_str(), path);
 }
 
 Result<OpenedFile> FileOpener::reopen(const FileIdentity& file, int handle, const std::string& name) {
@@ -157,22 +175,19 @@ Result<OpenedFile> FileOpener::open_here(int handle, const std::string& name) {
   return opened;
 }
 
-Result<OpenedFile> FileOpener::open_by_child(std::optional<Device> device, int handle, const char* path, const std::string& name) {
+Result<OpenedFile> FileOpener::open_by_child(Device device, int handle, const char* path, const std::string& name) {
   void* const memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return errno_error(errno, fmt::format("open {}", name));
   SharedMemory shared(static_cast<Shared*>(memory));
   auto child = children_.start({handle}, [&shared, handle, path](ChildEnd end) { serve(end, *shared, handle, path); });
   if (!child) return child.error().kind() == ErrorKind::kLimit ? no_answer() : child.error();
   auto answer = TRY(child->hear());
-  if (!answer) return note(device);
+  if (!answer) return note_silent(device);
   if (answer->error != 0) return errno_error(answer->error, fmt::format("open {}", name));
   OpenedFile opened;
   opened.facts_ = shared->facts;
   if (!is_answered_by_others(opened.facts_.magic)) {
-    if (device) {
-      const std::lock_guard lock(mutex_);
-      known_[*device] = {Kind::kLocal, std::chrono::steady_clock::now()};
-    }
+    note(device, Kind::kLocal);
     return open_here(answer->fd.get(), name);
   }
   if (!S_ISREG(opened.facts_.mode)) return make_error(ErrorKind::kUnsupported, "{}: not a regular file", name);
@@ -181,12 +196,14 @@ Result<OpenedFile> FileOpener::open_by_child(std::optional<Device> device, int h
   return opened;
 }
 
-Error FileOpener::note(std::optional<Device> silent) {
+void FileOpener::note(Device device, Kind kind) {
   const std::lock_guard lock(mutex_);
-  if (silent) known_[*silent] = {Kind::kSilent, std::chrono::steady_clock::now()};
-  return no_answer();
+  known_[device] = {kind, std::chrono::steady_clock::now()};
 }
 
-Error FileOpener::note_silent(const FileIdentity& file) { return note(Device(file.major, file.minor)); }
+Error FileOpener::note_silent(Device device) {
+  note(device, Kind::kSilent);
+  return no_answer();
+}
 
 }  // namespace cicada::process

@@ -4,8 +4,8 @@
 // network is gone), and a process with such a thread does not end. So a distant file is opened and read by a child
 // (base/disposable_child.h), each time; here is only a handle to it (O_PATH), which can be let go of without an answer.
 //
-// Cost: a fork (1 to 3 ms, on a worker) for each distant file, for each file asked for by name, and for the first file of each device
-// without a disk, again after a minute, because such devices' numbers are used again. Threads: any.
+// Cost: a fork (1 to 3 ms, on a worker) for each distant file, for each name of which the kernel does not know that it leads to a disk, and
+// for the first file of each device without a disk, again after a minute, because such devices' numbers are used again. Threads: any.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -63,22 +63,23 @@ class OpenedFile {
 class FileOpener {
  public:
   static constexpr std::chrono::milliseconds kBelievedFor{60'000};
-  enum class By : uint8_t { kMapping, kName };  // a name may lead to another file system than that of the file it stood for
-
+  using Device = std::pair<uint32_t, uint32_t>;  // or kNames and a user
+  static constexpr uint32_t kNames = ~uint32_t{0};
   // timeout: what one question may take. cache_lifetime: what a device was found to be is not asked again for so long.
   explicit FileOpener(std::chrono::milliseconds timeout, std::chrono::milliseconds cache_lifetime = kBelievedFor)
       : children_(timeout), cache_lifetime_(cache_lifetime) {}
   // `path`, which is said to be this file. Fails: what opening it says, kUnsupported (no regular file), and kIo where nobody answers, or
   // has not answered lately.
-  Result<OpenedFile> open(const FileIdentity& file, const std::string& path, By by);
+  Result<OpenedFile> open(const FileIdentity& file, const std::string& path);
+  // The same for a name that a file of this user had. It may lead anywhere by now: after silence, no other name of his is followed for a
+  // while of which the kernel does not know that it leads to a disk.
+  Result<OpenedFile> open_by_name(uint32_t owner, const std::string& path);
   // The same for a handle to it. `name` is what errors call the file.
   Result<OpenedFile> reopen(const FileIdentity& file, int handle, const std::string& name);
-  // A reader of this file waits in vain. The error says so.
-  Error note_silent(const FileIdentity& file);
+  // Who reads there waits in vain. The error says so.
+  Error note_silent(Device device);
 
  private:
-  friend class OpenedFile;
-  using Device = std::pair<uint32_t, uint32_t>;
   enum class Kind : uint8_t { kLocal, kSilent };
   struct Known {
     Kind kind = Kind::kLocal;
@@ -88,9 +89,9 @@ class FileOpener {
   // Nothing: it must be asked.
   std::optional<Kind> known(Device device);
   Result<OpenedFile> open_here(int handle, const std::string& name);
-  // By `path`, or if there is none by `handle`. What is found out is kept about `device`, if there is one.
-  Result<OpenedFile> open_by_child(std::optional<Device> device, int handle, const char* path, const std::string& name);
-  Error note(std::optional<Device> silent);
+  // By `path`, or if there is none by `handle`. What is found out is kept about `device`.
+  Result<OpenedFile> open_by_child(Device device, int handle, const char* path, const std::string& name);
+  void note(Device device, Kind kind);
 
   DisposableChildren children_;
   std::chrono::milliseconds cache_lifetime_;

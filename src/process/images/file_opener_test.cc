@@ -30,6 +30,10 @@ class FileOpenerTest : public testing::Test {
     file_.minor = minor(st.st_dev);
     file_.inode = st.st_ino;
   }
+  void fall_silent(FileOpener& files) { EXPECT_EQ(files.note_silent({file_.major, file_.minor}).kind(), ErrorKind::kIo); }
+  void fall_silent_for(FileOpener& files, uint32_t owner) {
+    EXPECT_EQ(files.note_silent({FileOpener::kNames, owner}).kind(), ErrorKind::kIo);
+  }
   UniqueFd memory_{::memfd_create("file", MFD_CLOEXEC)};
   std::string path_ = fmt::format("/proc/{}/fd/{}", ::getpid(), memory_.get());
   FileIdentity file_;
@@ -40,7 +44,7 @@ TEST_F(FileOpenerTest, OneInMemoryIsReadHere) {
   ASSERT_EQ(file_.major, 0U);
   ASSERT_EQ(::write(memory_.get(), "contents", 8), 8);
   for (int i = 0; i < 2; ++i) {  // by a child that finds out, and without one
-    auto opened = files_.open(file_, path_, FileOpener::By::kMapping);
+    auto opened = files_.open(file_, path_);
     ASSERT_TRUE(opened) << opened.error().message();
     EXPECT_FALSE(opened->is_distant());
     EXPECT_TRUE(opened->facts().identity.same_inode(file_));
@@ -56,20 +60,14 @@ TEST_F(FileOpenerTest, OneInMemoryIsReadHere) {
 }
 
 TEST_F(FileOpenerTest, SaysWhatOpeningSays) {
-  for (const auto by : {FileOpener::By::kMapping, FileOpener::By::kName}) {
-    const auto opened = files_.open(file_, "/proc/self/no such file", by);
-    ASSERT_FALSE(opened);
-    EXPECT_EQ(opened.error().kind(), ErrorKind::kNotFound);
-  }
+  EXPECT_EQ(files_.open(file_, "/proc/self/no such file").error().kind(), ErrorKind::kNotFound);
+  EXPECT_EQ(files_.open_by_name(0, "/proc/self/no such file").error().kind(), ErrorKind::kNotFound);
 }
 
 TEST_F(FileOpenerTest, OpensNothingButFiles) {
-  for (const auto by : {FileOpener::By::kMapping, FileOpener::By::kName}) {
-    for (const char* path : {"/dev/null", "/tmp"}) {
-      const auto opened = files_.open(file_, path, by);
-      ASSERT_FALSE(opened) << path;
-      EXPECT_EQ(opened.error().kind(), ErrorKind::kUnsupported) << path;
-    }
+  for (const char* path : {"/dev/null", "/tmp"}) {
+    EXPECT_EQ(files_.open(file_, path).error().kind(), ErrorKind::kUnsupported) << path;
+    EXPECT_EQ(files_.open_by_name(0, path).error().kind(), ErrorKind::kUnsupported) << path;
   }
 }
 
@@ -83,23 +81,29 @@ TEST_F(FileOpenerTest, AHandleIsOpenedAnew) {
 }
 
 TEST_F(FileOpenerTest, OneThatFellSilentIsNotAskedAgain) {
-  ASSERT_TRUE(files_.open(file_, path_, FileOpener::By::kMapping));
-  EXPECT_EQ(files_.note_silent(file_).kind(), ErrorKind::kIo);
-  const auto opened = files_.open(file_, path_, FileOpener::By::kMapping);
+  ASSERT_TRUE(files_.open(file_, path_));
+  fall_silent(files_);
+  const auto opened = files_.open(file_, path_);
   ASSERT_FALSE(opened);
   EXPECT_NE(opened.error().message().find("does not answer"), std::string::npos);
-  EXPECT_TRUE(files_.open(file_, path_, FileOpener::By::kName)) << "a name may lead elsewhere";
+  EXPECT_TRUE(files_.open_by_name(0, path_)) << "a name may lead elsewhere";
+}
+
+TEST_F(FileOpenerTest, SilenceBehindANameIsItsOwners) {
+  fall_silent_for(files_, 1000);
+  EXPECT_EQ(files_.open_by_name(1000, path_).error().kind(), ErrorKind::kIo);
+  EXPECT_TRUE(files_.open_by_name(1001, path_));
 }
 
 TEST_F(FileOpenerTest, NumbersOfDevicesAreNotBelievedForEver) {
   FileOpener forgetful(kTimeout, std::chrono::milliseconds(0));
-  EXPECT_EQ(forgetful.note_silent(file_).kind(), ErrorKind::kIo);
-  EXPECT_TRUE(forgetful.open(file_, path_, FileOpener::By::kMapping));
-  EXPECT_FALSE(forgetful.open(file_, "/proc/self/no such file", FileOpener::By::kMapping));
+  fall_silent(forgetful);
+  EXPECT_TRUE(forgetful.open(file_, path_));
+  EXPECT_FALSE(forgetful.open(file_, "/proc/self/no such file"));
 }
 
 TEST_F(FileOpenerTest, WhoWaitsForAnyChildFindsNone) {
-  ASSERT_TRUE(files_.open(file_, path_, FileOpener::By::kMapping));
+  ASSERT_TRUE(files_.open(file_, path_));
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);
 }

@@ -30,8 +30,11 @@ constexpr uint32_t kBtrfsMagic = 0x9123683e;
 constexpr uint32_t kOverlayMagic = 0x794c7630;
 constexpr uint32_t kFuseMagic = 0x65735546;
 constexpr auto kStopTimeout = std::chrono::milliseconds(500);
+constexpr auto kHeaderTime = std::chrono::milliseconds(1500);
 constexpr auto kCopyLifetime = std::chrono::seconds(1);
 constexpr uint64_t kMaxCopiesKept = 32 << 20;  // bytes
+constexpr auto kLeastCopyTime = std::chrono::seconds(2);
+constexpr uint64_t kSlowestCopy = 16 << 10;  // bytes a millisecond
 
 // Anew, with a position of its own; `fd` may be a handle.
 Result<UniqueFd> open_anew(int fd, const std::string& name) {
@@ -62,7 +65,12 @@ Result<Found> take(OpenedFile file, const ImageJob& job, bool inode_proven) {
   image.path_matters = facts.magic == kBtrfsMagic || facts.magic == kOverlayMagic;
   image.remote = file.is_distant();
   if (facts.magic == kFuseMagic && image.owner == 0) image.owner = kNobody;  // its server is somebody's program, and says what it likes
-  if (auto header = elf::read_image_header([&](uint64_t offset, std::span<uint8_t> to) { return file.read(offset, to); })) {
+  const auto end = std::chrono::steady_clock::now() + kHeaderTime;
+  const auto read_in_time = [&](uint64_t offset, std::span<uint8_t> to) -> Result<size_t> {
+    if (file.is_distant() && std::chrono::steady_clock::now() > end) return make_error(ErrorKind::kIo, "its file system is too slow");
+    return file.read(offset, to);
+  };
+  if (auto header = elf::read_image_header(read_in_time)) {
     image.header = *std::move(header);
   } else if (header.error().kind() == ErrorKind::kCorrupt || header.error().kind() == ErrorKind::kLimit) {
     diagnostics().warn(job.path, "{}", header.error().message());
@@ -76,18 +84,23 @@ Result<Found> take(OpenedFile file, const ImageJob& job, bool inode_proven) {
 
 // Its contents in memory, to read, so that a reader waits for no file system. Fails: kLimit, what the file system says.
 Result<UniqueFd> copy_of(OpenedFile& file, const std::string& path, const std::function<void()>& progress) {
+  const uint64_t size = file.facts().contents.size;
+  if (size > ImageOpener::kMaxCopyBytes)
+    return make_error(ErrorKind::kLimit, "{}: larger than 256 MiB, on a file system that may not answer", path);
   UniqueFd copy(::memfd_create("image", MFD_CLOEXEC));
   if (!copy) return errno_error(errno, fmt::format("copy {}", path));
-  std::vector<uint8_t> chunk(256 << 10);
-  for (uint64_t at = 0; at < ImageOpener::kMaxCopyBytes;) {
-    const size_t got = TRY(file.read(at, chunk));
-    if (got == 0) return open_anew(copy.get(), path);
+  std::vector<uint8_t> chunk(std::min<uint64_t>(size, 256 << 10));
+  const auto end = std::chrono::steady_clock::now() + kLeastCopyTime + std::chrono::milliseconds(size / kSlowestCopy);
+  for (uint64_t at = 0; at < size;) {
+    const size_t got = TRY(file.read(at, std::span(chunk).first(std::min<uint64_t>(chunk.size(), size - at))));
+    if (got == 0) break;
     if (::pwrite(copy.get(), chunk.data(), got, static_cast<off_t>(at)) != static_cast<ssize_t>(got))
       return errno_error(errno, fmt::format("copy {}", path));
     at += got;
+    if (std::chrono::steady_clock::now() > end) return make_error(ErrorKind::kLimit, "{}: its file system is too slow", path);
     progress();
   }
-  return make_error(ErrorKind::kLimit, "{}: larger than 256 MiB, on a file system that may not answer", path);
+  return open_anew(copy.get(), path);
 }
 
 bool is_file(const OpenedFile& opened, const FileIdentity& file) { return opened.facts().identity.same_inode(file); }
@@ -97,8 +110,7 @@ Result<Found> find_image(const ImageJob& job, FileOpener& files) {
   for (const ImageHint& hint : job.hints) {
     const Tid owner = thread_with_memory(hint.pid);
     const auto open_at = [&](Range<RuntimeAddr> range) {
-      return files.open(job.file, fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, range.begin.value, range.end.value),
-                        FileOpener::By::kMapping);
+      return files.open(job.file, fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, range.begin.value, range.end.value));
     };
     auto file = open_at(hint.range);
     // The range may have been split or merged since; ask maps for the mapping that begins there.
@@ -121,11 +133,11 @@ Result<Found> find_image(const ImageJob& job, FileOpener& files) {
     if (found) return found;
     last = found.error();
   }
-  if (job.deleted || !job.path.starts_with('/')) return last;
+  if (job.deleted || !job.path.starts_with('/') || last.kind() == ErrorKind::kIo) return last;
   std::vector<std::string> paths{job.path};
   for (const ImageHint& hint : job.hints) paths.push_back(fmt::format("/proc/{}/root{}", hint.pid, job.path));
   for (const std::string& path : paths) {
-    auto file = files.open(job.file, path, FileOpener::By::kName);
+    auto file = files.open_by_name(job.owner, path);
     if (!file) continue;
     const bool proven = is_file(*file, job.file);
     auto found = take(*std::move(file), job, proven);
@@ -226,7 +238,7 @@ struct ImageOpener::Shared {
   // Not open: there is none any more.
   UniqueFd find_copy(const ImageJob& job) {
     const std::lock_guard lock(mutex);
-    std::erase_if(copies, [now = std::chrono::steady_clock::now()](const auto& entry) { return now - entry.second.made > kCopyLifetime; });
+    forget_copies();
     const auto at = copies.find(job.id);
     if (at == copies.end() || at->second.contents != job.contents) return {};
     auto copy = open_anew(at->second.fd.get(), job.path);
@@ -234,14 +246,20 @@ struct ImageOpener::Shared {
   }
   void keep_copy(const ImageJob& job, int fd) {
     const std::lock_guard lock(mutex);
+    forget_copies();
     uint64_t bytes = job.contents.size;
     for (const auto& [id, copy] : copies) bytes += copy.contents.size;
     UniqueFd kept(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (kept && bytes <= kMaxCopiesKept)
       copies.insert_or_assign(job.id, Copy{job.contents, std::move(kept), std::chrono::steady_clock::now()});
   }
-  // Why a job on this file was given up.
-  Error explain(const ImageJob& job, const Error& why) { return why.kind() == ErrorKind::kIo ? files.note_silent(job.file) : why; }
+  void forget_copies() {
+    std::erase_if(copies, [now = std::chrono::steady_clock::now()](const auto& entry) { return now - entry.second.made > kCopyLifetime; });
+  }
+  // Why a job was given up.
+  static Error explain(const Error& why) {
+    return why.kind() == ErrorKind::kIo ? make_error(ErrorKind::kIo, "its file system does not answer") : why;
+  }
 };
 
 ImageOpener::ImageOpener(const Options& options)
@@ -252,19 +270,22 @@ ImageOpener::ImageOpener(const Options& options)
               .max_bytes = kMaxQueued * WorkQueue::kJobBytes,
               .max_abandoned = options.max_abandoned,
               .stop_timeout = kStopTimeout}),
-      copies_({.thread_name = "cicada-copies", .workers = options.workers, .max_abandoned = options.max_abandoned, .stop_timeout = kStopTimeout}) {}
+      copies_({.thread_name = "cicada-copies",
+               .workers = options.workers,
+               .of_one_owner = 1,
+               .max_abandoned = options.max_abandoned,
+               .stop_timeout = kStopTimeout}) {}
 
 void ImageOpener::request(const ImageJob& job) {
-  const auto id =
-      queue_.submit({.owner = job.owner,
-                     .timeout = timeout_,
-                     .run =
-                         [shared = shared_, job](WorkQueue::Attempt& attempt) {
-                           auto opened = open_image(job, shared->files);
-                           if (opened) shared->find_root(job, *opened);
-                           if (attempt.commit()) shared->publish(job.id, std::move(opened));
-                         },
-                     .give_up = [shared = shared_, job](const Error& why) { shared->publish(job.id, shared->explain(job, why)); }});
+  const auto id = queue_.submit({.owner = job.owner,
+                                 .timeout = timeout_,
+                                 .run =
+                                     [shared = shared_, job](WorkQueue::Attempt& attempt) {
+                                       auto opened = open_image(job, shared->files);
+                                       if (opened) shared->find_root(job, *opened);
+                                       if (attempt.commit()) shared->publish(job.id, std::move(opened));
+                                     },
+                                 .give_up = [shared = shared_, job](const Error& why) { shared->publish(job.id, Shared::explain(why)); }});
   if (id == 0) shared_->publish(job.id, make_error(ErrorKind::kLimit, "too many files wait to be opened"));
 }
 
@@ -290,16 +311,15 @@ Result<ImageOpener::Reread> ImageOpener::reread(ImageJob job, UniqueFd held, boo
   };
   auto call = std::make_shared<Call>(Call{std::move(job), std::move(held), {}});
   auto outcome = call->promise.get_future();
-  const auto id =
-      copies_.submit({.owner = call->job.owner,
-                      .timeout = timeout_,
-                      .run =
-                          [call, shared = shared_](WorkQueue::Attempt& attempt) {
-                            auto reread = reread_image(call->job, call->held, shared->files, [&] { attempt.progress(); });
-                            if (reread && !reread->image) shared->keep_copy(call->job, reread->fd.get());
-                            if (attempt.commit()) call->promise.set_value(std::move(reread));
-                          },
-                      .give_up = [call, shared = shared_](const Error& why) { call->promise.set_value(shared->explain(call->job, why)); }});
+  const auto id = copies_.submit({.owner = call->job.owner,
+                                  .timeout = timeout_,
+                                  .run =
+                                      [call, shared = shared_](WorkQueue::Attempt& attempt) {
+                                        auto reread = reread_image(call->job, call->held, shared->files, [&] { attempt.progress(); });
+                                        if (reread && !reread->image) shared->keep_copy(call->job, reread->fd.get());
+                                        if (attempt.commit()) call->promise.set_value(std::move(reread));
+                                      },
+                                  .give_up = [call](const Error& why) { call->promise.set_value(Shared::explain(why)); }});
   if (id == 0) return make_error(ErrorKind::kLimit, "{}: too many file systems do not answer", call->job.path);
   copies_.wait(id);
   return outcome.get();
