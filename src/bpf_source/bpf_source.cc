@@ -174,7 +174,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   parts->images = std::make_unique<process::ImageRegistry>(process::ImageRegistry::Options{});
   parts->store = std::make_unique<TableStore>(
       TableStore::Maps{kernel.slabs_fd(), kernel.places(), kernel.image_usage(), kernel.eviction_epoch()}, config.max_map_memory_bytes);
-  parts->unwinders = std::make_unique<ingest::ImageUnwinders>(*parts->images, config.image_reader);
+  parts->unwinders = std::make_unique<ingest::ImageUnwinders>(*parts->images, config.compile_rows);
   parts->loader = std::make_unique<TableLoader>(*parts->store, *parts->unwinders, table_workers());
   const bool machine = config.targets == TargetKind::kMachine;
   parts->mappings = std::make_unique<PrefetchingPublisher>(kernel, *parts->loader, !machine && config.unwind != UNWIND_FRAME_POINTER);

@@ -29,28 +29,48 @@ void ImageUnwinders::make_room() {
   }
 }
 
+Result<std::shared_ptr<const elf::ElfFile>> ImageUnwinders::open(uint32_t image) {
+  if (stop_.stop_requested()) return make_error(ErrorKind::kLimit, "image {}: not read any more, at the end", image);
+  const UniqueFd fd = TRY(images_.open(image));
+  const std::string name = images_.find(image)->path;
+  FileMapping file = TRY(FileMapping::map(fd.get(), name));
+  return std::make_shared<const elf::ElfFile>(TRY(elf::ElfFile::parse(std::move(file), name)));
+}
+
+// Opens the image at the first step that its rows do not say.
+unwind::TakeStep ImageUnwinders::steps_of(uint32_t image) {
+  struct Steps {
+    std::once_flag opened;
+    std::unique_ptr<const unwind::ImageSteps> image;
+    std::optional<Error> why;
+  };
+  return [this, image, steps = std::make_shared<Steps>()](const unwind::StepQuestion& question) -> Result<unwind::ImageStep> {
+    std::call_once(steps->opened, [&] {
+      const std::shared_lock in_use(in_use_);
+      auto elf = open(image);
+      if (elf)
+        steps->image = std::make_unique<const unwind::ImageSteps>(*std::move(elf));
+      else
+        steps->why = elf.error();
+    });
+    if (steps->image == nullptr) return *steps->why;
+    return steps->image->take(question);
+  };
+}
+
 Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::compile(uint32_t image) {
   if (stop_.stop_requested()) return make_error(ErrorKind::kLimit, "image {}: no unwind table, at the end", image);
-  const UniqueFd fd = TRY(images_.open(image));
-  const process::ImageInfo info = *images_.find(image);
-  if (reader_ == nullptr) {
-    FileMapping file = TRY(FileMapping::map(fd.get(), info.path));
-    const auto elf = std::make_shared<const elf::ElfFile>(TRY(elf::ElfFile::parse(std::move(file), info.path)));
+  if (!compile_) {
+    const auto elf = TRY(open(image));
     auto unwinder = std::make_shared<const unwind::ImageUnwinder>(elf);
     elf->drop_pages();  // of a file that may be 200 MB; what is needed again comes from the page cache
     return unwinder;
   }
-  auto rows = reader_->compile_rows(info, fd.get(), stop_.get_token());
-  if (!rows && rows.error().kind() != ErrorKind::kLimit) return rows.error();
-  return std::make_shared<const unwind::ImageUnwinder>(
-      info.path, std::move(rows), [this, image](const unwind::StepQuestion& question) { return take_step(image, question); });
-}
-
-Result<unwind::ImageStep> ImageUnwinders::take_step(uint32_t image, const unwind::StepQuestion& question) {
-  const std::shared_lock in_use(in_use_);
-  if (stop_.stop_requested()) return make_error(ErrorKind::kLimit, "not read any more, at the end");
   const UniqueFd fd = TRY(images_.open(image));
-  return reader_->take_step(*images_.find(image), fd.get(), question, stop_.get_token());
+  const process::ImageInfo info = *images_.find(image);
+  auto rows = compile_(info, fd.get(), stop_.get_token());
+  if (!rows && rows.error().kind() != ErrorKind::kLimit) return rows.error();
+  return std::make_shared<const unwind::ImageUnwinder>(info.path, std::move(rows), steps_of(image));
 }
 
 Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::get(uint32_t image) {

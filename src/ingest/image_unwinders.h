@@ -28,18 +28,11 @@ class ImageUnwinders {
   static constexpr auto kKeep = std::chrono::seconds(2);
   static constexpr int kCostFactor = 10;
 
-  // Reads images for others, from an open descriptor of each. Ends soon after `stop` is requested.
-  class Reader {
-   public:
-    virtual ~Reader() = default;
-    virtual Result<unwind::UnwindRows> compile_rows(const process::ImageInfo& image, int fd, const std::stop_token& stop) = 0;
-    virtual Result<unwind::ImageStep> take_step(const process::ImageInfo& image, int fd, const unwind::StepQuestion& question,
-                                                const std::stop_token& stop) = 0;
-  };
+  // Makes the rows of an image from an open descriptor of it. Ends soon after `stop` is requested.
+  using CompileRows = std::function<Result<unwind::UnwindRows>(const process::ImageInfo& image, int fd, const std::stop_token& stop)>;
 
-  // Without `reader` in this process.
-  explicit ImageUnwinders(process::ImageRegistry& images, std::shared_ptr<Reader> reader = {})
-      : images_(images), reader_(std::move(reader)) {}
+  // Without `compile` in this process.
+  explicit ImageUnwinders(process::ImageRegistry& images, CompileRows compile = {}) : images_(images), compile_(std::move(compile)) {}
 
   // Waits for who is in get() or takes a step: a walk that was given up may be.
   ~ImageUnwinders() {
@@ -69,10 +62,11 @@ class ImageUnwinders {
   std::shared_ptr<Compiled> find_or_add(uint32_t image);
   void make_room();
   Result<std::shared_ptr<const unwind::ImageUnwinder>> compile(uint32_t image);
-  Result<unwind::ImageStep> take_step(uint32_t image, const unwind::StepQuestion& question);
+  Result<std::shared_ptr<const elf::ElfFile>> open(uint32_t image);
+  unwind::TakeStep steps_of(uint32_t image);
 
   process::ImageRegistry& images_;
-  const std::shared_ptr<Reader> reader_;
+  const CompileRows compile_;
   std::stop_source stop_;
   std::shared_mutex in_use_;
   std::mutex mutex_;

@@ -42,8 +42,7 @@ bool is_runnable(pid_t pid) {
 
 std::chrono::nanoseconds budget_of(int file) { return Parsers::kBudgetPerMiB * static_cast<int64_t>(existing_bytes(file) >> 20); }
 std::chrono::nanoseconds budget_of(const Question& question) {
-  const auto least = question.kind == kStep ? Parsers::kStepBudget : Parsers::kBudget;
-  return std::min<std::chrono::nanoseconds>(least + budget_of(question.file), Parsers::kMaxBudget);
+  return std::min<std::chrono::nanoseconds>(Parsers::kBudget + budget_of(question.file), Parsers::kMaxBudget);
 }
 
 }  // namespace

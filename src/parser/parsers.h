@@ -3,14 +3,14 @@
 //
 //   question (owner, image) ──▶ a free parser of that owner, or a new one ──▶ answer, checked by who asked
 //
-// A question has a budget in CPU time: kBudget (a step: kStepBudget, since others' stacks wait behind it) and kBudgetPerMiB of what exists
-// of the files that are read for it, kMaxBudget at most. A parser beyond it is killed, which costs this question only; so is one that takes
-// kWallFactor times as long by the wall clock, one that sleeps for kSilence (it waits for a file system that says nothing), and one that
-// does not read what it asked for. An image that has cost kMaxDeaths parsers, or one its silence, is not asked about again. Companions that
-// a parser asks for are opened with the rights of the image's owner, and must be his, root's, or the user's who records. Bounds:
-// `per_owner` processes of one owner, kMaxParsers in all; those that were not used longest end first. What a parser has used for a question
-// counts as work of the thread that asked (delegated_cpu_time()), so that its owner waits for his turn. Threads: any; one question at a
-// time is asked by each.
+// A question has a budget in CPU time: kBudget and kBudgetPerMiB of what exists of the files that are read for it, kMaxBudget at most. A
+// parser beyond it is killed, which costs this question only; so is one that takes kWallFactor times as long by the wall clock, one that
+// sleeps for kSilence (it waits for a file system that says nothing), and one that does not read what it asked for. An image that has cost
+// kMaxDeaths parsers, or one its silence, is not asked about again.
+// What companions a parser gets says the question (owner_companions.h).
+// Bounds: `per_owner` processes of one owner, kMaxParsers in all; those that were not used longest end first.
+// What a parser has used for a question counts as work of the thread that asked (delegated_cpu_time()), so that its owner waits for his
+// turn. Threads: any; one question at a time is asked by each.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -42,7 +42,7 @@ struct Question {
 
 class Parsers {
  public:
-  static constexpr std::chrono::milliseconds kBudget{2000}, kStepBudget{200}, kBudgetPerMiB{20}, kMaxBudget{20'000};
+  static constexpr std::chrono::milliseconds kBudget{2000}, kBudgetPerMiB{20}, kMaxBudget{20'000};
   static constexpr std::chrono::milliseconds kSilence{2000};
   static constexpr int kWallFactor = 10;
   static constexpr unsigned kMaxParsers = 24;

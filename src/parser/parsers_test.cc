@@ -2,14 +2,11 @@
 // Parsers here are threads of this process: honest ones (serve), and one that says whatever a test wants.
 #include "parser/parsers.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstring>
 #include <functional>
-#include <map>
 #include <thread>
 
 #include "base/cpu_clock.h"
@@ -18,7 +15,6 @@
 #include "parser/parser.h"
 #include "parser/remote_namer.h"
 #include "parser/remote_rows.h"
-#include "parser/remote_step.h"
 #include "symbolize/symbols/image_symbols.h"
 #include "unwind/row_compiler.h"
 
@@ -120,49 +116,6 @@ TEST(Parsers, NamesAreWhatThisProcessWouldFind) {
   }
 }
 
-// Over all of this program's code, with a stack and registers that lead somewhere.
-TEST(Parsers, StepsAreWhatThisProcessWouldTake) {
-  Threads honest(&serve);
-  Parsers parsers(honest.start(), {}, 1);
-  const UniqueFd file = ourselves();
-  const auto elf = std::make_shared<const elf::ElfFile>(*elf::ElfFile::parse(*FileMapping::map(file.get(), "ourselves"), "ourselves"));
-  const unwind::ImageSteps local(elf);
-  constexpr uint64_t kStack = 0x7ffc00001000;
-  std::vector<uint8_t> copy(32 << 10);
-  for (size_t i = 0; i < copy.size() / 8; ++i) {
-    const uint64_t word = kStack + 8 * (i * 37 % (copy.size() / 8));
-    std::memcpy(&copy[8 * i], &word, sizeof word);
-  }
-  const unwind::CopiedStack stack(copy, kStack, ~uint64_t{0x10});  // a page of it is missing
-  std::map<dwarf::FrameStep, int> outcomes;
-  int assumed = 0;
-  const auto code = std::ranges::find_if(elf->segments(), [](const auto& segment) { return (segment.flags & PF_X) != 0; });
-  ASSERT_NE(code, elf->segments().end());
-  constexpr uint64_t kPlaces = 400;
-  for (uint64_t i = 0; i < kPlaces; ++i) {
-    const uint64_t offset = i * (code->memory_size / kPlaces);
-    for (const auto by : {unwind::StepBy::kCallFrameInformation, unwind::StepBy::kHandlerReturn}) {
-      unwind::StepQuestion asked{by, LinkAddr(code->address.value + offset), stack, {}};
-      for (unsigned reg = 0; reg < dwarf::kRegisterCount; ++reg) asked.registers.value[reg] = kStack + i % 8 * 4096 + 64 * reg;
-      asked.registers.known = i % 3 != 0 ? ARCH_ALL_REGISTERS | 1u << ARCH_RETURN : ARCH_CALLEE_SAVED & ~(1u << ARCH_FP);
-      const unwind::ImageStep here = local.take(asked);
-      const auto there = take_step(parsers, 0, 1, file.get(), "ourselves", asked);
-      ASSERT_TRUE(there) << there.error().message();
-      EXPECT_EQ(there->outcome, here.outcome);
-      EXPECT_EQ(there->exact_ip, here.exact_ip);
-      EXPECT_EQ(there->assumed, here.assumed);
-      EXPECT_EQ(there->registers.value, here.registers.value);
-      EXPECT_EQ(there->registers.known, here.registers.known);
-      ++outcomes[here.outcome];
-      assumed += here.assumed;
-    }
-  }
-  EXPECT_GT(outcomes[dwarf::FrameStep::kDone], 100);
-  EXPECT_GT(outcomes[dwarf::FrameStep::kUnreadable], 10);
-  EXPECT_GT(assumed, 10);
-  EXPECT_EQ(honest.started, 1);
-}
-
 TEST(Parsers, AskForCompanions) {
   class OneFile final : public symbolize::CompanionFiles {
    public:
@@ -245,22 +198,6 @@ TEST(Parsers, CheckRowsAndNames) {
   const auto names = namer->name(std::vector<uint64_t>{1, 2}, symbolize::NameDepth::kSymbols, {});
   ASSERT_FALSE(names);
   EXPECT_EQ(names.error().kind(), ErrorKind::kCorrupt);
-}
-
-TEST(Parsers, CheckSteps) {
-  std::atomic<size_t> size = 0;
-  Threads lying(liar([&](Channel& channel, const Message& asked) {
-    const std::vector<uint64_t> noise(size / 8, 0x4141414141414141);
-    static_cast<void>(sandbox::write_file(asked.fds[0].get(), noise.data(), size));
-    static_cast<void>(channel.send(done(size)));
-  }));
-  Parsers parsers(lying.start(), {}, 1);
-  const UniqueFd file = ourselves();
-  const unwind::CopiedStack stack({}, 0x1000, ~uint64_t{0});
-  for (size = 0; size <= 256; size = size + 8) {
-    const auto step = take_step(parsers, 0, size, file.get(), "x", {unwind::StepBy::kCallFrameInformation, LinkAddr(1), stack, {}});
-    EXPECT_FALSE(step) << size;
-  }
 }
 
 TEST(Parsers, AnImageThatKillsThemIsLeftAlone) {

@@ -4,17 +4,15 @@
 //   kConfigure   text: the options of names (to_text)                                              no answer
 //   kName        numbers: image, depth, count of addresses, companions may come from far · text: path · fds: job, image
 //   kRows        text: path · fds: job, image
-//   kStep        numbers: image, how, address · text: path · fds: job, image
 //
-// A job file holds the question (addresses; registers and a copied stack) and then the answer. While it works, the parser may say, and at
-// last it says kDone or kFailed:
+// A job file holds the question (addresses) and then the answer. While it works, the parser may say, and at last it says kDone or kFailed:
 //
 //   kNote        numbers: severity · text: a line for people
 //   kOpen        numbers: place · text: name        answered by kFile (text: path · fds: the file) or kFailed
 //   kDone        numbers: bytes in the job file
 //   kFailed      numbers: kind of error · text: why
 //
-// The collector believes nothing of it: sizes are bounded, contents are checked (NamedAddresses::check, UnwindRows::check, remote_step.cc).
+// The collector believes nothing of it: sizes are bounded, contents are checked (NamedAddresses::check, UnwindRows::check).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -27,7 +25,7 @@
 
 namespace cicada::parser {
 
-enum Kind : uint32_t { kConfigure = 1, kName, kRows, kNote, kOpen, kFile, kDone, kFailed, kStep };
+enum Kind : uint32_t { kConfigure = 1, kName, kRows, kNote, kOpen, kFile, kDone, kFailed };
 
 std::string to_text(const symbolize::SymbolizeOptions& options);
 symbolize::SymbolizeOptions options_from(const std::string& text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A step up that needs more of an image than its rows: all of its call-frame information, or the instructions ahead. It reads the image and
-// the copied stack, both of which strangers have made; so parsers do it (parser/remote_step.h), or this process where there are none.
+// the copied stack, both of which strangers have made: a question with few words in and out, so that it can be asked elsewhere.
 #pragma once
 #include <functional>
 #include <memory>
