@@ -8,6 +8,7 @@
 #include "parser/remote_rows.h"
 
 namespace cicada::cli {
+
 Result<std::shared_ptr<sandbox::Zygote>> start_zygote() {
   return std::shared_ptr<sandbox::Zygote>(TRY(sandbox::Zygote::start({"/proc/self/exe", kZygoteCommand})));
 }

@@ -17,6 +17,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "elf/image_header.h"
+
 namespace cicada::process {
 namespace {
 
@@ -118,13 +120,7 @@ struct OpenedFile::Distant {
 void OpenedFile::Deleter::operator()(Distant* distant) const { delete distant; }
 
 Result<size_t> OpenedFile::read(uint64_t offset, std::span<uint8_t> to) {
-  if (!is_distant()) {
-    ssize_t got;
-    do got = ::pread(fd_.get(), to.data(), to.size(), static_cast<off_t>(offset));
-    while (got < 0 && errno == EINTR);
-    if (got < 0 && errno != EINVAL) return errno_error(errno, "read");
-    return static_cast<size_t>(std::max<ssize_t>(got, 0));
-  }
+  if (!is_distant()) return elf::by_pread(fd_.get())(offset, to);
   const auto answer = TRY(distant_->child.ask(offset));
   if (!answer) return distant_->opener.note_silent(distant_->device);
   if (answer->error != 0) return errno_error(answer->error, "read");
