@@ -25,7 +25,7 @@ python3 -B "$LIVE/bench_pages.py" inside 3 || fail "a client in a pid namespace 
 # Under sudo: the command, the FIFOs and the results are the user's.
 chmod 755 "$T"
 install -d -o nobody theirs
-(cd theirs && SUDO_UID=$(id -u nobody) SUDO_GID=$(id -g nobody) "$CICADA" bench -q -o result -- sh -c "id -u >user; stat -c '%U %a' /tmp/runner.*.fifo >>user; $WORKLOADS/bench_client go 4 1") 2>err || fail "bench ended with $?"
+(cd theirs && SUDO_UID=$(id -u nobody) SUDO_GID=$(id -g nobody) "$CICADA" bench -q -o result -- sh -c "id -u >user; stat -c '%U %a' /tmp/runner.*.fifo >>user; '$WORKLOADS/bench_client' go 4 1") 2>err || fail "bench ended with $?"
 python3 -B "$LIVE/bench_pages.py" theirs/result 1 || fail "a benchmark of another user"
 [[ $(tr '\n' ' ' <theirs/user) == "$(id -u nobody) nobody 600 nobody 600 " ]] || fail "FIFOs: $(tr '\n' ' ' <theirs/user)"
 [[ -z $(find theirs/result ! -user nobody) ]] || fail "results are not the user's"

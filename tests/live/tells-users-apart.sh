@@ -16,7 +16,7 @@ for uid in (0, 65534, 0, 12345):
 PY
 chmod 755 "$T"
 name() { id -nu "$1" 2>/dev/null || echo "$1"; }
-"$CICADA" record -q -F 997 -o x.cicada -- bash -c "setpriv --reuid=$(id -u nobody) --clear-groups $WORKLOADS/bench_client spin 1 600 & python3 change.py; wait" 2>err || fail "record ended with $?"
+"$CICADA" record -q -F 997 -o x.cicada -- bash -c "setpriv --reuid=$(id -u nobody) --clear-groups '$WORKLOADS/bench_client' spin 1 600 & python3 change.py; wait" 2>err || fail "record ended with $?"
 "$CICADA" report --by user --json x.cicada >users.json 2>err || fail "report ended with $?"
 "$CICADA" convert x.cicada x.folded 2>err && "$CICADA" convert x.cicada x.pb.gz 2>err || fail "convert ended with $?"
 python3 - "$(name 0)" "$(name "$(id -u nobody)")" "$(name 12345)" <<'PY' || fail "samples by user"
