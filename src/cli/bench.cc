@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <charconv>
@@ -22,8 +21,9 @@
 #include "cli/client_files.h"
 #include "cli/parsing.h"
 #include "cli/runtime_environment.h"
-#include "process/procfs/proc_fs.h"
 #include "cli/terminal.h"
+#include "process/procfs/proc_fs.h"
+#include "sink/output_directory.h"
 
 namespace cicada::cli {
 namespace {
@@ -34,35 +34,23 @@ std::string joined(const std::vector<std::string>& words) {
   return out;
 }
 
-bool is_trusted(uid_t owner, const InvokingUser& user) { return owner == ::geteuid() || owner == user.uid(); }
-
-// Made by us, the user's own: clients write their results into it. One that is there belongs to root or to the user, so that nobody else
-// can put links below it; `link`: the name itself may be a link of theirs.
-Result<void> make_directory(const std::string& path, const InvokingUser& user, bool link = false) {
-  if (::mkdir(path.c_str(), 0755) == 0) return user.give(path);
-  if (errno != EEXIST) return errno_error(errno, fmt::format("make directory {}", path));
-  struct stat name {}, st {};
-  if (::lstat(path.c_str(), &name) != 0 || ::stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode))
-    return errno_error(ENOTDIR, fmt::format("make directory {}", path));
-  if (S_ISLNK(name.st_mode) && !link) return make_error(ErrorKind::kPermission, "{}: is a link, which is not followed here; remove it", path);
-  for (const uid_t owner : {name.st_uid, st.st_uid})
-    if (!is_trusted(owner, user)) return make_error(ErrorKind::kPermission, "{}: belongs to user {}; give another directory with -o", path, owner);
-  if ((st.st_mode & S_IWOTH) != 0 && (st.st_mode & S_ISVTX) == 0)
-    return make_error(ErrorKind::kPermission, "{}: everybody may replace files in it; give another directory with -o", path);
-  return {};
+// Where results go. Clients write theirs below it, so it is the user's.
+Result<std::shared_ptr<const sink::OutputDirectory>> result_directory(const BenchOptions& options, const sink::FileRights& rights) {
+  std::string path = options.directory.empty() ? "cicada-bench" : options.directory;
+  if (options.directory.empty())
+    for (int i = 2; std::filesystem::exists(std::filesystem::symlink_status(path)); ++i) path = fmt::format("cicada-bench-{}", i);
+  auto directory = TRY(sink::OutputDirectory::open(path, rights));
+  if (!options.force && directory->contains("bench.json"))
+    return make_error(ErrorKind::kInvalid, "-o {}: has results already; --force replaces them", path);
+  TRY(directory->make_inside("flamegraphs", rights));
+  return directory;
 }
 
-Result<std::string> result_directory(const BenchOptions& options, const InvokingUser& user) {
-  std::string directory = options.directory.empty() ? "cicada-bench" : options.directory;
-  if (options.directory.empty())
-    for (int i = 2; std::filesystem::exists(std::filesystem::symlink_status(directory)); ++i) directory = fmt::format("cicada-bench-{}", i);
-  if (!options.force && std::filesystem::exists(directory + "/bench.json"))
-    return make_error(ErrorKind::kInvalid, "-o {}: has results already; --force replaces them", directory);
-  TRY(make_directory(directory, user, true));
-  TRY(make_directory(directory + "/flamegraphs", user));
-  std::error_code error;
-  const std::string absolute = std::filesystem::absolute(directory, error);
-  return error ? directory : absolute;
+sink::FileRights rights_of(const BenchOptions& options, const InvokingUser& user) {
+  sink::FileRights rights;
+  if (user.through_sudo()) rights.owner = sink::FileOwner{user.uid(), user.gid()};
+  rights.replace_recordings = options.force;
+  return rights;
 }
 
 std::vector<int> allowed_cpus() {
@@ -88,10 +76,14 @@ bool isolate(BenchRunOptions& run) {
 
 class BenchSession {
  public:
-  BenchSession(const BenchOptions& options, InvokingUser user, std::optional<benchmark::FifoPair> fifos, StopSignals signals, std::string directory)
-      : options_(options), user_(std::move(user)), fifos_(std::move(fifos)), signals_(std::move(signals)), directory_(std::move(directory)) {
-    if (user_.through_sudo()) rights_.owner = sink::FileOwner{user_.uid(), user_.gid()};
-    rights_.replace_recordings = options.force;
+  BenchSession(const BenchOptions& options, InvokingUser user, std::optional<benchmark::FifoPair> fifos, StopSignals signals,
+               sink::FileRights rights)
+      : options_(options),
+        user_(std::move(user)),
+        fifos_(std::move(fifos)),
+        signals_(std::move(signals)),
+        rights_(std::move(rights)),
+        directory_(absolute_path(rights_.below->path())) {
     result_.host = benchmark::machine_fingerprint();
     result_.version = CICADA_VERSION;
     result_.warnings = benchmark::machine_warnings();
@@ -156,8 +148,9 @@ class BenchSession {
     const auto index = static_cast<uint32_t>(result_.recordings.size());
     const bool alone = options_.runs == 1 && options_.commands.size() == 1;
     // A directory for each run: clients of two may have the same pid.
-    const std::string clients = alone ? directory_ : fmt::format("{}/run-{}", directory_, index + 1);
-    if (!alone) TRY(make_directory(clients, user_));
+    const std::string inside = fmt::format("run-{}", index + 1);
+    const std::string clients = alone ? directory_ : directory_ + "/" + inside;
+    if (!alone) TRY(rights_.below->make_inside(inside, rights_));
     BenchRunOptions run = base;
     run.command = options_.commands[command];
     run.environment = runtime_environment(run.command, user_, options_.quiet);
@@ -165,7 +158,7 @@ class BenchSession {
       run.environment.push_back(std::move(variable));
     run.environment.push_back("CODSPEED_PROFILE_FOLDER=" + clients);
     const std::string file = fmt::format("run-{}.cicada", index + 1);
-    run.recording = directory_ + "/" + file;
+    run.recording = file;
     if (!options_.quiet) print_progress(fmt::format("run {} of {}: {}", number + 1, options_.runs, joined(run.command)));
     benchmark::ProcessTree tree;
     BenchRunOutcome outcome = TRY(run_recorded(run, user_, fifos_ ? &*fifos_ : nullptr, tree, signals_));
@@ -180,7 +173,7 @@ class BenchSession {
     tell(outcome);
     if (outcome.windows.windows.empty()) add_plain(command, index, outcome);
     else add_announced(command, index, outcome, tree, clients);
-    if (!alone) ::rmdir(clients.c_str());  // if it is empty
+    if (!alone) rights_.below->remove_inside(inside);
     return {};
   }
 
@@ -241,10 +234,10 @@ class BenchSession {
     size_t number = 0;
     for (benchmark::Benchmark& one : result_.benchmarks) {
       one.page = fmt::format("flamegraphs/{:04}.html", ++number);
-      TRY(write_flame_graph(directory_ + "/" + one.page, rights_, profiles_[one.uri], one.name));
+      TRY(write_flame_graph(one.page, rights_, profiles_[one.uri], one.name));
     }
-    TRY(write_text(directory_ + "/bench.json", rights_, benchmark::to_json(result_)));
-    TRY(write_text(directory_ + "/index.html", rights_, index_page(result_, joined(options_.commands[0]))));
+    TRY(write_text("bench.json", rights_, benchmark::to_json(result_)));
+    TRY(write_text("index.html", rights_, index_page(result_, joined(options_.commands[0]))));
     if (!options_.quiet) print_message(format_bench_table(result_, terminal_columns()));
     TRY(compare_commands());
     if (!options_.quiet) print_message(fmt::format("results in {}/index.html\n", directory_));
@@ -272,20 +265,25 @@ class BenchSession {
     const benchmark::ComparisonOptions how{.in_turn = true};
     const benchmark::Comparison comparison = benchmark::compare(base, now, how);
     const std::string page = fmt::format("flamegraphs/difference-{}.html", &now - result_.benchmarks.data() + 1);
-    TRY(write_difference(directory_ + "/" + page, rights_, profiles_[base.uri], profiles_[now.uri], fmt::format("{} compared with {}", now.uri, base.uri)));
+    TRY(write_difference(page, rights_, profiles_[base.uri], profiles_[now.uri], fmt::format("{} compared with {}", now.uri, base.uri)));
     const auto reasons = benchmark::find_reasons(functions_[base.uri], functions_[now.uri], comparison, how.confidence);
     if (!options_.quiet) print_message(format_comparison(now.uri + " ÷ " + base.uri, comparison, reasons) + fmt::format("  difference in {}/{}\n", directory_, page));
     return {};
   }
 
+  static std::string absolute_path(const std::string& path) {
+    std::error_code error;
+    const std::string absolute = std::filesystem::absolute(path, error);
+    return error ? path : absolute;
+  }
   static std::string in_command(const std::string& command) { return fmt::format(" ({})", command); }
 
   const BenchOptions& options_;
   const InvokingUser user_;
   std::optional<benchmark::FifoPair> fifos_;  // nothing: another runner has them
   StopSignals signals_;
-  const std::string directory_;
-  sink::FileRights rights_;
+  const sink::FileRights rights_;  // below the directory of the results
+  const std::string directory_;    // its path, for clients and people
   benchmark::BenchResult result_;
   std::map<std::string, profile::Profile> profiles_;  // by URI
   std::map<std::string, std::vector<benchmark::FunctionSamples>> functions_;  // of each run
@@ -301,8 +299,9 @@ Result<int> run_bench(const BenchOptions& options) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // so that whose parent has ended is known to be the command's still
   Result<benchmark::FifoPair> fifos = benchmark::FifoPair::create(user.uid(), user.gid());
   if (!fifos && fifos.error().kind() != ErrorKind::kLimit) return fifos.error();
-  std::string directory = TRY(result_directory(options, user));
-  BenchSession session(options, user, fifos ? std::optional(*std::move(fifos)) : std::nullopt, std::move(signals), std::move(directory));
+  sink::FileRights rights = rights_of(options, user);
+  rights.below = TRY(result_directory(options, rights));
+  BenchSession session(options, user, fifos ? std::optional(*std::move(fifos)) : std::nullopt, std::move(signals), std::move(rights));
   if (!fifos) session.warn(fifos.error().message() + "; until then commands are measured as a whole, and benchmarks that announce themselves are not told apart");
   return session.run();
 }

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/bench_compare.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "base/clean_text.h"
@@ -17,6 +14,7 @@
 #include "cli/exit_code.h"
 #include "cli/report_input.h"
 #include "cli/terminal.h"
+#include "sink/output_directory.h"
 
 namespace cicada::cli {
 namespace {
@@ -87,12 +85,14 @@ struct Row {
 bool is_change(const Comparison& comparison) { return comparison.verdict == Verdict::kSlower || comparison.verdict == Verdict::kFaster; }
 
 // Why; without recordings nobody knows.
-Result<void> explain(Row& row, Recordings& before, Recordings& after, const Benchmark& base, const Benchmark& now, const std::string& directory, const sink::FileRights& rights) {
+Result<void> explain(Row& row, Recordings& before, Recordings& after, const Benchmark& base, const Benchmark& now,
+                     const sink::FileRights& rights) {
   const Recordings::Samples a = TRY(before.samples_of(base)), b = TRY(after.samples_of(now));
   row.reasons = benchmark::find_reasons(a.runs, b.runs, row.comparison, benchmark::ComparisonOptions{}.confidence);
-  if (directory.empty()) return {};
-  row.page = fmt::format("{}/difference-{:04}.html", directory, row.comparison.now + 1);
-  return write_difference(row.page, rights, a.all, b.all, fmt::format("{}: after compared with before", now.name));
+  if (!rights.below) return {};
+  const std::string page = fmt::format("difference-{:04}.html", row.comparison.now + 1);
+  row.page = fmt::format("{}/{}", rights.below->path(), page);
+  return write_difference(page, rights, a.all, b.all, fmt::format("{}: after compared with before", now.name));
 }
 
 std::string to_json(const std::vector<Row>& rows, const BenchResult& now, const std::vector<std::string>& warnings) {
@@ -160,13 +160,15 @@ Result<int> compare_benchmarks(const BenchCompareOptions& options) {
   const size_t missing = base.benchmarks.size() - all.size(), fresh = now.benchmarks.size() - all.size();
   if (missing != 0) warnings.push_back(fmt::format("{} benchmarks are gone", missing));
   if (fresh != 0) warnings.push_back(fmt::format("{} benchmarks are new", fresh));
-  if (!options.directory.empty() && ::mkdir(options.directory.c_str(), 0755) != 0 && errno != EEXIST) return errno_error(errno, fmt::format("make directory {}", options.directory));
+  sink::FileRights rights;
+  if (!options.directory.empty()) rights.below = TRY(sink::OutputDirectory::open(options.directory, rights));
   Recordings before(options.base, base, options.harness), after(options.now, now, options.harness);
   bool slower = false;
   for (Row& row : rows) {
     slower |= row.comparison.verdict == Verdict::kSlower;
     if (!is_change(row.comparison)) continue;
-    const Result<void> explained = explain(row, before, after, base.benchmarks[row.comparison.base], now.benchmarks[row.comparison.now], options.directory, {});
+    const Result<void> explained =
+        explain(row, before, after, base.benchmarks[row.comparison.base], now.benchmarks[row.comparison.now], rights);
     if (!explained) warnings.push_back(fmt::format("no reasons: {}", explained.error().message()));
   }
   sink::OutputFile out = TRY(sink::OutputFile::create("-", {}));

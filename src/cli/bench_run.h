@@ -21,7 +21,7 @@ namespace cicada::cli {
 struct BenchRunOptions {
   std::vector<std::string> command;
   std::vector<std::string> environment;  // beside the user's
-  std::string recording;                 // .cicada to write
+  std::string recording;                 // .cicada to write, with these rights
   sink::FileRights rights;
   bpf_source::PerfEventOptions events;
   std::vector<int> command_cpus, own_cpus;  // --isolate; empty: any

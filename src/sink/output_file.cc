@@ -15,6 +15,7 @@
 #include <map>
 #include <random>
 
+#include "sink/output_directory.h"
 #include "sink/recording/recording_chunks.h"
 
 namespace cicada::sink {
@@ -65,8 +66,12 @@ Result<Place> open_place(const std::string& path, const FileRights& rights) {
     return make_error(ErrorKind::kInvalid, "{}: is a directory; give a file name", path);
   Place place;
   place.name = parts.name;
-  place.directory.reset(::open(parts.directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!place.directory) return errno_error(errno, fmt::format("write {}: open directory {}", path, parts.directory));
+  if (rights.below) {
+    place.directory = TRY(rights.below->open_inside(parts.directory));
+  } else {
+    place.directory.reset(::open(parts.directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!place.directory) return errno_error(errno, fmt::format("write {}: open directory {}", path, parts.directory));
+  }
   UniqueFd handle(::openat(place.directory.get(), parts.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat st {};
   if (!handle || ::fstat(handle.get(), &st) != 0 || S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)) return place;
@@ -133,7 +138,7 @@ void OutputFile::RemoveTemporary::operator()(Temporary* temporary) const {
 
 Result<OutputFile> OutputFile::create(const std::string& path, const FileRights& rights) {
   OutputFile file;
-  file.path_ = path == "-" ? "standard output" : path;
+  file.path_ = path == "-" ? "standard output" : rights.below ? rights.below->path() + "/" + path : path;
   if (const auto descriptor = find_descriptor(path)) {
     file.fd_.reset(::fcntl(*descriptor, F_DUPFD_CLOEXEC, 3));
     if (!file.fd_) return errno_error(errno, fmt::format("write {}", file.path_));

@@ -22,6 +22,8 @@
 
 namespace cicada::sink {
 
+class OutputDirectory;
+
 struct FileOwner {
   uid_t uid = 0;
   gid_t gid = 0;
@@ -31,6 +33,7 @@ struct FileRights {
   std::optional<FileOwner> owner = {};  // who asked for the file, when cicada itself runs as root
   mode_t mode = 0644;                   // less the umask
   bool replace_recordings = false;      // --force
+  std::shared_ptr<const OutputDirectory> below = {};  // where paths begin; none: in the working directory
 };
 
 class OutputFile {

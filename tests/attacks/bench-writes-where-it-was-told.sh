@@ -5,10 +5,10 @@
 source "$(dirname "$0")/lib.sh"
 # leaves in /tmp: .runner.ack.fifo.*
 lock=/run/cicada-bench.lock
-mkdir -m 700 rooms
+mkdir -m 700 rooms rooms/flamegraphs
 mkdir -m 1777 shared
 bench() { "$CICADA" bench -q "$@" -- true >out 2>err; }
-nothing_inside() { [[ -z $(ls -A rooms) ]] || fail "written through $1: $(ls rooms)"; }
+nothing_inside() { [[ -z $(find rooms -type f) ]] || fail "written through $1: $(find rooms -type f)"; }
 
 "${as_attacker[@]}" mkdir "$lair/results"
 "${as_attacker[@]}" ln -s "$T/rooms" "$lair/results/flamegraphs"
@@ -29,6 +29,14 @@ bench -o chosen || fail "a link of one's own: $?"
 [[ -s elsewhere/index.html ]] || fail "nothing where one's own link leads"
 (cd shared && "${as_attacker[@]}" ln -s "$T/nowhere" "$T/shared/cicada-bench" && bench) || fail "the default name was taken, and that was all: $?"
 [[ -s shared/cicada-bench-2/index.html && ! -e nowhere ]] || fail "not beside the link: $(ls shared)"
+
+# The command itself exchanges the directory, and one below it, for links while root's bench runs for its user.
+for victim in results results/flamegraphs; do
+  "${as_attacker[@]}" rm -rf "$lair/results" "$lair/away"
+  (cd "$lair" && SUDO_UID=$attacker SUDO_GID=$attacker "$CICADA" bench -q -o results -- \
+    sh -c "mv $victim away && ln -s $T/rooms $victim" >"$T/out" 2>"$T/err") || grep -q 'open directory' err || fail "$victim exchanged: bench ended with $?"
+  nothing_inside "$victim exchanged for a link"
+done
 
 # Somebody who holds what he can open; a lock of before.
 cat >"$lair/hold.py" <<'PYTHON'
