@@ -81,9 +81,13 @@ static long copy_page(__u32 index, void *opaque) {
   return 0;
 }
 
+// A quarter of the ring is for samples, stacks and lifecycle records only: copies are a thousand times as large, and their sample without
+// one still counts. wakeup_bytes is an eighth.
+static __always_inline int ring_has_room_for_copies(void) { return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) < 6 * wakeup_bytes; }
+
 // After the sample was sent.
 __weak __noinline int send_unwind_request(struct scratch *memory) {
-  if (!memory || memory->slot != 0) return -1;
+  if (!memory || memory->slot != 0 || !ring_has_room_for_copies()) return -1;
   __u32 cpu = bpf_get_smp_processor_id();
   struct request_copy *request = bpf_map_lookup_elem(&request_copies, &cpu);
   if (!request) return -1;

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace cicada {
@@ -29,12 +30,17 @@ bool set(const SchedAttributes& attributes) { return ::syscall(SYS_sched_setattr
 
 }  // namespace
 
-ScopedShortSlice::ScopedShortSlice() {
+ScopedShortSlice::ScopedShortSlice(int nice) {
   SchedAttributes attributes;
   if (!get(attributes) || attributes.policy != SCHED_OTHER) return;
   slice_ns_ = attributes.runtime_ns;
+  nice_ = attributes.nice;
   attributes.flags |= kResetOnFork;
   attributes.runtime_ns = kShortestSliceNs;
+  attributes.nice = std::max(-20, nice_ + nice);
+  changed_ = set(attributes);
+  if (changed_ || nice == 0) return;
+  attributes.nice = nice_;
   changed_ = set(attributes);
 }
 
@@ -43,6 +49,7 @@ ScopedShortSlice::~ScopedShortSlice() {
   if (!changed_ || !get(attributes)) return;
   attributes.flags &= ~kResetOnFork;
   attributes.runtime_ns = slice_ns_;
+  attributes.nice = nice_;
   set(attributes);
 }
 

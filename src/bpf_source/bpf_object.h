@@ -30,7 +30,7 @@ struct BpfObjectOptions {
   bool kernel_frames = true;
   bool include_idle = false;
   unwind_mode unwind = UNWIND_AUTO;
-  uint32_t ring_bytes = 8 << 20;            // a power of two
+  uint32_t ring_bytes = 16 << 20;           // a power of two
   uint32_t max_mapping_blocks = 256 << 10;  // of the LPM trie, allocated as used
   uint32_t deferred_kib_per_second = 64 << 10;  // of stack copies, and CPU; each counts as 16 KiB more than it has
 };

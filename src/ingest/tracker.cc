@@ -109,7 +109,7 @@ process::MappingEventCounts Tracker::event_counts() const {
 
 void Tracker::run(std::stop_token stop) {
   ::prctl(PR_SET_NAME, "cicada-tracker");
-  const ScopedShortSlice prompt;
+  const ScopedShortSlice prompt(ScopedShortSlice::kAheadOfUsual);
   const int idle_ms = sleep_ms(options_.frequency_hz, kIdleSamples, kLongestIdleMs);
   bool more = true;
   while (!stop.stop_requested()) {
