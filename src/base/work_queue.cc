@@ -8,13 +8,13 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "base/catching.h"
@@ -54,7 +54,7 @@ struct WorkQueue::Ticket {
 struct WorkQueue::State : std::enable_shared_from_this<WorkQueue::State> {
   using TicketPtr = std::shared_ptr<Ticket>;
   struct Owner {
-    std::deque<TicketPtr> waiting;
+    std::map<std::pair<uint64_t, JobId>, TicketPtr> waiting;  // by weight, then age
     size_t bytes = 0;
   };
   struct Worker {
@@ -81,17 +81,19 @@ struct WorkQueue::State : std::enable_shared_from_this<WorkQueue::State> {
     std::chrono::nanoseconds worked{};  // CPU time, that of others for it included
   };
   std::map<uint32_t, Use> uses;  // of the workers, by owner, since the queue was idle
-  size_t waiting = 0, bytes = 0;
+  std::unordered_map<JobId, TicketPtr> by_id;  // what waits
+  size_t bytes = 0;
   JobId last_id = 0;
   std::vector<std::shared_ptr<Worker>> workers;  // but the abandoned
   size_t running = 0;
+  unsigned heavy = 0;    // of these
   unsigned hanging = 0;  // abandoned and not back
   bool stopping = false;
   Clock::time_point busy_since;
   Counts counts;
 
   // All but the last three under the mutex.
-  bool is_idle() const { return waiting == 0 && running == 0; }
+  bool is_idle() const { return by_id.empty() && running == 0; }
   void note_if_idle() {
     if (is_idle()) {
       counts.busy += Clock::now() - busy_since;
@@ -99,14 +101,16 @@ struct WorkQueue::State : std::enable_shared_from_this<WorkQueue::State> {
     }
     changed.notify_all();
   }
-  TicketPtr take(std::map<uint32_t, Owner>::iterator owner, std::deque<TicketPtr>::iterator at);
-  // No owner has more than options.of_one_owner workers.
-  bool may_run(uint32_t owner) const {
-    const auto use = uses.find(owner);
-    return use == uses.end() || use->second.running < options.of_one_owner;
+  TicketPtr take(const TicketPtr& ticket);  // which waits
+  bool is_heavy(const Ticket& ticket) const { return ticket.job.weight >= options.heavy; }
+  // No owner has more than options.of_one_owner workers, and heavy jobs not all.
+  bool may_run(const std::pair<const uint32_t, Owner>& owner) const {
+    const auto use = uses.find(owner.first);
+    return (use == uses.end() || use->second.running < options.of_one_owner) &&
+           (heavy == 0 || heavy + 1 < options.workers || !is_heavy(*owner.second.waiting.begin()->second));
   }
   bool has_next() const {
-    return std::any_of(owners.begin(), owners.end(), [&](const auto& owner) { return may_run(owner.first); });
+    return std::any_of(owners.begin(), owners.end(), [&](const auto& owner) { return may_run(owner); });
   }
   TicketPtr take_next();
   TicketPtr find_waiting(JobId id, bool remove);
@@ -121,46 +125,40 @@ struct WorkQueue::State : std::enable_shared_from_this<WorkQueue::State> {
   bool wait_until(Clock::time_point end, Over over);
 };
 
-WorkQueue::State::TicketPtr WorkQueue::State::take(std::map<uint32_t, Owner>::iterator owner,
-                                                   std::deque<TicketPtr>::iterator at) {
-  TicketPtr ticket = std::move(*at);
-  owner->second.waiting.erase(at);
-  owner->second.bytes -= ticket->cost();
-  bytes -= ticket->cost();
-  --waiting;
+WorkQueue::State::TicketPtr WorkQueue::State::take(const TicketPtr& ticket) {
+  const auto owner = owners.find(ticket->job.owner);
+  TicketPtr taken = std::move(owner->second.waiting.extract({ticket->job.weight, ticket->id}).mapped());
+  by_id.erase(taken->id);
+  owner->second.bytes -= taken->cost();
+  bytes -= taken->cost();
   if (owner->second.waiting.empty()) owners.erase(owner);
-  return ticket;
+  return taken;
 }
 
-// Of who has the fewest jobs running, then of who has worked least, then in turn. has_next() holds, and so who is chosen may run.
+// Of who has the fewest jobs running, then of who has worked least, then in turn. has_next() holds.
 WorkQueue::State::TicketPtr WorkQueue::State::take_next() {
-  const auto claim = [&](uint32_t owner) {
-    const Use& use = uses[owner];
-    return std::pair(use.running, use.worked / kEvenTime);
-  };
   const auto first = owners.upper_bound(last_owner);
-  auto next = first == owners.end() ? owners.begin() : first;
-  auto least = claim(next->first);
+  auto next = owners.end();
+  std::pair<unsigned, int64_t> least;
   const auto look = [&](auto begin, auto end) {
     for (auto at = begin; at != end; ++at) {
-      if (const auto its = claim(at->first); its < least) std::tie(next, least) = std::tuple(at, its);
+      if (!may_run(*at)) continue;
+      const Use& use = uses[at->first];
+      const std::pair<unsigned, int64_t> its(use.running, use.worked / kEvenTime);
+      if (next == owners.end() || its < least) std::tie(next, least) = std::tuple(at, its);
     }
   };
   look(first, owners.end());
   look(owners.begin(), first);
   last_owner = next->first;
-  return take(next, next->second.waiting.begin());
+  return take(TicketPtr(next->second.waiting.begin()->second));
 }
 
 // Null: it does not wait.
 WorkQueue::State::TicketPtr WorkQueue::State::find_waiting(JobId id, bool remove) {
-  for (auto owner = owners.begin(); owner != owners.end(); ++owner) {
-    auto& tickets = owner->second.waiting;
-    const auto at = std::lower_bound(tickets.begin(), tickets.end(), id,
-                                     [](const TicketPtr& ticket, JobId wanted) { return ticket->id < wanted; });
-    if (at != tickets.end() && (*at)->id == id) return remove ? take(owner, at) : *at;
-  }
-  return nullptr;
+  const auto at = by_id.find(id);
+  if (at == by_id.end()) return nullptr;
+  return remove ? take(TicketPtr(at->second)) : at->second;
 }
 
 bool WorkQueue::State::make_room(const Ticket& wanted, std::vector<TicketPtr>& dropped) {
@@ -171,7 +169,7 @@ bool WorkQueue::State::make_room(const Ticket& wanted, std::vector<TicketPtr>& d
     const auto own = owners.find(wanted.job.owner);
     if (most == own || most->second.bytes <= (own == owners.end() ? 0 : own->second.bytes) + wanted.cost())
       return false;
-    dropped.push_back(take(most, std::prev(most->second.waiting.end())));
+    dropped.push_back(take(TicketPtr(std::prev(most->second.waiting.end())->second)));
     ++counts.refused;
   }
   return true;
@@ -179,8 +177,7 @@ bool WorkQueue::State::make_room(const Ticket& wanted, std::vector<TicketPtr>& d
 
 bool WorkQueue::State::start_workers(size_t more) {
   const auto is_needed = [&] {
-    return workers.size() - running < waiting + more && workers.size() < options.workers &&
-           hanging < options.max_abandoned;
+    return workers.size() - running < by_id.size() + more && workers.size() < options.workers && hanging < options.max_abandoned;
   };
   try {
     while (is_needed()) {
@@ -205,6 +202,7 @@ void WorkQueue::State::run(const std::shared_ptr<Worker>& self) {
     ticket->deadline = after(ticket->job.timeout);
     self->current = ticket;
     ++running;
+    heavy += is_heavy(*ticket);
     ++uses[ticket->job.owner].running;
     const auto began = work_time();
     if (ticket->deadline != Clock::time_point::max()) changed.notify_all();  // who waits has a deadline to wait for
@@ -230,6 +228,10 @@ void WorkQueue::State::run(const std::shared_ptr<Worker>& self) {
     lock.lock();
     self->current = nullptr;
     --running;
+    if (is_heavy(*ticket)) {
+      --heavy;
+      work.notify_all();
+    }
     ++counts.done;
     Use& use = uses[ticket->job.owner];
     --use.running;
@@ -248,6 +250,7 @@ void WorkQueue::State::give_up_overdue(Clock::time_point now) {
     worker->current->given_up = true;
     worker->thread.detach();
     --uses[worker->current->job.owner].running;
+    heavy -= is_heavy(*worker->current);
     lost.push_back(worker->current);
   }
   if (lost.empty()) return;
@@ -257,7 +260,7 @@ void WorkQueue::State::give_up_overdue(Clock::time_point now) {
   counts.abandoned += lost.size();
   const bool some_left = start_workers(0);
   while (!some_left && !owners.empty()) {
-    lost.push_back(take(owners.begin(), owners.begin()->second.waiting.begin()));
+    lost.push_back(take(TicketPtr(owners.begin()->second.waiting.begin()->second)));
     ++counts.refused;
   }
   note_if_idle();
@@ -286,8 +289,8 @@ WorkQueue::JobId WorkQueue::State::submit(Job job) {
       bytes += ticket->cost();
       Owner& of = owners[owner];
       of.bytes += ticket->cost();
-      of.waiting.push_back(std::move(ticket));
-      ++waiting;
+      by_id.emplace(id, ticket);
+      of.waiting.emplace(std::pair(ticket->job.weight, id), std::move(ticket));
       work.notify_one();
     }
   }
@@ -370,7 +373,7 @@ bool WorkQueue::is_idle() const {
 
 size_t WorkQueue::waiting() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->waiting;
+  return state_->by_id.size();
 }
 
 void WorkQueue::give_up_overdue(Clock::time_point now) { state_->give_up_overdue(now); }
@@ -391,7 +394,8 @@ void WorkQueue::stop() {
   s.stopping = true;
   std::swap(forgotten, s.owners);
   s.bytes = 0;
-  if (std::exchange(s.waiting, 0) != 0) s.note_if_idle();
+  s.by_id.clear();
+  if (!forgotten.empty()) s.note_if_idle();
   for (const auto& worker : s.workers) {
     if (worker->current != nullptr) asked.push_back(worker->current);
   }

@@ -5,7 +5,8 @@
 //                  │ no room                     │ over its time
 //                  └──▶ job.give_up              └──▶ job.give_up; its thread is abandoned, another takes its place
 //
-// Owners take turns by time: next is who has the fewest jobs running, of those who has worked least since the queue was idle. All that waits has a budget in bytes. When it is used up, the owner with the most loses its newest
+// Owners take turns by time: next is who has the fewest jobs running, of those who has worked least since the queue was idle; of his jobs
+// the lightest, of those the oldest. All that waits has a budget in bytes. When it is used up, the owner with the most loses its last
 // job; if that is who asks, it is refused. So nobody is kept out by another, and an owner that is alone has everything.
 //
 // A thread that hangs (open() of a file system that does not answer) cannot be joined. So a job with a timeout owns
@@ -58,8 +59,9 @@ class WorkQueue {
   struct Job {
     uint32_t owner = 0;                            // the uid that this is done for
     size_t bytes = 0;                              // that it holds while it waits
+    uint64_t weight = 0;                           // how long it may take, in any unit: the lightest of an owner goes first
     std::chrono::milliseconds timeout = kForever;  // from its start or its last progress()
-    std::function<void(Attempt&)> run;
+    std::function<void(Attempt&)> run{};
     // Instead of a commit(), by any thread that uses the queue. Why: kLimit (no room or thread), kIo (over its time),
     // or what run() threw.
     std::function<void(const Error&)> give_up{};
@@ -69,6 +71,7 @@ class WorkQueue {
     const char* thread_name;  // 15 characters at most
     unsigned workers = 1;
     unsigned of_one_owner = UINT32_MAX;                 // of the workers, at a time
+    uint64_t heavy = UINT64_MAX;                        // jobs of this weight and more have all workers but one, if there are several
     int nice = 0;                                       // added to that of who starts a worker
     size_t max_bytes = SIZE_MAX;                        // of what waits
     unsigned max_abandoned = 4;                         // threads that hang at a time; none takes the place of more

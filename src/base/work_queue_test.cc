@@ -91,6 +91,53 @@ TEST_F(WorkQueueTest, OwnersTakeTurns) {
   EXPECT_EQ(queue.counts().done, 8U);
 }
 
+TEST_F(WorkQueueTest, TheLightestOfAnOwnerGoesFirst) {
+  WorkQueue queue({"test"});
+  queue.submit(first_.job(7));
+  first_.wait_until_running();
+  const auto weighing = [&](const char* name, uint64_t weight) {
+    WorkQueue::Job job = named(name, 1);
+    job.weight = weight;
+    return queue.submit(std::move(job));
+  };
+  weighing("heavy", 9);
+  weighing("light", 1);
+  const auto cancelled = weighing("cancelled", 2);
+  weighing("light too", 1);
+  weighing("lighter", 0);
+  queue.cancel(cancelled);
+  EXPECT_EQ(queue.waiting(), 4U);
+  first_.open();
+  EXPECT_TRUE(queue.wait_idle());
+  EXPECT_EQ(lines(), (Lines{"lighter", "light", "light too", "heavy"}));
+}
+
+TEST_F(WorkQueueTest, HeavyOnesNeverHaveAllWorkers) {
+  WorkQueue queue({.thread_name = "test", .workers = 2, .heavy = 10});
+  WorkQueue::Job heavy = first_.job(1);
+  heavy.weight = 10;
+  queue.submit(std::move(heavy));
+  first_.wait_until_running();
+  WorkQueue::Job another = named("heavy", 1);
+  another.weight = 20;
+  queue.submit(std::move(another));
+  EXPECT_TRUE(queue.wait(queue.submit(named("light", 1))));
+  EXPECT_TRUE(queue.wait(queue.submit(named("light of another", 2))));
+  EXPECT_EQ(lines(), (Lines{"light", "light of another"}));
+  first_.open();
+  EXPECT_TRUE(queue.wait_idle());
+  EXPECT_EQ(lines().back(), "heavy");
+}
+
+TEST_F(WorkQueueTest, WhereThereIsOneWorkerHeavyOnesHaveIt) {
+  WorkQueue queue({.thread_name = "test", .heavy = 10});
+  WorkQueue::Job heavy = named("heavy", 1);
+  heavy.weight = 10;
+  queue.submit(std::move(heavy));
+  EXPECT_TRUE(queue.wait_idle());
+  EXPECT_EQ(lines(), Lines{"heavy"});
+}
+
 TEST_F(WorkQueueTest, WhoHasMostLosesItsNewestWhenAllBytesAreUsed) {
   WorkQueue queue({.thread_name = "test", .max_bytes = 4 * WorkQueue::kJobBytes});
   queue.submit(first_.job());

@@ -174,7 +174,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   parts->images = std::make_unique<process::ImageRegistry>(process::ImageRegistry::Options{});
   parts->store = std::make_unique<TableStore>(
       TableStore::Maps{kernel.slabs_fd(), kernel.places(), kernel.image_usage(), kernel.eviction_epoch()}, config.max_map_memory_bytes);
-  parts->unwinders = std::make_unique<ingest::ImageUnwinders>(*parts->images, config.compile_rows);
+  parts->unwinders = std::make_unique<ingest::ImageUnwinders>(*parts->images, config.image_reader);
   parts->loader = std::make_unique<TableLoader>(*parts->store, *parts->unwinders, table_workers());
   const bool machine = config.targets == TargetKind::kMachine;
   parts->mappings = std::make_unique<PrefetchingPublisher>(kernel, *parts->loader, !machine && config.unwind != UNWIND_FRAME_POINTER);
@@ -236,7 +236,7 @@ Result<void> BpfSource::start(profile::Profile& profile) {
   }
   for (const std::string& warning : p.events->warnings()) profile.header.warnings.push_back(warning);
   p.next_cycle_ns = monotonic_ns() + kCycleNs;
-  p.prompt.emplace();
+  p.prompt.emplace(ScopedShortSlice::kAheadOfUsual);
   p.target_time.emplace(p.config);
   TRY(p.events->enable());
   p.sampling_ns = monotonic_ns();
@@ -309,7 +309,7 @@ bool BpfSource::prepare_compaction() {
     p.kernel->forget_sent_stacks();
     p.forgotten_ns = monotonic_ns();
   }
-  return p.forgotten_ns != 0 && p.emptied_ns > p.forgotten_ns && ingest::RecordPipeline::has_stored_until(p.forgotten_ns, p.emptied_ns);
+  return p.forgotten_ns != 0 && p.emptied_ns > p.forgotten_ns && p.pipeline->has_stored_until(p.forgotten_ns, p.emptied_ns);
 }
 
 void BpfSource::rebase(profile::RowCopier& ids) {

@@ -22,7 +22,7 @@ struct SamplingConfig {
   unwind_mode unwind = UNWIND_AUTO;
   uint64_t max_map_memory_bytes = uint64_t{64} << 20;
   bool with_arguments = false;     // of processes: kept in the profile, secrets masked; else their programs only
-  ingest::ImageUnwinders::CompileRows compile_rows = {};  // empty: in this process
+  std::shared_ptr<ingest::ImageUnwinders::Reader> image_reader = {};  // empty: in this process
   bool read_environments = false;  // at exec and first sample: Session::metadata().environ_var() then answers for the dead, too
 };
 

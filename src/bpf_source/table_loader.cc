@@ -8,7 +8,9 @@
 namespace cicada::bpf_source {
 
 TableLoader::TableLoader(TableStore& store, ingest::ImageUnwinders& images, unsigned workers)
-    : store_(store), images_(images), queue_({.thread_name = "cicada-tables", .workers = std::max(1U, workers)}) {
+    : store_(store),
+      images_(images),
+      queue_({.thread_name = "cicada-tables", .workers = std::max(1U, workers), .heavy = ingest::ImageUnwinders::kLargeImage}) {
   queue_.submit({.run = [this](WorkQueue::Attempt&) { store_.prepare(); }});
 }
 
@@ -27,10 +29,10 @@ void TableLoader::request_again(uint32_t image) {
 
 void TableLoader::enqueue(uint32_t image) {
   if (!queued_.insert(image).second) return;
-  const auto job = queue_.submit({.owner = images_.owner_of(image),
-                                  .run = [this, image](WorkQueue::Attempt&) { load(image); },
-                                  .give_up = [this, image](const Error&) { note_over(image, false); }});
-  if (job == 0) queued_.erase(image);
+  WorkQueue::Job job = images_.job_of(image);
+  job.run = [this, image](WorkQueue::Attempt&) { load(image); };
+  job.give_up = [this, image](const Error&) { note_over(image, false); };
+  if (queue_.submit(std::move(job)) == 0) queued_.erase(image);
 }
 
 bool TableLoader::idle() const {

@@ -3,6 +3,7 @@
 //
 //   request(image) ──▶ queue ──▶ worker: ImageUnwinders::get ──▶ TableStore::load
 //
+// Small images go before large ones, and large ones never have all workers: on a busy machine a compiler's table takes seconds.
 // Threads: any.
 #pragma once
 #include <chrono>

@@ -188,7 +188,7 @@ Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const Invok
     maps.note(child.pid);
   };
   bpf_source::SamplingConfig sampling = sampling_of(options, command.pid());
-  sampling.compile_rows = readers.rows;
+  sampling.image_reader = readers.images;
   auto opened = TRY(bpf_source::BpfSource::open(sampling, std::move(lifecycle)));
   bpf_source::BpfSource& source = *opened;
   engine::SessionConfig config;

@@ -17,7 +17,7 @@ Result<std::shared_ptr<sandbox::Zygote>> start_zygote();
 // Of one recording: its images are known to them by number.
 struct FileReaders {
   std::shared_ptr<symbolize::ImageNamers> namers;
-  ingest::ImageUnwinders::CompileRows rows;
+  std::shared_ptr<ingest::ImageUnwinders::Reader> images;
 };
 FileReaders read_by_parsers(const std::shared_ptr<sandbox::Zygote>& zygote, const symbolize::SymbolizeOptions& options);
 

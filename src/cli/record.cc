@@ -191,7 +191,7 @@ int run_record(const RecordOptions& options) {
     lifecycle.on_fork = [maps](const process::ProcessInfo& process) { maps->note(process.pid); };
   }
   bpf_source::SamplingConfig sampling = sampling_config(options, command);
-  sampling.compile_rows = readers.rows;
+  sampling.image_reader = readers.images;
   auto source = bpf_source::BpfSource::open(sampling, std::move(lifecycle));
   if (!source) return fail(source.error());
   engine::SessionConfig config;

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <deque>
+#include <iterator>
 #include <thread>
 #include <unordered_map>
 
@@ -19,6 +21,23 @@ namespace {
 
 constexpr uint64_t in_ns(std::chrono::nanoseconds time) { return static_cast<uint64_t>(time.count()); }
 
+unwind::StackCopy copy_of(const UnwindJob& job) {
+  const unwind_request& start = job.start();
+  unwind::StackCopy copy;
+  std::copy(std::begin(start.gpr), std::end(start.gpr), copy.gpr);
+  copy.ip = start.ip;
+  copy.exact_ip = copy.all_registers = start.all_registers != 0;
+  copy.is_32_bit = (job.sample.flags & SAMPLE_32_BIT) != 0;
+  copy.new_task = copy.all_registers && (job.sample.flags & SAMPLE_NEW_TASK) != 0;
+  copy.new_stack = copy.all_registers && (job.sample.flags & SAMPLE_NEW_STACK) != 0;
+  copy.mode = start.unwind_mode;
+  copy.pages = start.pages;
+  copy.stack = Bytes(job.record.data(), job.record.size()).subspan(sizeof(unwind_request), start.stack_bytes);
+  return copy;
+}
+
+FinishedWalk unfinished(const UnwindJob& job) { return {job.sample, job.arrived_ns, {}, END_DEFERRED_FAILED}; }
+
 }  // namespace
 
 // The sample's address space as it was mapped. What is not mapped yet may be a moment later: asks again until kMaxWaitForOne
@@ -27,10 +46,11 @@ constexpr uint64_t in_ns(std::chrono::nanoseconds time) { return static_cast<uin
 class DeferredUnwinder::View final : public unwind::AddressSpaceView {
  public:
   View(const MappingHistory& mappings, ImageUnwinders& images, std::shared_ptr<const ReadMemory> read_memory, const unwind_request& start,
-       std::stop_token stop)
+       std::shared_ptr<const std::atomic<bool>> hurry, std::stop_token stop)
       : mappings_(mappings),
         images_(images),
         read_memory_(std::move(read_memory)),
+        hurry_(std::move(hurry)),
         stop_(std::move(stop)),
         pid_(static_cast<pid_t>(start.pid)),
         address_space_(start.address_space),
@@ -47,7 +67,8 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
         return Mapping{{RuntimeAddr(found->begin), RuntimeAddr(found->end)}, found->bias, found->image, found->flags};
       }
       const uint64_t now_ns = monotonic_ns();
-      if (now_ns >= time_ns_ + in_ns(mappings_.is_expected(address_space_, address) ? kMaxWait : kMaxWaitForOne)) return std::nullopt;
+      if (*hurry_ || now_ns >= time_ns_ + in_ns(mappings_.is_expected(address_space_, address) ? kMaxWait : kMaxWaitForOne))
+        return std::nullopt;
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     return std::nullopt;
@@ -55,12 +76,15 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
 
   const unwind::ImageUnwinder* find_image(uint32_t image) override {
     if (stop_.stop_requested()) return nullptr;
-    const auto [at, added] = held_.try_emplace(image);
-    if (added) {
-      if (auto unwinder = images_.get(image)) at->second = std::move(*unwinder);
+    if (const auto held = held_.find(image); held != held_.end()) return held->second.get();
+    const auto found = images_.find(image);
+    if (!found) {
+      missing_ = image;
+      return nullptr;
     }
-    return at->second.get();
+    return held_.emplace(image, *found ? **found : nullptr).first->second.get();
   }
+  uint32_t missing() const { return missing_; }
 
   // Another process may have the pid by now; its bytes hardly read as a trampoline, too.
   bool read_code(RuntimeAddr address, std::span<uint8_t> bytes) override { return (*read_memory_)(pid_, address, bytes); }
@@ -79,11 +103,13 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
   const MappingHistory& mappings_;
   ImageUnwinders& images_;
   const std::shared_ptr<const ReadMemory> read_memory_;
+  const std::shared_ptr<const std::atomic<bool>> hurry_;
   const std::stop_token stop_;
   const pid_t pid_;
   const uint32_t address_space_;
   const uint64_t time_ns_;
   std::unordered_map<uint32_t, std::shared_ptr<const unwind::ImageUnwinder>> held_;
+  uint32_t missing_ = 0;
 };
 
 // By a file, whose reader can be killed: process_vm_readv() waits for the address space's lock as nobody can be.
@@ -98,24 +124,40 @@ DeferredUnwinder::DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& ima
       images_(images),
       tables_(tables),
       read_memory_(std::make_shared<const ReadMemory>(std::move(read_memory))),
-      queue_({.thread_name = "cicada-unwind", .workers = 2, .of_one_owner = 1, .max_bytes = kMaxQueuedBytes, .stop_timeout = kFinishTime}) {
+      walkers_({.thread_name = "cicada-unwind", .workers = 2, .of_one_owner = 1, .max_abandoned = 16, .stop_timeout = kFinishTime}),
+      compilers_({.thread_name = "cicada-rows",
+                  .workers = 2,
+                  .of_one_owner = 1,
+                  .heavy = ImageUnwinders::kLargeImage,
+                  .max_abandoned = 16,
+                  .stop_timeout = kFinishTime}) {
+  images_.observe([this](uint32_t image) { table_is_there(image); });
 }
 
-DeferredUnwinder::~DeferredUnwinder() = default;
+DeferredUnwinder::~DeferredUnwinder() {
+  images_.observe({});
+  images_.stop();
+  compilers_.stop();
+  walkers_.stop();
+}
 
 bool DeferredUnwinder::submit(UnwindJob job) {
-  const size_t bytes = job.record.size();
-  const sample_record sample = job.sample;
-  const uint64_t arrived_ns = job.arrived_ns;
-  return queue_.submit({.owner = sample.uid,
-                        .bytes = bytes,
-                        .timeout = kMaxWalk,
-                        .run = [this, job = std::move(job)](WorkQueue::Attempt& attempt) { run(job, attempt); },
-                        .give_up =
-                            [this, sample, arrived_ns](const Error&) {
-                              forget_walk(arrived_ns);
-                              publish({sample, arrived_ns, {}, END_DEFERRED_FAILED});
-                            }}) != 0;
+  walkers_.give_up_overdue();
+  compilers_.give_up_overdue();
+  const uint32_t owner = job.owner();
+  std::unique_lock lock(mutex_);
+  if (const auto hangs = hangs_.find(owner); hangs != hangs_.end() && hangs->second >= kMaxHangs) {
+    results_.push_back(unfinished(job));
+    return true;
+  }
+  std::vector<UnwindJob> dropped;
+  const bool added = stacks_.add(std::move(job), dropped);
+  end_unfinished(dropped);
+  if (!added) return false;
+  const bool begins = wants_turn(owner);
+  lock.unlock();
+  if (begins) begin_turn(owner);
+  return true;
 }
 
 std::vector<FinishedWalk> DeferredUnwinder::take() {
@@ -124,53 +166,150 @@ std::vector<FinishedWalk> DeferredUnwinder::take() {
 }
 
 void DeferredUnwinder::finish() {
-  if (!queue_.wait_idle(kFinishTime)) {
-    hurry_ = true;
+  std::unique_lock lock(mutex_);
+  if (!settled_.wait_for(lock, kFinishTime, [&] { return stacks_.empty(); })) {
+    *hurry_ = true;
     images_.stop();
     diagnostics().warn("stacks", "not all that were left to user space are finished: it took too long");
-    if (!queue_.wait_idle(kHangs)) queue_.give_up_overdue(WorkQueue::Clock::now() + kMaxWalk);
-    queue_.wait_idle();  // another thread has the rest
+    end_unfinished(stacks_.take_all());
+    lock.unlock();
+    if (!walkers_.wait_idle(kHangs)) walkers_.give_up_overdue(WorkQueue::Clock::now() + kMaxWalk);
+    walkers_.wait_idle();  // another thread has the rest
+    lock.lock();
   }
-  queue_.stop();
+  lock.unlock();
+  compilers_.stop();
+  walkers_.stop();
 }
 
-void DeferredUnwinder::run(const UnwindJob& job, WorkQueue::Attempt& attempt) {
-  FinishedWalk result{job.sample, job.arrived_ns, {}, END_DEFERRED_FAILED};
-  if (!hurry_) {
-    begin_walk(job.arrived_ns);
-    wait_for_mappings(job.arrived_ns, attempt.stop_token());
+// True: who asked begins it.
+bool DeferredUnwinder::wants_turn(uint32_t owner) { return stacks_.waits(owner) && turns_.try_emplace(owner).second; }
+
+void DeferredUnwinder::begin_turn(uint32_t owner) {
+  if (walkers_.submit({.owner = owner,
+                       .timeout = kMaxWalk,
+                       .run = [this, owner](WorkQueue::Attempt& attempt) { take_turn(owner, attempt); },
+                       .give_up = [this, owner](const Error&) { give_up_turn(owner); }}) == 0)
+    give_up_turn(owner);
+}
+
+void DeferredUnwinder::take_turn(uint32_t owner, WorkQueue::Attempt& attempt) {
+  if (attempt.stop_token().stop_requested()) return;  // given up before it began, and the queue may be gone
+  Jobs jobs;                                          // also of one that is given up
+  {
+    const std::lock_guard lock(mutex_);
+    const auto turn = turns_.find(owner);
+    if (turn == turns_.end()) return;
+    jobs = turn->second = std::make_shared<std::vector<UnwindJob>>(stacks_.take(owner, kMaxTogether, kMaxBytesTogether));
+    retain_for_walks();
+  }
+  std::vector<Outcome> outcomes;
+  if (!*hurry_ && !jobs->empty()) {
+    wait_for_mappings(jobs->back().arrived_ns, attempt.stop_token());
     attempt.progress();
-    result = finish_walk(job, attempt.stop_token());
+    outcomes = walk(owner, *jobs, attempt);
   }
-  if (!attempt.commit()) return;
-  end_walk(job.arrived_ns);
-  publish(std::move(result));
+  if (!attempt.commit()) return;  // and the queue may be gone
+  std::unique_lock lock(mutex_);
+  turns_.erase(owner);
+  const std::set<uint32_t> missing = settle(*jobs, std::move(outcomes));
+  const bool goes_on = wants_turn(owner);
+  lock.unlock();
+  for (const uint32_t image : missing) compile(image);
+  if (goes_on) begin_turn(owner);
 }
 
-void DeferredUnwinder::begin_walk(uint64_t arrived_ns) {
-  const std::lock_guard lock(mutex_);
-  walking_.insert(arrived_ns);
-  mappings_.retain_exited_since(*walking_.begin());
+// It hangs, or nobody is left to walk.
+void DeferredUnwinder::give_up_turn(uint32_t owner) {
+  std::unique_lock lock(mutex_);
+  const auto turn = turns_.extract(owner);
+  const Jobs jobs = turn ? turn.mapped() : nullptr;
+  if (jobs != nullptr) settle(*jobs, {});
+  if (jobs == nullptr || ++hangs_[owner] >= kMaxHangs) end_unfinished(stacks_.take_all(owner));
+  const bool goes_on = wants_turn(owner);
+  lock.unlock();
+  if (goes_on) begin_turn(owner);
 }
 
-void DeferredUnwinder::forget_walk(uint64_t arrived_ns) {
-  const std::lock_guard lock(mutex_);
-  if (const auto at = walking_.find(arrived_ns); at != walking_.end()) walking_.erase(at);
+// Without outcomes they end unfinished. Returns the images whose tables are waited for.
+std::set<uint32_t> DeferredUnwinder::settle(std::vector<UnwindJob>& jobs, std::vector<Outcome> outcomes) {
+  std::set<uint32_t> missing;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const bool waits =
+        !outcomes.empty() && outcomes[i].missing != 0 && !*hurry_ && monotonic_ns() < jobs[i].arrived_ns + in_ns(kMaxWaitForTables);
+    if (waits) {
+      missing.insert(outcomes[i].missing);
+      stacks_.park(outcomes[i].missing, std::move(jobs[i]));
+      continue;
+    }
+    stacks_.forget(jobs[i]);
+    results_.push_back(outcomes.empty() ? unfinished(jobs[i]) : std::move(outcomes[i].walk));
+  }
+  retain_for_walks();
+  settled_.notify_all();
+  return missing;
 }
 
-// While others wait, as long as before: compiling libLLVM for one job may outlast the process of the next.
-void DeferredUnwinder::end_walk(uint64_t arrived_ns) {
-  forget_walk(arrived_ns);
-  const std::lock_guard lock(mutex_);
-  if (!walking_.empty())
-    mappings_.retain_exited_since(*walking_.begin());
-  else if (queue_.waiting() == 0)
-    mappings_.retain_exited_since(0);
+// Of those that are not counted any more.
+void DeferredUnwinder::end_unfinished(std::span<const UnwindJob> jobs) {
+  if (jobs.empty()) return;
+  for (const UnwindJob& job : jobs) results_.push_back(unfinished(job));
+  retain_for_walks();
+  settled_.notify_all();
 }
 
-void DeferredUnwinder::publish(FinishedWalk result) {
+void DeferredUnwinder::retain_for_walks() {
+  uint64_t first_ns = stacks_.first_arrival_ns();
+  for (const auto& [owner, jobs] : turns_)
+    if (jobs != nullptr && !jobs->empty()) first_ns = std::min(first_ns, jobs->front().arrived_ns);
+  mappings_.retain_exited_since(first_ns == UINT64_MAX ? 0 : first_ns);
+}
+
+void DeferredUnwinder::compile(uint32_t image) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (compiling_.contains(image)) return;
+    if (stuck_.contains(image) && !images_.find(image)) return end_unfinished(stacks_.take_parked(image));
+    stuck_.erase(image);
+    compiling_.insert(image);
+  }
+  const auto run = [this, &images = images_, image](WorkQueue::Attempt& attempt) {
+    static_cast<void>(images.get(image));  // whoever needs it sees why there is none
+    if (attempt.commit()) table_is_there(image);
+  };
+  WorkQueue::Job job = images_.job_of(image);
+  job.timeout = kMaxWalk;
+  job.run = run;
+  job.give_up = [this, image](const Error&) { no_table_comes(image); };
+  if (compilers_.submit(std::move(job)) == 0) no_table_comes(image);
+}
+
+// Also told by others who compile: the stacks need not wait for their turn among the compilers.
+void DeferredUnwinder::table_is_there(uint32_t image) {
+  std::vector<uint32_t> begin;
+  {
+    const std::lock_guard lock(mutex_);
+    compiling_.erase(image);
+    for (const uint32_t owner : stacks_.ready(image))
+      if (wants_turn(owner)) begin.push_back(owner);
+  }
+  for (const uint32_t owner : begin) begin_turn(owner);
+}
+
+void DeferredUnwinder::no_table_comes(uint32_t image) {
   const std::lock_guard lock(mutex_);
-  results_.push_back(std::move(result));
+  compiling_.erase(image);
+  stuck_.insert(image);
+  end_unfinished(stacks_.take_parked(image));
+}
+
+uint64_t DeferredUnwinder::first_arrival_ns() {
+  const std::lock_guard lock(mutex_);
+  uint64_t first_ns = stacks_.first_arrival_ns();
+  for (const auto& [owner, jobs] : turns_)
+    if (jobs != nullptr && !jobs->empty()) first_ns = std::min(first_ns, jobs->front().arrived_ns);
+  for (const FinishedWalk& walk : results_) first_ns = std::min(first_ns, walk.arrived_ns);
+  return first_ns;
 }
 
 void DeferredUnwinder::wait_for_mappings(uint64_t arrived_ns, const std::stop_token& stop) {
@@ -178,38 +317,45 @@ void DeferredUnwinder::wait_for_mappings(uint64_t arrived_ns, const std::stop_to
   mappings_.request_poll();
   const uint64_t timeout_ends_ns = arrived_ns + in_ns(kMaxWait);
   auto pause = std::chrono::milliseconds(1);  // a turn is near; in a storm it is not
-  while (mappings_.watermark_ns() <= arrived_ns && monotonic_ns() < timeout_ends_ns && !hurry_ && !stop.stop_requested()) {
+  while (mappings_.watermark_ns() <= arrived_ns && monotonic_ns() < timeout_ends_ns && !*hurry_ && !stop.stop_requested()) {
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::milliseconds(8));
   }
 }
 
-FinishedWalk DeferredUnwinder::finish_walk(const UnwindJob& job, const std::stop_token& stop) {
-  FinishedWalk result;
-  result.sample = job.sample;
-  result.arrived_ns = job.arrived_ns;
-  const unwind_request& start = job.start();
-  View view(mappings_, images_, read_memory_, start, stop);
-  unwind::StackCopy copy;
-  std::copy(std::begin(start.gpr), std::end(start.gpr), copy.gpr);
-  copy.ip = start.ip;
-  copy.exact_ip = copy.all_registers = start.all_registers != 0;
-  copy.is_32_bit = (job.sample.flags & SAMPLE_32_BIT) != 0;
-  copy.new_task = copy.all_registers && (job.sample.flags & SAMPLE_NEW_TASK) != 0;
-  copy.new_stack = copy.all_registers && (job.sample.flags & SAMPLE_NEW_STACK) != 0;
-  copy.mode = start.unwind_mode;
-  copy.pages = start.pages;
-  copy.stack = Bytes(job.record).subspan(sizeof(unwind_request), start.stack_bytes);
-  if (start.end_reason < END_REASON_COUNT)
-    diagnostics().info(fmt::format("process {}", start.pid), "stacks are walked late, in user space; the first: {}", profile::kEndReasons[start.end_reason].text);
-  unwind::DeferredStack finished = unwind::finish_walk(copy, view);
-  if (stop.stop_requested()) return result;
-  result.frames = std::move(finished.frames);
-  result.end_reason = static_cast<uint8_t>(finished.end);
-  if (const auto mapping = mappings_.find_mapping(start.address_space, RuntimeAddr(start.ip)); mapping && mapping->image != 0) {
-    if (start.end_reason == END_NO_TABLE) tables_.request_again(mapping->image);
+std::vector<DeferredUnwinder::Outcome> DeferredUnwinder::walk(uint32_t owner, std::span<const UnwindJob> jobs,
+                                                              WorkQueue::Attempt& attempt) {
+  const std::stop_token stop = attempt.stop_token();
+  const auto end = WorkQueue::Clock::now() + kMaxTurn;
+  std::deque<View> views;
+  std::vector<unwind::DeferredWalk> walks;
+  for (const UnwindJob& job : jobs) {
+    const unwind_request& start = job.start();
+    if (start.end_reason < END_REASON_COUNT)
+      diagnostics().info(fmt::format("process {}", start.pid), "stacks are walked late, in user space; the first: {}",
+                         profile::kEndReasons[start.end_reason].text);
+    walks.emplace_back(copy_of(job), views.emplace_back(mappings_, images_, read_memory_, start, hurry_, stop));
   }
-  return result;
+  unwind::finish_walks(walks, owner, [&] {
+    attempt.progress();
+    return !stop.stop_requested() && WorkQueue::Clock::now() < end;
+  });
+  std::vector<Outcome> outcomes;
+  if (stop.stop_requested()) return outcomes;  // nothing of ours is looked at any more
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    unwind::DeferredStack finished = walks[i].take();
+    outcomes.push_back(
+        {{jobs[i].sample, jobs[i].arrived_ns, std::move(finished.frames), static_cast<uint8_t>(finished.end)}, views[i].missing()});
+    ask_for_table(jobs[i]);
+  }
+  return outcomes;
+}
+
+void DeferredUnwinder::ask_for_table(const UnwindJob& job) {
+  const unwind_request& start = job.start();
+  if (start.end_reason != END_NO_TABLE) return;
+  const auto mapping = mappings_.find_mapping(start.address_space, RuntimeAddr(start.ip));
+  if (mapping && mapping->image != 0) tables_.request_again(mapping->image);
 }
 
 }  // namespace cicada::ingest

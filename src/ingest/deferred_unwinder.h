@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finishes walks that the kernel could not: same step, full CFI, on a copy of the stack.
 //
-//   drain thread ──submit──▶ queue ──▶ its threads ──▶ results ──take──▶ drain thread
+//   drain thread ──submit──▶ stacks that wait ──▶ walkers ──▶ results ──take──▶ drain thread
+//                                  ▲               │ a table is missing
+//                                  └── compilers ◀─┘
 //
-// A job waits until all mapping events up to its sample's arrival have been applied, as long as samples wait for that (pending_samples.h),
-// because what was missing is usually a mapping that is on its way: its exec or fork record came out of the ring just before. Users take
-// turns, and nobody has both threads: the table that one's stack waits for may take seconds. The queue is bounded in bytes: what does not
-// fit is refused, and counted by the caller. Threads: submit, take, finish: the drain thread's.
+// A stack waits until all mapping events up to its sample's arrival have been applied, as long as samples wait for that
+// (pending_samples.h), because what was missing is usually a mapping that is on its way: its exec or fork record came out of the ring just
+// before. One that needs a table that is not compiled yet makes way for others meanwhile, and begins anew with it. Users take turns, and
+// nobody has both walkers or both compilers. What waits of one user is walked together, as much as kMaxTogether, so that a step by an image
+// is asked for once for all of it. What waits is bounded in bytes (waiting_stacks.h): what does not fit is refused, and counted by the
+// caller, or ends unfinished. Threads: submit, take, finish: the drain thread's.
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -26,15 +32,9 @@
 #include "ingest/mapping_history.h"
 #include "ingest/pending_samples.h"
 #include "ingest/table_requests.h"
+#include "ingest/waiting_stacks.h"
 
 namespace cicada::ingest {
-
-struct UnwindJob {
-  sample_record sample;
-  uint64_t arrived_ns = 0;      // as PendingSample
-  std::vector<uint8_t> record;  // unwind_request, its copy of the stack included
-  const unwind_request& start() const { return *reinterpret_cast<const unwind_request*>(record.data()); }
-};
 
 struct FinishedWalk {
   sample_record sample;
@@ -45,12 +45,16 @@ struct FinishedWalk {
 
 class DeferredUnwinder {
  public:
-  // Of queued copies: 768 whole ones, or a second of 997 Hz on two CPUs with 24 KiB each. A compiler's stacks are as large, and on a busy machine
+  // Of copies: 768 whole ones, or a second of 997 Hz on two CPUs with 24 KiB each. A compiler's stacks are as large, and on a busy machine
   // the first tables take as long; with 16 MiB every seventh stack of that second was lost, of programs with small stacks, too.
-  static constexpr size_t kMaxQueuedBytes = 48 << 20;
+  static constexpr size_t kMaxBytes = 48 << 20;
   static constexpr auto kMaxWait = std::chrono::nanoseconds(PendingSamples::kMaxWaitNs);
   static constexpr auto kMaxWaitForOne = std::chrono::milliseconds(250);  // mapping, which may never come
-  static constexpr auto kMaxWalk = std::chrono::seconds(30);  // with the compilation of what it needs; one that hangs is given up
+  static constexpr size_t kMaxTogether = 64, kMaxBytesTogether = 1 << 20;
+  static constexpr auto kMaxWaitForTables = std::chrono::seconds(10);  // as long as processes that have ended are kept
+  static constexpr auto kMaxWalk = std::chrono::seconds(30);           // or compilation; one that hangs is given up
+  static constexpr auto kMaxTurn = std::chrono::seconds(60);           // even if it goes on
+  static constexpr unsigned kMaxHangs = 2;                             // of one owner, who is left alone then
   static constexpr auto kHangs = std::chrono::seconds(1);     // at the end, what no image is read for any more
   static constexpr auto kFinishTime = std::chrono::milliseconds(300);
 
@@ -62,30 +66,52 @@ class DeferredUnwinder {
   // False: refused.
   bool submit(UnwindJob job);
   std::vector<FinishedWalk> take();
-  // Works off what is queued, for kFinishTime at most, then without images that are not compiled yet and without waiting for a walk that
-  // hangs, and ends the thread; take() then has the rest, finished or not.
+  // Of what is not finished, and of what was not taken yet; UINT64_MAX: there is nothing.
+  uint64_t first_arrival_ns();
+  // Works off what there is, for kFinishTime at most; what is left then ends unfinished. take() then has the rest. Waits for no walk that
+  // hangs.
   void finish();
 
  private:
   class View;
+  using Jobs = std::shared_ptr<std::vector<UnwindJob>>;
+  // What one stack came to. `missing`: this image's table, with which it begins anew; 0: none.
+  struct Outcome {
+    FinishedWalk walk;
+    uint32_t missing = 0;
+  };
   static bool read_process_memory(Pid pid, RuntimeAddr address, std::span<uint8_t> bytes);
-  void run(const UnwindJob& job, WorkQueue::Attempt& attempt);
-  void publish(FinishedWalk result);
-  void begin_walk(uint64_t arrived_ns);
-  void end_walk(uint64_t arrived_ns);
-  void forget_walk(uint64_t arrived_ns);
+
+  void begin_turn(uint32_t owner);
+  void take_turn(uint32_t owner, WorkQueue::Attempt& attempt);
+  void give_up_turn(uint32_t owner);
   void wait_for_mappings(uint64_t arrived_ns, const std::stop_token& stop);
-  FinishedWalk finish_walk(const UnwindJob& job, const std::stop_token& stop);
+  std::vector<Outcome> walk(uint32_t owner, std::span<const UnwindJob> jobs, WorkQueue::Attempt& attempt);
+  void ask_for_table(const UnwindJob& job);
+  void compile(uint32_t image);
+  void table_is_there(uint32_t image);
+  void no_table_comes(uint32_t image);
+
+  // All under the mutex.
+  std::set<uint32_t> settle(std::vector<UnwindJob>& jobs, std::vector<Outcome> outcomes);
+  void end_unfinished(std::span<const UnwindJob> jobs);
+  bool wants_turn(uint32_t owner);
+  void retain_for_walks();
 
   MappingHistory& mappings_;
   ImageUnwinders& images_;
   TableRequests& tables_;
   const std::shared_ptr<const ReadMemory> read_memory_;  // with a walk that was given up
   std::mutex mutex_;
+  std::condition_variable settled_;
+  WaitingStacks stacks_{kMaxBytes};
+  std::map<uint32_t, Jobs> turns_;      // by owner: what is walked; null: the turn is to come
+  std::map<uint32_t, unsigned> hangs_;  // by owner
+  std::set<uint32_t> compiling_;        // images
+  std::set<uint32_t> stuck_;            // images whose compilation was given up: another would hang where that one does
   std::vector<FinishedWalk> results_;
-  std::multiset<uint64_t> walking_;  // when what is walked now arrived
-  std::atomic<bool> hurry_{false};  // the end: what waits is not finished
-  WorkQueue queue_;
+  const std::shared_ptr<std::atomic<bool>> hurry_ = std::make_shared<std::atomic<bool>>(false);  // the end: what waits is not finished
+  WorkQueue walkers_, compilers_;
 };
 
 }  // namespace cicada::ingest

@@ -63,7 +63,7 @@ class ScriptedMappings final : public MappingHistory {
 
 class Tables final : public TableRequests {
  public:
-  std::vector<uint32_t> requested;  // read after finish()
+  std::vector<uint32_t> requested;  // read after finish(); again with each attempt
   void request_again(uint32_t image) override { requested.push_back(image); }
 };
 
@@ -87,10 +87,11 @@ class DeferredUnwinderTest : public testing::Test {
     head.ip = kCode + 0x10;
     head.stack_bytes = static_cast<uint32_t>(stack_bytes);
     head.pages = ~uint64_t{0};
-    job.record.resize(sizeof head + stack_bytes);
-    std::memcpy(job.record.data(), &head, sizeof head);
+    std::vector<uint8_t> record(sizeof head + stack_bytes);
+    std::memcpy(record.data(), &head, sizeof head);
     const uint64_t words[] = {kStack + 16, kCode + 0x20, 0, 0};
-    std::memcpy(job.record.data() + sizeof head, words, sizeof words);
+    std::memcpy(record.data() + sizeof head, words, sizeof words);
+    job.record = BytePool().copy(record);
     return job;
   }
   // Of one job.
@@ -195,16 +196,96 @@ TEST_F(DeferredUnwinderTest, AnImageWhoseTableWasMissingIsAskedForAgain) {
   ASSERT_TRUE(unwinder.submit(job(monotonic_ns())));
   wait();
   unwinder.finish();
-  EXPECT_EQ(tables.requested, std::vector<uint32_t>{9});
+  EXPECT_EQ(std::set(tables.requested.begin(), tables.requested.end()), std::set<uint32_t>{9});
+}
+
+// Compiles when it is told to, or to stop.
+class SlowReader final : public ImageUnwinders::Reader {
+ public:
+  std::atomic<int> asked = 0;
+  std::atomic<bool> comes = false;
+  Result<unwind::UnwindRows> compile_rows(const process::ImageInfo&, int, const std::stop_token& stop) override {
+    ++asked;
+    while (!comes && !stop.stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return unwind::UnwindRows();
+  }
+  Result<std::vector<unwind::ImageStep>> take_steps(const process::ImageInfo&, int, uint32_t, std::span<const unwind::StepQuestion>,
+                                                    const std::stop_token&) override {
+    return make_error(ErrorKind::kUnsupported, "no steps");
+  }
+};
+
+class DeferredUnwinderOfASlowTable : public DeferredUnwinderTest {
+ protected:
+  void SetUp() override {
+    image = registry.vdso_image();
+    if (image == 0) GTEST_SKIP() << "no vDSO";
+    in_image.image = image;
+    mappings.map(in_image);
+  }
+  void wait_until_asked() const {
+    while (reader->asked == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  FinishedWalk wait_for_one(DeferredUnwinder& from) const {
+    for (;;) {
+      std::vector<FinishedWalk> finished = from.take();
+      if (finished.size() == 1) return finished[0];
+      EXPECT_TRUE(finished.empty());
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
+  uint32_t image = 0;
+  mapping_value in_image{.begin = kCode, .end = kCode + 0x1000, .bias = kCode, .image = 0, .flags = 0};
+  std::shared_ptr<SlowReader> reader = std::make_shared<SlowReader>();
+  ImageUnwinders slow{registry, reader};
+  DeferredUnwinder waits{mappings, slow, tables};
+};
+
+TEST_F(DeferredUnwinderOfASlowTable, OthersOfTheSameOwnerGoFirst) {
+  ASSERT_TRUE(waits.submit(job(monotonic_ns(), 1)));
+  wait_until_asked();
+  mappings.map({.begin = kCode, .end = kCode + 0x1000, .bias = 0, .image = 0, .flags = MAPPING_JIT});
+  ASSERT_TRUE(waits.submit(job(monotonic_ns(), 2)));
+  const FinishedWalk first = wait_for_one(waits);
+  EXPECT_EQ(first.sample.value, 2U);
+  EXPECT_EQ(first.frames, both_frames());
+  EXPECT_NE(mappings.retained_since, 0U) << "the first still waits";
+  mappings.map(in_image);
+  reader->comes = true;
+  const FinishedWalk second = wait_for_one(waits);
+  EXPECT_EQ(second.sample.value, 1U);
+  EXPECT_EQ(second.end_reason, END_DEFERRED);
+  EXPECT_EQ(second.frames, (std::vector<uint64_t>{frame_in_image(image, 0x10), frame_in_image(image, 0x1f)}));
+  EXPECT_EQ(reader->asked, 1);
+}
+
+TEST_F(DeferredUnwinderOfASlowTable, WhoeverCompilesItTheyGoOn) {
+  ASSERT_TRUE(waits.submit(job(monotonic_ns(), 1)));
+  wait_until_asked();
+  std::jthread loader([&] { static_cast<void>(slow.get(image)); });
+  reader->comes = true;
+  EXPECT_EQ(wait_for_one(waits).end_reason, END_DEFERRED);
+  ASSERT_TRUE(waits.submit(job(monotonic_ns(), 2)));
+  EXPECT_EQ(wait_for_one(waits).end_reason, END_DEFERRED) << "it is there now";
+}
+
+TEST_F(DeferredUnwinderOfASlowTable, TheEndDoesNotWaitForIt) {
+  for (uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(waits.submit(job(monotonic_ns(), i)));
+  wait_until_asked();
+  waits.finish();
+  const std::vector<FinishedWalk> finished = waits.take();
+  ASSERT_EQ(finished.size(), 100U);
+  for (const FinishedWalk& walk : finished) EXPECT_EQ(walk.end_reason, END_DEFERRED_FAILED);
 }
 
 TEST_F(DeferredUnwinderTest, NobodyWaitsForAnothersWalk) {
-  UnwindJob waits = job(monotonic_ns() + 60'000 * kMs);
-  auto& head = *reinterpret_cast<unwind_request*>(waits.record.data());
-  head.address_space = kSpace + 1;  // whose mapping never comes
-  waits.sample.uid = 1000;
-  ASSERT_TRUE(unwinder.submit(waits));
-  ASSERT_TRUE(unwinder.submit(waits));
+  for (int i = 0; i < 2; ++i) {
+    UnwindJob waits = job(monotonic_ns() + 60'000 * kMs);
+    reinterpret_cast<unwind_request*>(waits.record.data())->address_space = kSpace + 1;  // whose mapping never comes
+    waits.sample.uid = 1000;
+    ASSERT_TRUE(unwinder.submit(std::move(waits)));
+  }
   UnwindJob others = job(monotonic_ns(), 77);
   others.sample.uid = 1001;
   ASSERT_TRUE(unwinder.submit(std::move(others)));
@@ -254,9 +335,9 @@ TEST_F(DeferredUnwinderTest, IsBoundedInBytesAndFinishesWhatItTook) {
   const uint64_t then = monotonic_ns() + 60'000 * kMs;
   constexpr size_t kBytes = 1 << 20;
   size_t taken = 0;
-  while (taken <= DeferredUnwinder::kMaxQueuedBytes / kBytes && unwinder.submit(job(then, taken, kBytes))) ++taken;
-  EXPECT_GE(taken, DeferredUnwinder::kMaxQueuedBytes / kBytes - 1);
-  EXPECT_LE(taken, DeferredUnwinder::kMaxQueuedBytes / kBytes + 1);
+  while (taken <= DeferredUnwinder::kMaxBytes / kBytes && unwinder.submit(job(then, taken, kBytes))) ++taken;
+  EXPECT_GE(taken, DeferredUnwinder::kMaxBytes / kBytes - 1);
+  EXPECT_LE(taken, DeferredUnwinder::kMaxBytes / kBytes + 1);
   EXPECT_FALSE(unwinder.submit(job(then, 0, 2 * kBytes)));
   mappings.mapped = true;
   unwinder.finish();

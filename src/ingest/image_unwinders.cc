@@ -29,55 +29,56 @@ void ImageUnwinders::make_room() {
   }
 }
 
-Result<std::shared_ptr<const elf::ElfFile>> ImageUnwinders::open(uint32_t image) {
-  if (stop_.stop_requested()) return make_error(ErrorKind::kLimit, "image {}: not read any more, at the end", image);
-  const UniqueFd fd = TRY(images_.open(image));
-  const std::string name = images_.find(image)->path;
-  FileMapping file = TRY(FileMapping::map(fd.get(), name));
-  return std::make_shared<const elf::ElfFile>(TRY(elf::ElfFile::parse(std::move(file), name)));
-}
-
-// Opens the image at the first step that its rows do not say.
-unwind::TakeStep ImageUnwinders::steps_of(uint32_t image) {
-  struct Steps {
-    std::once_flag opened;
-    std::unique_ptr<const unwind::ImageSteps> image;
-    std::optional<Error> why;
-  };
-  return [this, image, steps = std::make_shared<Steps>()](const unwind::StepQuestion& question) -> Result<unwind::ImageStep> {
-    std::call_once(steps->opened, [&] {
-      const std::shared_lock in_use(in_use_);
-      auto elf = open(image);
-      if (elf)
-        steps->image = std::make_unique<const unwind::ImageSteps>(*std::move(elf));
-      else
-        steps->why = elf.error();
-    });
-    if (steps->image == nullptr) return *steps->why;
-    return steps->image->take(question);
-  };
-}
-
 Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::compile(uint32_t image) {
   if (stop_.stop_requested()) return make_error(ErrorKind::kLimit, "image {}: no unwind table, at the end", image);
-  if (!compile_) {
-    const auto elf = TRY(open(image));
+  const UniqueFd fd = TRY(images_.open(image));
+  const process::ImageInfo info = *images_.find(image);
+  if (reader_ == nullptr) {
+    FileMapping file = TRY(FileMapping::map(fd.get(), info.path));
+    const auto elf = std::make_shared<const elf::ElfFile>(TRY(elf::ElfFile::parse(std::move(file), info.path)));
     auto unwinder = std::make_shared<const unwind::ImageUnwinder>(elf);
     elf->drop_pages();  // of a file that may be 200 MB; what is needed again comes from the page cache
     return unwinder;
   }
-  const UniqueFd fd = TRY(images_.open(image));
-  const process::ImageInfo info = *images_.find(image);
-  auto rows = compile_(info, fd.get(), stop_.get_token());
+  auto rows = reader_->compile_rows(info, fd.get(), stop_.get_token());
   if (!rows && rows.error().kind() != ErrorKind::kLimit) return rows.error();
-  return std::make_shared<const unwind::ImageUnwinder>(info.path, std::move(rows), steps_of(image));
+  return std::make_shared<const unwind::ImageUnwinder>(
+      info.path, std::move(rows),
+      [this, image](uint32_t owner, std::span<const unwind::StepQuestion> asked) { return take_steps(image, owner, asked); });
+}
+
+Result<std::vector<unwind::ImageStep>> ImageUnwinders::take_steps(uint32_t image, uint32_t owner,
+                                                                  std::span<const unwind::StepQuestion> asked) {
+  const std::shared_lock in_use(in_use_);
+  const std::vector<unwind::ImageStep> none(asked.size());
+  if (stop_.stop_requested()) return none;
+  const UniqueFd fd = TRY(images_.open(image));
+  auto steps = reader_->take_steps(*images_.find(image), fd.get(), owner, asked, stop_.get_token());
+  return stop_.stop_requested() && !steps ? none : std::move(steps);
+}
+
+void ImageUnwinders::observe(std::function<void(uint32_t image)> compiled) {
+  const std::unique_lock last(observed_);
+  compiled_ = std::move(compiled);
+}
+
+std::optional<Result<std::shared_ptr<const unwind::ImageUnwinder>>> ImageUnwinders::find(uint32_t image) {
+  const std::lock_guard lock(mutex_);
+  const auto entry = entries_.find(image);
+  if (entry == entries_.end()) return std::nullopt;
+  entry->second.last_used = Clock::now();
+  if (entry->second.compiled != nullptr) return entry->second.compiled->result;
+  if (entry->second.last_used >= entry->second.not_again_before) return std::nullopt;
+  return make_error(ErrorKind::kLimit, "image {}: no room for its unwind table", image);
 }
 
 Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::get(uint32_t image) {
   const std::shared_lock in_use(in_use_);
   const std::shared_ptr<Compiled> compiled = find_or_add(image);
   if (compiled == nullptr) return make_error(ErrorKind::kLimit, "image {}: no room for its unwind table", image);
+  bool first = false;
   std::call_once(compiled->once, [&] {
+    first = true;
     const auto begin = Clock::now();
     auto unwinder = this->compile(image);
     const std::lock_guard lock(mutex_);
@@ -88,6 +89,10 @@ Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::get(uint32_
     entries_[image].not_again_before = now + kCostFactor * (now - begin);
     compiled->result.emplace(std::move(unwinder));
   });
+  if (first) {
+    const std::shared_lock observed(observed_);
+    if (compiled_) compiled_(image);
+  }
   return *compiled->result;
 }
 

@@ -12,10 +12,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <stop_token>
 #include <unordered_map>
 
+#include "base/work_queue.h"
 #include "process/images/image_registry.h"
 #include "unwind/walk/image_unwinder.h"
 
@@ -28,24 +30,42 @@ class ImageUnwinders {
   static constexpr auto kKeep = std::chrono::seconds(2);
   static constexpr int kCostFactor = 10;
 
-  // Makes the rows of an image from an open descriptor of it. Ends soon after `stop` is requested.
-  using CompileRows = std::function<Result<unwind::UnwindRows>(const process::ImageInfo& image, int fd, const std::stop_token& stop)>;
+  // Reads images for others, from an open descriptor of each. Ends soon after `stop` is requested.
+  class Reader {
+   public:
+    virtual ~Reader() = default;
+    virtual Result<unwind::UnwindRows> compile_rows(const process::ImageInfo& image, int fd, const std::stop_token& stop) = 0;
+    // Up stacks of processes of `owner`.
+    virtual Result<std::vector<unwind::ImageStep>> take_steps(const process::ImageInfo& image, int fd, uint32_t owner,
+                                                              std::span<const unwind::StepQuestion> asked, const std::stop_token& stop) = 0;
+  };
 
-  // Without `compile` in this process.
-  explicit ImageUnwinders(process::ImageRegistry& images, CompileRows compile = {}) : images_(images), compile_(std::move(compile)) {}
+  // Without `reader` in this process.
+  explicit ImageUnwinders(process::ImageRegistry& images, std::shared_ptr<Reader> reader = {})
+      : images_(images), reader_(std::move(reader)) {}
 
-  // Waits for who is in get() or takes a step: a walk that was given up may be.
+  // Waits for who is in get() or takes steps: a walk that was given up may be.
   ~ImageUnwinders() {
     stop();
     const std::unique_lock last(in_use_);
   }
 
+  // What get() has compiled, or why it could not. Nothing: it has not yet. Waits for nobody.
+  std::optional<Result<std::shared_ptr<const unwind::ImageUnwinder>>> find(uint32_t image);
   // Compiles at first use; whoever else asks meanwhile waits for it. Fails: the file cannot be read any more, kLimit (it left too recently;
   // stop()).
   Result<std::shared_ptr<const unwind::ImageUnwinder>> get(uint32_t image);
+  // Is told of each image that get() has compiled, or failed to, without a lock of this. One at a time; empty: nobody. Returns when no call
+  // of the one before runs any more.
+  void observe(std::function<void(uint32_t image)> compiled);
   // From now on only what is compiled already: the end of a recording waits for no file.
   void stop() { stop_.request_stop(); }
-  uint32_t owner_of(uint32_t image) const { return images_.find(image).value_or(process::ImageInfo{}).owner; }
+  // A job of compiling it, for a queue: whose it is, and how much.
+  static constexpr uint64_t kLargeImage = 4 << 20;
+  WorkQueue::Job job_of(uint32_t image) const {
+    const process::ImageInfo info = images_.find(image).value_or(process::ImageInfo{});
+    return {.owner = info.owner, .weight = info.bytes};
+  }
 
  private:
   // One compilation.
@@ -62,13 +82,13 @@ class ImageUnwinders {
   std::shared_ptr<Compiled> find_or_add(uint32_t image);
   void make_room();
   Result<std::shared_ptr<const unwind::ImageUnwinder>> compile(uint32_t image);
-  Result<std::shared_ptr<const elf::ElfFile>> open(uint32_t image);
-  unwind::TakeStep steps_of(uint32_t image);
+  Result<std::vector<unwind::ImageStep>> take_steps(uint32_t image, uint32_t owner, std::span<const unwind::StepQuestion> asked);
 
   process::ImageRegistry& images_;
-  const CompileRows compile_;
+  const std::shared_ptr<Reader> reader_;
   std::stop_source stop_;
-  std::shared_mutex in_use_;
+  std::shared_mutex in_use_, observed_;
+  std::function<void(uint32_t)> compiled_;
   std::mutex mutex_;
   size_t rows_ = 0;
   std::unordered_map<uint32_t, Entry> entries_;

@@ -31,7 +31,7 @@ void JitRecorder::add(const JitProcess& process) {
     return;
   }
   if (!queue_) {
-    queue_.emplace(WorkQueue::Options{.thread_name = "cicada-jit", .stop_timeout = kFinishTimeout});
+    queue_.emplace(WorkQueue::Options{.thread_name = "cicada-jit", .workers = 2, .of_one_owner = 1, .stop_timeout = kFinishTimeout});
     active_ = true;
   }
   open_[process] = {uid, std::make_shared<JitFiles>(process, proc_, shared_->access, shared_->names), 0};

@@ -4,7 +4,8 @@
 //   note_sampled, note_exit ──▶ JitFiles of each process ──▶ a job when it is due, and when the process ends ──▶ JitNames ──▶ take_new
 //
 // Some run times write their map when the process ends. Not named: code of a process that ends before its first sample is seen here (20 ms).
-// Bounds: kMaxProcesses open at a time, half of them of one user; users take turns (base/work_queue.h); kFinishTimeout for finish().
+// Bounds: kMaxProcesses open at a time, half of them of one user; users take turns, and nobody has both threads (base/work_queue.h);
+// kFinishTimeout for finish().
 //
 // Threads: note_exit: any, never waits; the others: the drain thread's.
 #pragma once

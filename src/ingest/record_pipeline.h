@@ -52,7 +52,9 @@ class RecordPipeline {
   // For a compaction: stacks that are sent from now on are of a new generation (StackTable).
   void begin_generation() { stacks_.begin_generation(); }
   // Everything that was sampled before `since_ns` has been stored, if all up to `now_ns` has been drained.
-  static bool has_stored_until(uint64_t since_ns, uint64_t now_ns) { return now_ns > since_ns + PendingSamples::kMaxWaitNs + kLongestWalkNs; }
+  bool has_stored_until(uint64_t since_ns, uint64_t now_ns) {
+    return now_ns > since_ns + 2 * PendingSamples::kMaxWaitNs && deferred_.first_arrival_ns() > since_ns;
+  }
   void rebase(profile::RowCopier& ids);
   // After the last record, with the tracker still running: finishes walks, stores everything, reads what JIT code there is.
   void finish();
@@ -65,7 +67,6 @@ class RecordPipeline {
   std::vector<symbolize::JitSymbol> take_jit_symbols() { return parts_.jit.take_new(); }
 
  private:
-  static constexpr uint64_t kLongestWalkNs = 6'000'000'000;  // deferred: a quarter of a second for mappings, then 48 MiB of stacks at most
   void route(const sample_record& sample, uint64_t now_ns);
   void note_jit_code(const sample_record& sample);
   void refresh_threads();

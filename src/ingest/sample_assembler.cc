@@ -24,7 +24,7 @@ bool SampleAssembler::add(const UnwindRequest& request) {
   if (at == requesting_.end() || at->second.sample.time_ns != request.head->time_ns) return false;
   const Requesting requesting = at->second;
   requesting_.erase(at);
-  if (submit_({requesting.sample, requesting.arrived_ns, {request.bytes.begin(), request.bytes.end()}})) return true;
+  if (submit_({requesting.sample, requesting.arrived_ns, copies_.copy(request.bytes)})) return true;
   ++requests_refused_;
   wait(requesting.sample, requesting.arrived_ns);
   return true;

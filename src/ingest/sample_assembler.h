@@ -83,6 +83,7 @@ class SampleAssembler {
   ThreadTable& threads_;
   const MappingHistory& mappings_;
   Submit submit_;
+  BytePool copies_;
   UserLabels users_{profile_};
   PendingSamples pending_;
   struct Requesting {

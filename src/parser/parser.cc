@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parser/parser.h"
 
+#include <map>
 #include <optional>
 
 #include "base/catching.h"
 #include "base/diagnostics.h"
 #include "parser/protocol.h"
+#include "parser/remote_step.h"
 #include "symbolize/image_cache.h"
 #include "unwind/row_compiler.h"
 
@@ -72,6 +74,7 @@ class Parser {
   Result<size_t> answer(const Message& question) {
     if (question.fds.size() != 2) return make_error(ErrorKind::kInvalid, "a question without its files");
     if (question.kind == kRows) return compile(question);
+    if (question.kind == kSteps) return step(question);
     if (question.kind == kName && cache_) return name(question);
     return make_error(ErrorKind::kInvalid, "not a question");
   }
@@ -97,8 +100,23 @@ class Parser {
     return rows.bytes().size();
   }
 
+  Result<size_t> step(const Message& question) {
+    const uint64_t image = question.numbers[0];
+    auto known = steps_.find(image);
+    if (known == steps_.end()) {
+      FileMapping file = TRY(FileMapping::map(question.fds[1].get(), question.text));
+      auto elf = std::make_shared<const elf::ElfFile>(TRY(elf::ElfFile::parse(std::move(file), question.text)));
+      if (steps_.size() == kMaxStepImages) steps_.clear();
+      known = steps_.try_emplace(image, std::move(elf)).first;
+    }
+    return answer_steps(known->second, question.fds[0].get());
+  }
+
+  static constexpr size_t kMaxStepImages = 32;  // whose call-frame entries are kept in order
+
   Channel channel_;
   std::shared_ptr<AskedFiles> files_;
+  std::map<uint64_t, unwind::ImageSteps> steps_;
   std::optional<symbolize::ImageCache> cache_;
 };
 

@@ -176,12 +176,12 @@ void Parsers::end_longest_idle() {
 
 Result<std::unique_ptr<Parsers::Running>> Parsers::take(const Question& question, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  if (const auto deaths = deaths_.find({question.kind, question.image}); deaths != deaths_.end() && deaths->second >= kMaxDeaths)
+  if (const auto deaths = deaths_.find(key_of(question)); deaths != deaths_.end() && deaths->second >= kMaxDeaths)
     return make_error(ErrorKind::kLimit, "whoever reads it dies");
   for (;;) {
     auto& idle = idle_[question.owner];
     if (!idle.empty()) {
-      auto best = std::find_if(idle.begin(), idle.end(), [&](const auto& each) { return each->known.contains({question.kind, question.image}); });
+      auto best = std::find_if(idle.begin(), idle.end(), [&](const auto& each) { return each->known.contains(key_of(question)); });
       if (best == idle.end()) best = std::prev(idle.end());
       auto running = std::move(*best);
       idle.erase(best);
@@ -207,9 +207,9 @@ Result<std::unique_ptr<Parsers::Running>> Parsers::take(const Question& question
 void Parsers::give_back(const Question& question, std::unique_ptr<Running> running, bool alive, int deaths) {
   if (!alive) running->kill();
   const std::lock_guard lock(mutex_);
-  if (deaths != 0) deaths_[{question.kind, question.image}] += deaths;
+  if (deaths != 0) deaths_[key_of(question)] += deaths;
   if (alive) {
-    running->known.insert({question.kind, question.image});
+    running->known.insert(key_of(question));
     running->last_used = ++turn_;
     idle_[question.owner].push_back(std::move(running));
   } else {

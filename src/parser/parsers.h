@@ -21,6 +21,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "parser/protocol.h"
@@ -31,7 +32,7 @@ namespace cicada::parser {
 
 struct Question {
   Kind kind = kName;
-  uint32_t owner = 0;  // of the file
+  uint32_t owner = 0;  // of the file, or of the stacks
   uint64_t image = 0;  // any number that is always the same file's
   std::string path;
   int file = -1;
@@ -60,7 +61,8 @@ class Parsers {
 
  private:
   struct Running;
-  using Key = std::pair<Kind, uint64_t>;  // images are numbered by who asks
+  using Key = std::tuple<Kind, uint32_t, uint64_t>;  // with the owner; images are numbered by who asks
+  static Key key_of(const Question& question) { return {question.kind, question.owner, question.image}; }
   Result<std::unique_ptr<Running>> take(const Question& question, const std::stop_token& stop);
   Result<std::unique_ptr<Running>> start(uint32_t owner);
   void end_longest_idle();  // under the mutex

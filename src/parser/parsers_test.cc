@@ -2,11 +2,14 @@
 // Parsers here are threads of this process: honest ones (serve), and one that says whatever a test wants.
 #include "parser/parsers.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstring>
 #include <functional>
+#include <map>
 #include <thread>
 
 #include "base/cpu_clock.h"
@@ -15,6 +18,7 @@
 #include "parser/parser.h"
 #include "parser/remote_namer.h"
 #include "parser/remote_rows.h"
+#include "parser/remote_step.h"
 #include "symbolize/symbols/image_symbols.h"
 #include "unwind/row_compiler.h"
 
@@ -116,6 +120,57 @@ TEST(Parsers, NamesAreWhatThisProcessWouldFind) {
   }
 }
 
+// Over all of this program's code, with a stack and registers that lead somewhere.
+TEST(Parsers, StepsAreWhatThisProcessWouldTake) {
+  Threads honest(&serve);
+  Parsers parsers(honest.start(), {}, 1);
+  const UniqueFd file = ourselves();
+  const auto elf = std::make_shared<const elf::ElfFile>(*elf::ElfFile::parse(*FileMapping::map(file.get(), "ourselves"), "ourselves"));
+  const unwind::ImageSteps local(elf);
+  constexpr uint64_t kStack = 0x7ffc00001000;
+  std::vector<uint8_t> copy(32 << 10);
+  for (size_t i = 0; i < copy.size() / 8; ++i) {
+    const uint64_t word = kStack + 8 * (i * 37 % (copy.size() / 8));
+    std::memcpy(&copy[8 * i], &word, sizeof word);
+  }
+  const unwind::CopiedStack stack(copy, kStack, ~uint64_t{0x10});  // a page of it is missing
+  std::map<dwarf::FrameStep, int> outcomes;
+  int assumed = 0;
+  const auto code = std::ranges::find_if(elf->segments(), [](const auto& segment) { return (segment.flags & PF_X) != 0; });
+  ASSERT_NE(code, elf->segments().end());
+  constexpr uint64_t kPlaces = 400;
+  std::vector<unwind::StepQuestion> questions;
+  for (uint64_t i = 0; i < kPlaces; ++i) {
+    const uint64_t offset = i * (code->memory_size / kPlaces);
+    for (const auto by : {unwind::StepBy::kCallFrameInformation, unwind::StepBy::kHandlerReturn}) {
+      unwind::StepQuestion asked{by, LinkAddr(code->address.value + offset), &stack, {}};
+      for (unsigned reg = 0; reg < dwarf::kRegisterCount; ++reg) asked.registers.value[reg] = kStack + i % 8 * 4096 + 64 * reg;
+      asked.registers.known = i % 3 != 0 ? ARCH_ALL_REGISTERS | 1u << ARCH_RETURN : ARCH_CALLEE_SAVED & ~(1u << ARCH_FP);
+      questions.push_back(asked);
+    }
+  }
+  for (size_t first = 0, count = 1; first < questions.size(); first += count, count = std::min(count * 2, questions.size() - first)) {
+    const auto together = std::span(questions).subspan(first, count);
+    const auto there = take_steps(parsers, 0, 1, file.get(), "ourselves", together);
+    ASSERT_TRUE(there) << there.error().message();
+    ASSERT_EQ(there->size(), count);
+    for (size_t i = 0; i < count; ++i) {
+      const unwind::ImageStep here = local.take(together[i]), &its = (*there)[i];
+      EXPECT_EQ(its.outcome, here.outcome);
+      EXPECT_EQ(its.exact_ip, here.exact_ip);
+      EXPECT_EQ(its.assumed, here.assumed);
+      EXPECT_EQ(its.registers.value, here.registers.value);
+      EXPECT_EQ(its.registers.known, here.registers.known);
+      ++outcomes[here.outcome];
+      assumed += here.assumed;
+    }
+  }
+  EXPECT_GT(outcomes[dwarf::FrameStep::kDone], 100);
+  EXPECT_GT(outcomes[dwarf::FrameStep::kUnreadable], 10);
+  EXPECT_GT(assumed, 10);
+  EXPECT_EQ(honest.started, 1);
+}
+
 TEST(Parsers, AskForCompanions) {
   class OneFile final : public symbolize::CompanionFiles {
    public:
@@ -198,6 +253,48 @@ TEST(Parsers, CheckRowsAndNames) {
   const auto names = namer->name(std::vector<uint64_t>{1, 2}, symbolize::NameDepth::kSymbols, {});
   ASSERT_FALSE(names);
   EXPECT_EQ(names.error().kind(), ErrorKind::kCorrupt);
+}
+
+TEST(Parsers, CheckSteps) {
+  std::atomic<size_t> size = 0;
+  Threads lying(liar([&](Channel& channel, const Message& asked) {
+    const std::vector<uint64_t> noise(size / 8, 0x4141414141414141);
+    static_cast<void>(sandbox::write_file(asked.fds[0].get(), noise.data(), size));
+    static_cast<void>(channel.send(done(size)));
+  }));
+  Parsers parsers(lying.start(), {}, 1);
+  const UniqueFd file = ourselves();
+  const unwind::CopiedStack stack({}, 0x1000, ~uint64_t{0});
+  const std::vector<unwind::StepQuestion> asked(2, {unwind::StepBy::kCallFrameInformation, LinkAddr(1), &stack, {}});
+  for (size = 0; size <= 512; size = size + 8) {
+    const auto steps = take_steps(parsers, 0, size, file.get(), "x", asked);
+    EXPECT_FALSE(steps) << size;
+  }
+}
+
+// One user's stacks may kill his parsers, and with them nobody else's steps by the same file.
+TEST(Parsers, WhoKillsThemIsLeftAloneAndNobodyElse) {
+  Threads some([](Channel channel) {
+    static_cast<void>(channel.receive(true));
+    for (;;) {
+      const auto asked = channel.receive(true);
+      if (!asked || asked->text == "deadly") return;
+      Message failed;
+      failed.kind = kFailed;
+      failed.text = "no";
+      static_cast<void>(channel.send(failed));
+    }
+  });
+  Parsers parsers(some.start(), {}, 1);
+  const UniqueFd file = ourselves();
+  const unwind::CopiedStack stack({}, 0x1000, ~uint64_t{0});
+  const std::vector<unwind::StepQuestion> asked(1, {unwind::StepBy::kCallFrameInformation, LinkAddr(1), &stack, {}});
+  for (int i = 0; i < Parsers::kMaxDeaths; ++i) EXPECT_FALSE(take_steps(parsers, 1000, 7, file.get(), "deadly", asked));
+  EXPECT_EQ(some.started, Parsers::kMaxDeaths);
+  EXPECT_FALSE(take_steps(parsers, 1000, 7, file.get(), "harmless", asked));
+  EXPECT_EQ(some.started, Parsers::kMaxDeaths) << "asked again";
+  EXPECT_FALSE(take_steps(parsers, 1001, 7, file.get(), "harmless", asked));
+  EXPECT_EQ(some.started, Parsers::kMaxDeaths + 1) << "not asked for another user";
 }
 
 TEST(Parsers, AnImageThatKillsThemIsLeftAlone) {

@@ -4,15 +4,17 @@
 //   kConfigure   text: the options of names (to_text)                                              no answer
 //   kName        numbers: image, depth, count of addresses, companions may come from far · text: path · fds: job, image
 //   kRows        text: path · fds: job, image
+//   kSteps       numbers: image · text: path · fds: job, image
 //
-// A job file holds the question (addresses) and then the answer. While it works, the parser may say, and at last it says kDone or kFailed:
+// A job file holds the question (addresses; registers and copied stacks) and then the answer. While it works, the parser may say, and at
+// last it says kDone or kFailed:
 //
 //   kNote        numbers: severity · text: a line for people
 //   kOpen        numbers: place · text: name        answered by kFile (text: path · fds: the file) or kFailed
 //   kDone        numbers: bytes in the job file
 //   kFailed      numbers: kind of error · text: why
 //
-// The collector believes nothing of it: sizes are bounded, contents are checked (NamedAddresses::check, UnwindRows::check).
+// The collector believes nothing of it: sizes are bounded, contents are checked (NamedAddresses::check, UnwindRows::check, remote_step.cc).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -25,7 +27,7 @@
 
 namespace cicada::parser {
 
-enum Kind : uint32_t { kConfigure = 1, kName, kRows, kNote, kOpen, kFile, kDone, kFailed };
+enum Kind : uint32_t { kConfigure = 1, kName, kRows, kNote, kOpen, kFile, kDone, kFailed, kSteps };
 
 std::string to_text(const symbolize::SymbolizeOptions& options);
 symbolize::SymbolizeOptions options_from(const std::string& text);

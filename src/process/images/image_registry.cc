@@ -183,7 +183,7 @@ std::optional<ImageInfo> ImageRegistry::find(uint32_t id) const {
   const std::lock_guard lock(mutex_);
   const ImageEntry* image = table_.find(id);
   if (image == nullptr) return std::nullopt;
-  return ImageInfo{id, image->job.path, image->job.build_id, image->job.owner, image->kind, image->job.deleted};
+  return ImageInfo{id, image->job.path, image->job.build_id, image->job.owner, image->kind, image->job.deleted, image->job.contents.size};
 }
 
 ImageRegistryCounts ImageRegistry::counts() const {

@@ -32,6 +32,7 @@ struct ImageInfo {
   uint32_t owner = 0;     // root for files of root, else the user who mapped it first
   profile::ImageKind kind = profile::ImageKind::kUnknown;
   bool deleted = false;   // when first seen
+  uint64_t bytes = 0;     // its size when it was opened
 };
 
 struct ImageRegistryCounts {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstring>
+#include <map>
 
 #include "abi/mapping.h"
 #include "unwind/arch.h"
@@ -16,11 +17,16 @@ static inline int unwind_read(void* reader, __u64 address, __u64* value) {
 
 namespace cicada::unwind {
 
-namespace {
-
-class Walk {
+class DeferredWalk::Walk {
  public:
-  Walk(const StackCopy& from, AddressSpaceView& view) : view_(view), stack_(from.stack, from.gpr[ARCH_SP], from.pages), mode_(from.mode) {
+  Walk(const StackCopy& from, AddressSpaceView& view, size_t max_frames)
+      : view_(view),
+        max_frames_(max_frames),
+        stack_(from.stack, from.gpr[ARCH_SP], from.pages),
+        mode_(from.mode),
+        is_32_bit_(from.is_32_bit),
+        new_task_(from.new_task),
+        new_stack_(from.new_stack) {
     std::memcpy(regs_.gpr, from.gpr, sizeof regs_.gpr);
     regs_.ip = from.ip;
     regs_.exact_ip = from.exact_ip;
@@ -28,33 +34,40 @@ class Walk {
     known_ = from.all_registers ? ARCH_ALL_REGISTERS : ARCH_CALLEE_SAVED;
   }
 
-  DeferredStack run(size_t max_frames, const StackCopy& from) {
-    DeferredStack result;
-    int end = END_NONE;
-    while (end == END_NONE) {
-      if (result.frames.size() == max_frames) {
-        end = END_DEPTH_LIMIT;
+  std::optional<Asked> advance() {
+    while (end_ == END_NONE) {
+      if (frames_.size() == max_frames_) {
+        end_ = END_DEPTH_LIMIT;
         break;
       }
       const uint64_t address = unwind_lookup_address(&regs_);
-      uint64_t frame = from.is_32_bit ? frame_at(FRAME_USER_32, address) : frame_at(FRAME_UNKNOWN, address);
-      end = from.is_32_bit ? unwind_step_frame_pointer_32(&stack_, &regs_) : step(RuntimeAddr(address), frame);
-      result.frames.push_back(frame);
+      uint64_t frame = is_32_bit_ ? frame_at(FRAME_USER_32, address) : frame_at(FRAME_UNKNOWN, address);
+      end_ = is_32_bit_ ? unwind_step_frame_pointer_32(&stack_, &regs_) : step(RuntimeAddr(address), frame);
+      frames_.push_back(frame);
+      if (end_ == kAsksImage) return asked_;
     }
-    const auto count = static_cast<uint32_t>(result.frames.size());
-    if (from.new_task &&
-        unwind_has_no_caller(result.frames.front(), result.frames.back(), count, static_cast<uint32_t>(end), from.new_stack)) {
-      result.frames.resize(1);
-      end = END_OUTERMOST;
+    return std::nullopt;
+  }
+
+  // Believes nothing of the answer but registers, which the next step doubts as those of the stack.
+  void answer(const ImageStep& step) { end_ = end_of(step); }
+
+  DeferredStack take() {
+    if (end_ == kAsksImage) end_ = END_UNSUPPORTED_RULE;
+    const auto count = static_cast<uint32_t>(frames_.size());
+    if (new_task_ && unwind_has_no_caller(frames_.front(), frames_.back(), count, static_cast<uint32_t>(end_), new_stack_)) {
+      frames_.resize(1);
+      end_ = END_OUTERMOST;
     }
-    const bool complete = end == END_OUTERMOST || end == END_ZERO_RA;
-    const bool stuck = result.frames.size() == 1 && (end == END_UNSUPPORTED_RULE || end == END_NO_RULE || end == END_UNMAPPED_PC);
-    result.end = complete ? END_DEFERRED : stuck ? END_DEFERRED_FAILED : static_cast<end_reason>(end);
-    return result;
+    const bool complete = end_ == END_OUTERMOST || end_ == END_ZERO_RA;
+    const bool stuck = frames_.size() == 1 && (end_ == END_UNSUPPORTED_RULE || end_ == END_NO_RULE || end_ == END_UNMAPPED_PC);
+    return {std::move(frames_), complete ? END_DEFERRED : stuck ? END_DEFERRED_FAILED : static_cast<end_reason>(end_)};
   }
 
  private:
-  // One frame up. `frame` is named on the way.
+  static constexpr int kAsksImage = -1;  // beside the reasons to end
+
+  // One frame up, or kAsksImage. `frame` is named on the way.
   int step(RuntimeAddr address, uint64_t& frame) {
     const auto mapping = view_.find_mapping(address);
     if (!mapping) return END_UNMAPPED_PC;
@@ -104,9 +117,12 @@ class Walk {
     return end == END_BAD_FRAME_POINTER ? otherwise : end;
   }
 
-  // Believes nothing of the answer but registers, which the next step doubts as those of the stack.
   int step_by_image(const ImageUnwinder& image, StepBy by, LinkAddr link) {
-    const ImageStep step = image.take_step({by, link, stack_, known_registers()});
+    asked_.emplace(Asked{&image, {by, link, &stack_, known_registers()}});
+    return kAsksImage;
+  }
+
+  int end_of(const ImageStep& step) {
     if (step.assumed && (step.outcome != dwarf::FrameStep::kDone || !is_plausible(step.registers))) return END_UNSUPPORTED_RULE;
     switch (step.outcome) {
       case dwarf::FrameStep::kDone:
@@ -146,16 +162,52 @@ class Walk {
   }
 
   AddressSpaceView& view_;
+  const size_t max_frames_;
   unwind_regs regs_{};
   uint32_t known_;  // general-purpose registers whose value is that of the frame at hand
   CopiedStack stack_;
-  uint32_t mode_;
+  const uint32_t mode_;
+  const bool is_32_bit_, new_task_, new_stack_;
+  std::vector<uint64_t> frames_;
+  int end_ = END_NONE;
+  std::optional<Asked> asked_;
 };
 
-}  // namespace
+DeferredWalk::DeferredWalk(const StackCopy& from, AddressSpaceView& view, size_t max_frames)
+    : walk_(std::make_unique<Walk>(from, view, max_frames)) {}
+DeferredWalk::DeferredWalk(DeferredWalk&&) noexcept = default;
+DeferredWalk::~DeferredWalk() = default;
+std::optional<DeferredWalk::Asked> DeferredWalk::advance() { return walk_->advance(); }
+void DeferredWalk::answer(const ImageStep& step) { walk_->answer(step); }
+DeferredStack DeferredWalk::take() { return walk_->take(); }
+
+void finish_walks(std::span<DeferredWalk> walks, uint32_t owner, const std::function<bool()>& goes_on) {
+  struct OfImage {
+    std::vector<DeferredWalk*> walks;
+    std::vector<StepQuestion> questions;
+  };
+  for (;;) {
+    std::map<const ImageUnwinder*, OfImage> asked;
+    for (DeferredWalk& walk : walks) {
+      const auto wanted = walk.advance();
+      if (!wanted) continue;
+      OfImage& of = asked[wanted->image];
+      of.walks.push_back(&walk);
+      of.questions.push_back(wanted->question);
+    }
+    if (asked.empty()) return;
+    for (const auto& [image, of] : asked) {
+      if (!goes_on()) return;
+      const std::vector<ImageStep> steps = image->take_steps(owner, of.questions);
+      for (size_t i = 0; i < steps.size(); ++i) of.walks[i]->answer(steps[i]);
+    }
+  }
+}
 
 DeferredStack finish_walk(const StackCopy& from, AddressSpaceView& view, size_t max_frames) {
-  return Walk(from, view).run(max_frames, from);
+  DeferredWalk walk(from, view, max_frames);
+  finish_walks({&walk, 1}, 0);
+  return walk.take();
 }
 
 }  // namespace cicada::unwind

@@ -6,6 +6,8 @@
 // hand-written assembly) continues by frame pointer, and back by rows where there are rows again.
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -54,6 +56,33 @@ struct DeferredStack {
   end_reason end = END_NONE;     // END_DEFERRED when complete; else why not, END_DEFERRED_FAILED if no step could be done
 };
 
+// One walk. Borrows the bytes of the copy, and the view.
+class DeferredWalk {
+ public:
+  DeferredWalk(const StackCopy& from, AddressSpaceView& view, size_t max_frames = MAX_USER_FRAMES);
+  DeferredWalk(DeferredWalk&&) noexcept;
+  ~DeferredWalk();
+
+  // A step that an image must say.
+  struct Asked {
+    const ImageUnwinder* image;
+    StepQuestion question;
+  };
+  // Goes on until it is over (nothing), or to the next such step, whose answer it then wants.
+  std::optional<Asked> advance();
+  void answer(const ImageStep& step);
+  // Of one that is over, or never will be: then it ends at the frame where it asked.
+  DeferredStack take();
+
+ private:
+  class Walk;
+  std::unique_ptr<Walk> walk_;
+};
+
+// Brings walks up stacks of processes of one user to their ends. What they ask an image at the same time is one question. `goes_on` is
+// asked before each; once it says no, those that are not over stay as they are.
+void finish_walks(
+    std::span<DeferredWalk> walks, uint32_t owner, const std::function<bool()>& goes_on = [] { return true; });
 DeferredStack finish_walk(const StackCopy& from, AddressSpaceView& view, size_t max_frames = MAX_USER_FRAMES);
 
 }  // namespace cicada::unwind

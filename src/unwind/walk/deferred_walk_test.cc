@@ -11,6 +11,7 @@
 #include "abi/mapping.h"
 #include "dwarf/cfi_builder.h"
 #include "dwarf/cfi_image.h"
+#include "unwind/row_compiler.h"
 #include "unwind/walk/own_space.h"
 
 namespace cicada::unwind {
@@ -34,10 +35,17 @@ class TestSpace final : public AddressSpaceView {
     std::vector<uint8_t> text(0x1000);
     text.insert(text.end(), code.begin(), code.end());
     const auto image = dwarf::wrap_in_elf(cfi.bytes(), {}, text);
-    auto elf = elf::ElfFile::parse_copy(image, "test image");
-    EXPECT_TRUE(elf);
-    image_ = std::make_unique<ImageUnwinder>(std::make_shared<elf::ElfFile>(*std::move(elf)));
+    auto parsed = elf::ElfFile::parse_copy(image, "test image");
+    EXPECT_TRUE(parsed);
+    const auto elf = std::make_shared<const elf::ElfFile>(*std::move(parsed));
+    image_ = std::make_unique<ImageUnwinder>(
+        "test image", compile_rows(*elf),
+        [this, steps = std::make_shared<ImageSteps>(elf)](uint32_t owner, std::span<const StepQuestion> questions) {
+          asked.emplace_back(owner, questions.size());
+          return Result(steps->take(questions));
+        });
   }
+  std::vector<std::pair<uint32_t, size_t>> asked;  // owner, and how many steps together
   std::optional<Mapping> find_mapping(RuntimeAddr address) override {
     if (address.value >> 24 == kBias >> 24) return Mapping{{RuntimeAddr(kBias), RuntimeAddr(kBias + 0x100000)}, kBias, 9, 0};
     if (address.value >> 24 == kJit >> 24) return Mapping{{RuntimeAddr(kJit), RuntimeAddr(kJit + 0x100000)}, 0, 0, MAPPING_JIT};
@@ -75,6 +83,43 @@ const CfiBuilder::Program kPlain = {};               // cfa = rsp + 8
 const CfiBuilder::Program kOutermost = {0x07, 16};
 // cfa = **(rsp + 8): two dereferences fit no row.
 const CfiBuilder::Program kTwice = {0x0f, 4, 0x77, 8, 0x06, 0x06};
+
+TEST(FinishWalks, AskAnImageOnceForAllThatWaitForIt) {
+  TestSpace space({kTwice, kOutermost});
+  std::array<Stack, 4> stacks;
+  std::vector<DeferredWalk> walks;
+  for (size_t i = 0; i < stacks.size(); ++i) {
+    Stack& stack = stacks[i];
+    stack.from.ip = i == 3 ? kCode + 0x120 : kCode + 0x10;
+    stack.words[1] = kStack + 0x80;
+    stack.words[16] = kStack + 0x100;
+    stack.words[31] = i == 2 ? kCode + 0x50 : kCode + 0x120;  // the third goes through such a frame twice
+    stack.words[33] = kStack + 0x180;
+    stack.words[48] = kStack + 0x1c0;
+    stack.words[55] = kCode + 0x120;
+    stack.from.stack = Bytes(reinterpret_cast<const uint8_t*>(stack.words.data()), stack.words.size() * 8);
+    walks.emplace_back(stack.from, space);
+  }
+  finish_walks(walks, 1000);
+  EXPECT_EQ(space.asked, (std::vector<std::pair<uint32_t, size_t>>{{1000, 3}, {1000, 1}}));
+  for (size_t i = 0; i < walks.size(); ++i) {
+    const DeferredStack finished = walks[i].take();
+    EXPECT_EQ(finished.end, END_DEFERRED) << i;
+    EXPECT_EQ(finished.frames.size(), i == 2 ? 3u : i == 3 ? 1u : 2u) << i;
+    EXPECT_EQ(finished.frames.back(), frame_in_image(9, i == 3 ? 0x11120 : 0x1111f)) << i;
+  }
+}
+
+TEST(FinishWalks, AskNobodyWhenTheyAreNotToGoOn) {
+  TestSpace space({kTwice});
+  Stack stack;
+  stack.from.ip = kCode + 0x10;
+  stack.from.stack = Bytes(reinterpret_cast<const uint8_t*>(stack.words.data()), stack.words.size() * 8);
+  DeferredWalk walk(stack.from, space);
+  finish_walks({&walk, 1}, 0, [] { return false; });
+  EXPECT_TRUE(space.asked.empty());
+  EXPECT_EQ(walk.take().end, END_DEFERRED_FAILED);
+}
 
 // A child of clone() on a stack of its own, before its first instruction: nothing is above clone.
 TEST(FinishWalk, NewTaskHasNoCaller) {

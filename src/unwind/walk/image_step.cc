@@ -12,8 +12,15 @@ ImageStep ImageSteps::take(const StepQuestion& question) const {
   ImageStep step;
   step.registers = question.registers;
   step.exact_ip = true;
-  step.outcome = follow_handler_return(elf_->contents_at(question.address), question.stack, step.registers);
+  step.outcome = follow_handler_return(elf_->contents_at(question.address), *question.stack, step.registers);
   return step;
+}
+
+std::vector<ImageStep> ImageSteps::take(std::span<const StepQuestion> questions) const {
+  std::vector<ImageStep> steps;
+  steps.reserve(questions.size());
+  for (const StepQuestion& question : questions) steps.push_back(take(question));
+  return steps;
 }
 
 // OpenSSL's AES-GCM keeps its CFA in rax across calls of helpers that leave rax alone; libgcc follows it because a register of which CFI
@@ -25,12 +32,12 @@ ImageStep ImageSteps::by_call_frame_information(const StepQuestion& question) co
   if (!rules) return step;
   step.exact_ip = rules->signal_frame;
   step.registers = question.registers;
-  step.outcome = dwarf::step(*rules, question.stack, step.registers);
+  step.outcome = dwarf::step(*rules, *question.stack, step.registers);
   if (step.outcome != FrameStep::kUnknownRegister) return step;
   step.assumed = true;
   step.registers = question.registers;
   step.registers.known |= ARCH_ALL_REGISTERS;
-  step.outcome = dwarf::step(*rules, question.stack, step.registers);
+  step.outcome = dwarf::step(*rules, *question.stack, step.registers);
   step.registers.known &= ARCH_CALLEE_SAVED | 1u << ARCH_RETURN;
   return step;
 }

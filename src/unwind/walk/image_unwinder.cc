@@ -6,8 +6,8 @@
 
 namespace cicada::unwind {
 
-ImageUnwinder::ImageUnwinder(std::string name, Result<UnwindRows> rows, TakeStep take_step)
-    : name_(std::move(name)), take_step_(std::move(take_step)) {
+ImageUnwinder::ImageUnwinder(std::string name, Result<UnwindRows> rows, TakeSteps take_steps)
+    : name_(std::move(name)), take_steps_(std::move(take_steps)) {
   if (rows) rows_ = std::move(*rows);
   else diagnostics().warn(name_, "no unwind table: {}", rows.error().message());
   if (const uint64_t malformed = rows_.stats().malformed_fdes; malformed != 0) {
@@ -16,16 +16,17 @@ ImageUnwinder::ImageUnwinder(std::string name, Result<UnwindRows> rows, TakeStep
 }
 
 ImageUnwinder::ImageUnwinder(const std::shared_ptr<const elf::ElfFile>& elf)
-    : ImageUnwinder(elf->name(), compile_rows(*elf),
-                    [steps = std::make_shared<ImageSteps>(elf)](const StepQuestion& question) -> Result<ImageStep> {
-                      return steps->take(question);
-                    }) {}
+    : ImageUnwinder(
+          elf->name(), compile_rows(*elf),
+          [steps = std::make_shared<ImageSteps>(elf)](uint32_t, std::span<const StepQuestion> questions) -> Result<std::vector<ImageStep>> {
+            return steps->take(questions);
+          }) {}
 
-ImageStep ImageUnwinder::take_step(const StepQuestion& question) const {
-  auto step = take_step_(question);
-  if (step) return *std::move(step);
-  diagnostics().warn(name_, "its call-frame information cannot be read: {}", step.error().message());
-  return {};
+std::vector<ImageStep> ImageUnwinder::take_steps(uint32_t owner, std::span<const StepQuestion> questions) const {
+  auto steps = take_steps_(owner, questions);
+  if (steps && steps->size() == questions.size()) return *std::move(steps);
+  if (!steps) diagnostics().warn(name_, "its call-frame information cannot be read: {}", steps.error().message());
+  return std::vector<ImageStep>(questions.size());
 }
 
 }  // namespace cicada::unwind

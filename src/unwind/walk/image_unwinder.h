@@ -14,19 +14,19 @@ namespace cicada::unwind {
 class ImageUnwinder {
  public:
   // What is wrong with `rows` is one line of diagnostics, and there are none then.
-  ImageUnwinder(std::string name, Result<UnwindRows> rows, TakeStep take_step);
+  ImageUnwinder(std::string name, Result<UnwindRows> rows, TakeSteps take_steps);
   // Compiles the rows, and takes its steps in this process.
   explicit ImageUnwinder(const std::shared_ptr<const elf::ElfFile>& elf);
 
   const UnwindRows& rows() const { return rows_; }
   const std::string& name() const { return name_; }
-  // An image that cannot be read (any more) is one line of diagnostics, and malformed.
-  ImageStep take_step(const StepQuestion& question) const;
+  // One for each question. An image that cannot be read (any more) is one line of diagnostics, and malformed.
+  std::vector<ImageStep> take_steps(uint32_t owner, std::span<const StepQuestion> questions) const;
 
  private:
   std::string name_;
   UnwindRows rows_;
-  TakeStep take_step_;
+  TakeSteps take_steps_;
 };
 
 }  // namespace cicada::unwind
