@@ -26,7 +26,8 @@ Result<std::string> read_text(const std::string& path) {
   std::string text;
   size_t used = 0;
   while (used < kMaxKallsymsBytes) {
-    if (text.size() - used < (256 << 10)) text.resize(std::max<size_t>(8 << 20, text.size() * 2));
+    if (text.size() - used < (64 << 10))
+      text.resize(std::max<size_t>(256 << 10, text.size() * 4));  // 8 MB are usual, 16 MiB of fresh pages cost 60 ms
     const ssize_t got = ::read(fd.get(), text.data() + used, text.size() - used);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno_error(errno, "read " + path);
