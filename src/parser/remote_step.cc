@@ -3,8 +3,11 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "abi/arch.h"
 
 namespace cicada::parser {
 namespace {
@@ -16,6 +19,9 @@ using unwind::StepBy;
 using unwind::StepQuestion;
 
 constexpr size_t kMaxBytes = 64 << 20;  // far more than is ever asked together
+// A step nearly always looks at its own frame only: so much of the stack goes along first, and all of it if that was not enough. Whole
+// copies cost a millisecond each, in fresh pages on both sides.
+constexpr size_t kNear = 4096, kBelow = 256;
 
 // Behind it: the copied stack.
 struct Asked {
@@ -49,10 +55,8 @@ Result<ImageStep> step_from(const char* bytes) {
                    {answer.registers, static_cast<uint32_t>(answer.known)}};
 }
 
-}  // namespace
-
-Result<std::vector<ImageStep>> take_steps(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path,
-                                          std::span<const StepQuestion> asked, const std::stop_token& stop) {
+Result<std::vector<ImageStep>> ask(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path,
+                                   std::span<const StepQuestion> asked, const std::stop_token& stop) {
   Question question;
   question.kind = kSteps;
   question.owner = owner;
@@ -66,6 +70,33 @@ Result<std::vector<ImageStep>> take_steps(Parsers& parsers, uint32_t owner, uint
     return make_error(ErrorKind::kCorrupt, "{} steps of {} bytes", asked.size(), bytes.size());
   std::vector<ImageStep> steps;
   for (size_t i = 0; i < asked.size(); ++i) steps.push_back(TRY(step_from(bytes.data() + i * sizeof(Answer))));
+  return steps;
+}
+
+CopiedStack near_of(const StepQuestion& question) {
+  const uint64_t top = question.registers.value[ARCH_SP];
+  return question.stack->part(std::max(question.stack->begin(), top - std::min<uint64_t>(top, kBelow)), kNear);
+}
+
+}  // namespace
+
+Result<std::vector<ImageStep>> take_steps(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path,
+                                          std::span<const StepQuestion> asked, const std::stop_token& stop) {
+  std::vector<CopiedStack> parts;
+  for (const StepQuestion& question : asked) parts.push_back(near_of(question));
+  std::vector<StepQuestion> questions(asked.begin(), asked.end());
+  for (size_t i = 0; i < asked.size(); ++i) questions[i].stack = &parts[i];
+  std::vector<ImageStep> steps = TRY(ask(parsers, owner, image, file, path, questions, stop));
+  std::vector<size_t> again;
+  questions.clear();
+  for (size_t i = 0; i < asked.size(); ++i) {
+    if (steps[i].outcome != FrameStep::kUnreadable || parts[i].bytes().size() == asked[i].stack->bytes().size()) continue;
+    again.push_back(i);
+    questions.push_back(asked[i]);
+  }
+  if (again.empty()) return steps;
+  const std::vector<ImageStep> whole = TRY(ask(parsers, owner, image, file, path, questions, stop));
+  for (size_t i = 0; i < again.size(); ++i) steps[again[i]] = whole[i];
   return steps;
 }
 

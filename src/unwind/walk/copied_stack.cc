@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unwind/walk/copied_stack.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -18,6 +19,15 @@ std::optional<uint64_t> CopiedStack::find_word(uint64_t address) const {
   if (!at || !last || *last - *at != sizeof word - 1) return std::nullopt;
   std::memcpy(&word, bytes_.data() + *at, sizeof word);
   return word;
+}
+
+CopiedStack CopiedStack::part(uint64_t address, size_t size) const {
+  const auto offset = address < begin_ ? std::nullopt : find_offset(address);
+  if (!offset) return *this;
+  uint64_t end = address;
+  do end = (end / kPage + 1) * kPage;
+  while (end - address < size && find_offset(end));  // pages that follow each other do so in the copy
+  return {bytes_.subspan(*offset, std::min({end - address, uint64_t{size}, bytes_.size() - *offset})), address, ~uint64_t{0}};
 }
 
 std::optional<uint64_t> CopiedStack::find_offset(uint64_t address) const {
