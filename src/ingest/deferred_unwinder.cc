@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <iterator>
 #include <thread>
 #include <unordered_map>
 
@@ -258,10 +257,16 @@ void DeferredUnwinder::end_unfinished(std::span<const UnwindJob> jobs) {
   settled_.notify_all();
 }
 
-void DeferredUnwinder::retain_for_walks() {
+// UINT64_MAX: all are.
+uint64_t DeferredUnwinder::first_unfinished_ns() const {
   uint64_t first_ns = stacks_.first_arrival_ns();
   for (const auto& [owner, jobs] : turns_)
     if (jobs != nullptr && !jobs->empty()) first_ns = std::min(first_ns, jobs->front().arrived_ns);
+  return first_ns;
+}
+
+void DeferredUnwinder::retain_for_walks() {
+  const uint64_t first_ns = first_unfinished_ns();
   mappings_.retain_exited_since(first_ns == UINT64_MAX ? 0 : first_ns);
 }
 
@@ -305,9 +310,7 @@ void DeferredUnwinder::no_table_comes(uint32_t image) {
 
 uint64_t DeferredUnwinder::first_arrival_ns() {
   const std::lock_guard lock(mutex_);
-  uint64_t first_ns = stacks_.first_arrival_ns();
-  for (const auto& [owner, jobs] : turns_)
-    if (jobs != nullptr && !jobs->empty()) first_ns = std::min(first_ns, jobs->front().arrived_ns);
+  uint64_t first_ns = first_unfinished_ns();
   for (const FinishedWalk& walk : results_) first_ns = std::min(first_ns, walk.arrived_ns);
   return first_ns;
 }

@@ -96,6 +96,7 @@ class DeferredUnwinder {
   std::set<uint32_t> settle(std::vector<UnwindJob>& jobs, std::vector<Outcome> outcomes);
   void end_unfinished(std::span<const UnwindJob> jobs);
   bool wants_turn(uint32_t owner);
+  uint64_t first_unfinished_ns() const;
   void retain_for_walks();
 
   MappingHistory& mappings_;

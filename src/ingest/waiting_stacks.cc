@@ -104,10 +104,6 @@ bool WaitingStacks::waits(uint32_t owner) const {
   return of != owners_.end() && !of->second.waiting.empty();
 }
 
-bool WaitingStacks::is_parked(Image image) const {
-  return std::any_of(owners_.begin(), owners_.end(), [&](const auto& owner) { return owner.second.parked.contains(image); });
-}
-
 uint64_t WaitingStacks::first_arrival_ns() const {
   uint64_t first = UINT64_MAX;
   for (const auto& [owner, of] : owners_) {

@@ -48,7 +48,6 @@ class WaitingStacks {
   std::vector<UnwindJob> take_parked(Image image);
 
   bool waits(uint32_t owner) const;
-  bool is_parked(Image image) const;
   bool empty() const { return owners_.empty(); }  // nothing is taken, either
   // Of what waits or is parked; UINT64_MAX: nothing does.
   uint64_t first_arrival_ns() const;

@@ -143,7 +143,7 @@ TEST_F(WaitingStacksTest, AllOfOneOwnerCanBeTaken) {
   take(kUser, 1);
   stacks.park(7, std::move(taken[0]));
   EXPECT_EQ(numbers(stacks.take_all(kUser)), (std::vector<uint64_t>{1, 2, 3}));
-  EXPECT_FALSE(stacks.is_parked(7));
+  EXPECT_TRUE(stacks.take_parked(7).empty());
   EXPECT_EQ(numbers(stacks.take_all()), std::vector<uint64_t>{4});
   EXPECT_TRUE(stacks.empty());
 }

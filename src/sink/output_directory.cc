@@ -70,7 +70,8 @@ Result<UniqueFd> make(const UniqueFd& parent, const std::string& name, const std
     handle = TRY(follow(handle, parent, path));
     st = TRY(look_at(handle, path));
   }
-  if (!S_ISDIR(st.st_mode)) return errno_error(ENOTDIR, fmt::format("make directory {}", path));
+  if (!S_ISDIR(st.st_mode))
+    return make_error(ErrorKind::kInvalid, "{}: is there already, and is no directory; give another name with -o", path);
   TRY(check_owner(st, rights, path));
   if ((st.st_mode & S_IWOTH) != 0 && (st.st_mode & S_ISVTX) == 0)
     return make_error(ErrorKind::kPermission, "{}: everybody may replace files in it; give another directory with -o", path);
