@@ -9,7 +9,7 @@ for kind in notes names directories symbols compressed link nops; do
   chmod 755 "$lair/$kind"
   chown -R "$attacker:$attacker" "$lair"
   bounded 300 4.5 "$CICADA" bench -q -o $kind -- "$lair/$kind" 1 || fail "$kind: bench ended with $?"
-  within 3.5 || fail "$kind: $(<taken)"
+  within 1 2.5 || fail "$kind: $(<taken)"
   [[ -s $kind/bench.json && -s $kind/flamegraphs/0001.html ]] || fail "$kind: no results"
   rm -f "$lair/$kind"*
 done

@@ -18,7 +18,7 @@ for kind in notes names directories symbols compressed link nops rows; do
   start "${as_attacker[@]}" "$lair/$kind" $FOREVER
   wait_for running
   bounded 300 2.5 "$CICADA" record -F 997 -d 1.5 -p "$pid,$neighbour" -o $kind.txt 2>err || fail "$kind: record ended with $?"
-  within 3.5 || fail "$kind: $(<taken)"
+  within 1.5 2 || fail "$kind: $(<taken)"
   kill -KILL "$pid"
   rm -f "$lair/$kind"*
   neighbour_is_whole $kind.txt || fail "$kind: $(neighbour_is_whole $kind.txt)"

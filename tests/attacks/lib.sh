@@ -48,8 +48,13 @@ compiled() {
   chown "$attacker:$attacker" "$lair/$name"
 }
 
-# within SECONDS: what bounded ran last took no longer, less what it waited for a CPU.
-within() { awk -v most="$1" '{ for (i = 2; i <= NF; ++i) if ($i == "s" && $(i + 2) == "its" && $(i - 1) <= most) ok = 1 } END { exit !ok }' "$T/taken"; }
+# within SECONDS MORE: what bounded ran last took no longer than SECONDS of the clock and MORE of a calm machine, less what it waited for a CPU.
+within() {
+  awk -v seconds="$1" -v more="$2" '{ for (i = 2; i <= NF; ++i) {
+      if ($(i + 1) == "of" && $(i + 3) == "calm") slowness = substr($i, 2)
+      if ($i == "s" && $(i + 2) == "its") own = $(i - 1) } }
+    END { exit !(slowness >= 1 && own != "" && own <= seconds + more * slowness) }' "$T/taken"
+}
 
 # start_neighbour: somebody else's program, by the name of neighbour and the pid $neighbour, in neighbours_hot().
 start_neighbour() {

@@ -13,7 +13,7 @@ for name in cicada.cicada out.folded; do
   code=0
   bounded 600 10 "$CICADA" record -q -a -d 0.5 -o "shared/$name" 2>err || code=$?
   ((code == 125)) || fail "$name: record ended with $code"
-  within 8 || fail "$name: $(<taken)"
+  within 0.5 7.5 || fail "$name: $(<taken)"
   grep -q "belongs to" err || fail "$name: the message does not say whose it is: $(<err)"
 done
 [[ ! -s stolen ]] || fail "the profile went to somebody else"

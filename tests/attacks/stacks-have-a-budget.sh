@@ -9,7 +9,7 @@ left_out() { grep -q 'its stacks take more than' err; }
 wait_for grep -q running out
 for seconds in 5 15 45; do  # it may get little CPU time
   bounded 300 $((seconds * 8 / 5)) "$CICADA" record --force -F 997 -d $seconds -p "$pid,$neighbour" -o r.cicada 2>err || fail "record ended with $?"
-  within $((seconds + 2)) || fail "$(<taken)"
+  within "$seconds" 2 || fail "$(<taken)"
   ! left_out || break
 done
 left_out || fail "nothing was said of what is left out"

@@ -40,7 +40,8 @@ provoke_once() {
 }
 beside() { python3 "$LIVE/kernel_side.py" "$recorder" "$@"; }
 
-"$WORKLOADS/many_leaves" 300 >/dev/null & started+=($!)
+"$WORKLOADS/many_leaves" $FOREVER >/dev/null & leaves=$!
+started+=("$leaves")
 provoke 'nothing' 997 true 'stored'
 
 python3 "$LIVE/map_hammer.py" >hammer & hammer=$!
@@ -59,5 +60,5 @@ provoke 'the queue' 9999 'beside stop-thread cicada-unwind 2' 'stacks not finish
 
 storm() { while true; do "$WORKLOADS/exec_storm" 0.02 200 >/dev/null || sleep 0.2; done; }
 storm & started+=($!)
-provoke 'the ring' 20000 'kill -STOP $recorder && sleep 3 && kill -CONT $recorder' 'lost: ring buffer full .sample' 'lost: ring buffer full .stack' \
+provoke 'the ring' 20000 'kill -STOP $recorder && let_work 4 $leaves && kill -CONT $recorder' 'lost: ring buffer full .sample' 'lost: ring buffer full .stack' \
   'stacks not sent: ring buffer full' 'lifecycle events lost'

@@ -15,9 +15,9 @@ started+=($!)
 begin_record -a -e cpu-clock -F 997 --stats -o recording.txt
 sleep 2
 echo 0 >"$switch" || skip "CPU $last cannot be taken offline"
-off=$(awk '{ print $1 }' /proc/uptime)
+off=$(now)
 sleep 1.5
-on=$(awk '{ print $1 }' /proc/uptime)
+on=$(now)
 echo 1 >"$switch"
 sleep 4
 end_record || fail "record ended with $?"

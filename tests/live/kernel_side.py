@@ -10,6 +10,7 @@ usage: kernel_side.py PID keep-statistics   prints "ready"; until it is killed t
 """
 import ctypes
 import os
+import select
 import signal
 import struct
 import sys
@@ -68,9 +69,9 @@ def keep_statistics():
 
 def runs(pid):
     fd = find(pid, "prog_id", PROG_FD_BY_ID, "on_perf_event", 64)
+    ended = os.pidfd_open(pid)
     print("ready", flush=True)
-    while os.path.exists(f"/proc/{pid}") and open(f"/proc/{pid}/stat", encoding="utf-8").read().rsplit(")", 1)[1].split()[0] != "Z":
-        time.sleep(0.02)
+    select.select([ended], [], [])
     print(struct.unpack_from("=Q", info_of(fd), 200)[0])
 
 

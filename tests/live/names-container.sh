@@ -13,7 +13,10 @@ cat >hidden.c <<'C'
 #include <unistd.h>
 __attribute__((always_inline)) static inline unsigned folded_in(unsigned x) { return x * 2654435761u + (x >> 7); }
 __attribute__((noinline)) static unsigned only_the_debug_file_knows(unsigned x) {
-  for (int i = 0; i < 1000; i++) x = folded_in(x);
+  for (int i = 0; i < 60; i++) {  // of the loop's instructions nearly all are the inlined function's
+#pragma GCC unroll 16
+    for (int k = 0; k < 16; k++) x = folded_in(x);
+  }
   return x;
 }
 int main(int argc, char** argv) {
@@ -59,6 +62,5 @@ count() { awk -v re="$1" '$0 ~ re {n += $NF} END {print n + 0}' out.folded; }
 all=$(awk '{n += $NF} END {print n + 0}' out.folded)
 (( all >= 1000 )) || fail "$all samples only"
 (( $(count 'only_the_debug_file_knows') * 10 > all )) || fail "the debug file in the container was not used"
-# Which of a loop's few instructions an interrupt is charged to differs from run to run: 8 to 50 % of the samples.
-(( $(count 'only_the_debug_file_knows;folded_in') * 20 > all )) || fail "no inlined call from the container's DWARF"
+(( $(count 'only_the_debug_file_knows;folded_in') * 10 > $(count 'only_the_debug_file_knows') * 7 )) || fail "no inlined call from the container's DWARF"
 (( $(count "written_in_the_container .app.py.") * 10 > all )) || fail "the perf map in the container's /tmp was not used"

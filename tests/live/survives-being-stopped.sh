@@ -10,9 +10,9 @@ let_work 1 "$pid"
 kill -STOP "$pid"
 stopped() { grep -q '^State:.*T' "/proc/$pid/status"; }
 wait_for stopped
-begin=$(awk '{ print $1 }' /proc/uptime)
+begin=$(now)
 sleep 1.5
-end=$(awk '{ print $1 }' /proc/uptime)
+end=$(now)
 kill -CONT "$pid"
 let_work 1 "$pid"
 end_record || fail "record ended with $?"
@@ -22,7 +22,7 @@ compare_with_truth chain_gcc_O2_pie
 
 begin_record -a -e cpu-clock -F 4999 --stats -o recording.txt
 let_work 1 "$pid"
-known=$(awk '{ print $1 }' /proc/uptime)  # of a whole machine it does not know everybody at once
+known=$(now)  # of a whole machine it does not know everybody at once
 kill -STOP "$recorder"
 sleep 1.5
 kill -CONT "$recorder"

@@ -9,10 +9,11 @@ def spin(seconds):
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         pass
-for uid in (0, 65534, 0, 12345):
-    os.seteuid(0)
-    os.seteuid(uid)
-    spin(0.3)
+for _ in range(30):  # what the hypervisor takes, it takes of all
+    for uid in (0, 65534, 0, 12345):
+        os.seteuid(0)
+        os.seteuid(uid)
+        spin(0.01)
 PY
 chmod 755 "$T"
 name() { id -nu "$1" 2>/dev/null || echo "$1"; }

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# 1 MiB between a frame and its caller, once its mappings are known: no copy reaches that far, so the first milliseconds after an exec
-# are incomplete (docs/kernel.md).
+# 1 MiB between a frame and its caller, once its mappings and tables are known: no copy reaches that far (docs/kernel.md).
 source "$(dirname "$0")/lib.sh"
-record_running -- big_frame
+SETTLED=1 record_running -- big_frame

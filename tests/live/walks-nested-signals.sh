@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A signal on an alternate stack inside another signal, once tables are loaded: the copy for user space holds one stack, not two. Judged are the last two
-# thirds of a recording: before that the tables may be on their way.
+# A signal on an alternate stack inside another signal, once tables are loaded: the copy for user space holds one stack, not two.
 source "$(dirname "$0")/lib.sh"
 start_workload nested_signals
-record_while_working 3 "$pid" -F 997 -p "$pid" -o all.txt
+record_while_working 5 "$pid" -F 997 -p "$pid" -o all.txt
 kill_and_wait "$pid"
-awk '/^[^ \t]/ { ++n } { line[NR] = $0; of[NR] = n } END { for (i = 1; i <= NR; ++i) if (of[i] > n / 3) print line[i] }' all.txt >recording.txt
+settled <all.txt >recording.txt
 sed '/^complete/d' out >truth
 compare_with_truth nested_signals
 read -r judged whole < <(awk '/^[^ \t]/ { ++n; if (!/\(incomplete: /) ++whole } END { print n + 0, whole + 0 }' recording.txt)

@@ -4,4 +4,4 @@
 # a copy holds.
 source "$(dirname "$0")/lib.sh"
 record_truth -- recursion 1 20
-record_running -- recursion 900
+SETTLED=1 record_running -- recursion 900

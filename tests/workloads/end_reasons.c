@@ -10,7 +10,7 @@ __attribute__((noreturn)) void jump_with_stack(void *stack, void (*function)(voi
 
 static jmp_buf back;
 __attribute__((noreturn)) NOINLINE void works_and_leaves(void) {
-  burn(300000);
+  burn(3000000);
   longjmp(back, 1);
 }
 

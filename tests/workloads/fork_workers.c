@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "workload.h"
-NOINLINE void worker_leaf(void) { burn(200000); }
+NOINLINE void worker_leaf(void) { burn(2000000); }
 NOINLINE void worker(void) {
   while (running()) worker_leaf();
 }

@@ -15,6 +15,13 @@
 // At the end of a function: what it called cannot become a jump.
 #define NO_TAIL_CALL() __asm__ volatile("" ::: "memory")
 
+// CPU time of this thread.
+static inline double thread_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
 // Passed since some moment.
 static inline double wall_seconds(void) {
   struct timespec now;
@@ -55,4 +62,11 @@ static inline int running(void) {
 // About a nanosecond a round; the caller is where the time goes.
 static inline __attribute__((always_inline)) void burn(long rounds) {
   for (long i = 0; i < rounds; i++) __asm__ volatile("" : "+r"(i));
+}
+
+// 0.5 to 1.5 times as many: samples fall into step with turns that take the same time (74.2 % for 70 was seen).
+static inline long about(long rounds) {
+  static unsigned long state = 88172645463325252;
+  state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+  return rounds / 2 + (long)(state % (unsigned long)rounds);
 }
