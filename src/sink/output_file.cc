@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <map>
 #include <random>
+#include <utility>
 
 #include "sink/output_directory.h"
 #include "sink/recording/recording_chunks.h"
@@ -139,6 +140,11 @@ void OutputFile::RemoveTemporary::operator()(Temporary* temporary) const {
 Result<OutputFile> OutputFile::create(const std::string& path, const FileRights& rights) {
   OutputFile file;
   file.path_ = path == "-" ? "standard output" : rights.below ? rights.below->path() + "/" + path : path;
+  if (rights.opener && !is_standard_output(path)) {
+    file.fd_ = TRY(rights.opener->open(path));
+    file.opener_ = rights.opener;
+    return file;
+  }
   if (const auto descriptor = find_descriptor(path)) {
     file.fd_.reset(::fcntl(*descriptor, F_DUPFD_CLOEXEC, 3));
     if (!file.fd_) return errno_error(errno, fmt::format("write {}", file.path_));
@@ -198,6 +204,10 @@ void OutputFile::write_out(std::string_view bytes) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+void OutputFile::leave() {
+  if (temporary_) temporary_->name.clear();
+}
+
 Result<void> OutputFile::flush() {
   write_out(buffer_);
   buffer_.clear();
@@ -207,6 +217,7 @@ Result<void> OutputFile::flush() {
 
 Result<void> OutputFile::publish() {
   TRY(flush());
+  if (opener_) return std::exchange(opener_, nullptr)->commit(path_);
   if (temporary_ == nullptr) return {};
   const int directory = temporary_->directory.get();
   if (::renameat(directory, temporary_->name.c_str(), directory, temporary_->final_name.c_str()) != 0)
@@ -218,6 +229,10 @@ Result<void> OutputFile::publish() {
 
 Result<void> OutputFile::commit() {
   Result<void> published = publish();
+  // What was published before may have been removed.
+  struct stat st {};
+  if (published && replaceable_ && ::fstat(fd_.get(), &st) == 0 && st.st_nlink == 0)
+    published = make_error(ErrorKind::kGone, "write {}: somebody removed or replaced the file while it was written", path_);
   // Delayed allocation (NFS, quotas) reports a full disk only at close.
   if (fd_ && ::close(fd_.release()) != 0 && errno != EINTR && published) published = write_error(errno, path_);
   if (!published) temporary_.reset();
@@ -225,6 +240,7 @@ Result<void> OutputFile::commit() {
 }
 
 Result<void> check_writable(const std::string& path, const FileRights& rights) {
+  if (rights.opener) return {};  // it has looked
   if (const auto descriptor = find_descriptor(path)) {
     if (::fcntl(*descriptor, F_GETFL) < 0) return errno_error(errno, fmt::format("write {}", path));
     return {};
@@ -246,7 +262,9 @@ Result<void> check_distinct(const std::vector<std::string>& paths) {
     const auto descriptor = find_descriptor(path);
     const Split parts = split(path);
     std::error_code ignored;
-    const std::string place = descriptor ? fmt::format("{}", *descriptor) : (std::filesystem::canonical(parts.directory, ignored) / parts.name).string();
+    std::filesystem::path directory = std::filesystem::canonical(parts.directory, ignored);
+    if (ignored) directory = parts.directory;
+    const std::string place = descriptor ? fmt::format("{}", *descriptor) : (directory / parts.name).string();
     const auto [at, is_new] = known.try_emplace(place, &path);
     if (!is_new) return make_error(ErrorKind::kInvalid, "{} and {}: the same output twice", *at->second, path);
   }

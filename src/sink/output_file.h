@@ -24,6 +24,16 @@ namespace cicada::sink {
 
 class OutputDirectory;
 
+// Outputs of a process that may open none: another one opens them, and gives them their names. Threads: one at a time.
+class OutputOpener {
+ public:
+  virtual ~OutputOpener() = default;
+  // A new, empty file, or what OutputFile takes as it is. Fails: as OutputFile::create(), or nobody asked for it.
+  virtual Result<UniqueFd> open(const std::string& path) = 0;
+  // It is whole. Fails: as OutputFile::commit().
+  virtual Result<void> commit(const std::string& path) = 0;
+};
+
 struct FileOwner {
   uid_t uid = 0;
   gid_t gid = 0;
@@ -34,6 +44,7 @@ struct FileRights {
   mode_t mode = 0644;                   // less the umask
   bool replace_recordings = false;      // --force
   std::shared_ptr<const OutputDirectory> below = {};  // where paths begin; none: in the working directory
+  std::shared_ptr<OutputOpener> opener = {};          // none: this process opens them
 };
 
 class OutputFile {
@@ -48,9 +59,12 @@ class OutputFile {
   }
   void write(char byte) { write(std::string_view(&byte, 1)); }
   bool failed() const { return error_.has_value(); }
+  int fd() const { return fd_.get(); }
   // A regular file: another one can take its name. Not a FIFO, a device, a descriptor.
   bool replaceable() const { return replaceable_; }
 
+  // Another process that holds it commits it or removes it.
+  void leave();
   // The bytes so far reach the operating system (not the disk).
   Result<void> flush();
   // The file takes its final name now and stays open: for formats that are readable at any moment.
@@ -71,6 +85,7 @@ class OutputFile {
   std::string path_;
   UniqueFd fd_;
   std::unique_ptr<Temporary, RemoveTemporary> temporary_;  // none: a descriptor or device, or published
+  std::shared_ptr<OutputOpener> opener_;                   // of one that is not published yet
   std::string buffer_;
   bool replaceable_ = false;
   std::optional<Error> error_;

@@ -52,6 +52,22 @@ TEST_F(OutputFileTest, AppearsOnlyWhenCommitted) {
   EXPECT_EQ(entries(), 1u);
 }
 
+TEST_F(OutputFileTest, SaysThatWhatItPublishedIsGone) {
+  const fs::path path = directory / "a.folded";
+  for (const bool replaced : {false, true}) {
+    auto file = OutputFile::create(path, {});
+    ASSERT_TRUE(file);
+    file->write("some");
+    ASSERT_TRUE(file->publish());
+    file->write("more");
+    if (replaced) ASSERT_TRUE(OutputFile::create(path, {})->commit());
+    else fs::remove(path);
+    const Result<void> done = file->commit();
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().kind(), ErrorKind::kGone);
+  }
+}
+
 TEST_F(OutputFileTest, ReplacesASymbolicLinkAndNotItsTarget) {
   std::ofstream(directory / "secret") << "kept";
   fs::create_symlink(directory / "secret", directory / "out.folded");

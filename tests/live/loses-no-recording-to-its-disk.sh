@@ -8,14 +8,15 @@ mount -t tmpfs -o size=1m tmpfs disk || skip "no tmpfs"
 at_exit 'umount -l "$T/disk"'
 start_workload split
 
-# meanwhile COMMAND: while a recording into disk/directory runs.
+# meanwhile COMMAND: while a recording into disk/directory runs. Fails, if that does: it may come too late.
 meanwhile() {
   mkdir -p disk/directory
-  local code=0
+  local code=0 provoked=true
   TMPDIR=$T/elsewhere begin_record -F 997 -p "$pid" -o disk/directory/x.cicada
-  eval "$1" || true
+  eval "$1" || provoked=false
   let_work 1 "$pid"
   end_record || code=$?
+  $provoked || return 1
   [[ $code == 125 ]] || fail "$1: ended with $code instead of 125"
   local saved
   saved=$(grep -o "$T/elsewhere/cicada-[0-9]*\.cicada" err | head -n 1)
@@ -30,10 +31,16 @@ nothing_half_written() {
   "$CICADA" report disk/directory/x.cicada | grep hot >/dev/null || fail "what is left on the disk is no recording"
   rm disk/directory/x.cicada
 }
-meanwhile 'head -c 9999999 /dev/zero >disk/filler 2>/dev/null'
+meanwhile 'head -c 9999999 /dev/zero >disk/filler 2>/dev/null || true'
 rm disk/filler
 nothing_half_written
-meanwhile 'rm -r disk/directory'
-meanwhile 'mount -o remount,ro disk'
+meanwhile 'rm -r disk/directory || true'  # what is written meanwhile may be in it again
+meanwhile 'wait_for test -e disk/directory/x.cicada && rm -r disk/directory'  # after a second
+for try in 1 2 3 4 5; do
+  # A file that is open for writing keeps the file system writable: the recording is one after a second.
+  ! meanwhile 'mount -o remount,ro disk' || break
+  ((try < 5)) || fail "the file system could not be made read-only in time"
+  rm -f disk/directory/*
+done
 mount -o remount,rw disk
 nothing_half_written

@@ -28,7 +28,7 @@ class RecordingSink : public profile::Sink {
 
   Result<void> finish(const ProfileSnapshot& profile) override {
     const Result<void> finished = write_rest(profile);
-    if (finished || !opens_) return finished;
+    if (finished || !opens_ || finished.error().kind() == ErrorKind::kGone) return finished;
     return make_error(finished.error().kind(), "{}; the file has the samples up to then", finished.error().message());
   }
 
