@@ -2,7 +2,6 @@
 #include "cli/annotator.h"
 
 #include <capstone/capstone.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,7 +9,6 @@
 #include "abi/arch.h"
 #include "base/file_mapping.h"
 #include "elf/elf_file.h"
-#include "process/procfs/process_files.h"
 #include "symbolize/files/image_files.h"
 #include "symbolize/symbols/image_symbols.h"
 
@@ -29,19 +27,8 @@ constexpr size_t kMaxFunctions = 30, kMaxRowsWithSamples = 200, kMaxBytes = 2 <<
 constexpr double kLeastShare = 0.002;
 constexpr auto kMaxTime = std::chrono::seconds(20);
 
-// A recording names any file as source: the programs in it say so. Root reads what everybody may read.
-Result<UniqueFd> open_source(const std::string& path) {
-  if (::geteuid() != 0) return open_regular(path);
-  DisposableChildren children(std::chrono::seconds(2));
-  auto file = process::ProcessFiles::open_as_nobody(children, path);
-  if (!file && file.error().kind() == ErrorKind::kPermission) return file.error().within("not readable for everybody, and this is root");
-  if (!file) return file.error();
-  return std::move(file->fd);
-}
-
 Result<std::vector<std::string>> read_lines(const std::string& path) {
-  const UniqueFd fd = TRY(open_source(path));
-  const FileMapping file = TRY(FileMapping::map(fd.get(), path));
+  const FileMapping file = TRY(FileMapping::open(path));
   const Bytes bytes = file.bytes();
   if (bytes.size() > kMaxSourceBytes) return make_error(ErrorKind::kLimit, "{}: too large to be source", path);
   std::vector<std::string> lines(1);

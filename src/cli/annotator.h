@@ -43,7 +43,7 @@ class Annotator {
   std::vector<FunctionCosts> add_up(const std::vector<uint32_t>& which, size_t count) const;
   uint64_t all() const { return all_; }
 
-  // A recording names any file as source: root reads what everybody may read, and only regular files are opened.
+  // A recording names any file as source: only regular files are opened, and by a reader only (reader.h).
   // Lines between the first and the last one with samples, and some around them. Fails: the source is not there, or shorter than it was.
   Result<std::vector<sink::AnnotatedPart>> source(const FunctionCosts& costs) const;
   // All instructions. Fails: no code addresses, no file, no symbol that says where the code begins.

@@ -61,7 +61,11 @@ class Recordings {
       const std::string& file = result_.recordings[run.recording].file;
       if (file.find('/') != std::string::npos) return make_error(ErrorKind::kCorrupt, "{}: a recording outside of the directory: {}", directory_, file);
       auto known = read_.find(file);
-      if (known == read_.end()) known = read_.emplace(file, TRY(load_profile(directory_ + "/" + file))).first;
+      if (known == read_.end()) {
+        const std::string path = directory_ + "/" + file;
+        const FileMapping bytes = TRY(FileMapping::open(path));
+        known = read_.emplace(file, TRY(load_profile(bytes, path))).first;
+      }
       const profile::Profile part = benchmark::extract(known->second, run, harness_);
       out.runs.push_back(benchmark::count_functions(part));
       profile::merge(out.all, part);

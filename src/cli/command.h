@@ -3,6 +3,7 @@
 // main.cc lists them. This is the only header that names the parser.
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,15 +13,26 @@ class App;
 
 namespace cicada::cli {
 
+class ReaderFiles;
+
 struct Invocation {
   std::vector<std::string> command_line;  // all of it, argv[0] included
   std::vector<std::string> after_dashes;  // what stands after the first "--": never parsed
+  std::shared_ptr<const ReaderFiles> files = {};  // of a command that names_files
+};
+
+// What is named on a command line, by options that have been parsed.
+struct NamedFiles {
+  std::vector<std::string> inputs, outputs;
+  bool replace_recordings = false;  // --force
+  bool keep_inputs = false;         // no output may be an input
 };
 
 struct Command {
   CLI::App* parser = nullptr;                 // owned by the application's parser
   std::function<int(const Invocation&)> run;  // gives the exit code
   bool needs_root = false;                    // else under sudo it is run by who called it
+  std::function<NamedFiles()> names_files = {};  // it reads strangers' files: a reader runs it (reader.h)
 };
 
 }  // namespace cicada::cli

@@ -8,6 +8,7 @@
 #include "cli/annotator.h"
 #include "cli/exit_code.h"
 #include "cli/help_formatter.h"
+#include "cli/reader.h"
 #include "cli/report_input.h"
 #include "cli/terminal.h"
 #include "sink/sink_registry.h"
@@ -30,7 +31,7 @@ std::string footer() {
 }
 
 // True: every output was written.
-Result<bool> convert(const ConvertOptions& options) {
+Result<bool> convert(const ConvertOptions& options, const ReaderFiles& files) {
   sink::SinkOptions sink_options;
   sink_options.tree.expand_inlined = !options.no_inlines;
   sink_options.tree.include_idle = options.include_idle;
@@ -39,13 +40,12 @@ Result<bool> convert(const ConvertOptions& options) {
   sink_options.title = options.title;
   if (options.annotate)
     sink_options.annotate = [](const profile::ProfileSnapshot& profile, const profile::CallTreeOptions& tree) { return Annotator(profile, tree).hottest(); };
-  sink_options.rights = rights_like({options.input});
-  sink_options.rights.replace_recordings = options.force;
+  sink_options.rights = files.rights();
   const auto sinks = TRY(sink::make_sinks(options.outputs, sink_options));
   const profile::FilterOptions filter = TRY(parse_filters(options.filters));
 
   const std::optional<names::Demangle> demangle = TRY(parse_demangle(options.demangle));
-  profile::Profile profile = TRY(load_profile(options.input, filter, options.event));
+  profile::Profile profile = TRY(load_profile(files, options.input, filter, options.event));
   for (const std::string& warning : profile.header.warnings)
     if (!options.quiet) print_warning(fmt::format("{}: {}", options.input, warning));
   bool all = true;
@@ -88,13 +88,14 @@ Command add_convert_command(CLI::App& app) {
   command->add_flag("--include-idle", options->include_idle, "draw idle CPUs, too");
   command->add_flag("--force", options->force, "replace a recording that is there already");
   command->add_flag("-q,--quiet", options->quiet, "errors only");
-  return {command, [options](const Invocation&) {
+  return {command, [options](const Invocation& invocation) {
             show_diagnostics(!options->quiet, false);
-            const Result<bool> done = convert(*options);
+            const Result<bool> done = convert(*options, *invocation.files);
             if (done) return *done ? kExitSuccess : kExitFailure;
             print_error(done.error().message());
             return kExitFailure;
-          }};
+          },
+          false, [options] { return NamedFiles{{options->input}, options->outputs, options->force, false}; }};
 }
 
 }  // namespace cicada::cli

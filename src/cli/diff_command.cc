@@ -12,6 +12,7 @@
 #include "cli/diff_table.h"
 #include "cli/exit_code.h"
 #include "cli/help_formatter.h"
+#include "cli/reader.h"
 #include "cli/report_input.h"
 #include "cli/terminal.h"
 #include "profile/stack_totals.h"
@@ -60,16 +61,16 @@ Result<profile::Per> choose_per(const std::string& word, const profile::Header& 
   return profile::Per::kSecond;
 }
 
-Result<int> compare(const DiffCommandOptions& options) {
+Result<int> compare(const DiffCommandOptions& options, const ReaderFiles& files) {
   std::vector<DiffCondition> conditions;
   for (const std::string& text : options.conditions) conditions.push_back(TRY(parse_condition(text)));
-  const sink::FileRights rights = rights_like({options.a, options.b});
+  const sink::FileRights rights = files.rights();
   for (const std::string& path : options.outputs) TRY(check_output(path, rights));
   TRY(sink::check_distinct(options.outputs));
   const profile::FilterOptions filter = TRY(parse_filters(options.filters));
   DiffTableOptions table = options.table;
-  const profile::Profile a = TRY(load_profile(options.a, filter, options.event));
-  const profile::Profile b = TRY(load_profile(options.b, filter, options.event));
+  const profile::Profile a = TRY(load_profile(files, options.a, filter, options.event));
+  const profile::Profile b = TRY(load_profile(files, options.b, filter, options.event));
   table.names.shorten(a);
   table.names.shorten(b);
   for (const auto& [profile, name] : {std::pair(&a, &options.a), std::pair(&b, &options.b)})
@@ -140,14 +141,15 @@ Command add_diff_command(CLI::App& app) {
   command->add_flag("--no-kernel", options->no_kernel, "leave kernel frames out");
   command->add_flag("--no-inline", options->no_inlines, "leave inlined functions out");
   command->add_flag("--include-idle", options->include_idle, "idle CPUs, too");
-  return {command, [options](const Invocation&) {
+  return {command, [options](const Invocation& invocation) {
             show_diagnostics(true, false);
             if (::isatty(STDOUT_FILENO) != 0) options->table.columns = terminal_columns();
-            const Result<int> done = compare(*options);
+            const Result<int> done = compare(*options, *invocation.files);
             if (done) return *done;
             print_error(done.error().message());
             return kExitFailure;
-          }};
+          },
+          false, [options] { return NamedFiles{{options->a, options->b}, options->outputs, false, false}; }};
 }
 
 }  // namespace cicada::cli

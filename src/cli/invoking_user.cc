@@ -2,10 +2,8 @@
 #include "cli/invoking_user.h"
 
 #include <grp.h>
-#include <linux/capability.h>
 #include <pwd.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+
+#include "sandbox/read_only.h"
 
 namespace cicada::cli {
 namespace {
@@ -84,13 +84,7 @@ Result<void> InvokingUser::become() const {
   if (::prctl(PR_SET_KEEPCAPS, 1) != 0 || ::setgroups(groups_.size(), groups_.data()) != 0 || ::setresgid(gid_, gid_, gid_) != 0 ||
       ::setresuid(uid_, uid_, uid_) != 0)
     return errno_error(errno, fmt::format("become user {}", uid_));
-  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
-  std::array<__user_cap_data_struct, 2> kept{};
-  kept[CAP_TO_INDEX(CAP_SYSLOG)].permitted = kept[CAP_TO_INDEX(CAP_SYSLOG)].effective = CAP_TO_MASK(CAP_SYSLOG);
-  if (::syscall(SYS_capset, &head, kept.data()) != 0) {
-    kept = {};  // not among those that we have
-    if (::syscall(SYS_capset, &head, kept.data()) != 0) return errno_error(errno, "give up capabilities");
-  }
+  TRY(sandbox::keep_syslog_only());
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   ::clearenv();
   for (const std::string& variable : theirs) {

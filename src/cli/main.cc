@@ -18,6 +18,7 @@
 #include "cli/invoking_user.h"
 #include "cli/merge_command.h"
 #include "cli/parsing.h"
+#include "cli/reader.h"
 #include "cli/record_command.h"
 #include "cli/report_command.h"
 #include "cli/terminal.h"
@@ -123,7 +124,7 @@ int main(int argc, char** argv) {
     if (!command.parser->parsed()) continue;
     const cicada::Result<int> code = cicada::catching("cicada", [&]() -> cicada::Result<int> {
       if (!command.needs_root) TRY(InvokingUser::detect().become());
-      return command.run(invocation);
+      return command.names_files ? run_reader(command, invocation) : command.run(invocation);
     });
     cicada::diagnostics().tell_rest();
     if (code) return *code;

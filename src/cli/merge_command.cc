@@ -3,12 +3,12 @@
 #include "cli/merge_command.h"
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
 
 #include "base/number_text.h"
 #include "cli/exit_code.h"
 #include "cli/help_formatter.h"
+#include "cli/reader.h"
 #include "cli/report_input.h"
 #include "cli/terminal.h"
 #include "profile/stack_totals.h"
@@ -23,18 +23,12 @@ struct MergeOptions {
   bool force = false, quiet = false;
 };
 
-Result<void> merge_files(const MergeOptions& options) {
+Result<void> merge_files(const MergeOptions& options, const ReaderFiles& files) {
   sink::SinkOptions sink_options;
-  sink_options.rights = rights_like(options.inputs);
-  sink_options.rights.replace_recordings = options.force;
-  for (const std::string& input : options.inputs) {
-    std::error_code ignored;
-    if (std::filesystem::equivalent(input, options.output, ignored))
-      return make_error(ErrorKind::kInvalid, "-o {}: is one of the inputs", options.output);
-  }
+  sink_options.rights = files.rights();
   const std::unique_ptr<profile::Sink> sink = TRY(sink::make_sink(options.output, sink_options));
   profile::Profile all;
-  for (const std::string& input : options.inputs) profile::merge(all, TRY(load_profile(input)));
+  for (const std::string& input : options.inputs) profile::merge(all, TRY(load_profile(files, input)));
   for (const std::string& warning : all.header.warnings)
     if (!options.quiet) print_warning(warning);
   TRY(sink->finish(all));
@@ -54,13 +48,14 @@ Command add_merge_command(CLI::App& app) {
   command->add_option("-o,--output", options->output, "the extension decides the format, as for convert")->type_name("OUT")->required();
   command->add_flag("--force", options->force, "replace a recording that is there already");
   command->add_flag("-q,--quiet", options->quiet, "errors only");
-  return {command, [options](const Invocation&) {
+  return {command, [options](const Invocation& invocation) {
             show_diagnostics(!options->quiet, false);
-            const Result<void> done = merge_files(*options);
+            const Result<void> done = merge_files(*options, *invocation.files);
             if (done) return kExitSuccess;
             print_error(done.error().message());
             return kExitFailure;
-          }};
+          },
+          false, [options] { return NamedFiles{options->inputs, {options->output}, options->force, true}; }};
 }
 
 }  // namespace cicada::cli

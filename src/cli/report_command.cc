@@ -11,6 +11,7 @@
 #include "cli/help_formatter.h"
 #include "cli/report_annotate.h"
 #include "cli/report_functions.h"
+#include "cli/reader.h"
 #include "cli/report_input.h"
 #include "cli/report_json.h"
 #include "cli/report_text.h"
@@ -51,11 +52,11 @@ std::string format_report(const ReportOptions& options, const profile::ProfileSn
   return out + "\n" + format_tree(tree, options.limits);
 }
 
-Result<void> report(ReportOptions options) {
+Result<void> report(ReportOptions options, const ReaderFiles& files) {
   const std::vector<profile::GroupBy> grouping = TRY(parse_grouping(options.by));
   const profile::FilterOptions filter = TRY(parse_filters(options.filters));
   const std::optional<names::Demangle> demangle = TRY(parse_demangle(options.demangle));
-  profile::Profile profile = TRY(load_profile(options.file, filter, options.event));
+  profile::Profile profile = TRY(load_profile(files, options.file, filter, options.event));
   if (!profile.header.kernel.empty())  // other tools' files do not say whose frames those are
     for (std::string& advice : symbolize::jit_advice(profile)) profile.header.warnings.push_back(std::move(advice));
   if (demangle) symbolize::demangle_again(profile, *demangle);
@@ -124,14 +125,15 @@ Command add_report_command(CLI::App& app) {
   command->formatter(std::make_shared<HelpFormatter>("cicada report [OPTIONS] FILE"));
   command->footer("A function is meant by its whole name, by what stands before its parameters (`--callers f` finds f(int)), or by its short name.");
   add_options(*command, *options);
-  return {command, [options](const Invocation&) {
+  return {command, [options](const Invocation& invocation) {
             show_diagnostics(true, false);
             if (::isatty(STDOUT_FILENO) != 0) options->limits.columns = terminal_columns();
-            const Result<void> done = report(*options);
+            const Result<void> done = report(*options, *invocation.files);
             if (done) return kExitSuccess;
             print_error(done.error().message());
             return kExitFailure;
-          }};
+          },
+          false, [options] { return NamedFiles{{options->file}, {}, false, false}; }};
 }
 
 }  // namespace cicada::cli

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/report_input.h"
 
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <climits>
 #include <optional>
 
-#include "base/file_mapping.h"
 #include "cli/quantity.h"
 #include "sink/recording/recording_chunks.h"
 #include "sink/profile_reader.h"
@@ -20,8 +14,6 @@ namespace cicada::cli {
 namespace {
 
 using profile::GroupBy;
-
-constexpr uint64_t kMaxPipedBytes = uint64_t{2} << 30;
 
 bool is_recording(Bytes bytes) {
   constexpr std::string_view kMagic = sink::kRecordingMagic;
@@ -107,44 +99,7 @@ Result<std::optional<names::Demangle>> parse_demangle(const std::string& word) {
   return make_error(ErrorKind::kInvalid, "--demangle {}: use one of full, short, none", word);
 }
 
-namespace {
-
-// Standard input, or what a shell's <(…) hands over.
-std::optional<int> find_descriptor(std::string_view path) {
-  if (path == "-" || path == "/dev/stdin") return STDIN_FILENO;
-  constexpr std::string_view kDescriptors = "/dev/fd/";
-  if (!path.starts_with(kDescriptors)) return std::nullopt;
-  const auto number = parse_number(path.substr(kDescriptors.size()), path);
-  return number && *number < INT_MAX ? std::optional(static_cast<int>(*number)) : std::nullopt;
-}
-
-// A pipe is read to its end into memory: formats are read in more than one pass.
-Result<FileMapping> open_input(const std::string& path) {
-  const auto descriptor = find_descriptor(path);
-  if (!descriptor) return FileMapping::open(path);
-  const std::string name = path == "-" ? "standard input" : path;
-  const UniqueFd copy(::memfd_create("cicada-input", MFD_CLOEXEC));
-  if (!copy) return errno_error(errno, name);
-  std::vector<uint8_t> block(1 << 20);
-  for (uint64_t all = 0;;) {
-    const ssize_t size = ::read(*descriptor, block.data(), block.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return errno_error(errno, fmt::format("read {}", name));
-    if (size == 0) return FileMapping::map(copy.get(), name);
-    all += static_cast<uint64_t>(size);
-    if (all > kMaxPipedBytes) return make_error(ErrorKind::kLimit, "{}: more than {} GiB from a pipe; give a file", name, kMaxPipedBytes >> 30);
-    for (ssize_t done = 0; done < size;) {
-      const ssize_t written = ::write(copy.get(), block.data() + done, static_cast<size_t>(size - done));
-      if (written <= 0) return errno_error(errno, fmt::format("keep {}", name));
-      done += written;
-    }
-  }
-}
-
-}  // namespace
-
-Result<profile::Profile> load_profile(const std::string& path, const profile::FilterOptions& filter, const std::string& event) {
-  const FileMapping file = TRY(open_input(path));
+Result<profile::Profile> load_profile(const FileMapping& file, const std::string& path, const profile::FilterOptions& filter, const std::string& event) {
   profile::Profile profile = TRY(sink::parse_profile(file.bytes(), path));
   if (is_recording(file.bytes()) && wants_names(profile)) {
     const auto images = symbolize::on_disk_images();
@@ -156,13 +111,9 @@ Result<profile::Profile> load_profile(const std::string& path, const profile::Fi
   return profile::extract(profile, TRY(profile::make_sample_filter(profile, filter)));
 }
 
-sink::FileRights rights_like(const std::vector<std::string>& inputs) {
-  sink::FileRights rights;
-  for (const std::string& path : inputs) {
-    struct stat st {};
-    if (::stat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode)) rights.mode &= st.st_mode | 0600;
-  }
-  return rights;
+Result<profile::Profile> load_profile(const ReaderFiles& files, const std::string& path, const profile::FilterOptions& filter, const std::string& event) {
+  const FileMapping file = TRY(files.input(path));
+  return load_profile(file, path, filter, event);
 }
 
 }  // namespace cicada::cli

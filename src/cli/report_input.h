@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "base/file_mapping.h"
+#include "cli/reader.h"
 #include "names/demangle.h"
 #include "profile/call_tree.h"
 #include "profile/profile_merge.h"
-#include "sink/output_file.h"
 
 namespace cicada::cli {
 
@@ -25,11 +26,8 @@ Result<std::optional<names::Demangle>> parse_demangle(const std::string& word);
 
 // A recording without names gets them from the files on this machine that have its build-ids. Names in foreign formats stay
 // as they are: there is nothing to check a file's version by.
-// "-" is standard input; /dev/fd/N, as shells write <(…), is read to its end, too.
-// Fails: as sink::read_profile; kInvalid for a malformed regular expression.
-Result<profile::Profile> load_profile(const std::string& path, const profile::FilterOptions& filter = {}, const std::string& event = {});
-
-// Of an output that is made of these files: nobody may read it who may not read all of them.
-sink::FileRights rights_like(const std::vector<std::string>& inputs);
+// `path` is what errors call the file. Fails: as sink::parse_profile; kInvalid for a malformed regular expression.
+Result<profile::Profile> load_profile(const FileMapping& file, const std::string& path, const profile::FilterOptions& filter = {}, const std::string& event = {});
+Result<profile::Profile> load_profile(const ReaderFiles& files, const std::string& path, const profile::FilterOptions& filter = {}, const std::string& event = {});
 
 }  // namespace cicada::cli

@@ -4,10 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
-#include <seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -21,58 +18,14 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
-#include <memory>
 #include <utility>
+
+#include "sandbox/landlock.h"
 
 namespace cicada::sandbox {
 namespace {
 
-// linux/landlock.h of newer kernels. By version: which rights to files there are; from 4 on ports, from 6 on signals and abstract sockets.
-struct LandlockRules {
-  uint64_t files = 0, ports = 0, scopes = 0;
-};
 constexpr uid_t kFirstUser = 0x70000000, kUsers = 0x0f000000;
-constexpr std::array<unsigned, 6> kFileRights{13, 14, 15, 15, 16, 16};
-
-LandlockRules rules_of(int version) {
-  LandlockRules rules;
-  const size_t known = std::min<size_t>(static_cast<size_t>(version), kFileRights.size());
-  rules.files = (uint64_t{1} << kFileRights[known - 1]) - 1;
-  if (version >= 4) rules.ports = 3;
-  if (version >= 6) rules.scopes = 3;
-  return rules;
-}
-
-using Filter = std::unique_ptr<void, decltype(&seccomp_release)>;
-
-// What reading a mapped file, asking for memory and answering need. fstat is newfstatat in the C library, whose path the filter cannot see: the root
-// directory is empty. Limits may be lowered and raised again up to the hard ones, its own only.
-bool add_rules(scmp_filter_ctx filter) {
-  constexpr std::array kAllowed{SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(readv), SCMP_SYS(write), SCMP_SYS(pwrite64), SCMP_SYS(writev), SCMP_SYS(lseek),
-                                SCMP_SYS(ftruncate), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(close), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg),
-                                SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(brk), SCMP_SYS(madvise), SCMP_SYS(futex), SCMP_SYS(getrandom),
-                                SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday), SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
-                                SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(restart_syscall),
-                                SCMP_SYS(exit), SCMP_SYS(exit_group)};
-  for (const int call : kAllowed) {
-    if (seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call, 0, nullptr) != 0) return false;
-  }
-  for (const int call : {SCMP_SYS(mmap), SCMP_SYS(mprotect)}) {
-    if (seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)) != 0) return false;
-  }
-  return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1, SCMP_A0(SCMP_CMP_EQ, 0)) == 0;
-}
-
-Result<std::vector<unsigned char>> make_filter() {
-  const Filter filter(seccomp_init(SCMP_ACT_KILL_PROCESS), &seccomp_release);
-  const UniqueFd file(::memfd_create("cicada-filter", MFD_CLOEXEC));
-  if (filter == nullptr || !add_rules(filter.get()) || !file || seccomp_export_bpf(filter.get(), file.get()) != 0)
-    return make_error(ErrorKind::kUnsupported, "no seccomp filter can be made");
-  const off_t size = ::lseek(file.get(), 0, SEEK_END);
-  std::vector<unsigned char> bytes(size > 0 ? static_cast<size_t>(size) : 0);
-  if (bytes.empty() || ::pread(file.get(), bytes.data(), bytes.size(), 0) != size) return errno_error(errno, "reading a seccomp filter");
-  return bytes;
-}
 
 // A directory that has been removed: nothing is in it, and nothing can be made in it.
 UniqueFd make_empty_root() {
@@ -110,17 +63,17 @@ void limit(int resource, uint64_t most) {
 }  // namespace
 
 uid_t sandbox_user(uint32_t user) { return kFirstUser + user % kUsers; }
+bool may_become_sandbox_user() {
+  return has_capability(CAP_SETUID) && has_capability(CAP_SETGID) && maps_users("/proc/self/uid_map") && maps_users("/proc/self/gid_map");
+}
 
-LockDown::LockDown() = default;
+LockDown::LockDown(Filter filter) : filter_(std::move(filter)), landlock_version_(landlock_version()) {}
 LockDown::LockDown(LockDown&&) noexcept = default;
 LockDown::~LockDown() = default;
 
 Result<LockDown> LockDown::prepare() {
-  LockDown rules;
-  rules.filter_ = TRY(make_filter());
-  const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, 1U);
-  rules.landlock_version_ = version > 0 ? static_cast<int>(version) : 0;
-  rules.may_change_user_ = has_capability(CAP_SETUID) && has_capability(CAP_SETGID) && maps_users("/proc/self/uid_map") && maps_users("/proc/self/gid_map");
+  LockDown rules(TRY(Filter::of_parsers()));
+  rules.may_change_user_ = may_become_sandbox_user();
   if (has_capability(CAP_SYS_CHROOT)) rules.empty_root_ = make_empty_root();
   if (has_capability(CAP_SYS_ADMIN)) {
     for (const auto& [which, name] : {std::pair(CLONE_NEWNET, "net"), {CLONE_NEWIPC, "ipc"}, {CLONE_NEWUTS, "uts"}}) {
@@ -155,14 +108,7 @@ void LockDown::apply(uint32_t user, int kept) const {
   limit(RLIMIT_FSIZE, kMaxResultBytes);
   limit(RLIMIT_DATA, kMaxMemoryBytes);
   must(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 && ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0);
-  if (landlock_version_ > 0) {
-    const LandlockRules rules = rules_of(landlock_version_);
-    const UniqueFd ruleset(static_cast<int>(::syscall(SYS_landlock_create_ruleset, &rules, sizeof rules, 0U)));
-    must(ruleset && ::syscall(SYS_landlock_restrict_self, ruleset.get(), 0U) == 0);
-  }
-  std::vector<unsigned char> copy = filter_;
-  const sock_fprog program{static_cast<unsigned short>(copy.size() / sizeof(sock_filter)), reinterpret_cast<sock_filter*>(copy.data())};
-  must(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0);
+  must(apply_landlock(Files::kNone) && filter_.apply());
 }
 
 std::vector<std::string> LockDown::what() const {

@@ -8,7 +8,7 @@
 // After it the process can read and write what it holds and is handed by its socket, ask for memory that is not executable, and end. Anything else
 // ends it (SIGSYS). Each means holds where the kernel has it: what() says which.
 //   a user that nobody is, no groups, no capabilities, no new ones · an empty root directory · namespaces without networks and shared memory ·
-//   Landlock: no file, no port, no signal · seccomp: the list in lock_down.cc · limits: no process, no core, kMaxFiles files, kMaxResultBytes in one file, kMaxMemoryBytes · not dumpable: nobody
+//   Landlock: no file, no port, no signal · seccomp: the list in filter.cc · limits: no process, no core, kMaxFiles files, kMaxResultBytes in one file, kMaxMemoryBytes · not dumpable: nobody
 //   traces it · it ends with who started it
 //
 // Threads: one, and no other in the process that calls apply().
@@ -21,6 +21,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "sandbox/filter.h"
 
 namespace cicada::sandbox {
 
@@ -43,8 +44,8 @@ class LockDown {
   std::vector<std::string> what() const;
 
  private:
-  LockDown();
-  std::vector<unsigned char> filter_;  // of seccomp, compiled
+  explicit LockDown(Filter filter);
+  Filter filter_;
   UniqueFd empty_root_;                // none: not allowed to change it
   int landlock_version_ = 0;
   bool may_change_user_ = false;
@@ -53,5 +54,6 @@ class LockDown {
 
 // The number of the user that processes for `user` run as: nobody's.
 uid_t sandbox_user(uint32_t user);
+bool may_become_sandbox_user();  // we have the capabilities, and our user namespace knows the number
 
 }  // namespace cicada::sandbox

@@ -23,13 +23,6 @@ namespace {
 
 constexpr std::chrono::seconds kSpawnTimeout(5);
 
-// The code that runs under sanitizers needs more system calls than the filter lets through.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kLocked = false;
-#else
-constexpr bool kLocked = true;
-#endif
-
 // What its children cost is counted for the collector, too. They end when their channels are closed; one that hangs is left to the kernel.
 int reap_all() {
   for (int tries = 0; tries < 100; ++tries) {
@@ -68,7 +61,7 @@ Result<std::unique_ptr<Zygote>> Zygote::start(const std::vector<std::string>& co
   // Nothing of root's environment but where libraries lie.
   std::vector<char*> environment;
   for (char** each = environ; *each != nullptr; ++each) {
-    if (!kLocked || std::string_view(*each).starts_with("LD_LIBRARY_PATH=")) environment.push_back(*each);
+    if (!kLocksDown || std::string_view(*each).starts_with("LD_LIBRARY_PATH=")) environment.push_back(*each);
   }
   environment.push_back(nullptr);
   pid_t pid = 0;
@@ -107,7 +100,7 @@ int run_zygote(void (*work)(Channel channel), void (*help)(Channel channel)) {
   if (::chdir("/") != 0) return 1;
   const auto rules = LockDown::prepare();
   if (!rules) return 1;
-  if (kLocked) rules->leave_namespaces();
+  if (kLocksDown) rules->leave_namespaces();
   Channel collector(UniqueFd{Zygote::kSocket});
   for (;;) {
     Result<Message> request = collector.receive(true);
@@ -123,7 +116,7 @@ int run_zygote(void (*work)(Channel channel), void (*help)(Channel channel)) {
       volunteer_for_oom();
       const int socket = request->fds[0].release();
       if (is_helper) ::close(Zygote::kSocket);
-      if (kLocked && !is_helper) rules->apply(static_cast<uint32_t>(request->numbers[0]), socket);
+      if (kLocksDown && !is_helper) rules->apply(static_cast<uint32_t>(request->numbers[0]), socket);
       (is_helper ? help : work)(Channel(UniqueFd(socket)));
       ::_exit(0);
     }

@@ -40,20 +40,20 @@ def queued_of(pid, queued):
 def stolen():
     with open('/proc/stat') as stat: return int(stat.readline().split()[8]) / TICK
 
-# Its own processes: cicada, the zygote, the parsers; not the command that it records.
+# Its own processes: cicada, its reader, the zygote, the parsers; not the command that it records.
 def tree_of(root):
     with open(f'/proc/{root}/task/{root}/children') as children:
         zygotes = [int(pid) for pid in children.read().split()]
     tree = [root]
     for zygote in zygotes:
         with open(f'/proc/{zygote}/comm') as comm:
-            if comm.read() != 'cicada-zygote\n': continue
+            if comm.read() not in ('cicada-zygote\n', 'cicada-reader\n'): continue
         with open(f'/proc/{zygote}/task/{zygote}/children') as children:
             tree += [zygote] + [int(pid) for pid in children.read().split()]
     return tree
 
 report, megabytes, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-slowness = max(piece(), piece())
+slowness = max(1.0, piece(), piece())
 stolen_before = stolen()
 child = subprocess.Popen(sys.argv[4:])
 with open(report, 'w') as out: print(f'running: {child.pid}', file=out)

@@ -26,7 +26,7 @@ namespace cicada::process {
 
 // What a child needs to know; no memory is asked for in it.
 struct OpenRequest {
-  enum class What : uint8_t { kFile, kFileOfAnybody, kDirectory };
+  enum class What : uint8_t { kFile, kDirectory };
 
   int root = -1;
   const char* path = nullptr;
@@ -69,7 +69,6 @@ bool take_rights(const OpenRequest& request) {
 Refusal find_refusal(const struct stat& st, const OpenRequest& request) {
   if (request.what == OpenRequest::What::kDirectory) return S_ISDIR(st.st_mode) ? kNone : kNotRegular;
   if (!S_ISREG(st.st_mode)) return kNotRegular;
-  if (request.what == OpenRequest::What::kFileOfAnybody) return kNone;
   if (st.st_nlink > 1) return kManyNames;
   if (st.st_uid != request.rights.uid && st.st_uid != 0) return kForeign;
   return st.st_mtim.tv_sec + kClockSlackS < request.began_s ? kOlder : kNone;
@@ -105,7 +104,7 @@ bool copy_names(int from, int to) {
 bool open_in_child(const OpenRequest& request, ChildAnswer& answer) {
   if (!take_rights(request)) return false;
   open_how how{};
-  how.flags = O_PATH | O_CLOEXEC | (request.what == OpenRequest::What::kFileOfAnybody ? 0 : O_NOFOLLOW);
+  how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   const auto handle = static_cast<int>(::syscall(SYS_openat2, request.root, request.path, &how, sizeof how));
   struct stat st {};
@@ -216,12 +215,6 @@ Result<ProcessFiles::File> ProcessFiles::open_file(DisposableChildren& children,
   const UniqueFd& base = path.starts_with('/') ? root_ : working_directory_;
   if (!base) return make_error(ErrorKind::kNotFound, "{}: the working directory of process {} could not be opened", path, pid_);
   return open_as(children, {base.get(), path.c_str(), rights_, began_s_, from}, fmt::format("{} (process {})", path, pid_));
-}
-
-Result<ProcessFiles::File> ProcessFiles::open_as_nobody(DisposableChildren& children, const std::string& path) {
-  static const UserRights kNoRights{kNobody, kNobody};
-  const UniqueFd root = TRY(open_our_root());
-  return open_as(children, {.root = root.get(), .path = path.c_str(), .rights = kNoRights, .what = OpenRequest::What::kFileOfAnybody}, path);
 }
 
 Result<ProcessFiles::File> ProcessFiles::open_as_user(DisposableChildren& children, const UserRights& user, const std::string& path) {

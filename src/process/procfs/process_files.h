@@ -50,8 +50,6 @@ class ProcessFiles {
   // Fails: kNotFound (also: older than the process), kPermission (the system's, or owner), kInvalid (not a regular file with one name),
   // kIo (no answer).
   Result<File> open_file(DisposableChildren& children, const std::string& path, uint64_t from) const;
-  // A regular file that everybody may read: root opens what a stranger's file names as user "nobody" would. Links are followed.
-  static Result<File> open_as_nobody(DisposableChildren& children, const std::string& path);
   // Files that a command of this user left behind: as open_file, below our root, of any age. The names in a directory; at most kMaxNames.
   static Result<File> open_as_user(DisposableChildren& children, const UserRights& user, const std::string& path);
   static Result<std::vector<std::string>> list_as_user(DisposableChildren& children, const UserRights& user, const std::string& path);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// A seccomp filter: the system calls that a process may make. Made where there are rights and files, applied where there are none.
+#pragma once
+#include <vector>
+
+#include "base/result.h"
+
+namespace cicada::sandbox {
+
+// Code under sanitizers makes more system calls, and asks for more memory, than the filters and limits let it.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kLocksDown = false;
+#else
+inline constexpr bool kLocksDown = true;
+#endif
+
+class Filter {
+ public:
+  // Reading a mapped file, asking for memory and answering. Any other call ends the process (SIGSYS).
+  static Result<Filter> of_parsers();
+  // Opening files to read them, threads and children, too. Any other call fails (EPERM).
+  static Result<Filter> of_readers();
+  // For this thread and what it starts. Needs no_new_privs. False: errno says why.
+  bool apply() const;
+
+ private:
+  explicit Filter(std::vector<unsigned char> program) : program_(std::move(program)) {}
+  std::vector<unsigned char> program_;  // of struct sock_filter
+};
+
+}  // namespace cicada::sandbox
