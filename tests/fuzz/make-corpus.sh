@@ -107,3 +107,16 @@ if [ -x "${2:-}" ]; then
   cp "$work/three.pb.gz" "$1/pprof_fuzz/packed"
   gzip -dc "$work/three.pb.gz" >"$1/pprof_fuzz/plain"
 fi
+
+# --- questions to parsers: a library, and the rows, two names and a step of it
+mkdir -p "$1/parser_questions_fuzz"
+python3 - "$1" <<'P'
+import struct, sys
+def question(kind, job): return struct.pack("<BBH", kind, 1, len(job)) + job
+for name in ("dwarf4", "dwarf5"):
+    image = open(f"{sys.argv[1]}/symtab_fuzz/{name}", "rb").read()
+    # by, address, where the copied stack begins, its pages, known registers, its bytes; the registers; the stack
+    step = struct.pack("<6Q", 0, 0x1000, 0x100, 1, 0x1ffff, 64) + struct.pack("<17Q", *[0x100] * 17) + bytes(64)
+    open(f"{sys.argv[1]}/parser_questions_fuzz/{name}", "wb").write(
+        struct.pack("<H", len(image)) + image + question(3, b"") + question(2, struct.pack("<2Q", 0x1000, 0x1008)) + question(9, step))
+P
