@@ -9,6 +9,7 @@
 #include "abi/arch.h"
 #include "base/file_mapping.h"
 #include "elf/elf_file.h"
+#include "sandbox/lock_down.h"
 #include "symbolize/files/image_files.h"
 #include "symbolize/symbols/image_symbols.h"
 
@@ -27,9 +28,16 @@ constexpr size_t kMaxFunctions = 30, kMaxRowsWithSamples = 200, kMaxBytes = 2 <<
 constexpr double kLeastShare = 0.002;
 constexpr auto kMaxTime = std::chrono::seconds(20);
 
+// Root wonders why it may not.
+Error explained(const Error& error) {
+  if (error.kind() != ErrorKind::kPermission || !sandbox::is_sandbox_user()) return error;
+  return error.within("what a recording names is read for root with nobody's rights; let everybody read it, or run this as its owner");
+}
+
 Result<std::vector<std::string>> read_lines(const std::string& path) {
-  const FileMapping file = TRY(FileMapping::open(path));
-  const Bytes bytes = file.bytes();
+  const Result<FileMapping> file = FileMapping::open(path);
+  if (!file) return explained(file.error());
+  const Bytes bytes = file->bytes();
   if (bytes.size() > kMaxSourceBytes) return make_error(ErrorKind::kLimit, "{}: too large to be source", path);
   std::vector<std::string> lines(1);
   for (const uint8_t byte : bytes) {
@@ -166,11 +174,12 @@ Result<Annotator::OpenImage*> Annotator::open(profile::ImageId image) {
   std::unique_ptr<OpenImage>& open = images_[image];
   if (open == nullptr) {
     std::string path(profile_.text(profile_.images()[image.value].path));
-    UniqueFd fd = TRY(symbolize::on_disk_images()->find(profile_, image).open());
-    FileMapping mapping = TRY(FileMapping::map(fd.get(), path));
+    Result<UniqueFd> fd = symbolize::on_disk_images()->find(profile_, image).open();
+    if (!fd) return explained(fd.error());
+    FileMapping mapping = TRY(FileMapping::map(fd->get(), path));
     elf::ElfFile elf = TRY(elf::ElfFile::parse(std::move(mapping), path));
-    auto symbols = TRY(symbolize::ImageSymbols::open(fd.get(), path, symbolize::companions_in({}), {}));
-    open = std::make_unique<OpenImage>(OpenImage{std::move(path), std::move(fd), std::move(elf), std::move(symbols)});
+    auto symbols = TRY(symbolize::ImageSymbols::open(fd->get(), path, symbolize::companions_in({}), {}));
+    open = std::make_unique<OpenImage>(OpenImage{std::move(path), std::move(*fd), std::move(elf), std::move(symbols)});
   }
   return open.get();
 }

@@ -63,6 +63,7 @@ void limit(int resource, uint64_t most) {
 }  // namespace
 
 uid_t sandbox_user(uint32_t user) { return kFirstUser + user % kUsers; }
+bool is_sandbox_user() { return ::geteuid() - kFirstUser < kUsers; }
 bool may_become_sandbox_user() {
   return has_capability(CAP_SETUID) && has_capability(CAP_SETGID) && maps_users("/proc/self/uid_map") && maps_users("/proc/self/gid_map");
 }

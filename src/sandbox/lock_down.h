@@ -54,6 +54,7 @@ class LockDown {
 
 // The number of the user that processes for `user` run as: nobody's.
 uid_t sandbox_user(uint32_t user);
+bool is_sandbox_user();          // we are one
 bool may_become_sandbox_user();  // we have the capabilities, and our user namespace knows the number
 
 }  // namespace cicada::sandbox

@@ -42,6 +42,7 @@ wait_for writer_waits
 for name in secret fifo; do
   bounded 600 10 "$CICADA" report --annotate main "$name.cicada" >shown 2>&1 || true
   ! grep -q 'known to' shown || fail "root showed root's file"
+  [[ $name == fifo ]] || grep -q "with nobody's rights.*secret: Permission denied" shown || fail "it is not said why not: $(<shown)"
   bounded 600 10 env SUDO_UID="$attacker" SUDO_GID="$attacker" "$CICADA" report --annotate main "$name.cicada" >shown 2>&1 || true
   ! grep -q 'known to' shown || fail "sudo showed root's file"
 done

@@ -49,5 +49,6 @@ has err.txt '^cicada: rep: no such command'
 code 0 "$CICADA" report x.cicada --callers hot
 has out.txt '^ +total +self +count$'
 has out.txt '^ +100\.0 % +[0-9,]+ .* hot$'
+chmod 755 "$T"  # what a recording names is read for root with nobody's rights
 code 0 "$CICADA" report x.cicada --annotate hot -i
 has out.txt '% +[0-9a-f]+  (add|mov|lea|cmp|jne|sub)'
