@@ -30,7 +30,7 @@ constexpr auto kMaxTime = std::chrono::seconds(20);
 
 // Root wonders why it may not.
 Error explained(const Error& error) {
-  if (error.kind() != ErrorKind::kPermission || !sandbox::is_sandbox_user()) return error;
+  if (error.kind() != ErrorKind::kPermission || !sandbox::is_reader_user()) return error;
   return error.within("what a recording names is read for root with nobody's rights; let everybody read it, or run this as its owner");
 }
 

@@ -63,8 +63,8 @@ class Recordings {
       auto known = read_.find(file);
       if (known == read_.end()) {
         const std::string path = directory_ + "/" + file;
-        const FileMapping bytes = TRY(FileMapping::open(path));
-        known = read_.emplace(file, TRY(load_profile(bytes, path))).first;
+        const FileMapping file_bytes = TRY(FileMapping::open(path));
+        known = read_.emplace(file, TRY(load_profile(file_bytes.bytes(), path))).first;
       }
       const profile::Profile part = benchmark::extract(known->second, run, harness_);
       out.runs.push_back(benchmark::count_functions(part));

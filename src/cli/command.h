@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+
 namespace CLI {
 class App;
 }
@@ -32,7 +34,7 @@ struct Command {
   CLI::App* parser = nullptr;                 // owned by the application's parser
   std::function<int(const Invocation&)> run;  // gives the exit code
   bool needs_root = false;                    // else under sudo it is run by who called it
-  std::function<NamedFiles()> names_files = {};  // it reads strangers' files: a reader runs it (reader.h)
+  std::function<Result<NamedFiles>()> names_files = {};  // it reads strangers' files: a reader runs it (reader.h). Fails: options are wrong
 };
 
 }  // namespace cicada::cli

@@ -88,14 +88,22 @@ Command add_convert_command(CLI::App& app) {
   command->add_flag("--include-idle", options->include_idle, "draw idle CPUs, too");
   command->add_flag("--force", options->force, "replace a recording that is there already");
   command->add_flag("-q,--quiet", options->quiet, "errors only");
-  return {command, [options](const Invocation& invocation) {
+  return {command,
+          [options](const Invocation& invocation) {
             show_diagnostics(!options->quiet, false);
             const Result<bool> done = convert(*options, *invocation.files);
             if (done) return *done ? kExitSuccess : kExitFailure;
             print_error(done.error().message());
             return kExitFailure;
           },
-          false, [options] { return NamedFiles{{options->input}, options->outputs, options->force, false}; }};
+          false,
+          [options]() -> Result<NamedFiles> {
+            for (const std::string& output : options->outputs) TRY(sink::check_format(output));
+            TRY(parse_filters(options->filters));
+            TRY(parse_grouping(options->group_by));
+            TRY(parse_demangle(options->demangle));
+            return NamedFiles{{options->input}, options->outputs, options->force, false};
+          }};
 }
 
 }  // namespace cicada::cli

@@ -29,10 +29,9 @@ struct DiffCommandOptions {
   bool allow_missing = false, no_kernel = false, no_inlines = false, include_idle = false, json = false;
 };
 
-Result<void> check_output(const std::string& path, const sink::FileRights& rights) {
-  if (!path.ends_with(".svg") && !path.ends_with(".html"))
-    return make_error(ErrorKind::kInvalid, "{}: a comparison is written as .svg or .html", path);
-  return sink::check_writable(path, rights);
+Result<void> check_picture(const std::string& path) {
+  if (path.ends_with(".svg") || path.ends_with(".html")) return {};
+  return make_error(ErrorKind::kInvalid, "{}: a comparison is written as .svg or .html", path);
 }
 
 Result<void> write_picture(const std::string& path, const profile::ProfileDiff& diff, profile::Per per, const sink::Caption& caption, const sink::FileRights& rights, const sink::ShortNames& names) {
@@ -65,8 +64,6 @@ Result<int> compare(const DiffCommandOptions& options, const ReaderFiles& files)
   std::vector<DiffCondition> conditions;
   for (const std::string& text : options.conditions) conditions.push_back(TRY(parse_condition(text)));
   const sink::FileRights rights = files.rights();
-  for (const std::string& path : options.outputs) TRY(check_output(path, rights));
-  TRY(sink::check_distinct(options.outputs));
   const profile::FilterOptions filter = TRY(parse_filters(options.filters));
   DiffTableOptions table = options.table;
   const profile::Profile a = TRY(load_profile(files, options.a, filter, options.event));
@@ -141,7 +138,8 @@ Command add_diff_command(CLI::App& app) {
   command->add_flag("--no-kernel", options->no_kernel, "leave kernel frames out");
   command->add_flag("--no-inline", options->no_inlines, "leave inlined functions out");
   command->add_flag("--include-idle", options->include_idle, "idle CPUs, too");
-  return {command, [options](const Invocation& invocation) {
+  return {command,
+          [options](const Invocation& invocation) {
             show_diagnostics(true, false);
             if (::isatty(STDOUT_FILENO) != 0) options->table.columns = terminal_columns();
             const Result<int> done = compare(*options, *invocation.files);
@@ -149,7 +147,14 @@ Command add_diff_command(CLI::App& app) {
             print_error(done.error().message());
             return kExitFailure;
           },
-          false, [options] { return NamedFiles{{options->a, options->b}, options->outputs, false, false}; }};
+          false,
+          [options]() -> Result<NamedFiles> {
+            for (const std::string& output : options->outputs) TRY(check_picture(output));
+            for (const std::string& condition : options->conditions) TRY(parse_condition(condition));
+            TRY(parse_filters(options->filters));
+            TRY(parse_grouping(options->group_by));
+            return NamedFiles{{options->a, options->b}, options->outputs, false, false};
+          }};
 }
 
 }  // namespace cicada::cli

@@ -48,14 +48,19 @@ Command add_merge_command(CLI::App& app) {
   command->add_option("-o,--output", options->output, "the extension decides the format, as for convert")->type_name("OUT")->required();
   command->add_flag("--force", options->force, "replace a recording that is there already");
   command->add_flag("-q,--quiet", options->quiet, "errors only");
-  return {command, [options](const Invocation& invocation) {
+  return {command,
+          [options](const Invocation& invocation) {
             show_diagnostics(!options->quiet, false);
             const Result<void> done = merge_files(*options, *invocation.files);
             if (done) return kExitSuccess;
             print_error(done.error().message());
             return kExitFailure;
           },
-          false, [options] { return NamedFiles{options->inputs, {options->output}, options->force, true}; }};
+          false,
+          [options]() -> Result<NamedFiles> {
+            TRY(sink::check_format(options->output));
+            return NamedFiles{options->inputs, {options->output}, options->force, true};
+          }};
 }
 
 }  // namespace cicada::cli

@@ -15,14 +15,16 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "cli/quantity.h"
+#include "elf/vdso_image.h"
 #include "sandbox/channel.h"
 #include "sandbox/read_only.h"
-#include "sink/sink_registry.h"
 
 namespace cicada::cli {
 namespace {
@@ -31,8 +33,9 @@ using sandbox::Channel;
 using sandbox::Message;
 
 constexpr uint64_t kMaxPipedBytes = uint64_t{2} << 30;
-// Of the reader: a profile takes less than sixteen times its file, and names what their programs are worth.
-constexpr uint64_t kLeastMemory = uint64_t{2} << 30, kMemoryPerByte = 16;
+// Of the reader, for its profile and what it makes of it. Recordings take 3 to 30 times their file (recording_reader.cc), and a filter a
+// second copy.
+constexpr uint64_t kLeastMemory = uint64_t{2} << 30, kMemoryPerByte = 64;
 
 // Standard input, or what a shell's <(…) hands over.
 std::optional<int> find_descriptor(std::string_view path) {
@@ -42,8 +45,6 @@ std::optional<int> find_descriptor(std::string_view path) {
   const auto number = parse_number(path.substr(kDescriptors.size()), path);
   return number && *number < INT_MAX ? std::optional(static_cast<int>(*number)) : std::nullopt;
 }
-
-std::string name_of(const std::string& path) { return path == "-" ? "standard input" : path; }
 
 // To its end, into memory: formats are read in more than one pass.
 Result<UniqueFd> read_pipe(int descriptor, const std::string& name) {
@@ -65,139 +66,148 @@ Result<UniqueFd> read_pipe(int descriptor, const std::string& name) {
   }
 }
 
-struct Input {
-  std::string path;
-  UniqueFd fd;
-};
-struct Output {
-  std::string path;
-  sink::OutputFile file;
-};
-struct OpenFiles {
-  std::vector<Input> inputs;
-  std::vector<Output> outputs;
-  sink::FileRights rights;
-  uint64_t bytes = 0;  // of the inputs
+// The files of the inputs, opened and mapped by who calls.
+struct Inputs {
+  std::map<std::string, FileMapping> files;
+  std::set<int> descriptors;  // that have been read to their ends
+  mode_t mode = 0644;         // of an output that nobody may read who may not read them all
+  uint64_t bytes = 0;
 };
 
-Result<void> open_input(const std::string& path, OpenFiles& files) {
+Result<void> open_input(const std::string& path, Inputs& inputs) {
   const auto descriptor = find_descriptor(path);
-  UniqueFd fd = descriptor ? TRY(read_pipe(*descriptor, name_of(path))) : TRY(open_regular(path));
+  if (!descriptor && inputs.files.contains(path)) return {};
+  if (descriptor && !inputs.descriptors.insert(*descriptor).second)
+    return make_error(ErrorKind::kInvalid, "{}: named twice, and can be read once only", path);
+  const std::string name = path == "-" ? "standard input" : path;
+  UniqueFd fd;
+  if (!descriptor) fd = TRY(open_regular(path));
   struct stat st {};
-  if (::fstat(fd.get(), &st) != 0) return errno_error(errno, path);
-  if (!descriptor) files.rights.mode &= st.st_mode | 0600;
-  files.bytes += existing_bytes(fd.get());
-  files.inputs.push_back({path, std::move(fd)});
+  if (::fstat(descriptor ? *descriptor : fd.get(), &st) == 0 && S_ISREG(st.st_mode)) inputs.mode &= st.st_mode | 0600;
+  if (descriptor) fd = TRY(read_pipe(*descriptor, name));
+  inputs.bytes += existing_bytes(fd.get());
+  inputs.files.emplace(path, TRY(FileMapping::map(fd.get(), name)));
   return {};
 }
 
-Result<OpenFiles> open_files(const NamedFiles& named) {
-  OpenFiles files;
-  files.rights.replace_recordings = named.replace_recordings;
-  for (const std::string& path : named.inputs) TRY(open_input(path, files));
-  if (named.keep_inputs) {
-    for (const std::string& output : named.outputs) {
-      for (const std::string& input : named.inputs) {
-        std::error_code ignored;
-        if (std::filesystem::equivalent(input, output, ignored)) return make_error(ErrorKind::kInvalid, "-o {}: is one of the inputs", output);
-      }
+Result<void> check_outputs(const NamedFiles& named, const sink::FileRights& rights) {
+  for (const std::string& output : named.outputs) {
+    for (const std::string& input : named.inputs) {
+      std::error_code ignored;
+      if (named.keep_inputs && std::filesystem::equivalent(input, output, ignored))
+        return make_error(ErrorKind::kInvalid, "-o {}: is one of the inputs", output);
     }
+    TRY(sink::check_writable(output, rights));
   }
-  TRY(sink::check_distinct(named.outputs));
-  for (const std::string& path : named.outputs) {
-    TRY(sink::check_writable(path, files.rights));
-    if (!sink::is_standard_output(path)) files.outputs.push_back({path, TRY(sink::OutputFile::create(path, files.rights))});
-  }
-  return files;
+  return sink::check_distinct(named.outputs);
 }
 
-// In the reader. A commit is a question to who called it.
+// What the reader asks who called it for, and the answers: kind kDone, with a descriptor if it was kOpen; or numbers: kind of error · text:
+// why.
+enum Kind : uint32_t { kOpen = 1, kCommit, kDone, kFailed };  // numbers: which output
+
+// The reader's half.
 class Outputs final : public sink::OutputOpener {
  public:
-  Outputs(std::vector<Output> outputs, UniqueFd socket) : outputs_(std::move(outputs)), caller_(std::move(socket)) {
-    for (Output& output : outputs_) output.file.leave();
-  }
+  Outputs(std::vector<std::string> paths, UniqueFd socket) : paths_(std::move(paths)), caller_(std::move(socket)) {}
   Result<UniqueFd> open(const std::string& path) override {
-    UniqueFd copy(::fcntl(outputs_[TRY(find(path))].file.fd(), F_DUPFD_CLOEXEC, 3));
-    if (!copy) return errno_error(errno, fmt::format("write {}", path));
-    return copy;
+    Message answer = TRY(ask(kOpen, path));
+    if (answer.fds.size() != 1) return make_error(ErrorKind::kIo, "write {}: no file came", path);
+    return std::move(answer.fds[0]);
   }
   Result<void> commit(const std::string& path) override {
-    Message whole;
-    whole.numbers[0] = TRY(find(path));
-    TRY(caller_.send(whole));
-    const Message answer = TRY(caller_.receive(false));
-    if (answer.text.empty()) return {};
-    return make_error(static_cast<ErrorKind>(answer.kind), "{}", answer.text);
+    TRY(ask(kCommit, path));
+    return {};
   }
 
  private:
-  Result<size_t> find(const std::string& path) const {
-    const auto found = std::ranges::find(outputs_, path, &Output::path);
-    if (found == outputs_.end()) return make_error(ErrorKind::kPermission, "write {}: not among the files that were named", path);
-    return static_cast<size_t>(found - outputs_.begin());
+  Result<Message> ask(Kind kind, const std::string& path) {
+    const auto found = std::ranges::find(paths_, path);
+    if (found == paths_.end()) return make_error(ErrorKind::kPermission, "write {}: not among the files that were named", path);
+    Message question;
+    question.kind = kind;
+    question.numbers[0] = static_cast<uint64_t>(found - paths_.begin());
+    TRY(caller_.send(question));
+    Message answer = TRY(caller_.receive(true));
+    if (answer.kind != kDone) return make_error(static_cast<ErrorKind>(answer.numbers[0]), "{}", answer.text);
+    return answer;
   }
-  std::vector<Output> outputs_;
+  const std::vector<std::string> paths_;
   Channel caller_;
 };
 
 class Files final : public ReaderFiles {
  public:
-  Files(OpenFiles files, UniqueFd socket) : inputs_(std::move(files.inputs)), rights_(std::move(files.rights)) {
-    rights_.opener = std::make_shared<Outputs>(std::move(files.outputs), std::move(socket));
-  }
-  Result<FileMapping> input(const std::string& path) const override {
-    const auto found = std::ranges::find(inputs_, path, &Input::path);
-    if (found == inputs_.end()) return make_error(ErrorKind::kPermission, "{}: not among the files that were named", path);
-    return FileMapping::map(found->fd.get(), name_of(path));
+  Files(Inputs inputs, sink::FileRights rights) : inputs_(std::move(inputs)), rights_(std::move(rights)) {}
+  Result<Bytes> input(const std::string& path) const override {
+    const auto found = inputs_.files.find(path);
+    if (found == inputs_.files.end()) return make_error(ErrorKind::kPermission, "{}: not among the files that were named", path);
+    return found->second.bytes();
   }
   sink::FileRights rights() const override { return rights_; }
 
  private:
-  std::vector<Input> inputs_;
-  sink::FileRights rights_;
+  const Inputs inputs_;
+  const sink::FileRights rights_;
 };
 
-// What the caller has open besides is no business of the reader's.
-void close_others(const OpenFiles& files, int socket) {
-  std::vector<int> kept{socket};
-  for (const Input& input : files.inputs) kept.push_back(input.fd.get());
-  for (const Output& output : files.outputs) kept.push_back(output.file.fd());
-  std::ranges::sort(kept);
-  unsigned from = STDERR_FILENO + 1;
-  for (const int fd : kept) {
-    if (static_cast<unsigned>(fd) > from) ::syscall(SYS_close_range, from, static_cast<unsigned>(fd) - 1, 0U);
-    from = static_cast<unsigned>(fd) + 1;
+// Who calls may have closed his; what is opened then would be taken for them.
+void fill_standard_files() {
+  int fd;
+  while ((fd = ::open("/dev/null", O_RDWR)) >= 0 && fd <= STDERR_FILENO) {
   }
-  ::syscall(SYS_close_range, from, ~0U, 0U);
+  if (fd >= 0) ::close(fd);
+}
+
+// What the caller has open besides is no business of the reader's.
+void close_others(int socket) {
+  if (socket > STDERR_FILENO + 1) ::syscall(SYS_close_range, STDERR_FILENO + 1U, static_cast<unsigned>(socket) - 1, 0U);
+  ::syscall(SYS_close_range, static_cast<unsigned>(socket) + 1, ~0U, 0U);
   const UniqueFd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   ::dup2(nothing.get(), STDIN_FILENO);
 }
 
-Result<int> run_here(const Command& command, Invocation invocation, OpenFiles files, UniqueFd socket, pid_t caller) {
+Result<int> run_here(const Command& command, Invocation invocation, Inputs inputs, sink::FileRights rights,
+                     std::vector<std::string> outputs, UniqueFd socket, pid_t caller) {
   ::prctl(PR_SET_NAME, "cicada-reader");
-  close_others(files, socket.get());
-  TRY(sandbox::become_read_only(kLeastMemory + kMemoryPerByte * files.bytes));
+  close_others(socket.get());
+  static_cast<void>(elf::open_vdso());  // it is kept
+  TRY(sandbox::become_read_only(kLeastMemory + kMemoryPerByte * inputs.bytes));
   if (::getppid() != caller) return make_error(ErrorKind::kGone, "who called it has ended");
-  invocation.files = std::make_shared<Files>(std::move(files), std::move(socket));
+  rights.opener = std::make_shared<Outputs>(std::move(outputs), std::move(socket));
+  invocation.files = std::make_shared<Files>(std::move(inputs), std::move(rights));
   return command.run(invocation);
 }
 
-// Until the reader has ended.
-void commit_what_is_whole(Channel& reader, std::vector<Output>& outputs) {
-  std::vector<bool> done(outputs.size());
+// The caller's half: until the reader has ended, or says what it cannot mean.
+void serve(Channel reader, const std::vector<std::string>& paths, const sink::FileRights& rights) {
+  std::vector<std::optional<sink::OutputFile>> files(paths.size());
+  std::vector<bool> opened(paths.size());
   for (;;) {
-    const Result<Message> whole = reader.receive(false);
-    if (!whole) return;
-    const uint64_t which = whole->numbers[0];
-    if (which >= outputs.size() || done[which]) return;
-    done[which] = true;
-    Message answer;
-    if (const Result<void> committed = outputs[which].file.commit(); !committed) {
-      answer.kind = static_cast<uint32_t>(committed.error().kind());
-      answer.text = committed.error().message();
+    const Result<Message> asked = reader.receive(false);
+    if (!asked || asked->numbers[0] >= paths.size()) return;
+    const size_t which = asked->numbers[0];
+    std::optional<sink::OutputFile>& file = files[which];
+    Result<void> done{};
+    if (asked->kind == kOpen && !opened[which]) {
+      opened[which] = true;
+      auto created = sink::OutputFile::create(paths[which], rights);
+      if (created)
+        file.emplace(std::move(*created));
+      else
+        done = created.error();
+    } else if (asked->kind == kCommit && file) {
+      done = std::exchange(file, std::nullopt)->commit();
+    } else {
+      return;
     }
-    if (!reader.send(answer)) return;
+    Message answer;
+    answer.kind = done ? kDone : kFailed;
+    if (!done) {
+      answer.numbers[0] = static_cast<uint64_t>(done.error().kind());
+      answer.text = done.error().message();
+    }
+    if (!(file ? reader.send(answer, {file->fd()}) : reader.send(answer))) return;
   }
 }
 
@@ -213,17 +223,24 @@ Result<int> wait_for(pid_t reader) {
 }  // namespace
 
 Result<int> run_reader(const Command& command, Invocation invocation) {
-  OpenFiles files = TRY(open_files(command.names_files()));
+  fill_standard_files();
+  NamedFiles named = TRY(command.names_files());
+  sink::FileRights rights;
+  rights.replace_recordings = named.replace_recordings;
+  TRY(check_outputs(named, rights));  // before the input is read
+  Inputs inputs;
+  for (const std::string& path : named.inputs) TRY(open_input(path, inputs));
+  rights.mode = inputs.mode;
   auto [ours, theirs] = TRY(Channel::make_pair());
   const pid_t caller = ::getpid(), reader = ::fork();
   if (reader < 0) return errno_error(errno, "start a process that reads");
   if (reader == 0) {
     ours.reset();
-    return run_here(command, std::move(invocation), std::move(files), std::move(theirs), caller);
+    return run_here(command, std::move(invocation), std::move(inputs), std::move(rights), std::move(named.outputs), std::move(theirs),
+                    caller);
   }
   theirs.reset();
-  Channel channel(std::move(ours));
-  commit_what_is_whole(channel, files.outputs);
+  serve(Channel(std::move(ours)), named.outputs, rights);
   return wait_for(reader);
 }
 

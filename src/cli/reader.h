@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a command that reads strangers' files in a process that can do nothing else (sandbox/read_only.h).
 //
-//   who called it: opens the files that are named ── fork ──▶ the reader: the command
-//                  gives an output its name       ◀── "it is whole"
+//   who called it: opens the inputs                    ── fork ──▶ the reader: the command
+//                  opens an output, gives it its name  ◀── "open", "it is whole"
 //
 // Of root, the reader is a user that nobody is: what a recording names (programs, debug files, sources) is read if everybody may read it.
 #pragma once
@@ -20,7 +20,7 @@ class ReaderFiles {
  public:
   virtual ~ReaderFiles() = default;
   // "-" is standard input, and /dev/fd/N what a shell's <(…) hands over: they were read to their end. Fails: it was not named.
-  virtual Result<FileMapping> input(const std::string& path) const = 0;
+  virtual Result<Bytes> input(const std::string& path) const = 0;
   // Of outputs: nobody may read one who may not read all inputs.
   virtual sink::FileRights rights() const = 0;
 };

@@ -125,7 +125,8 @@ Command add_report_command(CLI::App& app) {
   command->formatter(std::make_shared<HelpFormatter>("cicada report [OPTIONS] FILE"));
   command->footer("A function is meant by its whole name, by what stands before its parameters (`--callers f` finds f(int)), or by its short name.");
   add_options(*command, *options);
-  return {command, [options](const Invocation& invocation) {
+  return {command,
+          [options](const Invocation& invocation) {
             show_diagnostics(true, false);
             if (::isatty(STDOUT_FILENO) != 0) options->limits.columns = terminal_columns();
             const Result<void> done = report(*options, *invocation.files);
@@ -133,7 +134,13 @@ Command add_report_command(CLI::App& app) {
             print_error(done.error().message());
             return kExitFailure;
           },
-          false, [options] { return NamedFiles{{options->file}, {}, false, false}; }};
+          false,
+          [options]() -> Result<NamedFiles> {
+            TRY(parse_filters(options->filters));
+            TRY(parse_grouping(options->by));
+            TRY(parse_demangle(options->demangle));
+            return NamedFiles{{options->file}, {}, false, false};
+          }};
 }
 
 }  // namespace cicada::cli

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/report_input.h"
 
-
 #include <algorithm>
 #include <optional>
 
@@ -99,9 +98,9 @@ Result<std::optional<names::Demangle>> parse_demangle(const std::string& word) {
   return make_error(ErrorKind::kInvalid, "--demangle {}: use one of full, short, none", word);
 }
 
-Result<profile::Profile> load_profile(const FileMapping& file, const std::string& path, const profile::FilterOptions& filter, const std::string& event) {
-  profile::Profile profile = TRY(sink::parse_profile(file.bytes(), path));
-  if (is_recording(file.bytes()) && wants_names(profile)) {
+Result<profile::Profile> load_profile(Bytes file, const std::string& path, const profile::FilterOptions& filter, const std::string& event) {
+  profile::Profile profile = TRY(sink::parse_profile(file, path));
+  if (is_recording(file) && wants_names(profile)) {
     const auto images = symbolize::on_disk_images();
     symbolize::symbolize(profile, *images, {});
   }
@@ -112,8 +111,7 @@ Result<profile::Profile> load_profile(const FileMapping& file, const std::string
 }
 
 Result<profile::Profile> load_profile(const ReaderFiles& files, const std::string& path, const profile::FilterOptions& filter, const std::string& event) {
-  const FileMapping file = TRY(files.input(path));
-  return load_profile(file, path, filter, event);
+  return load_profile(TRY(files.input(path)), path, filter, event);
 }
 
 }  // namespace cicada::cli

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file_mapping.h"
+#include "base/byte_cursor.h"
 #include "cli/reader.h"
 #include "names/demangle.h"
 #include "profile/call_tree.h"
@@ -27,7 +27,8 @@ Result<std::optional<names::Demangle>> parse_demangle(const std::string& word);
 // A recording without names gets them from the files on this machine that have its build-ids. Names in foreign formats stay
 // as they are: there is nothing to check a file's version by.
 // `path` is what errors call the file. Fails: as sink::parse_profile; kInvalid for a malformed regular expression.
-Result<profile::Profile> load_profile(const FileMapping& file, const std::string& path, const profile::FilterOptions& filter = {}, const std::string& event = {});
+Result<profile::Profile> load_profile(Bytes file, const std::string& path, const profile::FilterOptions& filter = {},
+                                      const std::string& event = {});
 Result<profile::Profile> load_profile(const ReaderFiles& files, const std::string& path, const profile::FilterOptions& filter = {}, const std::string& event = {});
 
 }  // namespace cicada::cli

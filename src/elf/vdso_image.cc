@@ -4,6 +4,7 @@
 #include "elf/vdso_image.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,7 +14,9 @@
 
 namespace cicada::elf {
 
-Result<UniqueFd> open_vdso() {
+namespace {
+
+Result<UniqueFd> copy_vdso() {
   const auto* base = reinterpret_cast<const char*>(::getauxval(AT_SYSINFO_EHDR));
   if (base == nullptr) return make_error(ErrorKind::kNotFound, "[vdso]: this process has none");
   Elf64_Ehdr header;
@@ -21,6 +24,16 @@ Result<UniqueFd> open_vdso() {
   const size_t size = header.e_shoff + size_t{header.e_shentsize} * header.e_shnum;
   UniqueFd fd(::memfd_create("vdso", MFD_CLOEXEC));
   if (!fd || ::write(fd.get(), base, size) != static_cast<ssize_t>(size)) return errno_error(errno, "memfd for the vDSO");
+  return fd;
+}
+
+}  // namespace
+
+Result<UniqueFd> open_vdso() {
+  static const Result<UniqueFd> kCopy = copy_vdso();
+  if (!kCopy) return kCopy.error();
+  UniqueFd fd(::fcntl(kCopy->get(), F_DUPFD_CLOEXEC, 3));
+  if (!fd) return errno_error(errno, "the vDSO");
   return fd;
 }
 

@@ -33,32 +33,40 @@ bool allow_if(scmp_filter_ctx rules, int call, scmp_arg_cmp condition) { return 
 
 // fstat is newfstatat in the C library, whose path a filter cannot see: a parser's root directory is empty. Limits may be lowered and raised again up
 // to the hard ones, its own only.
-bool add_parsers_calls(scmp_filter_ctx rules) {
+bool add_common_calls(scmp_filter_ctx rules) {
   return allow(rules, {SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(readv), SCMP_SYS(write), SCMP_SYS(pwrite64), SCMP_SYS(writev), SCMP_SYS(lseek),
-                       SCMP_SYS(ftruncate), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(close), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg),
-                       SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(brk), SCMP_SYS(madvise), SCMP_SYS(futex), SCMP_SYS(getrandom),
-                       SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday), SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
-                       SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(restart_syscall),
-                       SCMP_SYS(exit), SCMP_SYS(exit_group)}) &&
-         allow_if(rules, SCMP_SYS(mmap), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)) &&
+                       SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(close), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(munmap),
+                       SCMP_SYS(mremap), SCMP_SYS(brk), SCMP_SYS(madvise), SCMP_SYS(futex), SCMP_SYS(getrandom), SCMP_SYS(clock_gettime),
+                       SCMP_SYS(gettimeofday), SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(getpid),
+                       SCMP_SYS(gettid), SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(restart_syscall), SCMP_SYS(exit),
+                       SCMP_SYS(exit_group)}) &&
          allow_if(rules, SCMP_SYS(mprotect), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)) && allow_if(rules, SCMP_SYS(prlimit64), SCMP_A0(SCMP_CMP_EQ, 0));
 }
 
-// Of clone3 a filter cannot see the flags: the C library takes clone where a kernel has none.
+bool add_parsers_calls(scmp_filter_ctx rules) {
+  return allow(rules, {SCMP_SYS(ftruncate)}) && allow_if(rules, SCMP_SYS(mmap), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+}
+
+// Memory that is shared is in no limit. Of clone3 a filter cannot see the flags: the C library takes clone where a kernel has none.
 bool add_readers_calls(scmp_filter_ctx rules) {
   constexpr uint64_t kWrites = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;
+  constexpr uint64_t kTcgets2 = 0x802c542a;  // how newer C libraries ask for a terminal
   constexpr uint64_t kNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
-  return allow(rules, {SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(statx), SCMP_SYS(statfs), SCMP_SYS(fstatfs), SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2),
-                       SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(getdents64), SCMP_SYS(getcwd), SCMP_SYS(memfd_create), SCMP_SYS(fadvise64),
-                       SCMP_SYS(dup), SCMP_SYS(dup2), SCMP_SYS(dup3), SCMP_SYS(fcntl), SCMP_SYS(flock), SCMP_SYS(pipe2), SCMP_SYS(poll), SCMP_SYS(ppoll),
-                       SCMP_SYS(close_range), SCMP_SYS(mincore), SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(set_tid_address),
-                       SCMP_SYS(sigaltstack), SCMP_SYS(rt_sigtimedwait), SCMP_SYS(rt_sigpending), SCMP_SYS(tgkill), SCMP_SYS(wait4), SCMP_SYS(waitid), SCMP_SYS(sched_getattr),
-                       SCMP_SYS(setpriority), SCMP_SYS(getpriority), SCMP_SYS(clock_getres), SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep),
-                       SCMP_SYS(getrusage), SCMP_SYS(times), SCMP_SYS(uname), SCMP_SYS(sysinfo), SCMP_SYS(getcpu), SCMP_SYS(getppid), SCMP_SYS(getuid),
-                       SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid), SCMP_SYS(fork), SCMP_SYS(vfork)}) &&
-         allow_if(rules, SCMP_SYS(open), SCMP_A1(SCMP_CMP_MASKED_EQ, kWrites, 0)) && allow_if(rules, SCMP_SYS(openat), SCMP_A2(SCMP_CMP_MASKED_EQ, kWrites, 0)) &&
-         allow_if(rules, SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, kNamespaces, 0)) && allow_if(rules, SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, TCGETS)) &&
-         allow_if(rules, SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, TIOCGWINSZ)) && allow_if(rules, SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME)) &&
+  bool done = allow(rules, {SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(statx), SCMP_SYS(statfs), SCMP_SYS(fstatfs), SCMP_SYS(access), SCMP_SYS(faccessat),
+                            SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(getdents64), SCMP_SYS(getcwd),
+                            SCMP_SYS(fadvise64), SCMP_SYS(dup), SCMP_SYS(dup2), SCMP_SYS(dup3), SCMP_SYS(pipe2), SCMP_SYS(poll), SCMP_SYS(ppoll),
+                            SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(set_tid_address), SCMP_SYS(sigaltstack), SCMP_SYS(rt_sigtimedwait),
+                            SCMP_SYS(rt_sigpending), SCMP_SYS(getpriority), SCMP_SYS(clock_getres), SCMP_SYS(clock_nanosleep),
+                            SCMP_SYS(nanosleep), SCMP_SYS(getrusage), SCMP_SYS(uname), SCMP_SYS(sysinfo), SCMP_SYS(getcpu), SCMP_SYS(getppid),
+                            SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid)});
+  for (const uint64_t command : {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL}) done = done && allow_if(rules, SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, command));
+  for (const uint64_t request : {uint64_t{TCGETS}, kTcgets2, uint64_t{TIOCGWINSZ}}) done = done && allow_if(rules, SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, request));
+  return done && allow_if(rules, SCMP_SYS(open), SCMP_A1(SCMP_CMP_MASKED_EQ, kWrites, 0)) &&
+         allow_if(rules, SCMP_SYS(openat), SCMP_A2(SCMP_CMP_MASKED_EQ, kWrites, 0)) &&
+         allow_if(rules, SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, kNamespaces | CLONE_THREAD, CLONE_THREAD)) &&
+         allow_if(rules, SCMP_SYS(tgkill), SCMP_A0(SCMP_CMP_EQ, static_cast<uint64_t>(::getpid()))) &&
+         allow_if(rules, SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME)) &&
+         seccomp_rule_add(rules, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0), SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_SHARED, 0)) == 0 &&
          seccomp_rule_add(rules, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0;
 }
 
@@ -75,12 +83,12 @@ Result<std::vector<unsigned char>> export_program(const Rules& rules, bool compl
 
 Result<Filter> Filter::of_parsers() {
   const Rules rules(seccomp_init(SCMP_ACT_KILL_PROCESS), &seccomp_release);
-  return Filter(TRY(export_program(rules, rules != nullptr && add_parsers_calls(rules.get()))));
+  return Filter(TRY(export_program(rules, rules != nullptr && add_common_calls(rules.get()) && add_parsers_calls(rules.get()))));
 }
 
 Result<Filter> Filter::of_readers() {
   const Rules rules(seccomp_init(SCMP_ACT_ERRNO(EPERM)), &seccomp_release);
-  return Filter(TRY(export_program(rules, rules != nullptr && add_parsers_calls(rules.get()) && add_readers_calls(rules.get()))));
+  return Filter(TRY(export_program(rules, rules != nullptr && add_common_calls(rules.get()) && add_readers_calls(rules.get()))));
 }
 
 bool Filter::apply() const {

@@ -18,9 +18,10 @@ class Filter {
  public:
   // Reading a mapped file, asking for memory and answering. Any other call ends the process (SIGSYS).
   static Result<Filter> of_parsers();
-  // Opening files to read them, threads and children, too. Any other call fails (EPERM).
+  // Opening files to read them, and threads, too. Any other call fails (EPERM). Made by the reader: it may send signals to itself.
   static Result<Filter> of_readers();
-  // For this thread and what it starts. Needs no_new_privs. False: errno says why.
+  // For this thread and what it starts. Needs no_new_privs. False: errno says why; EINVAL: there are no filters (emulators of user
+  // programs).
   bool apply() const;
 
  private:

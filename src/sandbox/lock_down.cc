@@ -25,7 +25,7 @@
 namespace cicada::sandbox {
 namespace {
 
-constexpr uid_t kFirstUser = 0x70000000, kUsers = 0x0f000000;
+constexpr uid_t kFirstUser = 0x70000000, kUsers = 0x0f000000, kReaders = 0x00800000;  // readers' behind parsers'
 
 // A directory that has been removed: nothing is in it, and nothing can be made in it.
 UniqueFd make_empty_root() {
@@ -45,7 +45,7 @@ bool has_capability(unsigned which) {
 bool maps_users(const char* file) {
   std::ifstream lines(file);
   for (uint64_t inside, outside, count; lines >> inside >> outside >> count;) {
-    if (inside <= kFirstUser && inside + count >= uint64_t{kFirstUser} + kUsers) return true;
+    if (inside <= kFirstUser && inside + count >= uint64_t{kFirstUser} + kUsers + kReaders) return true;
   }
   return false;
 }
@@ -63,7 +63,8 @@ void limit(int resource, uint64_t most) {
 }  // namespace
 
 uid_t sandbox_user(uint32_t user) { return kFirstUser + user % kUsers; }
-bool is_sandbox_user() { return ::geteuid() - kFirstUser < kUsers; }
+uid_t reader_user(pid_t pid) { return kFirstUser + kUsers + static_cast<uid_t>(pid) % kReaders; }
+bool is_reader_user() { return ::geteuid() - kFirstUser - kUsers < kReaders; }
 bool may_become_sandbox_user() {
   return has_capability(CAP_SETUID) && has_capability(CAP_SETGID) && maps_users("/proc/self/uid_map") && maps_users("/proc/self/gid_map");
 }

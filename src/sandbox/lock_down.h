@@ -54,7 +54,8 @@ class LockDown {
 
 // The number of the user that processes for `user` run as: nobody's.
 uid_t sandbox_user(uint32_t user);
-bool is_sandbox_user();          // we are one
+uid_t reader_user(pid_t pid);    // of a process that reads for root; no parser's
+bool is_reader_user();           // we are one
 bool may_become_sandbox_user();  // we have the capabilities, and our user namespace knows the number
 
 }  // namespace cicada::sandbox

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -33,15 +34,19 @@ Result<void> become_read_only(uint64_t memory) {
   if (!kLocksDown) return {};
   const Filter filter = TRY(Filter::of_readers());
   if (::geteuid() == 0 && may_become_sandbox_user()) {
-    const uid_t nobody = sandbox_user(static_cast<uint32_t>(::getpid()));
+    const uid_t nobody = reader_user(::getpid());
     if (::prctl(PR_SET_KEEPCAPS, 1) != 0 || ::setgroups(0, nullptr) != 0 || ::setresgid(nobody, nobody, nobody) != 0 || ::setresuid(nobody, nobody, nobody) != 0)
       return errno_error(errno, "become a user that nobody is");
   }
   TRY(keep_syslog_only());
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-  const rlimit most{memory, memory};
-  if (::setrlimit(RLIMIT_DATA, &most) != 0) return errno_error(errno, "limit our memory");
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || !apply_landlock(Files::kToRead) || !filter.apply())
+  rlimit most{};
+  ::getrlimit(RLIMIT_DATA, &most);
+  most.rlim_cur = most.rlim_max = std::min<rlim_t>(memory, most.rlim_max);
+  const rlimit none{};
+  if (::setrlimit(RLIMIT_DATA, &most) != 0 || ::setrlimit(RLIMIT_CORE, &none) != 0) return errno_error(errno, "limit our memory");
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 ||
+      !apply_landlock(Files::kToRead) || (!filter.apply() && errno != EINVAL))
     return errno_error(errno, "give up all but reading");
   return {};
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes from a process everything but reading. Afterwards it may open files to read them, write to what it holds, ask for memory that is not
-// executable, and start threads and children of its own, which are bound as it is. It makes, changes and removes no file, has no network, starts no program, and
-// signals and traces nobody. Each means holds where the kernel has it.
-//   of root nothing is left: a user that nobody is, no groups · no capability but CAP_SYSLOG (the addresses in /proc/kallsyms) · Landlock · seccomp ·
-//   at most `memory` bytes of private memory · it ends with its parent
+// Takes from a process everything but reading. Afterwards it may open files to read them, write to what it holds, ask for memory that is
+// neither executable nor shared, and start threads. It makes, changes and removes no file, has no network, starts no process, and signals
+// and traces nobody. Each means holds where the kernel has it.
+//   of root nothing is left: a user that nobody is, no groups · no capability but CAP_SYSLOG (the addresses in /proc/kallsyms) · Landlock ·
+//   seccomp · at most `memory` bytes of private memory · it ends with its parent
 #pragma once
 #include <cstdint>
 

@@ -204,10 +204,6 @@ void OutputFile::write_out(std::string_view bytes) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void OutputFile::leave() {
-  if (temporary_) temporary_->name.clear();
-}
-
 Result<void> OutputFile::flush() {
   write_out(buffer_);
   buffer_.clear();
@@ -228,10 +224,10 @@ Result<void> OutputFile::publish() {
 }
 
 Result<void> OutputFile::commit() {
+  const bool was_published = replaceable_ && temporary_ == nullptr;
   Result<void> published = publish();
-  // What was published before may have been removed.
   struct stat st {};
-  if (published && replaceable_ && ::fstat(fd_.get(), &st) == 0 && st.st_nlink == 0)
+  if (published && was_published && ::fstat(fd_.get(), &st) == 0 && st.st_nlink == 0)
     published = make_error(ErrorKind::kGone, "write {}: somebody removed or replaced the file while it was written", path_);
   // Delayed allocation (NFS, quotas) reports a full disk only at close.
   if (fd_ && ::close(fd_.release()) != 0 && errno != EINTR && published) published = write_error(errno, path_);

@@ -59,12 +59,10 @@ class OutputFile {
   }
   void write(char byte) { write(std::string_view(&byte, 1)); }
   bool failed() const { return error_.has_value(); }
-  int fd() const { return fd_.get(); }
+  int fd() const { return fd_.get(); }  // as long as it is not committed
   // A regular file: another one can take its name. Not a FIFO, a device, a descriptor.
   bool replaceable() const { return replaceable_; }
 
-  // Another process that holds it commits it or removes it.
-  void leave();
   // The bytes so far reach the operating system (not the disk).
   Result<void> flush();
   // The file takes its final name now and stays open: for formats that are readable at any moment.

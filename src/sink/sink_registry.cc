@@ -59,15 +59,17 @@ const Format* find_format(std::string_view path) {
   return entry == nullptr ? nullptr : &entry->format;
 }
 
+Result<void> check_format(std::string_view path) {
+  if (find_entry(path) != nullptr) return {};
+  std::string known;
+  for (const Format& format : kFormats) known += fmt::format("{}{}", known.empty() ? "" : " ", format.extension);
+  return make_error(ErrorKind::kInvalid, "{}: unknown output format; the name must end in one of {}", path, known);
+}
+
 Result<std::unique_ptr<profile::Sink>> make_sink(const std::string& path, const SinkOptions& options) {
-  const Entry* entry = find_entry(path);
-  if (entry == nullptr) {
-    std::string known;
-    for (const Format& format : kFormats) known += fmt::format("{}{}", known.empty() ? "" : " ", format.extension);
-    return make_error(ErrorKind::kInvalid, "{}: unknown output format; the name must end in one of {}", path, known);
-  }
+  TRY(check_format(path));
   TRY(check_writable(path, options.rights));
-  return entry->make(path, options);
+  return find_entry(path)->make(path, options);
 }
 
 Result<std::vector<std::unique_ptr<profile::Sink>>> make_sinks(const std::vector<std::string>& paths, const SinkOptions& options) {

@@ -36,7 +36,9 @@ std::span<const Format> known_formats();
 // The longest extension that fits decides; "-" is folded. Null: none fits.
 const Format* find_format(std::string_view path);
 
-// Fails: unknown extension (the message lists the known ones), a place that cannot be written to, a recording that would be replaced
+// Fails: unknown extension; the message lists the known ones.
+Result<void> check_format(std::string_view path);
+// Fails: as check_format, a place that cannot be written to, a recording that would be replaced
 // although `options.rights` does not allow it.
 Result<std::unique_ptr<profile::Sink>> make_sink(const std::string& path, const SinkOptions& options);
 // The same for several, in their order. Fails also if two of them are one file.
