@@ -76,10 +76,10 @@ struct Inputs {
 
 Result<void> open_input(const std::string& path, Inputs& inputs) {
   const auto descriptor = find_descriptor(path);
+  const std::string name = path == "-" ? "standard input" : path;
   if (!descriptor && inputs.files.contains(path)) return {};
   if (descriptor && !inputs.descriptors.insert(*descriptor).second)
-    return make_error(ErrorKind::kInvalid, "{}: named twice, and can be read once only", path);
-  const std::string name = path == "-" ? "standard input" : path;
+    return make_error(ErrorKind::kInvalid, "{}: named twice, and can be read once only", name);
   UniqueFd fd;
   if (!descriptor) fd = TRY(open_regular(path));
   struct stat st {};
