@@ -81,6 +81,7 @@ bool ImageRegistry::has_changed(ImageEntry& image) {
 void ImageRegistry::request(ImageEntry& image) {
   image.state = ImageState::kOpening;
   ++image.tries;
+  image.has_new_hints = false;
   opener_.request(image.job);
 }
 
@@ -103,6 +104,12 @@ std::vector<uint32_t> ImageRegistry::take_ready() {
       continue;
     }
     const Error& error = outcome.opened.error();
+    // Who maps it by now was not asked: meanwhile the process has begun the program (the file was mapped before that, too), or another came.
+    if (image.has_new_hints && image.tries < kMaxTries && error.kind() != ErrorKind::kUnsupported) {
+      ready.pop_back();
+      request(image);
+      continue;
+    }
     // A device or FIFO stays what it is. Else the next process that maps the file gives another chance.
     image.state = error.kind() == ErrorKind::kUnsupported ? ImageState::kNotElf : ImageState::kFailed;
     ++counts_.open_failed;

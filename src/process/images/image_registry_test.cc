@@ -126,6 +126,22 @@ TEST(ImageRegistry, DeletedNameIsNeverOpened) {
   EXPECT_EQ(resolve_and_wait(images, file).state, BindingState::kUnknown);
 }
 
+TEST(ImageRegistry, WhoMapsItWhileItIsOpenedIsAskedNext) {
+  TemporaryDirectory directory;
+  fs::copy_file(kProgram, directory / "program");
+  const Mapped mapped(directory / "program");
+  MappedFile file = mapped.file();
+  file.deleted = true;  // so that its name does not help
+  MappedFile gone = file;
+  gone.range = {RuntimeAddr(0x1000), RuntimeAddr(0x5000)};  // of the same process: what it mapped before its exec
+  ImageRegistry images({});
+  const ImageBinding first = images.resolve(gone);
+  EXPECT_EQ(images.resolve(file).state, BindingState::kPending);
+  wait_until_ready(images, first.image);
+  EXPECT_EQ(images.re_resolve(first.image, file.range, file.offset).state, BindingState::kImage);
+  EXPECT_EQ(images.counts().open_failed, 0U);
+}
+
 TEST(ImageRegistry, ProcessThatIsGoneLeavesItsFileByNameIfTheInodeIsTheSame) {
   TemporaryDirectory directory;
   fs::copy_file(kProgram, directory / "program");

@@ -24,6 +24,7 @@ profile::ImageKind kind_of(const std::string& path, const elf::ImageHeader& head
 
 void ImageEntry::add_hint(const ImageHint& hint) {
   auto& hints = job.hints;
+  has_new_hints |= std::none_of(hints.begin(), hints.end(), [&](const ImageHint& known) { return known.pid == hint.pid && known.range.begin == hint.range.begin; });
   std::erase_if(hints, [&](const ImageHint& known) { return known.pid == hint.pid; });
   hints.insert(hints.begin(), hint);
   if (hints.size() > kMaxHints) hints.pop_back();

@@ -26,6 +26,7 @@ struct ImageEntry {
   bool path_matters = true, remote = false;  // until it is known
   std::chrono::steady_clock::time_point checked;  // when the contents were last compared
   uint8_t tries = 0;
+  bool has_new_hints = false;  // since it was last asked for
 
   // Latest first.
   void add_hint(const ImageHint& hint);
