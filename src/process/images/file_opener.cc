@@ -40,6 +40,15 @@ class DescriptorPath {
 
 int open_readable(int handle) { return ::open(DescriptorPath(handle).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }
 
+// Asks no file system. Nothing: there is no such descriptor.
+std::optional<FileOpener::Device> device_of(int handle) {
+  struct statx st {};
+  if (::statx(handle, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) != 0) return std::nullopt;
+  return FileOpener::Device(st.stx_dev_major, st.stx_dev_minor);
+}
+
+bool is_disk(FileOpener::Device device) { return device.first != 0; }
+
 // A handle, if the kernel knows where the name leads without asking a file system, and that is to a disk. Programs that have just run are
 // found so.
 UniqueFd open_on_disk(const std::string& path) {
@@ -47,9 +56,8 @@ UniqueFd open_on_disk(const std::string& path) {
   how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_CACHED;
   UniqueFd handle(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
-  struct statx st {};
-  if (handle && ::statx(handle.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 && st.stx_dev_major != 0) return handle;
-  return {};
+  const auto device = handle ? device_of(handle.get()) : std::nullopt;
+  return device && is_disk(*device) ? std::move(handle) : UniqueFd();
 }
 
 // False: errno says why.
@@ -129,7 +137,9 @@ Result<size_t> OpenedFile::read(uint64_t offset, std::span<uint8_t> to) {
   return size;
 }
 
+// Of a device with a disk nothing needs to be asked.
 std::optional<FileOpener::Kind> FileOpener::known(Device device) {
+  if (device.first != kNames && is_disk(device)) return Kind::kLocal;
   const auto now = std::chrono::steady_clock::now();
   const std::lock_guard lock(mutex_);
   std::erase_if(known_, [&](const auto& entry) { return now - entry.second.since >= cache_lifetime_; });
@@ -137,16 +147,15 @@ std::optional<FileOpener::Kind> FileOpener::known(Device device) {
   return at == known_.end() ? std::nullopt : std::optional(at->second.kind);
 }
 
-// O_PATH first: opening a FIFO or a device for reading may block or do things. Nothing is opened that is not a regular file. Of a device
-// with a disk nothing needs to be asked.
+// O_PATH first: opening a FIFO or a device for reading may block or do things. Nothing is opened that is not a regular file.
 Result<OpenedFile> FileOpener::open(const FileIdentity& file, const std::string& path) {
   const Device device(file.major, file.minor);
-  const auto kind = file.major != 0 ? Kind::kLocal : known(device);
+  const auto kind = known(device);
   if (kind == Kind::kSilent) return no_answer();
   if (kind != Kind::kLocal) return open_by_child(device, -1, path.c_str(), path);
   const UniqueFd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!handle) return errno_error(errno, fmt::format("open {}", path));
-  return open_here(handle.get(), path);
+  return open_handle(handle.get(), path);
 }
 
 Result<OpenedFile> FileOpener::open_by_name(uint32_t owner, const std::string& path) {
@@ -155,11 +164,13 @@ Result<OpenedFile> FileOpener::open_by_name(uint32_t owner, const std::string& p
   return known(names) == Kind::kSilent ? no_answer() : open_by_child(names, -1, path.c_str(), path);
 }
 
-Result<OpenedFile> FileOpener::reopen(const FileIdentity& file, int handle, const std::string& name) {
-  const Device device(file.major, file.minor);
-  const auto kind = file.major != 0 ? Kind::kLocal : known(device);
+// The device is the handle's, not the one that was said: another file may stand there by now.
+Result<OpenedFile> FileOpener::open_handle(int handle, const std::string& name) {
+  const auto device = device_of(handle);
+  if (!device) return errno_error(errno, fmt::format("stat {}", name));
+  const auto kind = known(*device);
   if (kind == Kind::kSilent) return no_answer();
-  return kind == Kind::kLocal ? open_here(handle, name) : open_by_child(device, handle, nullptr, name);
+  return kind == Kind::kLocal ? open_here(handle, name) : open_by_child(*device, handle, nullptr, name);
 }
 
 Result<OpenedFile> FileOpener::open_here(int handle, const std::string& name) {

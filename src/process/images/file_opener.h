@@ -74,8 +74,8 @@ class FileOpener {
   // The same for a name that a file of this user had. It may lead anywhere by now: after silence, no other name of his is followed for a
   // while of which the kernel does not know that it leads to a disk.
   Result<OpenedFile> open_by_name(uint32_t owner, const std::string& path);
-  // The same for a handle to it. `name` is what errors call the file.
-  Result<OpenedFile> reopen(const FileIdentity& file, int handle, const std::string& name);
+  // The same for a handle to a file. `name` is what errors call it.
+  Result<OpenedFile> open_handle(int handle, const std::string& name);
   // Who reads there waits in vain. The error says so.
   Error note_silent(Device device);
 

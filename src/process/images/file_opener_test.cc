@@ -74,7 +74,7 @@ TEST_F(FileOpenerTest, OpensNothingButFiles) {
 TEST_F(FileOpenerTest, AHandleIsOpenedAnew) {
   const UniqueFd handle(::open(path_.c_str(), O_PATH | O_CLOEXEC));
   ASSERT_EQ(::write(memory_.get(), "x", 1), 1);
-  auto opened = files_.reopen(file_, handle.get(), "file");
+  auto opened = files_.open_handle(handle.get(), "file");
   ASSERT_TRUE(opened) << opened.error().message();
   std::array<uint8_t, 16> bytes{};
   EXPECT_EQ(opened->read(0, bytes).value(), 1U);
@@ -87,6 +87,16 @@ TEST_F(FileOpenerTest, OneThatFellSilentIsNotAskedAgain) {
   ASSERT_FALSE(opened);
   EXPECT_NE(opened.error().message().find("does not answer"), std::string::npos);
   EXPECT_TRUE(files_.open_by_name(0, path_)) << "a name may lead elsewhere";
+}
+
+TEST_F(FileOpenerTest, WhereAFileLiesDecidesNotWhereItWasSaidToLie) {
+  ASSERT_TRUE(files_.open(file_, path_));  // its device needs no child any more
+  struct stat elsewhere {};
+  ASSERT_EQ(::stat("/proc/self/status", &elsewhere), 0);
+  EXPECT_EQ(files_.note_silent({major(elsewhere.st_dev), minor(elsewhere.st_dev)}).kind(), ErrorKind::kIo);
+  EXPECT_EQ(files_.open(file_, "/proc/self/status").error().kind(), ErrorKind::kIo);
+  const UniqueFd handle(::open("/proc/self/status", O_PATH | O_CLOEXEC));
+  EXPECT_EQ(files_.open_handle(handle.get(), "status").error().kind(), ErrorKind::kIo);
 }
 
 TEST_F(FileOpenerTest, SilenceBehindANameIsItsOwners) {

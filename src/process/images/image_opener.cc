@@ -156,7 +156,7 @@ Result<OpenedImage> open_image(const ImageJob& job, FileOpener& files) {
 // A descriptor keeps the inode, not what is in it: written over in place, it would give the names of another program.
 Result<Found> find_again(const ImageJob& job, const UniqueFd& held, FileOpener& files) {
   if (!held) return find_image(job, files);
-  OpenedFile file = TRY(files.reopen(job.file, held.get(), job.path));
+  OpenedFile file = TRY(files.open_handle(held.get(), job.path));
   if (file.facts().contents != job.contents) return take(std::move(file), job, true);
   OpenedImage same;
   same.contents = job.contents;

@@ -6,6 +6,7 @@
 #include <linux/nsfs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <algorithm>
 #include <sstream>
@@ -15,9 +16,12 @@
 namespace cicada::process {
 namespace {
 
+// Asks no file system, which may be somebody's who does not answer: device and inode of a handle never change. False: there is none.
+bool identify(const UniqueFd& fd, struct statx& st) { return fd && ::statx(fd.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) == 0; }
+
 ino_t inode_of(const UniqueFd& fd) {
-  struct stat st {};
-  return fd && ::fstat(fd.get(), &st) == 0 ? st.st_ino : 0;
+  struct statx st {};
+  return identify(fd, st) ? st.stx_ino : 0;
 }
 
 UniqueFd open_namespace(const std::string& path) { return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)); }
@@ -49,10 +53,10 @@ std::optional<MountRoots::View> MountRoots::find(Pid pid, uint32_t owner) {
     return held;
   };
   const auto identity_of = [](const Held& held) {
-    struct stat directory {};
+    struct statx directory {};
     const ino_t space = inode_of(held.mount_namespace);
-    if (space == 0 || !held.directory || ::fstat(held.directory.get(), &directory) != 0) return Identity{};
-    return Identity{space, directory.st_dev, directory.st_ino};
+    if (space == 0 || !identify(held.directory, directory)) return Identity{};
+    return Identity{space, ::makedev(directory.stx_dev_major, directory.stx_dev_minor), directory.stx_ino};
   };
   const std::string process = std::to_string(pid);
   Held held = open_of(process);
