@@ -25,8 +25,7 @@ size_t bytes_of(uint64_t) { return 0; }
 
 // NUL-terminated strings; one that does not end within the bound is left out. Nothing at all is no answer: so it is in the midst of an
 // exec, when the new program's stack is not written yet, and of an exit.
-std::optional<std::vector<std::string>> find_strings(const std::string& path, size_t max_bytes) {
-  const auto text = read_proc_file(path, max_bytes);
+std::optional<std::vector<std::string>> find_strings(const Result<std::string>& text, size_t max_bytes) {
   if (!text || text->empty()) return std::nullopt;
   std::vector<std::string> strings;
   std::string_view rest = *text;
@@ -64,8 +63,7 @@ std::optional<uint64_t> find_namespace(const std::string& path) {
 }
 
 // "0::/user.slice/x" is the unified hierarchy; older ones name their controllers: "4:cpu:/x".
-std::optional<std::string> find_cgroup(const std::string& path) {
-  const auto text = read_proc_file(path, 64 << 10);
+std::optional<std::string> find_cgroup(const Result<std::string>& text) {
   if (!text) return std::nullopt;
   std::string_view rest = *text;
   std::optional<std::string> first;
@@ -84,10 +82,14 @@ std::optional<std::string> find_cgroup(const std::string& path) {
 
 }  // namespace
 
+ProcessMetadataCache::ProcessMetadataCache(Options options) : options_(std::move(options)) {
+  if (!options_.read_file) options_.read_file = read_proc_file;
+}
+
 std::string ProcessMetadataCache::path(ProcessKey key, std::string_view file) const { return fmt::format("{}/{}/{}", options_.proc, key.pid, file); }
 
 std::optional<ProcessKey> ProcessMetadataCache::find_key(Pid pid) const {
-  const auto text = read_proc_file(fmt::format("{}/{}/stat", options_.proc, pid), 4096);
+  const auto text = options_.read_file(fmt::format("{}/{}/stat", options_.proc, pid), 4096);
   if (!text) return std::nullopt;
   const auto stat = find_stat(*text);
   if (!stat || stat->pid != pid) return std::nullopt;
@@ -96,7 +98,6 @@ std::optional<ProcessKey> ProcessMetadataCache::find_key(Pid pid) const {
 
 template <typename T, typename Read>
 std::optional<T> ProcessMetadataCache::value(ProcessKey key, std::optional<T> ProcessMetadata::*member, Read read) {
-  uint64_t epoch = 0;
   {
     const std::lock_guard lock(mutex_);
     if (const auto at = entries_.find(key); at != entries_.end()) {
@@ -107,26 +108,24 @@ std::optional<T> ProcessMetadataCache::value(ProcessKey key, std::optional<T> Pr
       }
     }
     ++stats_.misses;
-    if (find_key(key.pid) != key) {  // also keeps strangers' pids from filling the cache
-      ++stats_.vanished;
-      return std::nullopt;
-    }
-    const Entry* entry = find_or_insert(key);
-    if (entry != nullptr) epoch = entry->epoch;
+  }
+  if (!is_running(key)) return count_vanished();  // also keeps strangers' pids from filling the cache
+  notice_dead(1, 0);
+  uint64_t epoch = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const Entry* entry = find_or_insert(key)) epoch = entry->epoch;
   }
   std::optional<T> found = read();
   if (!found) return std::nullopt;
-  const bool same = find_key(key.pid) == key;
+  if (!is_running(key)) return count_vanished();
+  const size_t bytes = bytes_of(*found);
+  notice_dead(0, bytes);
   const std::lock_guard lock(mutex_);
   const auto at = entries_.find(key);
-  if (!same) {
-    ++stats_.vanished;
-    return std::nullopt;
-  }
   if (at == entries_.end()) return found;  // no room: the answer is right, and forgotten
   if (at->second.epoch != epoch) return std::nullopt;  // exec: may be of either program
-  const size_t bytes = bytes_of(*found);
-  if (!make_room(bytes, &key)) {
+  if (!make_room(0, bytes, key)) {
     ++stats_.refused;
     return found;
   }
@@ -139,10 +138,10 @@ std::optional<T> ProcessMetadataCache::value(ProcessKey key, std::optional<T> Pr
 }
 
 std::optional<std::vector<std::string>> ProcessMetadataCache::cmdline(ProcessKey key) {
-  return value(key, &ProcessMetadata::cmdline, [&] { return find_strings(path(key, "cmdline"), options_.max_value_bytes); });
+  return value(key, &ProcessMetadata::cmdline, [&] { return find_strings(options_.read_file(path(key, "cmdline"), options_.max_value_bytes), options_.max_value_bytes); });
 }
 std::optional<std::vector<std::string>> ProcessMetadataCache::environ(ProcessKey key) {
-  return value(key, &ProcessMetadata::environ, [&] { return find_strings(path(key, "environ"), options_.max_value_bytes); });
+  return value(key, &ProcessMetadata::environ, [&] { return find_strings(options_.read_file(path(key, "environ"), options_.max_value_bytes), options_.max_value_bytes); });
 }
 std::optional<std::string> ProcessMetadataCache::cwd(ProcessKey key) {
   return value(key, &ProcessMetadata::cwd, [&] { return find_target(path(key, "cwd")); });
@@ -151,7 +150,7 @@ std::optional<std::string> ProcessMetadataCache::exe(ProcessKey key) {
   return value(key, &ProcessMetadata::exe, [&] { return find_target(path(key, "exe")); });
 }
 std::optional<std::string> ProcessMetadataCache::cgroup(ProcessKey key) {
-  return value(key, &ProcessMetadata::cgroup, [&] { return find_cgroup(path(key, "cgroup")); });
+  return value(key, &ProcessMetadata::cgroup, [&] { return find_cgroup(options_.read_file(path(key, "cgroup"), 64 << 10)); });
 }
 std::optional<uint64_t> ProcessMetadataCache::mount_namespace(ProcessKey key) {
   return value(key, &ProcessMetadata::mount_namespace, [&] { return find_namespace(path(key, "ns/mnt")); });
@@ -224,7 +223,7 @@ MetadataStats ProcessMetadataCache::stats() const {
 
 ProcessMetadataCache::Entry* ProcessMetadataCache::find_or_insert(ProcessKey key) {
   if (const auto at = entries_.find(key); at != entries_.end()) return &at->second;
-  if (entries_.size() >= options_.max_entries && !make_room(0, nullptr)) {
+  if (!make_room(1, 0, key)) {
     ++stats_.refused;
     return nullptr;
   }
@@ -235,22 +234,34 @@ ProcessMetadataCache::Entry* ProcessMetadataCache::find_or_insert(ProcessKey key
   return &entry;
 }
 
-// The dead go first, reported or not (one look at /proc each, oldest first); then the least recently used. With no `keep`, room for
-// one entry is made, else room for `bytes`.
-bool ProcessMetadataCache::make_room(size_t bytes, const ProcessKey* keep) {
+std::nullopt_t ProcessMetadataCache::count_vanished() {
+  const std::lock_guard lock(mutex_);
+  ++stats_.vanished;
+  return std::nullopt;
+}
+
+void ProcessMetadataCache::notice_dead(size_t entries, size_t bytes) {
   constexpr size_t kMaxLooks = 64;
-  if (bytes > options_.max_bytes || options_.max_entries == 0) return false;
-  const auto enough = [&] {
-    return stats_.bytes + bytes <= options_.max_bytes && (keep != nullptr || entries_.size() < options_.max_entries);
-  };
-  size_t looks = 0;
-  const auto is_dead = [&](const auto& entry) {
-    return entry->second.exited_in_cycle != 0 || (looks++ < kMaxLooks && find_key(entry->first.pid) != entry->first);
-  };
+  std::vector<ProcessKey> oldest;
+  {
+    const std::lock_guard lock(mutex_);
+    if (has_room(entries, bytes)) return;
+    for (auto at = recent_.rbegin(); at != recent_.rend() && oldest.size() < kMaxLooks; ++at)
+      if (entries_.at(*at).exited_in_cycle == 0) oldest.push_back(*at);
+  }
+  std::erase_if(oldest, [&](ProcessKey key) { return is_running(key); });
+  const std::lock_guard lock(mutex_);
+  for (const ProcessKey key : oldest)
+    if (const auto at = entries_.find(key); at != entries_.end() && at->second.exited_in_cycle == 0) at->second.exited_in_cycle = cycle_;
+}
+
+// The dead go first, then the least recently used; never `keep`.
+bool ProcessMetadataCache::make_room(size_t entries, size_t bytes, ProcessKey keep) {
+  if (entries > options_.max_entries || bytes > options_.max_bytes) return false;
   for (const bool dead_only : {true, false}) {
-    for (auto at = recent_.end(); !enough() && at != recent_.begin();) {
+    for (auto at = recent_.end(); !has_room(entries, bytes) && at != recent_.begin();) {
       const auto entry = entries_.find(*std::prev(at));
-      if ((keep != nullptr && entry->first == *keep) || (dead_only && !is_dead(entry))) {
+      if (entry->first == keep || (dead_only && entry->second.exited_in_cycle == 0)) {
         --at;
         continue;
       }
@@ -258,7 +269,7 @@ bool ProcessMetadataCache::make_room(size_t bytes, const ProcessKey* keep) {
       erase(entry);
     }
   }
-  return enough();
+  return has_room(entries, bytes);
 }
 
 void ProcessMetadataCache::erase(std::unordered_map<ProcessKey, Entry, KeyHash>::iterator at) {

@@ -7,8 +7,10 @@
 // evicted one collection cycle after its exit; what was never read gives nothing, never another process' data.
 // Printing or logging an entry shows counts, never a value of argv or environ.
 // Threads: any. A read of /proc happens in the calling thread, without the lock; it can wait for the target's memory lock.
+// snapshot(), stats() and what is told (on_exec, on_exit, end_cycle) wait for nobody's.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <list>
 #include <mutex>
@@ -46,9 +48,10 @@ class ProcessMetadataCache {
     size_t max_bytes = 32 << 20;        // of all values together
     size_t max_value_bytes = 128 << 10; // of one cmdline or environ; longer ones are cut at a whole string
     std::string proc = "/proc";
+    std::function<Result<std::string>(const std::string& path, size_t max_bytes)> read_file = {};  // none: the kernel's
   };
   ProcessMetadataCache() : ProcessMetadataCache(Options{}) {}
-  explicit ProcessMetadataCache(Options options) : options_(std::move(options)) {}
+  explicit ProcessMetadataCache(Options options);
 
   // All: nothing if the process is not (any more) the one `key` names, and the value was not read before. No command line nor environment
   // while an exec is under way, of kernel threads, or of a process that has emptied them: the next call looks again.
@@ -85,8 +88,14 @@ class ProcessMetadataCache {
   };
   template <typename T, typename Read>
   std::optional<T> value(ProcessKey key, std::optional<T> ProcessMetadata::*member, Read read);
+  bool is_running(ProcessKey key) const { return find_key(key.pid) == key; }
+  std::nullopt_t count_vanished();
+  // Reads /proc, without the lock: who of the least recently used has ended, if there is no room for so much.
+  void notice_dead(size_t entries, size_t bytes);
+  // With the lock.
+  bool has_room(size_t entries, size_t bytes) const { return entries_.size() + entries <= options_.max_entries && stats_.bytes + bytes <= options_.max_bytes; }
   Entry* find_or_insert(ProcessKey key);
-  bool make_room(size_t bytes, const ProcessKey* keep);
+  bool make_room(size_t entries, size_t bytes, ProcessKey keep);
   void erase(std::unordered_map<ProcessKey, Entry, KeyHash>::iterator at);
   std::string path(ProcessKey key, std::string_view file) const;
 

@@ -6,8 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <sstream>
 
 #include "process/procfs/proc_fs.h"
@@ -188,6 +191,45 @@ TEST(ProcessMetadataCache, IsBoundedAndPrunesTheDeadFirst) {
   EXPECT_TRUE(cache.cmdline({12, 1}));
   EXPECT_EQ(cache.stats().entries, 10u);
   EXPECT_FALSE(cache.snapshot({1, 1}));
+}
+
+// A file of /proc that takes its time keeps nobody waiting but who asked for it: looking whether a process is still there, and for the dead
+// when the cache is full.
+TEST(ProcessMetadataCache, NobodyWaitsForWhoReadsProc) {
+  for (const Pid slow : {7, 8}) {
+    const FakeProc proc;
+    proc.process(7, 1, std::string("x\0", 2));
+    proc.process(8, 1, std::string("y\0", 2));
+    std::promise<void> reading, answer;
+    const std::shared_future<void> answered = answer.get_future().share();
+    std::atomic<bool> is_slow = false;
+    auto options = proc.options();
+    options.max_entries = 1;
+    options.read_file = [&](const std::string& path, size_t max_bytes) {
+      if (path == fmt::format("{}/{}/stat", proc.path(), slow) && is_slow.exchange(false)) {
+        reading.set_value();
+        answered.wait();
+      }
+      return read_proc_file(path, max_bytes);
+    };
+    ProcessMetadataCache cache(options);
+    ASSERT_TRUE(cache.cmdline({8, 1}));
+    is_slow = true;
+    auto reader = std::async(std::launch::async, [&] { return cache.cmdline({7, 1}); });
+    reading.get_future().wait();
+    auto others = std::async(std::launch::async, [&] {
+      EXPECT_TRUE(cache.snapshot({8, 1}));
+      EXPECT_TRUE(cache.cmdline({8, 1}));
+      cache.on_exec({9, 1});
+      cache.on_exit({9, 1});
+      cache.end_cycle();
+      return cache.stats().entries;
+    });
+    EXPECT_EQ(others.wait_for(std::chrono::minutes(1)), std::future_status::ready) << "they wait for a file of /proc of process " << slow;
+    answer.set_value();
+    EXPECT_EQ(others.get(), 1U);
+    EXPECT_TRUE(reader.get());
+  }
 }
 
 TEST(ProcessMetadataCache, ValuesAreCutAndTheirBytesBounded) {
