@@ -17,24 +17,33 @@ namespace {
 namespace fs = std::filesystem;
 using namespace profile;
 
-TEST(PprofReader, GivesEachEventBack) {
-  Profile before;
-  before.header.events = {{.period = 1'000'000, .frequency_hz = 1000, .sample_ns = 1'000'000}, {.name = "alloc", .unit = Unit::kBytes, .period = 512}};
+// Two events: a row that stands for three samples of the clock, one of 4,096 bytes.
+Profile two_events(EventId clock, EventId allocations) {
+  Profile profile;
+  profile.header.events.resize(2);
+  profile.header.events[clock.value] = {.period = 1'000'000, .frequency_hz = 1000, .sample_ns = 1'000'000};
+  profile.header.events[allocations.value] = {.name = "alloc", .unit = Unit::kBytes, .period = 512};
   Frame label;
   label.kind = FrameKind::kLabel;
-  label.label = before.intern("f");
-  const FrameId frame = before.intern_frame(label);
-  const StackId stack = before.intern_stack(StackId{}, frame);
-  const ThreadId thread = before.intern_thread(before.intern_process(1, 1), 1);
-  Sample sample{.time_ns = 1, .thread = thread, .stack = stack, .value = 3};
-  before.append_sample(sample);
-  sample.value = 4096;
-  sample.event = {1};
-  before.append_sample(sample);
+  label.label = profile.intern("f");
+  const FrameId frame = profile.intern_frame(label);
+  const StackId stack = profile.intern_stack(StackId{}, frame);
+  const ThreadId thread = profile.intern_thread(profile.intern_process(1, 1), 1);
+  profile.append_sample({.time_ns = 1, .thread = thread, .stack = stack, .value = 3, .event = clock});
+  profile.append_sample({.time_ns = 1, .thread = thread, .stack = stack, .value = 4096, .event = allocations});
+  return profile;
+}
+
+Result<Profile> written_and_read(const Profile& profile, const SinkOptions& options) {
   const fs::path path = fs::temp_directory_path() / fmt::format("cicada-events-{}.pb.gz", ::getpid());
-  ASSERT_TRUE(make_pprof_sink(path, {})->finish(before));
-  const auto after = read_profile(path);
+  EXPECT_TRUE(make_pprof_sink(path, options)->finish(profile));
+  auto again = read_profile(path);
   fs::remove(path);
+  return again;
+}
+
+TEST(PprofReader, GivesEachEventBack) {
+  const auto after = written_and_read(two_events({0}, {1}), {});
   ASSERT_TRUE(after) << after.error().message();
   ASSERT_TRUE(after->validate());
   ASSERT_EQ(after->header.events.size(), 2U);
@@ -43,6 +52,15 @@ TEST(PprofReader, GivesEachEventBack) {
   EXPECT_EQ(after->header.events[1].unit, Unit::kBytes);
   EXPECT_EQ(after->totals_of({0}).value, 3U);
   EXPECT_EQ(after->totals_of({1}).value, 4096U);
+}
+
+TEST(PprofWriter, CountsTheSamplesOfTheEventThatIsWritten) {
+  SinkOptions options;
+  options.tree.event = EventId{1};
+  const auto after = written_and_read(two_events({1}, {0}), options);
+  ASSERT_TRUE(after) << after.error().message();
+  ASSERT_EQ(after->header.events.size(), 1U);
+  EXPECT_EQ(after->totals_of({0}).value, 3U);
 }
 
 // As Go writes its heap: the default is the third of four.

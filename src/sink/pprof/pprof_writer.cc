@@ -32,7 +32,9 @@ class Writer {
   void write() {
     const std::vector<profile::EventId> events = options_.event ? std::vector{*options_.event} : sampled_events(profile_);
     for (const profile::EventId event : events) units_.push_back(value_unit(profile_.event(event)));
-    write_header(profile_.event(events.front()));
+    const profile::Event& first = profile_.event(events.front());
+    values_count_samples_ = first.unit == profile::Unit::kSamples;
+    write_header(first);
     for (size_t i = 0; i < events.size(); ++i) {
       options_.event = events[i];
       for (const profile::StackTotal& total : add_up_stacks(profile_, options_)) write_sample(total, i);
@@ -103,7 +105,7 @@ class Writer {
       sample.add_packed_uint64(pprof::Sample::kLocationId, ids_.begin(), ids_.end());
       values_.assign(1 + units_.size(), 0);
       // A row that was read from another file may stand for many.
-      if (event == 0) values_[0] = static_cast<int64_t>(profile_.header.events[0].unit == profile::Unit::kSamples ? total.value : total.samples);
+      if (event == 0) values_[0] = static_cast<int64_t>(values_count_samples_ ? total.value : total.samples);
       values_[1 + event] = static_cast<int64_t>(total.value * units_[event].factor);
       sample.add_packed_int64(pprof::Sample::kValue, values_.begin(), values_.end());
     }
@@ -248,6 +250,7 @@ class Writer {
   profile::KernelContexts contexts_;
   GzipWriter gzip_;
   std::vector<profile::ValueUnit> units_;  // of the events
+  bool values_count_samples_ = true;       // those of the first event that is written
   std::vector<int64_t> values_;
   std::string bytes_, clean_;
   pbf_builder<pprof::Profile> message_{bytes_};
