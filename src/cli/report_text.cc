@@ -35,11 +35,6 @@ void append_line(std::string& out, std::string_view what, std::string_view text)
   if (!text.empty()) out += fmt::format("{:<10} {}\n", what, clean_text(text));
 }
 
-std::string rate_text(const profile::Event& event) {
-  if (event.frequency_hz != 0) return fmt::format("{} Hz {}", event.frequency_hz, event.name);
-  return event.period == 0 ? "" : fmt::format("every {} {}", grouped_digits(event.period), event.name);
-}
-
 std::string cpu_column(uint64_t value, const ReportLimits& limits) {
   if (limits.seconds_per_value == 0) return "";
   return fmt::format("{:>10}", value == 0 ? "" : seconds_text(static_cast<double>(value) * limits.seconds_per_value));
@@ -152,7 +147,7 @@ std::string format_report_header(const profile::ProfileSnapshot& profile, const 
   if (header.duration_ns != 0) append_line(out, "duration", seconds_text(static_cast<double>(header.duration_ns) * 1e-9, 4));
   const profile::Event& event = profile.event(main_event(profile));
   append_line(out, "CPU", format_cpu_time(profile));
-  append_line(out, "rate", rate_text(event));
+  append_line(out, "rate", profile::rate_text(event));
   append_line(out, "samples", grouped_digits(count_samples(profile)));
   std::string lost;
   for (const profile::Count& count : event.counts)

@@ -52,6 +52,9 @@ struct ValueUnit {
 };
 ValueUnit value_unit(const Event& event);
 
+// "99 Hz cpu-clock", "cycles, every 1,000", "page-faults, each"; empty where it was read from a file that does not say.
+std::string rate_text(const Event& event);
+
 // "samples", "ns", "bytes", "calls": what stands behind a number of values.
 std::string_view unit_text(Unit unit);
 

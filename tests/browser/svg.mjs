@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: Apache-2.0
 // The SVG flame graph: well-formed, search, click zoom, hover, differences, hostile names, and as a picture without scripts.
+import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
-import { check, finish, launch, makePages, open, pages, settled } from './browser.mjs';
+import { check, finish, launch, makePages, open, pages, settled, skip } from './browser.mjs';
 
 const browser = await launch();
 makePages();
@@ -27,6 +28,26 @@ const rects = await still.locator('#frames rect').count();
 check(rects > 20 && await still.locator('#frames text', {hasText: 'exchange::Matcher::match'}).count() > 0, 'frames are drawn', rects);
 await picture(still, 'svg-still');
 await still.close();
+
+// Other programs draw it, too, whatever is behind it: nothing is black, the page is white, frames and words have their colours.
+const drawn = join(pages, 'svg-librsvg.png');
+try { execFileSync('rsvg-convert', ['--background-color=black', '-o', drawn, join(pages, 'demo.svg')]); } catch (error) { if (error.code === 'ENOENT') skip('no rsvg-convert: apt-get install librsvg2-bin'); throw error; }
+const paper = await browser.newPage(), colours = await paper.evaluate(async source => {
+  const image = new Image(), canvas = document.createElement('canvas'), found = {};
+  image.src = source;
+  await image.decode();
+  Object.assign(canvas, {width: image.width, height: image.height});
+  const context = canvas.getContext('2d');
+  context.drawImage(image, 0, 0);
+  const {data} = context.getImageData(0, 0, image.width, image.height);
+  for (let i = 0; i < data.length; i += 4) { const colour = [data[i], data[i + 1], data[i + 2]].join(); found[colour] = (found[colour] || 0) + 1; }
+  return {found, all: data.length / 4};
+}, 'data:image/png;base64,' + readFileSync(drawn).toString('base64'));
+await paper.close();
+const most = Object.entries(colours.found).sort((a, b) => b[1] - a[1]).slice(0, 8).join(' | ');
+check(!colours.found['0,0,0'] && colours.found['255,255,255'] > colours.all * .3, 'librsvg draws a white page and nothing black', most);
+check(['255,176,103', '255,164,87', '255,188,125', '251,154,75'].some(shade => colours.found[shade] > colours.all * .01), 'and native frames in their colour', most);
+check(colours.found['27,33,48'] > 20 && colours.found['104,115,138'] > 50, 'and the words in theirs', most);
 
 const page = await open(browser, 'demo.svg');
 await page.waitForSelector('#search');

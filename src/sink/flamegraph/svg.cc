@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file holds the data once, packed, for the script, and the picture of the whole for everyone without one. A frame
 // costs about 5 bytes packed and 130 in the picture, so the picture has only what is wider than half a pixel.
+//
+// The picture's colours and fonts are attributes, which every program that draws SVG knows. The style sheet refines them where variables and
+// the reader's dark colours are known: in browsers.
 #include "sink/flamegraph/svg.h"
 
 #include <algorithm>
@@ -35,21 +38,18 @@ class Drawing {
     out_ += fmt::format(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"{0}\" "
         "height=\"{1}\" viewBox=\"0 0 {0} {1}\">\n<title>{2}</title>\n<style>{3}</style>\n",
-        kWidth, height, xml_text(caption_.title), style_sheet());
+        kWidth, height, xml_text(caption_.title), kSvgStyle);
+    out_ += fmt::format("<g id=\"picture\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#68738a\">\n<rect id=\"paper\" width=\"{}\" height=\"{}\" fill=\"#fff\"/>\n",
+                        kWidth, height);
     append_words();
     append_legend();
     append_frames();
+    out_ += "</g>\n";
     append_data();
     out_ += fmt::format("<script type=\"text/plain\" id=\"viewer\">{}</script>\n<script><![CDATA[{}]]></script>\n</svg>\n", gzip_text(kSvgScript), kBootScript);
   }
 
  private:
-  static std::string style_sheet() {
-    std::string out(kSvgStyle);
-    for (size_t style = 0; style < kKinds.size() * 4; ++style) out += fmt::format(".s{}{{fill:{}}}", style, kKinds[style / 4].shades[style % 4]);
-    return out;
-  }
-
   uint64_t total(uint32_t at) const { return tree_.nodes[at].total; }
   double share(uint32_t at) const {
     const double after = tree_.total() == 0 ? 0 : static_cast<double>(total(at)) / static_cast<double>(tree_.total());
@@ -81,7 +81,7 @@ class Drawing {
   }
 
   void append_words() {
-    out_ += fmt::format("<text id=\"title\" x=\"{}\" y=\"32\">{}</text>\n", kMargin, xml_text(shortened(caption_.title, 72)));
+    out_ += fmt::format("<text id=\"title\" x=\"{}\" y=\"32\" font-size=\"18\" font-weight=\"600\" fill=\"#1b2130\">{}</text>\n", kMargin, xml_text(shortened(caption_.title, 72)));
     std::string notes;
     for (const std::string& note : caption_.notes) notes += (notes.empty() ? "" : " · ") + note;
     if (tree_.total() == 0) notes += notes.empty() ? "no samples" : " · no samples";
@@ -94,27 +94,27 @@ class Drawing {
     out_ += "<g id=\"legend\">";
     double x = kMargin;
     const auto swatch = [&](std::string_view fill, const std::string& text) {
-      out_ += fmt::format("<rect {} x=\"{:.0f}\" y=\"88\" width=\"12\" height=\"12\" rx=\"3\"/><text x=\"{:.0f}\" y=\"98\">{}</text>",
+      out_ += fmt::format("<rect fill=\"{}\" x=\"{:.0f}\" y=\"88\" width=\"12\" height=\"12\" rx=\"3\"/><text x=\"{:.0f}\" y=\"98\">{}</text>",
                           fill, x, x + 17, text);
       x += 17 + 6.4 * static_cast<double>(text.size()) + 20;
     };
     if (baseline_ != nullptr) {
-      swatch(fmt::format("style=\"fill:{}\"", heat_colour(kHeatSteps - 1)), "more than before");
-      swatch(fmt::format("style=\"fill:{}\"", heat_colour(0)), "less than before");
+      swatch(heat_colour(kHeatSteps - 1), "more than before");
+      swatch(heat_colour(0), "less than before");
     } else {
       uint64_t self[kKinds.size()] = {};
       for (const CallNode& node : tree_.nodes) self[static_cast<size_t>(node.kind)] += node.self;
       for (size_t kind = 0; kind < kKinds.size(); ++kind) {
         if (self[kind] == 0 || kind < 2) continue;
         const double percent = 100 * static_cast<double>(self[kind]) / static_cast<double>(tree_.total());
-        swatch(fmt::format("class=\"s{}\"", 4 * kind), fmt::format("{} {:.1f} %", kKinds[kind].text, percent));
+        swatch(kKinds[kind].shades[0], fmt::format("{} {:.1f} %", kKinds[kind].text, percent));
       }
     }
     out_ += "</g>\n";
   }
 
   void append_frames() {
-    out_ += "<g id=\"frames\">\n";
+    out_ += "<g id=\"frames\" font-family=\"monospace\" font-size=\"11\" fill=\"#1b1b1f\">\n";
     std::vector<uint64_t> start(tree_.nodes.size(), 0), used(tree_.nodes.size(), 0);
     if (tree_.total() != 0) {
       const double scale = (kWidth - 2 * kMargin) / static_cast<double>(tree_.total());
@@ -137,9 +137,7 @@ class Drawing {
 
   void append_frame(uint32_t at, double x, double width) {
     const double y = kTop + depth_[at] * kRow;
-    const std::string colour = baseline_ == nullptr ? fmt::format("class=\"s{}\"", style_of(tree_, tree_.nodes[at]))
-                                                    : fmt::format("style=\"fill:{}\"", heat_colour(heat_step(static_cast<double>(total(at)), static_cast<double>(baseline_->total[at]), baseline_->after(tree_), baseline_->before())));
-    out_ += fmt::format("<rect {} x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"17\"/>", colour, x, y, width > 3 ? width - 0.8 : width);
+    out_ += fmt::format("<rect fill=\"{}\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"17\"/>", colour(at), x, y, width > 3 ? width - 0.8 : width);
     const double letters = std::floor((width - 7) / kLetter);
     if (letters >= 2) {
       std::string label = shortened(text_of(at), static_cast<size_t>(letters));
@@ -147,6 +145,13 @@ class Drawing {
       out_ += fmt::format("<text x=\"{:.1f}\" y=\"{}\">{}</text>", x + 4, y + 12.5, xml_text(label));
     }
     out_ += '\n';
+  }
+
+  std::string colour(uint32_t at) const {
+    if (baseline_ != nullptr)
+      return heat_colour(heat_step(static_cast<double>(total(at)), static_cast<double>(baseline_->total[at]), baseline_->after(tree_), baseline_->before()));
+    const uint32_t style = style_of(tree_, tree_.nodes[at]);
+    return std::string(kKinds[style / 4].shades[style % 4]);
   }
 
   std::string_view text_of(uint32_t at) const { return at == 0 ? "all" : tree_.text(tree_.nodes[at].name); }

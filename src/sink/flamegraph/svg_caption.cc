@@ -21,8 +21,10 @@ Caption make_caption(const profile::ProfileSnapshot& profile, std::string title,
   };
   const uint64_t samples = count_samples(profile, id);
   add(grouped_digits(samples) + (samples == 1 ? " sample" : " samples"));
+  if (shown.unit != profile::Unit::kSamples) add(fmt::format("{} {}", grouped_digits(profile.totals_of(id).value), caption.unit));
   if (header.duration_ns != 0) add(seconds_text(static_cast<double>(header.duration_ns) * 1e-9));
-  add(shown.frequency_hz != 0 ? fmt::format("{} Hz {}", shown.frequency_hz, shown.name) : header.events.size() > 1 ? shown.name : "");
+  const std::string rate = profile::rate_text(shown);
+  add(rate.empty() && header.events.size() > 1 ? shown.name : rate);
   add(header.host);
   if (const auto whole = profile::completeness(profile); whole.of != 0)
     caption.notes.push_back(whole.complete == whole.of ? "all user stacks complete" : fmt::format("{} of user stacks complete ({})", profile::percent_complete(whole), profile::cut_reasons(profile)));

@@ -11,7 +11,7 @@ namespace cicada::sink {
 
 struct Caption {
   std::string title;
-  std::string subtitle;            // "12,345 samples · 10.0 s · 99 Hz cpu-clock · host"
+  std::string subtitle;            // "12,345 samples · 10.0 s · 99 Hz cpu-clock · host", with the sum of values that are no samples
   std::vector<std::string> notes;  // completeness, losses, warnings
   std::string event;               // whose values these are
   std::string unit = "samples";    // or "ns", "bytes", "calls": what values count

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "sink/flamegraph/svg_caption.h"
 #include "sink/flamegraph/svg_text.h"
 
 namespace cicada::sink {
@@ -108,6 +109,35 @@ TEST(Svg, StaysSmallHoweverLargeTheTree) {
   EXPECT_LT(draw(tree).size(), 2'000'000U);
 }
 
+std::string subtitle_of(const profile::Event& event) {
+  profile::Profile profile;
+  profile.header.events = {event};
+  const auto thread = profile.intern_thread(profile.intern_process(1, 1), 1);
+  for (uint64_t i = 0; i < 3; ++i) profile.append_sample({.time_ns = i, .thread = thread, .value = event.value});
+  return make_caption(profile, "x").subtitle;
+}
+
+TEST(Caption, NamesTheEventAndItsUnitAlsoOfAnOnlyOne) {
+  EXPECT_EQ(subtitle_of({.name = "cpu-clock", .frequency_hz = 99}), "3 samples · 99 Hz cpu-clock");
+  EXPECT_EQ(subtitle_of({.name = "page-faults", .period = 1}), "3 samples · page-faults, each");
+  EXPECT_EQ(subtitle_of({.name = "cycles", .period = 1000}), "3 samples · cycles, every 1,000");
+  EXPECT_EQ(subtitle_of({.name = "malloc", .unit = profile::Unit::kBytes, .value = 4096, .period = 1}), "3 samples · 12,288 bytes · malloc, each");
+  EXPECT_EQ(subtitle_of({.name = "samples"}), "3 samples") << "read from a file that says no more";
+}
+
+// Programs other than browsers know neither variables nor, some of them, style sheets.
+TEST(Svg, IsColouredWithoutItsStyleSheet) {
+  CallTree tree;
+  add_node(tree, 0, "", 0);
+  add_node(tree, 0, "work", 900);
+  const std::string svg = draw(tree);
+  const std::string picture = svg.substr(svg.find("<g id=\"picture\""), svg.find("<script") - svg.find("<g id=\"picture\""));
+  EXPECT_EQ(count(picture, "<rect "), count(picture, "<rect fill=\"#") + count(picture, "<rect id=\"paper\"")) << picture;
+  EXPECT_EQ(count(picture, "class="), 0U);
+  EXPECT_EQ(count(picture, "var("), 0U);
+  EXPECT_EQ(count(picture, "style="), 0U);
+}
+
 TEST(Svg, DifferencesAreRedAndBlue) {
   CallTree tree;
   add_node(tree, 0, "", 0);
@@ -116,8 +146,8 @@ TEST(Svg, DifferencesAreRedAndBlue) {
   const Baseline baseline{{0, 100, 900}, {1000, 100, 900}};
   const std::string svg = draw(tree, {}, &baseline);
   EXPECT_NE(svg.find("\"wholes\":[1000,1000]"), std::string::npos);
-  EXPECT_NE(svg.find("fill:rgb(240,"), std::string::npos);
-  EXPECT_NE(svg.find("fill:rgb(9"), std::string::npos);
+  EXPECT_NE(svg.find("fill=\"rgb(240,"), std::string::npos);
+  EXPECT_NE(svg.find("fill=\"rgb(9"), std::string::npos);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ async function answer() {
   whole.append(page);
   for (const node of [svg, whole]) { node.setAttribute('width', '100%'); node.setAttribute('height', '100%'); }
   svg.removeAttribute('viewBox');
-  for (const still of svg.querySelectorAll(':scope > text, :scope > g')) still.remove();
+  svg.querySelector('#picture').remove();
   svg.append(whole);
 
   const theme = {}, style = getComputedStyle(svg);
