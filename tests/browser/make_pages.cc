@@ -129,6 +129,21 @@ Recording demo() {
   return r;
 }
 
+// Two CPUs that compute for a second, seen 99 times by clocks that do not tick as one.
+Recording busy() {
+  Recording r;
+  r.profile.header.events[0].frequency_hz = 99;
+  r.profile.header.duration_ns = 1'000'000'000;
+  r.profile.header.target_cpu_ns = 2'000'000'000;
+  r.profile.header.start_monotonic_ns = 1'000'000'000;
+  const ImageId app = r.image("/usr/bin/compute", ImageKind::kExecutable);
+  const std::vector<FrameId> frames = {r.frame(FrameKind::kNative, app, "_start"), r.frame(FrameKind::kNative, app, "work")};
+  const ThreadId threads[] = {r.thread(1, "compute", 1, "one", ""), r.thread(1, "compute", 2, "two", "")};
+  for (uint64_t i = 0; i < 99; ++i)
+    for (uint64_t cpu = 0; cpu < 2; ++cpu) r.sample(threads[cpu], frames, 1'000'000'000 + 10'101'010 * i + 3'000'000 * cpu + r.random() % 200'000);
+  return r;
+}
+
 Recording hostile() {
   Recording r;
   const ImageId image = r.image("/tmp/<b>&\"'/\xff.so", ImageKind::kLibrary);
@@ -233,6 +248,7 @@ int main(int argc, char** argv) {
   const auto stacks = sink::parse_folded({reinterpret_cast<const uint8_t*>(folded.data()), folded.size()}, "stacks.folded");
   if (!stacks) return 1;
   make(*stacks, directory + "/folded.html", "without times");
+  make(busy().profile, directory + "/busy.html", "two CPUs");
   make(good.profile, directory + "/annotated.html", "with code");
   std::string alike;
   for (const char* type : {"int", "char", "unsigned long"})

@@ -231,6 +231,17 @@ check((await text(page, '#status')).includes('100 samples'), 'folded stacks have
 check(page.troubles.length === 0, 'no errors without times', page.troubles.join(' | '));
 await page.close();
 
+page = await open(browser, 'busy.html');
+await ready(page);
+for (const width of [1360, 900, 420]) {
+  await page.setViewportSize({width, height: 700});
+  await settled(page);
+  const label = await page.locator('#timeline').getAttribute('aria-label');
+  check(label.includes('up to 200 % CPU'), `two busy CPUs are two CPUs in the time line, ${width} wide`, label);
+}
+await picture(page, 'report-busy');
+await page.close();
+
 page = await open(browser, 'annotated.html');
 await ready(page);
 await page.keyboard.press('5');

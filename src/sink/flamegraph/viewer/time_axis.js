@@ -93,14 +93,24 @@ export function contextOf(canvas) {
 }
 
 // Values of the samples in view by row and by part of the time, in the kernel and outside: as CPUs in use where they are CPU time, else
-// per second. A bar is no narrower than a sample's time. rowOf(sample): its row, or -1.
+// per second. A sample of CPU time stands for the time that led to it, and is spread over that: samples of one CPU that come at
+// regular times fill one CPU, however many of them a bar's edges catch. A bar is no narrower than a sample's time. rowOf(sample): its row, or -1.
 export function addUpBars(profile, window, pixels, rows, rowOf) {
   const {time, node, value} = profile.samples, scale = profile.secondsPerValue || (profile.about.unit === 'ns' ? 1e-9 : 1), seconds = (window.to - window.from) / 1e6;
-  const count = Math.max(1, Math.min(Math.floor(pixels / 3), profile.secondsPerValue ? Math.floor(seconds / profile.secondsPerValue / 2) : Infinity));
-  const user = new Float64Array(rows * count), kernel = new Float64Array(rows * count), [begin, end] = profile.samplesBetween(window.from, window.to);
+  const count = Math.max(1, Math.min(Math.floor(pixels / 3), profile.secondsPerValue ? Math.floor(seconds / profile.secondsPerValue) : Infinity));
+  const user = new Float64Array(rows * count), kernel = new Float64Array(rows * count);
+  const stretch = profile.secondsPerValue * 1e6, longest = stretch && value.reduce((most, one) => Math.max(most, one), 0) * stretch;
+  const [begin, end] = profile.samplesBetween(window.from, window.to + longest);
   for (let i = begin; i < end; ++i) {
-    const row = rowOf(i);
-    if (row >= 0) (profile.kernelNode[node[i]] ? kernel : user)[row * count + Math.min(count - 1, Math.floor(window.shareOf(time[i]) * count))] += value[i] * scale * count / seconds;
+    const row = rowOf(i), amount = value[i] * scale * count / seconds;
+    if (row < 0 || !amount) continue;
+    const bars = profile.kernelNode[node[i]] ? kernel : user, last = window.shareOf(time[i]) * count, first = window.shareOf(time[i] - value[i] * stretch) * count;
+    if (last - first < 1e-6) {
+      if (last >= 0 && last <= count) bars[row * count + Math.min(count - 1, Math.floor(last))] += amount;
+      continue;
+    }
+    for (let bar = Math.max(0, Math.floor(first)); bar < Math.min(count, last); ++bar)
+      bars[row * count + bar] += amount * (Math.min(last, bar + 1) - Math.max(first, bar)) / (last - first);
   }
   return {count, user, kernel};
 }

@@ -39,11 +39,12 @@ export class TimelineView {
     const bars = addUpBars(profile, window, width, 1, i => !threads || threads.has(thread[i]) ? 0 : -1);
     let most = 0;
     for (let i = 0; i < bars.count; ++i) most = Math.max(most, bars.user[i] + bars.kernel[i]);
-    most = niceStep(most || 1);
+    most = niceStep(most / 1.05 || 1);  // clocks of two CPUs do not tick as one: a little more than all of them is all of them
     drawBars(context, profile, bars, 0, most, width, plot);
     window.drawSpan(context, selection, width, plot, theme);
     window.drawAxis(context, width, plot, theme);
     const text = profile.secondsPerValue || profile.about.unit === 'ns' ? utilisation(most, 1) + ' CPU' : amount(most, profile.about.unit) + ' / s';
+    canvas.setAttribute('aria-label', `CPU time over time, up to ${text}; drag or arrow keys select a span`);
     context.font = axisFont;
     context.globalAlpha = .8;
     context.fillStyle = theme.page;
