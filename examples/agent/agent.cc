@@ -7,7 +7,7 @@
 //    share  JOB_ID                function
 //   61.3 %  nightly-4711          deflate_slow
 //
-// It shows how the engine is embedded: a source, engine::Session and its snapshots. Samples are kept until the next table, and so is what they
+// It shows how a recorder is embedded: recorder::open() and the session's snapshots. Samples are kept until the next table, and so is what they
 // refer to, both by the engine: memory grows neither with time nor with code that came and went.
 #include <fmt/format.h>
 #include <signal.h>
@@ -19,8 +19,7 @@
 #include <map>
 
 #include "base/diagnostics.h"
-#include "bpf_source/bpf_source.h"
-#include "engine/session.h"
+#include "recorder/recorder.h"
 
 namespace {
 
@@ -42,13 +41,13 @@ class TagTable {
 
   // What was sampled since the last table.
   void print() {
-    look_up_tags(session_.profile());
     session_.symbolize();
-    const profile::ProfileSnapshot& profile = session_.profile();
-    const uint64_t dropped = profile.samples().dropped();
+    const engine::Session::Taken taken = session_.take();
+    const profile::ProfileSnapshot& profile = *taken.profile;
+    look_up_tags(profile);
     std::map<std::pair<std::string, std::string>, uint64_t> values;
     uint64_t total = 0;
-    for (size_t i = static_cast<size_t>(std::max(printed_, dropped) - dropped); i < profile.sample_count(); ++i) {
+    for (size_t i = taken.first; i < profile.sample_count(); ++i) {
       const profile::Sample sample = profile.sample(i);
       if (!sample.stack.valid() || sample.idle) continue;
       const auto locations = profile.locations(profile.stacks()[sample.stack.value].frame);
@@ -56,7 +55,6 @@ class TagTable {
       values[{tag_of(profile, i), std::string(name)}] += sample.value;
       total += sample.value;
     }
-    printed_ = profile.sizes().samples;
     tags_.clear();
     std::vector<std::pair<std::pair<std::string, std::string>, uint64_t>> rows(values.begin(), values.end());
     std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -80,16 +78,17 @@ class TagTable {
   engine::Session& session_;
   std::string variable_;
   std::map<std::pair<Pid, uint64_t>, std::string> tags_;  // of the processes since the last table, by pid and start: ids change in a compaction
-  uint64_t seen_ = 0, printed_ = 0;                       // numbers of samples
+  uint64_t seen_ = 0;                                     // number of the first sample whose tag was not looked up
 };
 
 Result<void> run(const std::string& variable, uint64_t interval_ns, int tables, bool verbose, int stop_fd) {
-  bpf_source::SamplingConfig sampling;
-  sampling.read_environments = true;
-  engine::SessionConfig config;
-  config.retention.keep_ns = interval_ns + 5'000'000'000;
-  config.names = {.inlines = false, .lines = false, .demangle = symbolize::Demangle::kShort};
-  engine::Session session(TRY(bpf_source::BpfSource::open(sampling)), config);
+  const recorder::Readers readers = TRY(recorder::Readers::start());
+  recorder::RecorderConfig config;
+  config.sampling.read_environments = true;
+  config.session.retention.keep_ns = interval_ns + 5'000'000'000;
+  config.session.names = {.inlines = false, .lines = false, .demangle = symbolize::Demangle::kShort, .user = recorder::recording_user()};
+  const auto opened = TRY(recorder::open(readers, std::move(config)));
+  engine::Session& session = *opened;
   TRY(session.start());
   TagTable table(session, variable);
   bool stopped = false;
@@ -106,7 +105,7 @@ Result<void> run(const std::string& variable, uint64_t interval_ns, int tables, 
   const Result<void> ended = session.stop();
   if (verbose) {
     for (const std::string& line : session.statistics()) fmt::print(stderr, "agent: {}\n", line);
-    for (const profile::Count& count : session.profile().header.events[0].counts) fmt::print(stderr, "agent: {} samples: {}\n", count.value, count.name);
+    for (const profile::Count& count : session.snapshot()->header.events[0].counts) fmt::print(stderr, "agent: {} samples: {}\n", count.value, count.name);
   }
   return ended;
 }
@@ -114,6 +113,7 @@ Result<void> run(const std::string& variable, uint64_t interval_ns, int tables, 
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (const auto code = recorder::serve_as_reader(argc, argv)) return *code;
   double seconds = 10;
   int tables = 0, option = 0;
   bool verbose = false;

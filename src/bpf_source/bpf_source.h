@@ -28,9 +28,8 @@ class BpfSource final : public ingest::SampleSource {
   Result<bool> drain(profile::Profile& profile, int timeout_ms, std::span<const int> wake_fds) override;
   Result<void> stop(profile::Profile& profile) override;
   bool targets_gone() const override;
-  // Disables the events, on all CPUs, or enables them again; forks, execs and mappings are followed all the time. Returns when it is
-  // so. Between start() and stop(). Threads: any.
-  void pause(bool paused);
+  // Disables the events, on all CPUs, or enables them again.
+  void pause(bool paused) override;
   bool prepare_compaction() override;
   void rebase(profile::RowCopier& ids) override;
   symbolize::ImageFiles& image_files() override;  // pinned

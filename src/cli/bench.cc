@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bpf_source/privileges.h"
 #include "cli/bench.h"
 
 #include <fcntl.h>
@@ -15,11 +14,11 @@
 #include "benchmark/comparison.h"
 #include "benchmark/machine_state.h"
 #include "benchmark/reasons.h"
+#include "bpf_source/privileges.h"
 #include "cli/bench_pages.h"
 #include "cli/bench_run.h"
 #include "cli/bench_table.h"
 #include "cli/client_files.h"
-#include "cli/parsing.h"
 #include "cli/runtime_environment.h"
 #include "cli/terminal.h"
 #include "process/procfs/proc_fs.h"
@@ -99,9 +98,10 @@ class BenchSession {
     TRY(read_frequency(base));
     if (options_.isolate && !isolate(base)) warn("--isolate: only one CPU may be used, so the command shares it with cicada");
     TRY(run_on(base.own_cpus));  // before any thread is started
-    base.zygote = TRY(start_zygote());
+    base.readers = TRY(recorder::Readers::start());
     // The commands of later runs start with what is left: root's have all again, but not under no_new_privs.
-    if (::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1) bpf_source::keep_needed_privileges();
+    base.keep_privileges = ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
+    if (!base.keep_privileges) bpf_source::keep_needed_privileges();
     signals_.watch();
     base.rights = rights_;
     base.show_output = options_.show_output || options_.runs * options_.commands.size() == 1;

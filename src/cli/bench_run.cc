@@ -14,14 +14,11 @@
 #include <thread>
 
 #include "base/catching.h"
-#include "base/descriptor_limit.h"
 #include "base/monotonic_clock.h"
-#include "bpf_source/bpf_source.h"
 #include "cli/launched_command.h"
-#include "cli/parsing.h"
 #include "cli/runtime_environment.h"
-#include "engine/session.h"
 #include "process/procfs/proc_fs.h"
+#include "recorder/recorder.h"
 #include "sink/sink_registry.h"
 
 namespace cicada::cli {
@@ -172,34 +169,26 @@ Result<int> run_unrecorded(const BenchRunOptions& options, const InvokingUser& u
 Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const InvokingUser& user, benchmark::FifoPair* fifos, benchmark::ProcessTree& tree,
                                      StopSignals& signals) {
   BenchRunOutcome outcome;
-  symbolize::SymbolizeOptions names;
-  names.user = user.uid();
-  const FileReaders readers = read_by_parsers(options.zygote, names);
-  names.image_namers = readers.namers;
-  raise_descriptor_limit();
-  ReservedDescriptors for_the_end(kDescriptorsForTheEnd);
   LaunchedCommand command = TRY(hold(options, user));
   const Counters counters(command.pid());
-  ingest::LifecycleCallbacks lifecycle;
+  recorder::RecorderConfig config;
   PerfMaps maps;
   maps.note(command.pid());
-  lifecycle.on_fork = [&tree, &maps](const process::ProcessInfo& child) {
+  config.lifecycle.on_fork = [&tree, &maps](const process::ProcessInfo& child) {
     tree.add({child.pid, child.start_ns}, child.parent_pid);
     maps.note(child.pid);
   };
-  bpf_source::SamplingConfig sampling = sampling_of(options, command.pid());
-  sampling.image_reader = readers.images;
-  auto opened = TRY(bpf_source::BpfSource::open(sampling, std::move(lifecycle)));
-  bpf_source::BpfSource& source = *opened;
-  engine::SessionConfig config;
-  config.names = std::move(names);
-  config.command_line = {"cicada", "bench", "--"};
-  config.command_line.insert(config.command_line.end(), options.command.begin(), options.command.end());
-  engine::Session session(std::move(opened), std::move(config));
+  config.sampling = sampling_of(options, command.pid());
+  config.session.names.user = user.uid();
+  config.session.command_line = {"cicada", "bench", "--"};
+  config.session.command_line.insert(config.session.command_line.end(), options.command.begin(), options.command.end());
+  config.keep_privileges = options.keep_privileges;
+  const auto opened = TRY(recorder::open(*options.readers, std::move(config)));
+  engine::Session& session = *opened;
   session.add_sink(TRY(sink::make_sink(options.recording, {.rights = options.rights})));
   TRY(session.start());
   std::unique_ptr<benchmark::ProtocolServer> server;
-  if (fifos != nullptr) server = TRY(benchmark::ProtocolServer::start(*fifos, {[&source](bool open) { source.pause(!open); }, identify}));
+  if (fifos != nullptr) server = TRY(benchmark::ProtocolServer::start(*fifos, {[&session](bool open) { session.pause(!open); }, identify}));
 
   // The end is seen by a thread that does nothing else: the loop may be busy.
   const uint64_t begun = monotonic_ns();
@@ -216,7 +205,6 @@ Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const Invok
   end_watch.join();
   const uint64_t end_ns = monotonic_ns();
   if (server) server->stop();
-  for_the_end.release();
   const Result<void> stopped = session.stop();
   outcome.interrupted = signal.has_value();
   session.profile().header.runs = outcome.interrupted ? 0 : 1;

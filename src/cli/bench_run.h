@@ -13,7 +13,7 @@
 #include "cli/invoking_user.h"
 #include "cli/stop_signals.h"
 #include "profile/profile.h"
-#include "sandbox/zygote.h"
+#include "recorder/recorder.h"
 #include "sink/output_file.h"
 
 namespace cicada::cli {
@@ -26,7 +26,8 @@ struct BenchRunOptions {
   bpf_source::PerfEventOptions events;
   std::vector<int> command_cpus, own_cpus;  // --isolate; empty: any
   bool show_output = true;
-  std::shared_ptr<sandbox::Zygote> zygote;  // of run_recorded's parsers
+  std::optional<recorder::Readers> readers;  // for run_recorded
+  bool keep_privileges = false;              // likewise
 };
 
 struct BenchRunOutcome {

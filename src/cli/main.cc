@@ -17,13 +17,11 @@
 #include "cli/help_formatter.h"
 #include "cli/invoking_user.h"
 #include "cli/merge_command.h"
-#include "cli/parsing.h"
 #include "cli/reader.h"
 #include "cli/record_command.h"
 #include "cli/report_command.h"
 #include "cli/terminal.h"
-#include "parser/file_openers.h"
-#include "parser/parser.h"
+#include "recorder/recorder.h"
 
 namespace {
 
@@ -67,8 +65,7 @@ Invocation split_at_dashes(std::vector<std::string> words) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 2 && std::string_view(argv[1]) == kZygoteCommand)
-    return cicada::sandbox::run_zygote(&cicada::parser::serve, &cicada::parser::serve_names);
+  if (const auto code = cicada::recorder::serve_as_reader(argc, argv)) return *code;
   CLI::App app(
       "cicada shows where a machine, a process or a command spends its time. It needs no rebuild, no frame pointers and no agent in the "
       "program. Start with:\n\n"

@@ -7,14 +7,11 @@
 #include <algorithm>
 
 #include "base/catching.h"
-#include "base/descriptor_limit.h"
 #include "base/diagnostics.h"
-#include "bpf_source/bpf_source.h"
 #include "bpf_source/privileges.h"
 #include "cli/exit_code.h"
 #include "cli/invoking_user.h"
 #include "cli/launched_command.h"
-#include "cli/parsing.h"
 #include "cli/record_progress.h"
 #include "cli/runtime_environment.h"
 #include "cli/stop_signals.h"
@@ -22,6 +19,7 @@
 #include "cli/terminal.h"
 #include "engine/session.h"
 #include "process/metadata/arguments.h"
+#include "recorder/recorder.h"
 #include "sink/sink_registry.h"
 #include "symbolize/files/debuginfod_client.h"
 #include "symbolize/jit/jit_advice.h"
@@ -160,15 +158,8 @@ int run_record(const RecordOptions& options) {
   if (!signals) return fail(signals.error());
   const InvokingUser user = options.as_root ? InvokingUser::effective() : InvokingUser::detect();
 
-  raise_descriptor_limit();
-  ReservedDescriptors for_the_end(kDescriptorsForTheEnd);
-
-  // Before any thread is started.
-  symbolize::SymbolizeOptions names = symbolize_options(options, user);
-  auto zygote = start_zygote();
-  if (!zygote) return fail(zygote.error());
-  const FileReaders readers = read_by_parsers(*zygote, names);
-  names.image_namers = readers.namers;
+  const auto readers = recorder::Readers::start();
+  if (!readers) return fail(readers.error());
   std::optional<LaunchedCommand> command;
   std::vector<std::string> told;
   if (!options.target.command.empty()) {
@@ -182,24 +173,22 @@ int run_record(const RecordOptions& options) {
     command.emplace(std::move(*held));
   }
 
-  bpf_source::keep_needed_privileges();
+  bpf_source::keep_needed_privileges();  // before this starts a thread
   signals->watch();
   const auto maps = std::make_shared<PerfMaps>();
-  ingest::LifecycleCallbacks lifecycle;
+  recorder::RecorderConfig config;
   if (!told.empty()) {
     maps->note(command->pid());
-    lifecycle.on_fork = [maps](const process::ProcessInfo& process) { maps->note(process.pid); };
+    config.lifecycle.on_fork = [maps](const process::ProcessInfo& process) { maps->note(process.pid); };
   }
-  bpf_source::SamplingConfig sampling = sampling_config(options, command);
-  sampling.image_reader = readers.images;
-  auto source = bpf_source::BpfSource::open(sampling, std::move(lifecycle));
-  if (!source) return fail(source.error());
-  engine::SessionConfig config;
-  config.command_line = kept_command_line(options);
-  config.names = std::move(names);
+  config.sampling = sampling_config(options, command);
+  config.session.command_line = kept_command_line(options);
+  config.session.names = symbolize_options(options, user);
   const bool progress = shows_progress(options);
-  if (progress) config.functions = profile::CallTreeOptions{.include_idle = options.include_idle};
-  engine::Session session(std::move(*source), std::move(config));
+  if (progress) config.session.functions = profile::CallTreeOptions{.include_idle = options.include_idle};
+  const auto opened = recorder::open(*readers, std::move(config));
+  if (!opened) return fail(opened.error());
+  engine::Session& session = **opened;
   const sink::SinkOptions sink_options = sink_options_of(options, user);
   if (const Result<void> added = add_sinks(session, options, sink_options); !added) return fail(added.error());
   if (const Result<void> started = session.start(); !started) return fail(started.error());
@@ -223,7 +212,6 @@ int run_record(const RecordOptions& options) {
   shown.reset();
   if (!ran) print_error(ran.error().message());
 
-  for_the_end.release();
   // Nothing of the command's end is sampled any more, but it is ended before results are written: it may print on the same terminal.
   std::vector<std::string> failures;
   if (const Result<void> stopped = session.stop(); !stopped) failures.push_back(stopped.error().message());

@@ -156,6 +156,7 @@ Session::Taken Session::take() {
 Result<void> Session::stop() {
   if (!running_) return {};
   running_ = false;
+  if (config_.for_the_end) config_.for_the_end->release();
   compactor_.cancel();
   profile_.header.duration_ns = monotonic_ns() - profile_.header.start_monotonic_ns;
   const Result<void> stopped = source_->stop(profile_);
@@ -168,7 +169,9 @@ symbolize::SymbolizeStats Session::symbolize() {
   symbolizer_->add_jit_symbols(source_->take_jit_symbols());
   const auto now = symbolize::Symbolizer::Clock::now();
   const auto all = now + kNamingTime;
-  return symbolizer_->finish(profile_, {all, config_.names.debuginfod ? all : now + kNamingTimeOfOthers});
+  const symbolize::SymbolizeStats stats = symbolizer_->finish(profile_, {all, config_.names.debuginfod ? all : now + kNamingTimeOfOthers});
+  snapshots_.publish(profile_);
+  return stats;
 }
 
 std::vector<SinkOutcome> Session::finish() {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One recording, from a source to written outputs: the engine's front door. The command line uses nothing else, and neither needs an agent
-// (examples/agent).
+// One recording, from a source to written outputs. Who records opens it with recorder/recorder.h, which brings the source.
 //
-//   Session session(TRY(BpfSource::open(sampling)), config);
+//   Session session(std::move(source), config);
 //   session.add_sink(TRY(sink::make_sink("flame.svg", {})));
 //   TRY(session.start());
 //   TRY(session.run({.duration_ns = 10'000'000'000, .stop_fds = {signal_fd}}));
@@ -18,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor_limit.h"
 #include "engine/compactor.h"
 #include "engine/live_functions.h"
 #include "engine/retention.h"
@@ -33,6 +33,7 @@ struct SessionConfig {
   bool names_while_recording = true;      // in the background: snapshots have them, and less is left for finish()
   Retention retention;
   std::optional<profile::CallTreeOptions> functions;  // set: functions() has tables
+  std::shared_ptr<ReservedDescriptors> for_the_end;   // released by stop()
 };
 
 // The recording ends with the first of these.
@@ -61,9 +62,11 @@ class Session {
   Result<void> start();
   // Collects until `rule` says stop. May be called again (a collection cycle each, as in an agent).
   Result<void> run(const StopRule& rule);
+  // No samples until pause(false); processes are followed all the time. Returns when it is so. Between start() and stop(). Threads: any.
+  void pause(bool paused) { source_->pause(paused); }
   // Stops sampling, keeps everything. Idempotent; finish() calls it.
   Result<void> stop();
-  // Names every frame; free for those that have names. Between calls of run().
+  // Names every frame; free for those that have names. The next snapshot has them. Between calls of run().
   symbolize::SymbolizeStats symbolize();
   // stop, symbolize, every sink's finish, several at a time, the first added begun first; ahead of usual threads (nice -5) unless the profile
   // is large. A sink that fails does not keep the others from

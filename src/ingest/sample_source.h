@@ -2,7 +2,7 @@
 // Port: where samples come from, and what belongs to them beside the samples. The engine knows nothing else of a source.
 // Implementations: the BPF sampler (bpf_source/), a recording played again (replay/), scripts of tests.
 //
-// Threads: all calls from the loop's thread, but image_files() and kernel_names(), whose results are used by any.
+// Threads: all calls from the loop's thread, but pause(), and image_files() and kernel_names(), whose results are used by any.
 #pragma once
 #include <memory>
 #include <span>
@@ -28,6 +28,8 @@ class SampleSource {
   virtual Result<bool> drain(profile::Profile& profile, int timeout_ms, std::span<const int> wake_fds) = 0;
   // Stops sampling, drains what is under way, fills the header's accounting. After an error everything collected stays valid.
   virtual Result<void> stop(profile::Profile& profile) = 0;
+  // Stops taking samples, or goes on; everything else is followed all the time. Returns when it is so. Between start() and stop(). Threads: any.
+  virtual void pause(bool /*paused*/) {}
   // All that was to be watched is gone.
   virtual bool targets_gone() const { return false; }
 

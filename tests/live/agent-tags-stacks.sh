@@ -23,6 +23,9 @@ both_are_seen() {
   (($(samples_of long-lived '^recurse' 2) >= 100 && $(samples_of short-lived '^short_leaf' 2) >= 100))
 }
 wait_for both_are_seen
+# What `record` promises holds for who embeds it: strangers' files are read by processes that can do nothing else.
+zygote=$(pgrep -P "$agent_pid" -x cicada-zygote) && pgrep -P "$zygote" -x cicada-parser >/dev/null || fail "the agent reads files itself"
+[[ $(grep CapEff "/proc/$agent_pid/status") != "$(grep CapEff /proc/self/status)" ]] || fail "the agent kept all capabilities"
 kill -TERM "$agent_pid"
 wait "$agent_pid" || fail "the agent ended with $?"
 # Nobody else has this code: of its samples 97 % are tagged (a process may end before its environment was read).

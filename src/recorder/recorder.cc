@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recorder/recorder.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+#include <thread>
+
+#include "base/descriptor_limit.h"
+#include "bpf_source/bpf_source.h"
+#include "bpf_source/privileges.h"
+#include "parser/file_openers.h"
+#include "parser/parser.h"
+#include "parser/remote_namer.h"
+#include "parser/remote_rows.h"
+#include "parser/remote_step.h"
+#include "sandbox/zygote.h"
+
+namespace cicada::recorder {
+namespace {
+
+using parser::Parsers;
+
+constexpr const char* kReaderCommand = "parser-zygote";  // of the program that embeds this, for itself only
+
+// Steps have parsers of their own, one for each user: stacks wait for them, which no long question may hold up.
+class ByParsers final : public ingest::ImageUnwinders::Reader {
+ public:
+  ByParsers(std::shared_ptr<Parsers> rows, std::shared_ptr<Parsers> steps) : rows_(std::move(rows)), steps_(std::move(steps)) {}
+  Result<unwind::UnwindRows> compile_rows(const process::ImageInfo& image, int fd, const std::stop_token& stop) override {
+    return parser::compile_rows(*rows_, image.owner, image.id, fd, image.path, stop);
+  }
+  Result<std::vector<unwind::ImageStep>> take_steps(const process::ImageInfo& image, int fd, uint32_t owner,
+                                                    std::span<const unwind::StepQuestion> asked, const std::stop_token& stop) override {
+    return parser::take_steps(*steps_, owner, image.id, fd, image.path, asked, stop);
+  }
+
+ private:
+  std::shared_ptr<Parsers> rows_, steps_;
+};
+
+// Of one recording: its images are known to them by number.
+void read_by_parsers(const std::shared_ptr<sandbox::Zygote>& zygote, RecorderConfig& config) {
+  symbolize::SymbolizeOptions& names = config.session.names;
+  const auto make = [&](unsigned per_owner) {
+    return std::make_shared<Parsers>([zygote](uint32_t owner) { return zygote->spawn(owner); }, names, per_owner);
+  };
+  const auto parsers = make(std::clamp(std::thread::hardware_concurrency(), 1U, 4U));
+  const auto openers = std::make_shared<parser::FileOpeners>([zygote] { return zygote->spawn_helper(); });
+  config.sampling.image_reader = std::make_shared<ByParsers>(parsers, make(1));
+  names.image_namers = parser::remote_image_namers(parsers, openers, names);
+}
+
+}  // namespace
+
+std::optional<int> serve_as_reader(int argc, char** argv) {
+  if (argc != 2 || std::string_view(argv[1]) != kReaderCommand) return std::nullopt;
+  return sandbox::run_zygote(&parser::serve, &parser::serve_names);
+}
+
+Result<Readers> Readers::start() {
+  raise_descriptor_limit();
+  return Readers(std::shared_ptr<sandbox::Zygote>(TRY(sandbox::Zygote::start({"/proc/self/exe", kReaderCommand}))));
+}
+
+uint32_t recording_user() {
+  const uint32_t effective = ::geteuid();
+  const char* const text = effective == 0 ? std::getenv("SUDO_UID") : nullptr;  // means something only to root: anyone may set it
+  if (text == nullptr) return effective;
+  const std::string_view digits(text);
+  uint32_t user = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), user);
+  return error == std::errc() && end == digits.data() + digits.size() ? user : effective;
+}
+
+Result<std::unique_ptr<engine::Session>> open(const Readers& readers, RecorderConfig config) {
+  config.session.for_the_end = std::make_shared<ReservedDescriptors>(kDescriptorsForTheEnd);
+  read_by_parsers(readers.zygote_, config);
+  if (!config.keep_privileges) bpf_source::keep_needed_privileges();
+  auto source = TRY(bpf_source::BpfSource::open(config.sampling, std::move(config.lifecycle)));
+  return std::make_unique<engine::Session>(std::move(source), std::move(config.session));
+}
+
+}  // namespace cicada::recorder
