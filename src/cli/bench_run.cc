@@ -99,12 +99,8 @@ bool is_descendant(Pid pid) {
 // Its number in the innermost of several pid namespaces; nothing: it is in ours.
 std::optional<Pid> inner_pid(Pid pid) {
   const auto status = process::read_proc_file(fmt::format("/proc/{}/status", pid), 16 << 10);
-  const size_t begin = status ? status->find("\nNSpid:") : std::string::npos;
-  if (begin == std::string::npos) return std::nullopt;
-  const std::string line = status->substr(begin + 7, status->find('\n', begin + 1) - begin - 7);
-  const size_t last = line.find_last_of("\t ");
-  if (line.find_first_not_of("\t ") > last) return std::nullopt;  // one number
-  return std::atoi(line.c_str() + last + 1);
+  const auto pids = status ? process::find_status_numbers(*status, "NSpid") : std::nullopt;
+  return pids && pids->size() > 1 ? std::optional(static_cast<Pid>(pids->back())) : std::nullopt;
 }
 
 benchmark::ProcessId identity_of(Pid pid) {

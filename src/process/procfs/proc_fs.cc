@@ -103,15 +103,32 @@ Result<ProcStat> read_stat(Pid pid) {
   return *std::move(stat);
 }
 
+// A name cannot pretend to be another line: the kernel writes its newlines as "\\n".
+std::optional<std::vector<uint32_t>> find_status_numbers(std::string_view status, std::string_view key) {
+  const std::string begin = fmt::format("{}:\t", key);
+  size_t at = 0;
+  while (!status.substr(at).starts_with(begin)) {
+    at = status.find('\n', at);
+    if (at++ == std::string_view::npos) return std::nullopt;
+  }
+  std::string_view text = status.substr(at + begin.size());
+  text = text.substr(0, text.find('\n'));
+  std::vector<uint32_t> numbers;
+  while (!text.empty()) {
+    uint32_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc()) numbers.push_back(number);
+    text.remove_prefix(std::max<size_t>(1, static_cast<size_t>(end - text.data())));
+  }
+  return numbers;
+}
+
 Result<Pid> read_process_of(Tid tid) {
   const std::string path = fmt::format("/proc/{}/status", tid);
   const std::string status = TRY(read_proc_file(path, 4096));
-  constexpr std::string_view kField = "\nTgid:\t";
-  const size_t at = status.find(kField);
-  const size_t begin = at == std::string::npos ? status.size() : at + kField.size();
-  const auto pid = find_number<Pid>(std::string_view(status).substr(begin, status.find('\n', begin) - begin));
-  if (!pid) return make_error(ErrorKind::kCorrupt, "{}: not a process status", path);
-  return *pid;
+  const auto pid = find_status_numbers(status, "Tgid");
+  if (!pid || pid->size() != 1) return make_error(ErrorKind::kCorrupt, "{}: not a process status", path);
+  return static_cast<Pid>(pid->front());
 }
 
 Result<std::vector<Pid>> list_processes() { return list_numbers("/proc"); }

@@ -27,6 +27,9 @@ Result<std::string> read_proc_file(const std::string& path, size_t max_bytes);
 
 std::optional<ProcStat> find_stat(std::string_view text);  // parses /proc/PID/stat
 Result<ProcStat> read_stat(Pid pid);
+// The numbers of a line of /proc/PID/status: "Uid" (real, effective, saved, of the file system), "Groups", "NSpid" (the innermost namespace
+// last). Nothing: there is no such line.
+std::optional<std::vector<uint32_t>> find_status_numbers(std::string_view status, std::string_view key);
 // A user who owns nothing, as far as we are concerned.
 constexpr uint32_t kNobody = 65534;
 // The effective user, whatever the process says of itself (one stat, 1 µs); kNobody where there is no such process any more.

@@ -128,17 +128,6 @@ bool open_in_child(const OpenRequest& request, ChildAnswer& answer) {
   return copy(fd, request.memory, request.from, static_cast<uint64_t>(st.st_size));
 }
 
-std::vector<uint32_t> numbers_in(std::string_view text) {
-  std::vector<uint32_t> numbers;
-  while (!text.empty()) {
-    uint32_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error == std::errc()) numbers.push_back(number);
-    text.remove_prefix(std::max<size_t>(1, static_cast<size_t>(end - text.data())));
-  }
-  return numbers;
-}
-
 // Real time at which the process with this /proc/PID/stat began.
 Result<int64_t> find_beginning(const std::string& text, const std::string& path) {
   const auto stat = find_stat(text);
@@ -186,28 +175,14 @@ Result<ProcessFiles> ProcessFiles::open(Pid pid, const std::string& proc) {
   return files;
 }
 
-// "Uid: real effective saved file-system" and "Gid:" likewise; "Groups:"; "NSpid:", the innermost namespace last.
 Result<void> ProcessFiles::read_rights(const std::string& status) {
-  std::vector<uint32_t> uids, gids, pids;
-  bool has_groups = false;
-  for (std::string_view text = status; !text.empty();) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const auto take = [&](std::string_view key, std::vector<uint32_t>& numbers) {
-      if (!line.starts_with(key)) return false;
-      numbers = numbers_in(line.substr(key.size()));
-      return true;
-    };
-    if (take("Uid:\t", uids) || take("Gid:\t", gids) || take("NSpid:\t", pids)) continue;
-    has_groups |= take("Groups:\t", rights_.groups);
-  }
-  const auto one = [](const std::vector<uint32_t>& ids) { return ids.size() == 4 && std::count(ids.begin(), ids.end(), ids[0]) == 4; };
-  if (uids.size() != 4 || gids.size() != 4 || !has_groups) return make_error(ErrorKind::kGone, "process {}: no rights in its status", pid_);
-  if (!one(uids) || !one(gids)) return make_error(ErrorKind::kPermission, "process {}: runs with the rights of two users or groups", pid_);
-  rights_.uid = uids[0];
-  rights_.gid = gids[0];
-  if (!pids.empty()) pid_inside_ = static_cast<Pid>(pids.back());
+  const auto uids = find_status_numbers(status, "Uid"), gids = find_status_numbers(status, "Gid"), groups = find_status_numbers(status, "Groups");
+  if (!uids || uids->size() != 4 || !gids || gids->size() != 4 || !groups)
+    return make_error(ErrorKind::kGone, "process {}: no rights in its status", pid_);
+  const auto one = [](const std::vector<uint32_t>& ids) { return std::count(ids.begin(), ids.end(), ids[0]) == 4; };
+  if (!one(*uids) || !one(*gids)) return make_error(ErrorKind::kPermission, "process {}: runs with the rights of two users or groups", pid_);
+  rights_ = {uids->front(), gids->front(), *groups};
+  if (const auto pids = find_status_numbers(status, "NSpid"); pids && !pids->empty()) pid_inside_ = static_cast<Pid>(pids->back());
   return {};
 }
 
