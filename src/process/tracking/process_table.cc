@@ -174,6 +174,10 @@ void ProcessTable::forked(const lifecycle_record& record) {
 
 void ProcessTable::execed(Process& process, const lifecycle_record& record) {
   const Pid pid = process.info.pid;
+  if (const std::string comm = comm_of(record); !comm.empty() && !process.exec.is_under_way()) {  // the event that says so was lost, or comes late
+    process.info.comm = comm;
+    names_.set(pid, pid, comm);
+  }
   const auto mappings = process.exec.end(record.time_ns);
   if (!mappings) return;  // overtaken by a later exec
   ++counts_.execs;

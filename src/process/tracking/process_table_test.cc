@@ -2,6 +2,8 @@
 // Events of both streams, in whatever order they come, and what is known of processes then.
 #include "process/tracking/process_table.h"
 
+#include <cstring>
+
 #include "process/tracking/process_fixture_for_test.h"
 
 namespace cicada::process {
@@ -277,6 +279,25 @@ TEST_F(ProcessTableFixture, ThreadsInheritTheirNameAndKeepItForACycle) {
   EXPECT_EQ(names.find(51, ~uint64_t{0}), "pool-1");
   names.end_cycle();
   EXPECT_FALSE(names.find(51, ~uint64_t{0}));
+}
+
+TEST_F(ProcessTableFixture, AnExecWhoseEventWasLostNamesItsProgram) {
+  run_program(5, 1);
+  lifecycle_record record = kernel_exec(5);
+  std::memcpy(record.comm, "other", 5);
+  table->apply(record);
+  EXPECT_EQ(table->find_process(5)->comm, "other");
+  EXPECT_EQ(names.find(5, now), "other");
+  // Where the events came, what they said last holds: the program may have renamed itself before its record was read.
+  table->apply(exec_event(5, "third"));
+  MappingEvent renamed = exec_event(5, "renamed");
+  renamed.kind = MappingEventKind::kComm;
+  table->apply(renamed);
+  record = kernel_exec(5);
+  std::memcpy(record.comm, "third", 5);
+  table->apply(record);
+  EXPECT_EQ(table->find_process(5)->comm, "renamed");
+  EXPECT_EQ(names.find(5, now), "renamed");
 }
 
 }  // namespace
