@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "profile/content_index.h"
+#include "profile/tree_children.h"
 
 namespace cicada::cli {
 namespace {
@@ -19,24 +19,7 @@ class TreePart {
  public:
   explicit TreePart(const CallTree& from) : from_(from) { part_.nodes.emplace_back(); }
 
-  uint32_t child(uint32_t parent, uint32_t original) {
-    const CallNode& node = from_.nodes[original];
-    const profile::StringId name = part_.strings.intern(from_.text(node.name));
-    return index_.find_or_append(
-        mix_hash(parent, name.value),
-        [&](uint32_t at) { return at != 0 && part_.nodes[at].parent == parent && part_.nodes[at].name == name; },
-        [&] {
-          CallNode copy = node;
-          copy.parent = parent;
-          copy.first_child = copy.next_sibling = 0;
-          copy.self = copy.total = 0;
-          copy.name = name;
-          copy.image = part_.strings.intern(from_.text(node.image));
-          copy.file = part_.strings.intern(from_.text(node.file));
-          part_.nodes.push_back(copy);
-          return static_cast<uint32_t>(part_.nodes.size() - 1);
-        });
-  }
+  uint32_t child(uint32_t parent, uint32_t original) { return children_.find_or_append(part_, parent, from_, from_.nodes[original]); }
   void add_self(uint32_t at, uint64_t value) { part_.nodes[at].self += value; }
 
   CallTree finish() {
@@ -52,7 +35,7 @@ class TreePart {
  private:
   const CallTree& from_;
   CallTree part_;
-  profile::ContentIndex index_;
+  profile::TreeChildren children_;
 };
 
 std::vector<bool> meant_names(const CallTree& tree, std::string_view function, const TableNames& names) {

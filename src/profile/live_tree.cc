@@ -36,7 +36,8 @@ void LiveTree::clear() {
   linked_ = 1;
   empty_nodes_ = 1;
   empty_at_first_ = 0;
-  group_index_ = entry_index_ = child_index_ = {};
+  group_index_ = entry_index_ = {};
+  children_ = {};
 }
 
 // What has no samples any more is most of it. Samples without a value are in none.
@@ -294,21 +295,13 @@ uint32_t LiveTree::place(const ProfileSnapshot& now, const Entry& entry) {
 }
 
 uint32_t LiveTree::child(uint32_t parent, const ShownFrame& shown) {
-  return child_index_.find_or_append(
-      mix_hash(parent, shown.name.value),
-      [&](uint32_t at) { return tree_.nodes[at].parent == parent && tree_.nodes[at].name == shown.name && at != 0; },
-      [&] {
-        CallNode node;
-        node.parent = parent;
-        node.name = shown.name;
-        node.image = shown.image;
-        node.file = shown.file;
-        node.line = shown.line;
-        node.kind = shown.kind;
-        tree_.nodes.push_back(node);
-        ++empty_nodes_;
-        return static_cast<uint32_t>(tree_.nodes.size() - 1);
-      });
+  return children_.find_or_append(tree_, parent, shown.name, [&](CallNode& node) {
+    node.image = shown.image;
+    node.file = shown.file;
+    node.line = shown.line;
+    node.kind = shown.kind;
+    ++empty_nodes_;
+  });
 }
 
 void LiveTree::add_totals() {

@@ -21,6 +21,7 @@
 #include "profile/function_table.h"
 #include "profile/kernel_context.h"
 #include "profile/shown_frames.h"
+#include "profile/tree_children.h"
 
 namespace cicada::profile {
 
@@ -97,7 +98,8 @@ class LiveTree {
   size_t linked_ = 1;                    // nodes
   bool with_functions_ = false;
   size_t empty_nodes_ = 0, empty_at_first_ = 0;
-  ContentIndex group_index_, entry_index_, child_index_;
+  ContentIndex group_index_, entry_index_;
+  TreeChildren children_;
   std::vector<StackId> path_;
 };
 

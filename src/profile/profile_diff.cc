@@ -9,6 +9,7 @@
 
 #include "profile/cpu_time.h"
 #include "profile/stack_totals.h"
+#include "profile/tree_children.h"
 
 namespace cicada::profile {
 namespace {
@@ -55,30 +56,12 @@ class Differ {
     std::vector<uint32_t> merged(values.nodes.size(), 0);
     for (size_t i = 0; i < values.nodes.size(); ++i) {
       const CallNode& node = values.nodes[i];
-      if (i != 0) merged[i] = child(merged[node.parent], node, values);
+      if (i != 0) merged[i] = children_.find_or_append(diff_.tree, merged[node.parent], values, node);
+      diff_.self.resize(diff_.tree.nodes.size());
+      count_self_.resize(diff_.tree.nodes.size());
       diff_.self[merged[i]].*side += node.self;
       count_self_[merged[i]].*side += counts.nodes[i].self;
     }
-  }
-
-  uint32_t child(uint32_t parent, const CallNode& node, const CallTree& tree) {
-    CallTree& out = diff_.tree;
-    const StringId name = out.strings.intern(tree.text(node.name));
-    return child_index_.find_or_append(
-        mix_hash(parent, name.value),
-        [&](uint32_t at) { return out.nodes[at].parent == parent && out.nodes[at].name == name; },
-        [&] {
-          CallNode copy = node;
-          copy.parent = parent;
-          copy.first_child = copy.next_sibling = 0;
-          copy.name = name;
-          copy.image = out.strings.intern(tree.text(node.image));
-          copy.file = out.strings.intern(tree.text(node.file));
-          out.nodes.push_back(copy);
-          diff_.self.emplace_back();
-          count_self_.emplace_back();
-          return static_cast<uint32_t>(out.nodes.size() - 1);
-        });
   }
 
   std::vector<DiffValue> totals(std::vector<DiffValue> values) const {
@@ -211,7 +194,7 @@ class Differ {
   ProfileDiff diff_;
   std::vector<DiffValue> count_self_, count_total_;
   std::vector<Counted> counts_;  // by function
-  ContentIndex child_index_;
+  TreeChildren children_;
 };
 
 }  // namespace
