@@ -10,11 +10,8 @@
 #include <vector>
 
 namespace cicada {
-namespace {
 
-unsigned default_threads() { return std::clamp(std::thread::hardware_concurrency(), 1U, 4U); }
-
-}  // namespace
+unsigned few_threads() { return std::clamp(std::thread::hardware_concurrency(), 1U, 4U); }
 
 void for_each_parallel(size_t count, unsigned threads, const std::function<void(size_t)>& run) {
   std::atomic<size_t> next{0};
@@ -32,7 +29,7 @@ void for_each_parallel(size_t count, unsigned threads, const std::function<void(
   {
     std::vector<std::jthread> others;
     try {
-      for (size_t i = 1; i < std::min<size_t>(threads == 0 ? default_threads() : threads, count); ++i)
+      for (size_t i = 1; i < std::min<size_t>(threads == 0 ? few_threads() : threads, count); ++i)
         others.emplace_back(loop);
     } catch (const std::system_error&) {  // this one does it all
     }
@@ -42,7 +39,7 @@ void for_each_parallel(size_t count, unsigned threads, const std::function<void(
 }
 
 size_t count_parts(size_t items, size_t items_per_part, unsigned threads) {
-  return std::clamp<size_t>(items / items_per_part, 1, threads == 0 ? default_threads() : threads);
+  return std::clamp<size_t>(items / items_per_part, 1, threads == 0 ? few_threads() : threads);
 }
 
 }  // namespace cicada

@@ -12,6 +12,7 @@
 #include "base/diagnostics.h"
 #include "base/latency_histogram.h"
 #include "base/monotonic_clock.h"
+#include "base/parallel.h"
 #include "bpf_source/bpf_kernel_names.h"
 #include "bpf_source/bpf_mappings.h"
 #include "bpf_source/privileges.h"
@@ -27,7 +28,6 @@
 namespace cicada::bpf_source {
 namespace {
 
-constexpr unsigned kMaxTableWorkers = 4;
 constexpr uint64_t kCycleNs = 1'000'000'000;
 // perf's rings wake nobody until they are a quarter full: a wakeup for each record (ten for a dynamic program) costs who maps more than
 // the record. After an exec, fork or exit the tracker looks at them each millisecond: that is when programs map.
@@ -58,8 +58,6 @@ Result<void> check_visibility() {
   }
   return {};
 }
-
-unsigned table_workers() { return std::min(kMaxTableWorkers, std::max(1U, std::thread::hardware_concurrency())); }
 
 // Publishes like BpfMappings and asks for the tables of what is published: targets will be sampled, so their tables are compiled
 // before they are missed. For the whole machine tables are compiled when a sample first needs them.
@@ -175,7 +173,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   parts->store = std::make_unique<TableStore>(
       TableStore::Maps{kernel.slabs_fd(), kernel.places(), kernel.image_usage(), kernel.eviction_epoch()}, config.max_map_memory_bytes);
   parts->unwinders = std::make_unique<ingest::ImageUnwinders>(*parts->images, config.image_reader);
-  parts->loader = std::make_unique<TableLoader>(*parts->store, *parts->unwinders, table_workers());
+  parts->loader = std::make_unique<TableLoader>(*parts->store, *parts->unwinders, few_threads());
   const bool machine = config.targets == TargetKind::kMachine;
   parts->mappings = std::make_unique<PrefetchingPublisher>(kernel, *parts->loader, !machine && config.unwind != UNWIND_FRAME_POINTER);
   callbacks.on_exit = [recorder = &parts->jit_recorder, on_exit = std::move(callbacks.on_exit)](const process::ProcessInfo& process) {

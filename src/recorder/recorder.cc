@@ -3,13 +3,12 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
-#include <thread>
 
 #include "base/descriptor_limit.h"
+#include "base/parallel.h"
 #include "bpf_source/bpf_source.h"
 #include "bpf_source/privileges.h"
 #include "parser/file_openers.h"
@@ -48,7 +47,7 @@ void read_by_parsers(const std::shared_ptr<sandbox::Zygote>& zygote, RecorderCon
   const auto make = [&](unsigned per_owner) {
     return std::make_shared<Parsers>([zygote](uint32_t owner) { return zygote->spawn(owner); }, names, per_owner);
   };
-  const auto parsers = make(std::clamp(std::thread::hardware_concurrency(), 1U, 4U));
+  const auto parsers = make(few_threads());
   const auto openers = std::make_shared<parser::FileOpeners>([zygote] { return zygote->spawn_helper(); });
   config.sampling.image_reader = std::make_shared<ByParsers>(parsers, make(1));
   names.image_namers = parser::remote_image_namers(parsers, openers, names);

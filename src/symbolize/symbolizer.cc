@@ -15,6 +15,7 @@
 
 #include "base/cpu_clock.h"
 #include "base/diagnostics.h"
+#include "base/parallel.h"
 #include "base/work_queue.h"
 #include "symbolize/image_namer.h"
 #include "symbolize/jit/jit_namer.h"
@@ -35,7 +36,6 @@ constexpr int kSymbolCostFactor = 20, kFullCostFactor = 100;
 constexpr size_t kFewestFull = 64, kNewShareFull = 4;
 constexpr std::chrono::microseconds kApplyTime(900);
 constexpr size_t kFramesAtATime = 32;  // between two looks at the clock
-constexpr unsigned kMostThreads = 4;
 // Of the threads that work meanwhile, beside our other threads: a tenth of their share. With 19 nothing would be done by the end of a
 // recording on a busy machine. Two, so that a file that takes long does not keep others waiting.
 constexpr WorkQueue::Options kBackground{
@@ -348,7 +348,7 @@ class Symbolizer::Parts::Ending {
 
 // Those of others have a deadline of their own: what is in them may be there to keep us busy.
 size_t Symbolizer::Parts::ask_rest(Profile& profile, const NamingDeadlines& deadlines) {
-  const unsigned threads = options.threads != 0 ? options.threads : std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads);
+  const unsigned threads = options.threads != 0 ? options.threads : few_threads();
   Ending trusted(shared_from_this(), threads), others(shared_from_this(), threads);
   for (auto& [key, subject] : subjects) {
     if (!subject.busy) (subject.is_trusted ? trusted : others).ask(subject);
