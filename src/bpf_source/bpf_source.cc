@@ -294,6 +294,7 @@ void BpfSource::pause(bool paused) {
   const std::lock_guard lock(parts_->pause_mutex);
   parts_->kernel->set_sampling_wanted(!paused);
   parts_->events->pause(paused);
+  parts_->target_time->pause(paused, parts_->tracker->table().pids());
 }
 
 // Two looks at the ring between the steps: records that were sent before the tags are cleared have arrived in the generation that goes.

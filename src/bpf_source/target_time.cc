@@ -56,6 +56,22 @@ void TargetTime::look() {
 }
 
 uint64_t TargetTime::used_ns(const std::vector<Pid>& alive) {
+  const uint64_t used = paused_at_ns_ ? *paused_at_ns_ : used_with_pauses_ns(alive);
+  return used - std::min(used, in_pauses_ns_);
+}
+
+void TargetTime::pause(bool paused, const std::vector<Pid>& alive) {
+  if (paused == paused_at_ns_.has_value()) return;
+  const uint64_t used = used_with_pauses_ns(alive);
+  if (paused) {
+    paused_at_ns_ = used;
+  } else {
+    in_pauses_ns_ += used - std::min(used, *paused_at_ns_);
+    paused_at_ns_.reset();
+  }
+}
+
+uint64_t TargetTime::used_with_pauses_ns(const std::vector<Pid>& alive) {
   if (!countable_) return 0;
   uint64_t used = 0;
   if (kind_ == TargetKind::kMachine) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much CPU time the target used since the start, by the scheduler's own account: what the samples should add up to.
+// How much CPU time the target used since the start, by the scheduler's own account, without what it used in pauses: what the samples should
+// add up to.
 // Of processes: the process clocks of the targets and of those that they forked and that still run, and what their children had used that they
 // waited for. A target that ended unseen counts with what was seen last. Threads: one at a time.
 #pragma once
 #include <map>
+#include <optional>
 
 #include "bpf_source/cpu_times.h"
 #include "bpf_source/sampling_config.h"
@@ -18,15 +20,21 @@ class TargetTime {
   void look();
   // `alive`: of the targets' processes and their descendants. 0: nobody can tell (samples are of some CPUs only).
   uint64_t used_ns(const std::vector<Pid>& alive);
+  // What is used until pause(false) does not count.
+  void pause(bool paused, const std::vector<Pid>& alive);
 
  private:
   struct Clock {
     uint64_t before_ns = 0, now_ns = 0;
   };
+  uint64_t used_with_pauses_ns(const std::vector<Pid>& alive);
+
   TargetKind kind_;
   bool countable_;
   CpuTimes cpus_before_;
   std::map<int, Clock> targets_;  // by pid or tid
+  uint64_t in_pauses_ns_ = 0;     // of those that are over
+  std::optional<uint64_t> paused_at_ns_;
 };
 
 }  // namespace cicada::bpf_source
