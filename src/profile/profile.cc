@@ -146,7 +146,8 @@ size_t Profile::table_bytes() const {
                  processes_.bytes() + threads_.bytes() + label_sets_.bytes() + labels_.bytes() + renamed_frames_.bytes() + described_processes_.bytes() +
                  described_threads_.bytes();
   for (const StackSums& sums : sums_) bytes += sums.bytes();
-  for (const ContentIndex* index : {&string_index_, &image_index_, &function_index_, &frame_index_, &stack_index_, &process_index_, &thread_index_, &label_index_})
+  bytes += known_locations_.capacity() * sizeof(LocationSpan);
+  for (const ContentIndex* index : {&string_index_, &image_index_, &function_index_, &frame_index_, &location_index_, &stack_index_, &process_index_, &thread_index_, &label_index_})
     bytes += index->bytes();
   return bytes;
 }
@@ -168,9 +169,27 @@ void Profile::set_locations(FrameId frame, std::span<const Location> locations) 
   const auto known = this->locations(frame);
   if (std::equal(known.begin(), known.end(), kept.begin(), kept.end())) return;
   while (location_spans_.size() <= frame.value) location_spans_.push_back({});
-  const auto begin = static_cast<uint32_t>(locations_.append_together(kept));
-  location_spans_.edit(frame.value) = {begin, static_cast<uint32_t>(kept.size())};
+  location_spans_.edit(frame.value) = intern_locations(kept);
   renamed_frames_.push_back(frame);
+}
+
+// All addresses of one line have the same, and a hostile file can say that those of a whole program have the same hundreds.
+auto Profile::intern_locations(std::span<const Location> locations) -> LocationSpan {
+  uint64_t hash = locations.size();
+  for (const Location& location : locations) {
+    hash = mix_hash(hash, uint64_t{location.function.value} << 32 | location.file.value);
+    hash = mix_hash(hash, uint64_t{location.line} << 16 | uint64_t{static_cast<uint8_t>(location.source)} << 1 | uint64_t{location.inlined});
+  }
+  return known_locations_[location_index_.find_or_append(
+      hash,
+      [&](uint32_t id) {
+        const auto known = locations_.together(known_locations_[id].begin, known_locations_[id].count);
+        return std::equal(known.begin(), known.end(), locations.begin(), locations.end());
+      },
+      [&] {
+        known_locations_.push_back({static_cast<uint32_t>(locations_.append_together(locations)), static_cast<uint32_t>(locations.size())});
+        return static_cast<uint32_t>(known_locations_.size() - 1);
+      })];
 }
 
 }  // namespace cicada::profile

@@ -55,13 +55,16 @@ class Profile : public ProfileSnapshot {
     edit(row);
     set_thread(id, row);
   }
-  // Names of a frame, innermost first; replaces earlier ones. The first kMaxLocations are kept.
+  // Names of a frame, innermost first; replaces earlier ones. The first kMaxLocations are kept, once for all frames that have the same.
   void set_locations(FrameId frame, std::span<const Location> locations);
 
   static constexpr size_t kMaxLocations = 512, kMaxLabels = 64;
 
  private:
-  ContentIndex string_index_, image_index_, function_index_, frame_index_, stack_index_, process_index_, thread_index_, label_index_;
+  LocationSpan intern_locations(std::span<const Location> locations);
+
+  ContentIndex string_index_, image_index_, function_index_, frame_index_, location_index_, stack_index_, process_index_, thread_index_, label_index_;
+  std::vector<LocationSpan> known_locations_;  // by id in location_index_
 };
 
 }  // namespace cicada::profile

@@ -37,16 +37,26 @@ NamedAddressesBuilder::NamedAddressesBuilder(size_t addresses, DemangleCache& na
 }
 
 void NamedAddressesBuilder::set(size_t address, std::span<const SourcePosition> positions) {
-  NamedAddresses::Span span{static_cast<uint32_t>(out_.positions.size()), 0};
+  positions_.clear();
+  uint64_t hash = positions.size();
   for (const SourcePosition& position : positions) {
     if (!budget_.spend(sizeof(NamedAddresses::Position)) || out_.texts.size() > kMaxTextBytes) return;
     // Lines of one function follow each other.
     const NamedAddresses::Text file = position.file == out_.text(last_file_) ? last_file_ : intern_text(position.file);
     last_file_ = file;
-    out_.positions.push_back({intern_function(position), file, position.line, position.inlined, position.source, 0});
-    ++span.count;
+    positions_.push_back({intern_function(position), file, position.line, position.inlined, position.source, 0});
+    const NamedAddresses::Position& last = positions_.back();
+    hash = mix_hash(mix_hash(hash, uint64_t{last.function} << 32 | last.file), uint64_t{last.line} << 8 | last.inlined);
   }
-  out_.spans[address] = span;
+  const auto all_of = [&](uint32_t id) { return std::span(out_.positions).subspan(known_[id].begin, known_[id].count); };
+  const uint32_t id = position_index_.find_or_append(
+      hash, [&](uint32_t stored) { return std::ranges::equal(all_of(stored), positions_); },
+      [&] {
+        known_.push_back({static_cast<uint32_t>(out_.positions.size()), static_cast<uint32_t>(positions_.size())});
+        out_.positions.insert(out_.positions.end(), positions_.begin(), positions_.end());
+        return static_cast<uint32_t>(known_.size() - 1);
+      });
+  out_.spans[address] = known_[id];
 }
 
 uint32_t NamedAddressesBuilder::intern_function(const SourcePosition& position) {

@@ -34,9 +34,10 @@ struct NamedAddresses {
     uint8_t inlined = 0;
     profile::NameSource source = profile::NameSource::kNone;
     uint16_t reserved = 0;
+    bool operator==(const Position&) const = default;
   };
 
-  std::vector<Span> spans;  // by address
+  std::vector<Span> spans;  // by address; those of one place share their positions
   std::vector<Position> positions;
   std::vector<Function> functions;
   std::vector<uint32_t> text_ends{0};
@@ -81,7 +82,9 @@ class NamedAddressesBuilder {
   DemangleCache& names_;
   WorkBudget& budget_;
   NamedAddresses out_;
-  profile::ContentIndex function_index_, text_index_;
+  std::vector<NamedAddresses::Position> positions_;  // of the address at hand
+  std::vector<NamedAddresses::Span> known_;          // by id in position_index_
+  profile::ContentIndex position_index_, function_index_, text_index_;
   NamedAddresses::Text last_file_ = 0;
 };
 
