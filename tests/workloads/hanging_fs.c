@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// hanging_fs FOLDER FILE: a file system over FUSE with one file, "program", whose contents are FILE's. SIGUSR1: it takes no request any
-// more, as if it were stopped; who waits can be killed. SIGUSR2: it takes them and answers none, as sshfs does whose server is gone; who
-// waits cannot be killed. SIGHUP: the same for contents only, or no longer; names and attributes are told. Ends with SIGTERM. Speaks the
-// kernel's protocol itself (linux/fuse.h).
+// hanging_fs FOLDER FILE [MS]: a file system over FUSE with one file, "program", whose contents are FILE's; each read of them takes MS
+// milliseconds. SIGUSR1: it takes no request any more, as if it were stopped; who waits can be killed. SIGUSR2: it takes them and answers
+// none, as sshfs does whose server is gone; who waits cannot be killed. SIGHUP: the same for contents only, or no longer; names and
+// attributes are told. Ends with SIGTERM. Speaks the kernel's protocol itself (linux/fuse.h).
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
@@ -50,6 +50,7 @@ int main(int argc, char **argv) {
   int file = open(argv[2], O_RDONLY | O_CLOEXEC);
   if (file < 0 || fstat(file, &st) != 0) abort();
   file_size = (uint64_t)st.st_size;
+  const useconds_t time_of_read = argc > 3 ? (useconds_t)atoi(argv[3]) * 1000 : 0;
   const char *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, file, 0);
   device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
   if (device < 0) return 77;
@@ -96,6 +97,7 @@ int main(int argc, char **argv) {
         const struct fuse_read_in *read_in = argument;
         uint64_t bytes = read_in->offset < file_size ? file_size - read_in->offset : 0;
         if (bytes > read_in->size) bytes = read_in->size;
+        if (time_of_read) usleep(time_of_read);
         answer(in->unique, 0, data + read_in->offset, bytes);
         break;
       }
