@@ -15,7 +15,7 @@ using profile::StackId;
 
 namespace {
 
-constexpr size_t kFrameBytes = 96, kStackBytes = 24;  // rows and what finds them
+constexpr size_t kFrameBytes = 256, kStackBytes = 24;  // rows and what finds them; of a frame also what its names take, and the question for them
 
 }  // namespace
 
