@@ -128,16 +128,16 @@ void DwarfNames::resolve(uint32_t unit_index, std::span<const uint64_t> addresse
   EntryNames names(*file_, budget);
   std::optional<EntryNames> alternate;
   if (alternate_ != nullptr) names.set_alternate(&alternate.emplace(*alternate_, budget));
-  std::vector<std::vector<Scope>> chains(addresses.size());
+  ScopeTree scopes(addresses.size());
   if (!unit->dwo_name.empty()) {
     if (auto split = split_->find(*unit, budget)) {
       names.set_home(split, true);
       if (split->line_offset && lines) split_program = LineProgram::open(split->sections(), *split->line_offset, unit->directory, budget);
-      find_scopes(*split, addresses, chains, budget);
+      find_scopes(*split, addresses, scopes, budget);
     }
   } else {
     names.set_home(unit, false);
-    find_scopes(*unit, addresses, chains, budget);
+    find_scopes(*unit, addresses, scopes, budget);
   }
 
   LineProgram* call_files = split_program ? &*split_program : program ? &*program : nullptr;
@@ -146,8 +146,8 @@ void DwarfNames::resolve(uint32_t unit_index, std::span<const uint64_t> addresse
     frames.clear();
     std::string_view file = rows[i].found ? program->file_path(rows[i].file, budget) : std::string_view();
     uint32_t line = rows[i].line;
-    for (size_t k = chains[i].size(); k-- > 0;) {
-      const Scope& scope = chains[i][k];
+    for (uint32_t at = scopes.innermost[i]; at != 0; at = scopes.nodes[at].around) {
+      const Scope& scope = scopes.nodes[at].scope;
       if (inlines || !scope.inlined) frames.push_back({names.find(scope.entry), file, line, scope.inlined});
       if (!scope.inlined) continue;
       file = call_files == nullptr ? std::string_view() : call_files->file_path(scope.call_file, budget);

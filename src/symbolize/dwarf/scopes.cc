@@ -64,7 +64,7 @@ Scope to_scope(uint64_t offset, uint16_t tag, const CodeEntry& entry) {
 
 }  // namespace
 
-void find_scopes(const DwarfUnit& unit, std::span<const uint64_t> addresses, std::span<std::vector<Scope>> chains, WorkBudget& budget) {
+void find_scopes(const DwarfUnit& unit, std::span<const uint64_t> addresses, ScopeTree& tree, WorkBudget& budget) {
   if (!budget.spend(unit.header().end - unit.header().offset)) return;
   ByteCursor cursor(unit.sections().info.first(unit.header().end), unit.header().entries);
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
@@ -92,16 +92,24 @@ void find_scopes(const DwarfUnit& unit, std::span<const uint64_t> addresses, std
       ranges.clear();
       unit.append_pc_ranges(entry.low, entry.high, entry.ranges, ranges, budget);
       bool wanted = false;
+      uint32_t around = UINT32_MAX, node = 0;  // neighbours are in the same scopes
       for (const auto& [begin, end] : ranges) {
         for (auto at = std::lower_bound(addresses.begin(), addresses.end(), begin); at != addresses.end() && *at < end; ++at) {
           wanted = true;
           if (abbrev->tag != DW_TAG_subprogram && abbrev->tag != DW_TAG_inlined_subroutine) break;
-          auto& chain = chains[static_cast<size_t>(at - addresses.begin())];
-          if (!budget.spend(sizeof(Scope)) || chain.size() >= kMaxScopes) continue;
+          uint32_t& innermost = tree.innermost[static_cast<size_t>(at - addresses.begin())];
+          const uint32_t outer = tree.nodes[innermost].depth;
+          if (!budget.spend(sizeof(Scope)) || outer >= kMaxScopes) continue;
           // Assembler sources have an entry for each alias of a function (clone3, __clone3, __GI___clone3): one is enough.
-          if (abbrev->tag == DW_TAG_subprogram && !chain.empty()) continue;
-          // a range list may name an address twice
-          if (chain.empty() || chain.back().entry != offset) chain.push_back(to_scope(offset, abbrev->tag, entry));
+          if (abbrev->tag == DW_TAG_subprogram && innermost != 0) continue;
+          if (innermost != 0 && tree.nodes[innermost].scope.entry == offset) continue;  // a range list may name an address twice
+          if (innermost != around) {
+            if (tree.nodes.size() == kMaxScopeNodes) continue;
+            around = innermost;
+            node = static_cast<uint32_t>(tree.nodes.size());
+            tree.nodes.push_back({to_scope(offset, abbrev->tag, entry), around, outer + 1});
+          }
+          innermost = node;
         }
       }
       if (!abbrev->has_children) continue;

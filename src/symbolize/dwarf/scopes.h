@@ -15,9 +15,22 @@ struct Scope {
   uint32_t call_file = 0, call_line = 0;  // where it was inlined
 };
 
-constexpr size_t kMaxScopes = 256;  // inlined into each other, at one address; deeper ones are left out
+constexpr size_t kMaxScopes = 256;           // inlined into each other, at one address; deeper ones are left out
+constexpr size_t kMaxScopeNodes = 1 << 19;  // of all addresses; further ones are left out
 
-// `addresses` sorted ascending; chains[i], outermost first, belongs to addresses[i].
-void find_scopes(const DwarfUnit& unit, std::span<const uint64_t> addresses, std::span<std::vector<Scope>> chains, WorkBudget& budget);
+// The scopes of many addresses. What is around them they have in common.
+struct ScopeTree {
+  struct Node {
+    Scope scope;
+    uint32_t around = 0;  // 0: nothing
+    uint32_t depth = 0;
+  };
+  explicit ScopeTree(size_t addresses) : innermost(addresses) {}
+  std::vector<Node> nodes{1};       // the first is none
+  std::vector<uint32_t> innermost;  // by address; 0: none
+};
+
+// `addresses` sorted ascending.
+void find_scopes(const DwarfUnit& unit, std::span<const uint64_t> addresses, ScopeTree& tree, WorkBudget& budget);
 
 }  // namespace cicada::symbolize

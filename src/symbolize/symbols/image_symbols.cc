@@ -24,7 +24,6 @@ bool has_dwarf_sections(const elf::ElfFile& elf) {
 constexpr uint32_t kNoUnit = UINT32_MAX;
 // Of one answer, for each address: a name of usual length several hundred times over; and a large compilation unit, decoded.
 constexpr uint64_t kTextPerAddress = 64 << 10, kWorkPerAddress = 4 << 20;
-constexpr size_t kMostTogether = 8192;  // addresses, each of which may be in hundreds of inlined calls: 50 MB
 
 // (unit, index of an address), sorted. Without DWARF: all of no unit.
 std::vector<std::pair<uint32_t, uint32_t>> by_unit(const DwarfNames* dwarf, std::span<const LinkAddr> addresses) {
@@ -185,7 +184,7 @@ NamedAddresses ImageSymbols::name(std::span<const LinkAddr> addresses, NameDepth
   std::vector<uint64_t> wanted;
   for (size_t begin = 0, end = 0; begin < units.size(); begin = end) {
     wanted.clear();
-    for (; end < units.size() && units[end].first == units[begin].first && wanted.size() < kMostTogether; ++end) wanted.push_back(addresses[units[end].second].value);
+    for (; end < units.size() && units[end].first == units[begin].first; ++end) wanted.push_back(addresses[units[end].second].value);
     if (units[begin].first == kNoUnit || work.exhausted()) {
       for (size_t i = begin; i < end; ++i) set(units[i].second, {});
     } else {
