@@ -22,7 +22,7 @@ namespace cicada {
 // What the child says.
 struct ChildAnswer {
   int32_t error = 0;    // errno
-  uint32_t number = 0;  // as the work likes
+  uint64_t number = 0;  // as the work likes
   int32_t fd = -1;      // handed over
 };
 
@@ -43,7 +43,7 @@ class DisposableChildren {
   static constexpr size_t kMaxAbandoned = 32;
   struct Answer {
     int32_t error = 0;
-    uint32_t number = 0;
+    uint64_t number = 0;
     UniqueFd fd;
   };
 

@@ -57,7 +57,7 @@ TEST(DisposableChildren, AnswerAsLongAsTheyAreAsked) {
   auto child = children.start({}, [](ChildEnd end) {
     ChildAnswer answer;
     for (uint64_t request = 0; end.hear(request);) {
-      answer.number = static_cast<uint32_t>(request + 1);
+      answer.number = request + 1;
       end.say(answer);
     }
   });

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest/deferred_unwinder.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <deque>
 #include <thread>
@@ -11,7 +8,7 @@
 
 #include "base/diagnostics.h"
 #include "base/monotonic_clock.h"
-#include "base/unique_fd.h"
+#include "process/procfs/process_memory.h"
 #include "profile/completeness.h"
 #include "unwind/walk/deferred_walk.h"
 
@@ -40,18 +37,18 @@ FinishedWalk unfinished(const UnwindJob& job) { return {job.sample, job.arrived_
 }  // namespace
 
 // The sample's address space as it was mapped. What is not mapped yet may be a moment later: asks again until kMaxWaitForOne
-// after the sample, or kMaxWait if it is expected, so a backlog of old jobs is not waited for. Reading memory of a process may hang (a page
-// that its file system does not bring, a lock that another thread of it keeps); once stopped, nothing of ours is looked at any more.
+// after the sample, or kMaxWait if it is expected, so a backlog of old jobs is not waited for. Once stopped, nothing of ours is looked at any
+// more.
 class DeferredUnwinder::View final : public unwind::AddressSpaceView {
  public:
-  View(const MappingHistory& mappings, ImageUnwinders& images, std::shared_ptr<const ReadMemory> read_memory, const unwind_request& start,
+  View(const MappingHistory& mappings, ImageUnwinders& images, process::ProcessMemory& memory, const unwind_request& start,
        std::shared_ptr<const std::atomic<bool>> hurry, std::stop_token stop)
       : mappings_(mappings),
         images_(images),
-        read_memory_(std::move(read_memory)),
+        memory_(memory),
         hurry_(std::move(hurry)),
         stop_(std::move(stop)),
-        pid_(static_cast<pid_t>(start.pid)),
+        pid_(static_cast<Pid>(start.pid)),
         address_space_(start.address_space),
         time_ns_(start.time_ns) {}
 
@@ -86,7 +83,10 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
   uint32_t missing() const { return missing_; }
 
   // Another process may have the pid by now; its bytes hardly read as a trampoline, too.
-  bool read_code(RuntimeAddr address, std::span<uint8_t> bytes) override { return (*read_memory_)(pid_, address, bytes); }
+  std::optional<uint64_t> read_code(RuntimeAddr address) override {
+    if (*hurry_ || stop_.stop_requested()) return std::nullopt;
+    return memory_.read_word(address);
+  }
 
  private:
   // The first replacement since the sample's time: what it replaced was there then.
@@ -101,28 +101,21 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
 
   const MappingHistory& mappings_;
   ImageUnwinders& images_;
-  const std::shared_ptr<const ReadMemory> read_memory_;
+  process::ProcessMemory& memory_;
   const std::shared_ptr<const std::atomic<bool>> hurry_;
   const std::stop_token stop_;
-  const pid_t pid_;
+  const Pid pid_;
   const uint32_t address_space_;
   const uint64_t time_ns_;
   std::unordered_map<uint32_t, std::shared_ptr<const unwind::ImageUnwinder>> held_;
   uint32_t missing_ = 0;
 };
 
-// By a file, whose reader can be killed: process_vm_readv() waits for the address space's lock as nobody can be.
-bool DeferredUnwinder::read_process_memory(Pid pid, RuntimeAddr address, std::span<uint8_t> bytes) {
-  const UniqueFd memory(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDONLY | O_CLOEXEC));
-  return memory &&
-         ::pread(memory.get(), bytes.data(), bytes.size(), static_cast<off_t>(address.value)) == static_cast<ssize_t>(bytes.size());
-}
-
-DeferredUnwinder::DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables, ReadMemory read_memory)
+DeferredUnwinder::DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables)
     : mappings_(mappings),
       images_(images),
       tables_(tables),
-      read_memory_(std::make_shared<const ReadMemory>(std::move(read_memory))),
+      memory_readers_(std::make_shared<DisposableChildren>(kMaxWaitForMemory)),
       walkers_({.thread_name = "cicada-unwind", .workers = 2, .of_one_owner = 1, .max_abandoned = 16, .stop_timeout = kFinishTime}),
       compilers_({.thread_name = "cicada-rows",
                   .workers = 2,
@@ -145,10 +138,6 @@ bool DeferredUnwinder::submit(UnwindJob job) {
   compilers_.give_up_overdue();
   const uint32_t owner = job.owner();
   std::unique_lock lock(mutex_);
-  if (const auto hangs = hangs_.find(owner); hangs != hangs_.end() && hangs->second >= kMaxHangs) {
-    results_.push_back(unfinished(job));
-    return true;
-  }
   std::vector<UnwindJob> dropped;
   const bool added = stacks_.add(std::move(job), dropped);
   end_unfinished(dropped);
@@ -224,7 +213,7 @@ void DeferredUnwinder::give_up_turn(uint32_t owner) {
   const auto turn = turns_.extract(owner);
   const Jobs jobs = turn ? turn.mapped() : nullptr;
   if (jobs != nullptr) settle(*jobs, {});
-  if (jobs == nullptr || ++hangs_[owner] >= kMaxHangs) end_unfinished(stacks_.take_all(owner));
+  if (jobs == nullptr) end_unfinished(stacks_.take_all(owner));
   const bool goes_on = wants_turn(owner);
   lock.unlock();
   if (goes_on) begin_turn(owner);
@@ -330,6 +319,7 @@ std::vector<DeferredUnwinder::Outcome> DeferredUnwinder::walk(uint32_t owner, st
                                                               WorkQueue::Attempt& attempt) {
   const std::stop_token stop = attempt.stop_token();
   const auto end = WorkQueue::Clock::now() + kMaxTurn;
+  std::map<uint32_t, process::ProcessMemory> memories;  // by process
   std::deque<View> views;
   std::vector<unwind::DeferredWalk> walks;
   for (const UnwindJob& job : jobs) {
@@ -337,7 +327,8 @@ std::vector<DeferredUnwinder::Outcome> DeferredUnwinder::walk(uint32_t owner, st
     if (start.end_reason < END_REASON_COUNT)
       diagnostics().info(fmt::format("process {}", start.pid), "stacks are walked late, in user space; the first: {}",
                          profile::kEndReasons[start.end_reason].text);
-    walks.emplace_back(copy_of(job), views.emplace_back(mappings_, images_, read_memory_, start, hurry_, stop));
+    process::ProcessMemory& memory = memories.try_emplace(start.pid, memory_readers_, static_cast<Pid>(start.pid)).first->second;
+    walks.emplace_back(copy_of(job), views.emplace_back(mappings_, images_, memory, start, hurry_, stop));
   }
   unwind::finish_walks(walks, owner, [&] {
     attempt.progress();

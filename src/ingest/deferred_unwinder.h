@@ -16,7 +16,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,6 +26,7 @@
 
 #include "abi/end_reason.h"
 #include "abi/records.h"
+#include "base/disposable_child.h"
 #include "base/work_queue.h"
 #include "ingest/image_unwinders.h"
 #include "ingest/mapping_history.h"
@@ -54,13 +54,11 @@ class DeferredUnwinder {
   static constexpr auto kMaxWaitForTables = std::chrono::seconds(10);  // as long as processes that have ended are kept
   static constexpr auto kMaxWalk = std::chrono::seconds(30);           // or compilation; one that hangs is given up
   static constexpr auto kMaxTurn = std::chrono::seconds(60);           // even if it goes on
-  static constexpr unsigned kMaxHangs = 2;                             // of one owner, who is left alone then
-  static constexpr auto kHangs = std::chrono::seconds(1);     // at the end, what no image is read for any more
+  static constexpr auto kMaxWaitForMemory = std::chrono::milliseconds(500);  // of a process, in a turn
+  static constexpr auto kHangs = std::chrono::seconds(1);  // at the end, what no image is read for any more
   static constexpr auto kFinishTime = std::chrono::milliseconds(300);
 
-  // Bytes of a process' memory. False: they cannot be read (any more). May hang, and is then given up.
-  using ReadMemory = std::function<bool(Pid pid, RuntimeAddr address, std::span<uint8_t> bytes)>;
-  DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables, ReadMemory read_memory = read_process_memory);
+  DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables);
   ~DeferredUnwinder();
 
   // False: refused.
@@ -80,7 +78,6 @@ class DeferredUnwinder {
     FinishedWalk walk;
     uint32_t missing = 0;
   };
-  static bool read_process_memory(Pid pid, RuntimeAddr address, std::span<uint8_t> bytes);
 
   void begin_turn(uint32_t owner);
   void take_turn(uint32_t owner, WorkQueue::Attempt& attempt);
@@ -102,12 +99,11 @@ class DeferredUnwinder {
   MappingHistory& mappings_;
   ImageUnwinders& images_;
   TableRequests& tables_;
-  const std::shared_ptr<const ReadMemory> read_memory_;  // with a walk that was given up
+  const std::shared_ptr<DisposableChildren> memory_readers_;  // with a walk that was given up
   std::mutex mutex_;
   std::condition_variable settled_;
   WaitingStacks stacks_{kMaxBytes};
   std::map<uint32_t, Jobs> turns_;      // by owner: what is walked; null: the turn is to come
-  std::map<uint32_t, unsigned> hangs_;  // by owner
   std::set<uint32_t> compiling_;        // images
   std::set<uint32_t> stuck_;            // images whose compilation was given up: another would hang where that one does
   std::vector<FinishedWalk> results_;

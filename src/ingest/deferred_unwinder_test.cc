@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <future>
 #include <memory>
 #include <set>
 #include <thread>
@@ -294,40 +293,15 @@ TEST_F(DeferredUnwinderTest, NobodyWaitsForAnothersWalk) {
   EXPECT_EQ(first.frames, both_frames());
 }
 
-// As that of a process that keeps the lock of its address space while its file system says nothing.
-TEST_F(DeferredUnwinderTest, TheEndWaitsForNoMemory) {
-  struct Memory {
-    std::promise<void> comes, looked_at;
-    std::atomic<bool> over = false;
-  };
-  const auto memory = std::make_shared<Memory>();
-  constexpr uint64_t kJobs = 50;
-  {
-    DeferredUnwinder waits(mappings, images, tables, [memory](Pid, RuntimeAddr, std::span<uint8_t>) {
-      memory->looked_at.set_value();
-      memory->comes.get_future().wait();
-      memory->over = true;
-      return true;
-    });
-    for (uint64_t i = 0; i < kJobs; ++i) {
-      UnwindJob asks = job(monotonic_ns(), i);
-      reinterpret_cast<unwind_request*>(asks.record.data())->all_registers = 0;  // a return address: is it a trampoline's?
-      ASSERT_TRUE(waits.submit(std::move(asks)));
-    }
-    memory->looked_at.get_future().wait();
-    waits.finish();
-    const std::vector<FinishedWalk> finished = waits.take();
-    ASSERT_EQ(finished.size(), kJobs);
-    std::set<uint64_t> numbers;
-    for (const FinishedWalk& walk : finished) {
-      numbers.insert(walk.sample.value);
-      EXPECT_EQ(walk.end_reason, END_DEFERRED_FAILED);
-    }
-    EXPECT_EQ(numbers.size(), kJobs);
-  }
-  memory->comes.set_value();  // what was given up goes on, and touches nothing
-  while (!memory->over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // for the sanitizers to see it
+// Of a process that has ended, or whose memory does not come (process_memory_test.cc): no frame is a trampoline's then.
+TEST_F(DeferredUnwinderTest, MemoryThatCannotBeReadCostsNoStack) {
+  UnwindJob asks = job(monotonic_ns());
+  auto* const start = reinterpret_cast<unwind_request*>(asks.record.data());
+  start->pid = 0x7fffffff;
+  start->all_registers = 0;  // a return address: is it a trampoline's?
+  ASSERT_TRUE(unwinder.submit(std::move(asks)));
+  const FinishedWalk walk = wait();
+  EXPECT_EQ(walk.frames, (std::vector<uint64_t>{frame_at(FRAME_JIT, kCode + 0xf), frame_at(FRAME_JIT, kCode + 0x1f)}));
 }
 
 TEST_F(DeferredUnwinderTest, IsBoundedInBytesAndFinishesWhatItTook) {

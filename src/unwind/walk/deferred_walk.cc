@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unwind/walk/deferred_walk.h"
 
-#include <array>
 #include <cstring>
 #include <map>
 
@@ -102,11 +101,9 @@ class DeferredWalk::Walk {
   }
 
   bool returns_into_trampoline() {
-    uint64_t code = 0;
-    std::array<uint8_t, ARCH_TRAMPOLINE_BYTES> bytes;
-    if (regs_.exact_ip || !view_.read_code(RuntimeAddr(regs_.ip), bytes)) return false;
-    std::memcpy(&code, bytes.data(), bytes.size());
-    return arch_is_trampoline(code);
+    if (regs_.exact_ip) return false;
+    const auto code = view_.read_code(RuntimeAddr(regs_.ip));
+    return code && arch_is_trampoline(*code);
   }
 
   // `otherwise`: what it means if the frame pointer leads nowhere.

@@ -20,7 +20,7 @@
 
 namespace cicada::unwind {
 
-// What the walk needs to know of the process at the time of the sample. Implemented by collect/ and by tests.
+// What the walk needs to know of the process at the time of the sample. Implemented by ingest/ and by tests.
 class AddressSpaceView {
  public:
   struct Mapping {
@@ -32,8 +32,8 @@ class AddressSpaceView {
   virtual ~AddressSpaceView() = default;
   virtual std::optional<Mapping> find_mapping(RuntimeAddr address) = 0;
   virtual const ImageUnwinder* find_image(uint32_t image) = 0;  // null: not (yet) known. Valid during the walk
-  // Bytes of JIT code, from the process' memory. False: they cannot be read (any more).
-  virtual bool read_code(RuntimeAddr, std::span<uint8_t>) { return false; }
+  // Eight bytes of JIT code from the process's memory, the first of them lowest. Nothing: they cannot be read (any more).
+  virtual std::optional<uint64_t> read_code(RuntimeAddr) { return std::nullopt; }
 };
 
 // The state to go on from, as in unwind_request.
