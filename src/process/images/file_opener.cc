@@ -18,9 +18,12 @@
 #include <cstring>
 
 #include "elf/image_header.h"
+#include "process/procfs/proc_fs.h"
 
 namespace cicada::process {
 namespace {
+
+constexpr size_t kMaxMountBytes = 4 << 20;  // 20,000 mounts
 
 Error no_answer() { return make_error(ErrorKind::kIo, "its file system does not answer"); }
 
@@ -75,6 +78,15 @@ bool read_facts(int fd, FileFacts& facts) {
   return true;
 }
 
+// It has what is below it answer, which may be anybody's: everyone can mount one in a user namespace of his own.
+bool is_overlay(const FileFacts& facts) { return facts.magic == OVERLAYFS_SUPER_MAGIC; }
+
+// A container engine's is, and nobody but root mounts where we see it.
+bool is_mounted_here(const FileFacts& facts) {
+  const auto mounts = read_proc_file("/proc/self/mountinfo", kMaxMountBytes);
+  return mounts && has_mount(*mounts, "overlay", facts.identity.major, facts.identity.minor);
+}
+
 // What a child finds out, in memory that both have.
 struct Shared {
   FileFacts facts;
@@ -92,7 +104,7 @@ void serve(ChildEnd end, Shared& shared, int handle, const char* path) {
   int file = -1;
   if (handle < 0 || !read_facts(handle, shared.facts)) {
     answer.error = errno;
-  } else if (S_ISREG(shared.facts.mode) && is_answered_by_others(shared.facts.magic)) {
+  } else if (S_ISREG(shared.facts.mode) && (is_answered_by_others(shared.facts.magic) || is_overlay(shared.facts))) {
     file = open_readable(handle);
     if (file < 0 || !read_facts(file, shared.facts)) answer.error = errno;
   }
@@ -102,7 +114,7 @@ void serve(ChildEnd end, Shared& shared, int handle, const char* path) {
     const ssize_t got = ::pread(file, shared.bytes.data(), shared.bytes.size(), static_cast<off_t>(offset));
     answer = {};
     if (got >= 0)
-      answer.number = static_cast<uint32_t>(got);
+      answer.number = static_cast<uint64_t>(got);
     else if (errno != EINVAL)
       answer.error = errno;  // EINVAL: an offset that no file has
     end.say(answer);
@@ -132,7 +144,7 @@ Result<size_t> OpenedFile::read(uint64_t offset, std::span<uint8_t> to) {
   const auto answer = TRY(distant_->child.ask(offset));
   if (!answer) return distant_->opener.note_silent(distant_->device);
   if (answer->error != 0) return errno_error(answer->error, "read");
-  const size_t size = std::min({to.size(), size_t{answer->number}, distant_->shared->bytes.size()});
+  const size_t size = std::min({to.size(), static_cast<size_t>(answer->number), distant_->shared->bytes.size()});
   std::memcpy(to.data(), distant_->shared->bytes.data(), size);
   return size;
 }
@@ -193,7 +205,7 @@ Result<OpenedFile> FileOpener::open_by_child(Device device, int handle, const ch
   if (answer->error != 0) return errno_error(answer->error, fmt::format("open {}", name));
   OpenedFile opened;
   opened.facts_ = shared->facts;
-  if (!is_answered_by_others(opened.facts_.magic)) {
+  if (!is_answered_by_others(opened.facts_.magic) && (!is_overlay(opened.facts_) || is_mounted_here(opened.facts_))) {
     note(device, Kind::kLocal);
     return open_here(answer->fd.get(), name);
   }

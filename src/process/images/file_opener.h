@@ -2,7 +2,8 @@
 // Opens regular files, also on file systems that fall silent. One that another program or machine serves (FUSE, NFS, …) may take a question
 // and never answer it; who waits for that cannot always be killed (FUSE: not once its server has read the question, as sshfs does whose
 // network is gone), and a process with such a thread does not end. So a distant file is opened and read by a child
-// (base/disposable_child.h), each time; here is only a handle to it (O_PATH), which can be let go of without an answer.
+// (base/disposable_child.h), each time; here is only a handle to it (O_PATH), which can be let go of without an answer. Distant is also an
+// overlay that is not among our own mounts: what is below it may be such a file system.
 //
 // Cost: a fork (1 to 3 ms, on a worker) for each distant file, for each name of which the kernel does not know that it leads to a disk, and
 // for the first file of each device without a disk, again after a minute, because such devices' numbers are used again. Threads: any.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -13,7 +14,10 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 namespace cicada::process {
 namespace {
@@ -116,6 +120,76 @@ TEST_F(FileOpenerTest, WhoWaitsForAnyChildFindsNone) {
   ASSERT_TRUE(files_.open(file_, path_));
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);
+}
+
+// mount(8)'s overlay in a mount namespace of its own, with one file; for as long as this lives.
+class Overlay {
+ public:
+  Overlay() {
+    int ready[2], stays[2];
+    if (::pipe2(ready, O_CLOEXEC) != 0 || ::pipe2(stays, O_CLOEXEC) != 0) return;
+    stays_.reset(stays[1]);
+    child_ = ::fork();
+    if (child_ == 0) {
+      ::dup2(stays[0], STDIN_FILENO);
+      ::dup2(ready[1], STDOUT_FILENO);
+      ::execlp("unshare", "unshare", "-Urm", "sh", "-c",
+               "mount -t tmpfs none /mnt && cd /mnt && mkdir l u w m && echo text >l/file && mount -t overlay none -o lowerdir=l,upperdir=u,workdir=w,userxattr m && echo y;"
+               "read over",
+               nullptr);
+      ::_exit(1);
+    }
+    ::close(ready[1]);
+    ::close(stays[0]);
+    const UniqueFd said(ready[0]);
+    char answer = 'n';
+    mounted_ = ::read(said.get(), &answer, 1) == 1 && answer == 'y';
+  }
+  ~Overlay() {
+    stays_.reset();
+    if (child_ > 0) ::waitpid(child_, nullptr, 0);
+  }
+  bool mounted() const { return mounted_; }
+  std::string file() const { return fmt::format("/proc/{}/root/mnt/m/file", child_); }
+
+ private:
+  UniqueFd stays_;
+  pid_t child_ = -1;
+  bool mounted_ = false;
+};
+
+TEST_F(FileOpenerTest, AnOverlayThatIsNotOursIsDistant) {
+  const Overlay overlay;
+  if (!overlay.mounted()) GTEST_SKIP() << "no overlay in a user namespace";
+  struct stat st {};
+  ASSERT_EQ(::stat(overlay.file().c_str(), &st), 0);
+  for (int i = 0; i < 2; ++i) {
+    auto opened = files_.open({major(st.st_dev), minor(st.st_dev), st.st_ino, 0}, overlay.file());
+    ASSERT_TRUE(opened) << opened.error().message();
+    EXPECT_TRUE(opened->is_distant());
+    std::array<uint8_t, 16> bytes{};
+    EXPECT_EQ(opened->read(0, bytes).value(), 5U);
+    EXPECT_EQ(std::memcmp(bytes.data(), "text\n", 5), 0);
+  }
+}
+
+TEST_F(FileOpenerTest, AnOverlayThatWeSeeMountedIsReadHere) {
+  char directory[] = "/tmp/cicada-overlay-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory), nullptr);
+  const std::string at = directory;
+  for (const char* name : {"/one", "/two", "/all"}) ASSERT_EQ(::mkdir((at + name).c_str(), 0755), 0);
+  ASSERT_EQ(std::fclose(std::fopen((at + "/one/file").c_str(), "w")), 0);
+  const std::string options = fmt::format("lowerdir={}/one:{}/two", at, at);
+  const bool mounted = ::mount("overlay", (at + "/all").c_str(), "overlay", MS_RDONLY, options.c_str()) == 0;
+  if (mounted) {
+    struct stat st {};
+    EXPECT_EQ(::stat((at + "/all/file").c_str(), &st), 0);
+    auto opened = files_.open({major(st.st_dev), minor(st.st_dev), st.st_ino, 0}, at + "/all/file");
+    EXPECT_TRUE(opened && !opened->is_distant() && (::fcntl(opened->fd(), F_GETFL) & O_PATH) == 0);
+    EXPECT_EQ(::umount2((at + "/all").c_str(), MNT_DETACH), 0);
+  }
+  std::filesystem::remove_all(at);
+  if (!mounted) GTEST_SKIP() << "we may not mount an overlay";
 }
 
 TEST(AnsweredByOthersTest, TellsServedFromLocalFileSystems) {

@@ -123,6 +123,21 @@ std::optional<std::vector<uint32_t>> find_status_numbers(std::string_view status
   return numbers;
 }
 
+// "113 90 0:42 / /where rw,relatime shared:1 - overlay …": blanks and newlines in names are escaped.
+bool has_mount(std::string_view mountinfo, std::string_view type, uint32_t major, uint32_t minor) {
+  const std::string device = fmt::format("{}:{}", major, minor), kind = fmt::format(" - {} ", type);
+  while (!mountinfo.empty()) {
+    const std::string_view line = mountinfo.substr(0, mountinfo.find('\n'));
+    mountinfo.remove_prefix(std::min(line.size() + 1, mountinfo.size()));
+    size_t at = 0;
+    for (int i = 0; i < 2 && at != std::string_view::npos; ++i) at = line.find(' ', at == 0 ? 0 : at + 1);
+    if (at == std::string_view::npos) continue;
+    const std::string_view rest = line.substr(at + 1);
+    if (rest.substr(0, rest.find(' ')) == device && rest.find(kind) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 Result<Pid> read_process_of(Tid tid) {
   const std::string path = fmt::format("/proc/{}/status", tid);
   const std::string status = TRY(read_proc_file(path, 4096));

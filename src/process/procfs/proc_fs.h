@@ -30,6 +30,8 @@ Result<ProcStat> read_stat(Pid pid);
 // The numbers of a line of /proc/PID/status: "Uid" (real, effective, saved, of the file system), "Groups", "NSpid" (the innermost namespace
 // last). Nothing: there is no such line.
 std::optional<std::vector<uint32_t>> find_status_numbers(std::string_view status, std::string_view key);
+// Is there a mount of this type and device in a /proc/PID/mountinfo?
+bool has_mount(std::string_view mountinfo, std::string_view type, uint32_t major, uint32_t minor);
 // A user who owns nothing, as far as we are concerned.
 constexpr uint32_t kNobody = 65534;
 // The effective user, whatever the process says of itself (one stat, 1 µs); kNobody where there is no such process any more.

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -93,6 +95,22 @@ TEST(ProcFs, ProcessThatIsGoneIsGone) {
   const auto stat = read_stat(0x3fffffff);
   ASSERT_FALSE(stat);
   EXPECT_EQ(stat.error().kind(), ErrorKind::kGone);
+}
+
+TEST(ProcFs, FindsMountsByTypeAndDevice) {
+  constexpr std::string_view kMounts =
+      "22 28 0:20 / /sys rw,nosuid - sysfs sysfs rw\n113 90 0:42 / /a\\040-\\040b rw shared:7 - overlay overlay rw,lowerdir=l\n114 90 8:1 / /c rw - ext4 /dev/sda1 rw";
+  EXPECT_TRUE(has_mount(kMounts, "overlay", 0, 42));
+  EXPECT_TRUE(has_mount(kMounts, "ext4", 8, 1));
+  EXPECT_FALSE(has_mount(kMounts, "overlay", 0, 20));
+  EXPECT_FALSE(has_mount(kMounts, "overlay", 0, 4));
+  EXPECT_FALSE(has_mount(kMounts, "overlay", 90, 0));
+  EXPECT_FALSE(has_mount("", "overlay", 0, 42));
+  EXPECT_FALSE(has_mount("113 90\n\n113", "overlay", 0, 42));
+  const auto ours = read_proc_file("/proc/self/mountinfo", 4 << 20);
+  struct stat st {};
+  ASSERT_TRUE(ours && ::stat("/proc", &st) == 0);
+  EXPECT_TRUE(has_mount(*ours, "proc", major(st.st_dev), minor(st.st_dev)));
 }
 
 TEST(ProcFs, SeesAMountedProc) {
