@@ -8,26 +8,15 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
-#include <cstring>
-#include <optional>
 
+#include "base/caller.h"
 #include "sandbox/read_only.h"
 
 namespace cicada::cli {
 namespace {
 
 constexpr int kMaxGroups = 65536;  // the kernel's NGROUPS_MAX
-
-std::optional<uint32_t> find_number_in_environment(const char* variable) {
-  const char* text = std::getenv(variable);
-  if (text == nullptr) return std::nullopt;
-  uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text, text + std::strlen(text), value);
-  if (error != std::errc() || *end != '\0') return std::nullopt;
-  return value;
-}
 
 }  // namespace
 
@@ -40,20 +29,11 @@ InvokingUser InvokingUser::effective() {
 
 InvokingUser InvokingUser::detect() {
   InvokingUser user = effective();
-  if (user.uid_ != 0) return user;  // SUDO_UID means something only to root: anyone may set it
-  const passwd* entry = nullptr;
-  if (const std::optional<uint32_t> uid = find_number_in_environment("SUDO_UID")) {
-    entry = ::getpwuid(*uid);
-    user.uid_ = *uid;
-    user.gid_ = find_number_in_environment("SUDO_GID").value_or(entry != nullptr ? entry->pw_gid : *uid);
-  } else if (const char* doas = std::getenv("DOAS_USER")) {
-    entry = ::getpwnam(doas);
-    if (entry != nullptr) {
-      user.uid_ = entry->pw_uid;
-      user.gid_ = entry->pw_gid;
-    }
-  }
-  if (user.uid_ == 0) return effective();  // root through sudo is root
+  const auto caller = find_caller();
+  if (!caller) return user;
+  user.uid_ = caller->uid;
+  user.gid_ = caller->gid;
+  const passwd* const entry = ::getpwuid(user.uid_);
   user.through_sudo_ = true;
   if (entry == nullptr) {  // a uid without an entry: only the ids can be set
     user.groups_ = {user.gid_};

@@ -3,10 +3,9 @@
 
 #include <unistd.h>
 
-#include <charconv>
-#include <cstdlib>
 #include <string_view>
 
+#include "base/caller.h"
 #include "base/descriptor_limit.h"
 #include "base/parallel.h"
 #include "bpf_source/bpf_source.h"
@@ -66,13 +65,8 @@ Result<Readers> Readers::start() {
 }
 
 uint32_t recording_user() {
-  const uint32_t effective = ::geteuid();
-  const char* const text = effective == 0 ? std::getenv("SUDO_UID") : nullptr;  // means something only to root: anyone may set it
-  if (text == nullptr) return effective;
-  const std::string_view digits(text);
-  uint32_t user = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), user);
-  return error == std::errc() && end == digits.data() + digits.size() ? user : effective;
+  const auto caller = find_caller();
+  return caller ? caller->uid : ::geteuid();
 }
 
 Result<std::unique_ptr<engine::Session>> open(const Readers& readers, RecorderConfig config) {

@@ -7,7 +7,7 @@
 //     if (const auto code = recorder::serve_as_reader(argc, argv)) return *code;  // a recorder started this program again, to read
 //     …
 //   const recorder::Readers readers = TRY(recorder::Readers::start());
-//   const auto session = TRY(recorder::open(readers, {.sampling = {.pids = {pid}, …}}));
+//   const auto session = TRY(recorder::open(readers, {.sampling = {.targets = bpf_source::TargetKind::kProcesses, .pids = {pid}}}));
 //   session->add_sink(TRY(sink::make_sink("flame.svg", {})));
 //   TRY(session->start());
 //   TRY(session->run({.duration_ns = 10'000'000'000}));
@@ -55,7 +55,7 @@ class Readers {
   std::shared_ptr<sandbox::Zygote> zygote_;
 };
 
-// Who records: under sudo the user behind it. His files and programs are his own (SymbolizeOptions::user).
+// Who records: under sudo or doas the user behind it. His files and programs are his own (SymbolizeOptions::user).
 uint32_t recording_user();
 
 // Loads and attaches; nothing is sampled yet. Fails: as BpfSource::open().
