@@ -226,7 +226,7 @@ Result<void> BpfSource::start(profile::Profile& profile) {
   profile.header.events.clear();
   for (const PerfEvents::Event& event : p.events->events()) {
     profile.header.events.push_back({.name = std::string(event.type->name),
-                                     .unit = event.type->kind == PerfEventKind::kCounter ? profile::Unit::kCalls : profile::Unit::kSamples,
+                                     .unit = event.type->kind == PerfEventKind::kCounter ? profile::Unit::kEvents : profile::Unit::kSamples,
                                      .value = event.value == 0 ? 1 : event.value,
                                      .period = event.period,
                                      .frequency_hz = event.frequency_hz,

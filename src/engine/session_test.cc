@@ -159,7 +159,7 @@ TEST(Session, AFailureAtTheEndLosesNothing) {
 }
 
 TEST(Session, SnapshotsGrowWhileItRunsAndEachStaysWhatItWas) {
-  Session session(source({.events = {{.name = "clock"}, {.name = "faults", .unit = profile::Unit::kCalls}}}), {});
+  Session session(source({.events = {{.name = "clock"}, {.name = "faults", .unit = profile::Unit::kEvents}}}), {});
   ASSERT_TRUE(session.start());
   std::atomic<bool> ended{false};
   size_t grown = 0;

@@ -33,7 +33,7 @@ class ScriptedMappings final : public MappingHistory {
 class SampleAssemblerTest : public testing::Test {
  protected:
   SampleAssemblerTest() {
-    profile.header.events = {{.name = "clock"}, {.name = "faults", .unit = profile::Unit::kCalls}};
+    profile.header.events = {{.name = "clock"}, {.name = "faults", .unit = profile::Unit::kEvents}};
     stack_record user{};
     user.side = STACK_USER;
     user.hash = 1;

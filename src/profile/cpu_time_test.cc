@@ -19,7 +19,7 @@ TEST(CpuTime, IsTheSchedulersDividedBySamples) {
   EXPECT_DOUBLE_EQ(seconds_per_value(recorded(944, 2'080'000'000), {0}) * 944, 2.08);
   EXPECT_DOUBLE_EQ(seconds_per_value(recorded(944, 0), {0}), 0.001);
   Profile faults = recorded(944, 2'080'000'000);
-  faults.header.events[0].unit = Unit::kCalls;
+  faults.header.events[0].unit = Unit::kEvents;
   EXPECT_EQ(seconds_per_value(faults, {0}), 0);
 }
 

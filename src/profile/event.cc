@@ -11,7 +11,7 @@ ValueUnit value_unit(const Event& event) {
   switch (event.unit) {
     case Unit::kNanoseconds: return {event.name, "nanoseconds", 1};
     case Unit::kBytes: return {event.name, "bytes", 1};
-    case Unit::kCalls: return {event.name, "count", 1};
+    case Unit::kEvents: return {event.name, "count", 1};
     case Unit::kSamples: break;
   }
   if (event.sample_ns != 0) return {"cpu", "nanoseconds", event.sample_ns};
@@ -28,7 +28,7 @@ std::string_view unit_text(Unit unit) {
   switch (unit) {
     case Unit::kNanoseconds: return "ns";
     case Unit::kBytes: return "bytes";
-    case Unit::kCalls: return "calls";
+    case Unit::kEvents: return "events";
     case Unit::kSamples: break;
   }
   return "samples";

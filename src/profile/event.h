@@ -13,7 +13,7 @@
 namespace cicada::profile {
 
 // What a sample's value counts.
-enum class Unit : uint8_t { kSamples, kNanoseconds, kBytes, kCalls };
+enum class Unit : uint8_t { kSamples, kNanoseconds, kBytes, kEvents };
 
 // A count with the text that people see: an outcome of samples ("stored"), or something worth knowing.
 struct Count {
@@ -55,7 +55,7 @@ ValueUnit value_unit(const Event& event);
 // "99 Hz cpu-clock", "cycles, every 1,000", "page-faults, each"; empty where it was read from a file that does not say.
 std::string rate_text(const Event& event);
 
-// "samples", "ns", "bytes", "calls": what stands behind a number of values.
+// "samples", "ns", "bytes", "events": what stands behind a number of values.
 std::string_view unit_text(Unit unit);
 
 // Running sums of what is stored.

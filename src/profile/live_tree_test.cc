@@ -71,7 +71,7 @@ void expect_sums(const CallTree& tree) {
 class Growing {
  public:
   explicit Growing(uint32_t seed) : random_(seed) {
-    profile.header.events = {{.name = "clock"}, {.name = "faults", .unit = Unit::kCalls}};
+    profile.header.events = {{.name = "clock"}, {.name = "faults", .unit = Unit::kEvents}};
     for (int p = 0; p < 3; ++p) {
       const ProcessId process = profile.intern_process(100 + p, 1);
       for (int t = 0; t < 2; ++t) threads_.push_back(profile.intern_thread(process, 100 + p + 10 * t));

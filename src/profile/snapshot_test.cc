@@ -156,7 +156,7 @@ TEST(ProfileSnapshot, IsWhatTheProfileWas) {
 
 TEST(ProfileSnapshot, SumsAreWhatSamplesAddUpToAlsoAfterSomeWereDropped) {
   Profile profile;
-  profile.header.events = {{.name = "clock"}, {.name = "faults", .unit = Unit::kCalls}};
+  profile.header.events = {{.name = "clock"}, {.name = "faults", .unit = Unit::kEvents}};
   const ThreadId thread = profile.intern_thread(profile.intern_process(1, 1), 1);
   std::mt19937 random(3);
   for (uint64_t i = 0; i < 20000; ++i) {

@@ -33,7 +33,7 @@ void grow(profile::Profile& profile, uint64_t round) {
   profile.edit_thread(thread, [&](Thread& row) { row.name = text("thread"); });
   const Label label{text("key"), text("value")};
   const LabelSetId labels = profile.intern_labels({&label, 1});
-  profile.header.events = {{.period = 1000, .sample_ns = 1000, .counts = {{"stored", round, true}}}, {.name = "page-faults", .unit = Unit::kCalls, .value = 100}};
+  profile.header.events = {{.period = 1000, .sample_ns = 1000, .counts = {{"stored", round, true}}}, {.name = "page-faults", .unit = Unit::kEvents, .value = 100}};
   profile.header.command = {"record"};
   for (uint64_t i = 0; i < 6; ++i) {
     profile.append_sample({.time_ns = round * 10'000 + i * 1000, .thread = thread, .stack = i == 3 ? StackId() : StackId(stack.value - i % 3), .value = i % 2 == 0 ? 1U : 100U,

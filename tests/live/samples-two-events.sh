@@ -17,7 +17,7 @@ unit() { "$CICADA" report --json --event "$1" x.cicada | python3 -c 'import json
 
 faults=$(self page-faults touch x.cicada)
 ((faults * 1000 >= touched * 999 && faults <= touched)) || fail "$faults page faults in touch(), which touched $touched pages"
-[[ $(unit page-faults) == calls && $(unit cpu-clock) == samples ]] || fail "units: $(unit page-faults), $(unit cpu-clock)"
+[[ $(unit page-faults) == events && $(unit cpu-clock) == samples ]] || fail "units: $(unit page-faults), $(unit cpu-clock)"
 # By the workload's own account: no sample of the clock more in touch() for its faults, which are in it, none less in compute().
 for function in touch:touching compute:computing; do
   clock=$(value total cpu-clock ${function%:*} x.cicada) seconds=$(sed -n "s/^${function#*:} //p" out)
@@ -41,7 +41,7 @@ firefox = json.load(gzip.open("x.firefox.json.gz"))
 near("firefox", sum(sum(t["samples"]["weight"]) for t in firefox["threads"] if t["name"].endswith("(page-faults)")))
 html = re.search(r'<script type="application/json" id="profile">(.*?)</script>', open("x.html").read(), re.S).group(1)
 events = [(e["event"], e["unit"]) for e in json.loads(html)]
-if events != [("cpu-clock", "samples"), ("page-faults", "calls")]: sys.exit(f"html: {events}")
+if events != [("cpu-clock", "samples"), ("page-faults", "events")]: sys.exit(f"html: {events}")
 near("text", sum(1 for line in open("x.txt") if re.search(r": 1 page-faults:", line)))
 PY
 

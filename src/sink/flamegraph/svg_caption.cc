@@ -21,7 +21,8 @@ Caption make_caption(const profile::ProfileSnapshot& profile, std::string title,
   };
   const uint64_t samples = count_samples(profile, id);
   add(grouped_digits(samples) + (samples == 1 ? " sample" : " samples"));
-  if (shown.unit != profile::Unit::kSamples) add(fmt::format("{} {}", grouped_digits(profile.totals_of(id).value), caption.unit));
+  const uint64_t value = profile.totals_of(id).value;
+  if (shown.unit != profile::Unit::kSamples && value != samples) add(fmt::format("{} {}", grouped_digits(value), caption.unit));
   if (header.duration_ns != 0) add(seconds_text(static_cast<double>(header.duration_ns) * 1e-9));
   const std::string rate = profile::rate_text(shown);
   add(rate.empty() && header.events.size() > 1 ? shown.name : rate);

@@ -14,7 +14,7 @@ struct Caption {
   std::string subtitle;            // "12,345 samples · 10.0 s · 99 Hz cpu-clock · host", with the sum of values that are no samples
   std::vector<std::string> notes;  // completeness, losses, warnings
   std::string event;               // whose values these are
-  std::string unit = "samples";    // or "ns", "bytes", "calls": what values count
+  std::string unit = "samples";    // or "ns", "bytes", "events": what values count
   double seconds_per_value = 0;    // CPU time; 0: the event does not count it
 };
 

@@ -120,6 +120,8 @@ std::string subtitle_of(const profile::Event& event) {
 TEST(Caption, NamesTheEventAndItsUnitAlsoOfAnOnlyOne) {
   EXPECT_EQ(subtitle_of({.name = "cpu-clock", .frequency_hz = 99}), "3 samples · 99 Hz cpu-clock");
   EXPECT_EQ(subtitle_of({.name = "page-faults", .period = 1}), "3 samples · page-faults, each");
+  EXPECT_EQ(subtitle_of({.name = "page-faults", .unit = profile::Unit::kEvents, .period = 1}), "3 samples · page-faults, each");
+  EXPECT_EQ(subtitle_of({.name = "page-faults", .unit = profile::Unit::kEvents, .value = 100, .period = 100}), "3 samples · 300 events · page-faults, every 100");
   EXPECT_EQ(subtitle_of({.name = "cycles", .period = 1000}), "3 samples · cycles, every 1,000");
   EXPECT_EQ(subtitle_of({.name = "malloc", .unit = profile::Unit::kBytes, .value = 4096, .period = 1}), "3 samples · 12,288 bytes · malloc, each");
   EXPECT_EQ(subtitle_of({.name = "samples"}), "3 samples") << "read from a file that says no more";

@@ -79,7 +79,7 @@ class PprofReader {
     }
     event.name = std::string(TRY(tables_.text(type.type)));
     const std::string_view unit = TRY(tables_.text(type.unit));
-    if (unit == "count" && event.name != "samples") event.unit = Unit::kCalls;
+    if (unit == "count" && event.name != "samples") event.unit = Unit::kEvents;
     for (const KnownUnit& known : kUnits) {
       if (known.name != unit) continue;
       event.unit = known.unit;

@@ -83,7 +83,7 @@ TEST(PprofReader, TakesEachTypeOfValueForAnEvent) {
   ASSERT_TRUE(profile) << profile.error().message();
   ASSERT_EQ(profile->header.events.size(), 4U);
   const std::vector<std::tuple<std::string, Unit, uint64_t>> expected = {
-      {"inuse_space", Unit::kBytes, 100}, {"alloc_objects", Unit::kCalls, 7}, {"alloc_space", Unit::kBytes, 700}, {"mib", Unit::kBytes, 2 << 20}};
+      {"inuse_space", Unit::kBytes, 100}, {"alloc_objects", Unit::kEvents, 7}, {"alloc_space", Unit::kBytes, 700}, {"mib", Unit::kBytes, 2 << 20}};
   for (uint8_t i = 0; i < 4; ++i) {
     EXPECT_EQ(profile->header.events[i].name, std::get<0>(expected[i]));
     EXPECT_EQ(profile->header.events[i].unit, std::get<1>(expected[i]));

@@ -20,7 +20,7 @@ class GrowingProfile {
   GrowingProfile() {
     profile.header.host = "here";
     profile.header.command = {"cicada", "record", ""};
-    profile.header.events = {{.period = 10'000'000, .sample_ns = 10'000'000}, {.name = "page-faults", .unit = Unit::kCalls, .value = 100, .period = 100}};
+    profile.header.events = {{.period = 10'000'000, .sample_ns = 10'000'000}, {.name = "page-faults", .unit = Unit::kEvents, .value = 100, .period = 100}};
   }
 
   void grow(size_t samples) {

@@ -60,7 +60,7 @@ void code_header(Io& io, profile::Header& header) {
     for (uint64_t* number : {&event.value, &event.period, &event.frequency_hz, &event.sample_ns, &event.fired}) *number = io.number(*number);
     code_counts(io, event.counts);
   }
-  code_enums(io, header.events, &profile::Event::unit, profile::Unit::kCalls);
+  code_enums(io, header.events, &profile::Event::unit, profile::Unit::kEvents);
   if (header.events.empty() || header.events.size() > kMaxEvents) io.fail();
   io.end_column();
 }
