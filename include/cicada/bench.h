@@ -31,6 +31,15 @@
 #include <time.h>
 #include <unistd.h>
 
+/* With -std=c11 the C library hides what is not ISO C's. */
+#ifndef CLOCK_MONOTONIC
+#define CLOCK_MONOTONIC 1
+#ifdef __cplusplus
+extern "C"
+#endif
+int clock_gettime(int clock, struct timespec *now);
+#endif
+
 /* The protocol's own places; both sides must agree. */
 #ifndef CICADA_BENCH_CONTROL
 #define CICADA_BENCH_CONTROL "/tmp/runner.ctl.fifo"
@@ -75,6 +84,12 @@ static inline int cicada_bench_ask(struct cicada_bench_state *state, const void 
 
 static inline int cicada_bench_ask_number(struct cicada_bench_state *state, uint32_t kind) { return cicada_bench_ask(state, &kind, sizeof kind); }
 
+static inline int cicada_bench_open(const char *place) {
+  const int fd = open(place, O_RDWR);
+  if (fd >= 0) fcntl(fd, F_SETFD, FD_CLOEXEC);
+  return fd;
+}
+
 /* Not zero: a runner listens. */
 static inline int cicada_bench_is_on(void) {
   struct cicada_bench_state *state = cicada_bench_get();
@@ -85,9 +100,9 @@ static inline int cicada_bench_is_on(void) {
     close(state->answer);
   }
   state->pid = pid;
-  state->control = open(CICADA_BENCH_CONTROL, O_RDWR | O_CLOEXEC);
+  state->control = cicada_bench_open(CICADA_BENCH_CONTROL);
   if (state->control < 0) return 0;
-  state->answer = open(CICADA_BENCH_ANSWER, O_RDWR | O_CLOEXEC);
+  state->answer = cicada_bench_open(CICADA_BENCH_ANSWER);
   {
     const uint32_t version[3] = {8, 2, 0};
     if (state->answer < 0 || cicada_bench_ask(state, version, sizeof version) != 3 || cicada_bench_ask_number(state, 9) != 10) {

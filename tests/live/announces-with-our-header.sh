@@ -2,6 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # cicada/bench.h: a program of three more lines, and Google Benchmark with a reporter. Without a runner nothing happens.
 source "$(dirname "$0")/lib.sh"
+# In every C and C++ that it may be included in.
+printf '#include <stdio.h>\n#include <cicada/bench.h>\nint main(void) { cicada_bench_start(); cicada_bench_round(1, cicada_bench_now()); cicada_bench_stop("a"); return 0; }\n' | tee includes.c >includes.cc
+for standard in c11 c17 gnu11 c++11 c++20 gnu++17; do
+  file=includes.c compiler=cc
+  [[ $standard != *++* ]] || file=includes.cc compiler=c++
+  "$compiler" -std=$standard -pedantic -Wall -Wextra -Werror -I "$(dirname "$0")/../../include" -o includes "$file" 2>err || fail "bench.h as $standard: $(head -5 err)"
+  ./includes || fail "bench.h as $standard does not run"
+done
 examples=$(dirname "$CICADA")/examples/bench
 strace=$(timeout 300 "$examples/three_lines" 2>&1) || fail "three_lines without a runner: $strace"
 "$CICADA" bench -q -o three -- "$examples/three_lines" 2>err || fail "bench ended with $?"
