@@ -14,6 +14,7 @@
 #include "cli/diff_command.h"
 #include "cli/doctor_command.h"
 #include "cli/exit_code.h"
+#include "cli/habits.h"
 #include "cli/help_formatter.h"
 #include "cli/invoking_user.h"
 #include "cli/merge_command.h"
@@ -114,6 +115,12 @@ int main(int argc, char** argv) {
     }
     std::string chosen;
     for (auto at = app.get_subcommands(); !at.empty(); at = at[0]->get_subcommands()) chosen += at[0]->get_name() + " ";
+    for (auto word = words.rbegin(); word != words.rend() && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr; ++word) {
+      const std::string_view instead = app.get_subcommands().empty() ? "" : find_habit(app.get_subcommands()[0]->get_name(), *word);
+      if (instead.empty()) continue;
+      print_error(fmt::format("{}: not an option of cicada's; {}", *word, instead));
+      return kExitFailure;
+    }
     print_error(fmt::format("{}; `cicada {}--help` lists the options", error.what(), chosen));
     return kExitFailure;
   }

@@ -36,7 +36,9 @@ Result<profile::Profile> parse_profile(Bytes bytes, const std::string& name) {
   if (bytes.empty() && !name.ends_with(".folded")) return make_error(ErrorKind::kInvalid, "{}: the file is empty", name);
   const bool named_pprof = name.ends_with(".pb.gz") || name.ends_with(".pprof") || name.ends_with(".pb");
   if (is_gzip(bytes) || named_pprof) return parse_pprof(bytes, name);
-  if (has_prefix(bytes, "{") || has_prefix(bytes, "<") || has_prefix(bytes, "PERFILE2") || has_prefix(bytes, "\x7f" "ELF"))
+  if (has_prefix(bytes, "PERFILE2"))
+    return make_error(ErrorKind::kInvalid, "{0}: perf's own format; `perf script -i {0} | stackcollapse-perf.pl >{0}.folded` (of FlameGraph) makes folded stacks, which cicada reads", name);
+  if (has_prefix(bytes, "{") || has_prefix(bytes, "<") || has_prefix(bytes, "\x7f" "ELF"))
     return make_error(ErrorKind::kInvalid, "{}: not a format that cicada reads as a profile (.cicada, .folded, .pb.gz)", name);
   if (name.ends_with(".cicada")) return make_error(ErrorKind::kInvalid, "{}: not a cicada recording", name);
   if (name.ends_with(".folded") || looks_like_text(bytes)) return parse_folded(bytes, name);

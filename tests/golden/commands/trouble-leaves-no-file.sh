@@ -57,7 +57,7 @@ refused newer.cicada 'recording format 200, this cicada reads format [0-9]+; use
 : >empty.pb.gz; refused empty.pb.gz 'empty'
 head -c 9 good.cicada >cut.cicada; refused cut.cicada 'not a cicada recording'
 cp "$cicada" elf.cicada; refused elf.cicada 'not a format that cicada reads'
-printf 'PERFILE2 and so on' >perf.data; refused perf.data 'not a format that cicada reads'
+printf 'PERFILE2 and so on' >perf.data; refused perf.data "perf's own format"
 printf 'main;a 1\nmain;b many\n' >bad.folded; refused bad.folded 'bad.folded: line 2'
 head -c 4096 /dev/urandom | gzip >noise.pb.gz; refused noise.pb.gz 'noise.pb.gz'
 "$cicada" convert -q good.cicada whole.pb.gz
