@@ -73,6 +73,31 @@ bool is_ambiguous(const RunFindings& run, const Window& window) {
          });
 }
 
+// Of everybody's samples, ascending.
+std::vector<uint64_t> times_of_samples(const profile::ProfileSnapshot& profile) {
+  const profile::EventId event = main_event(profile);
+  std::vector<uint64_t> times;
+  for (size_t i = 0; i < profile.sample_count(); ++i)
+    if (profile.samples().event[i] == event && !profile::is_idle(profile.samples().state[i])) times.push_back(profile.samples().time_ns[i]);
+  std::sort(times.begin(), times.end());
+  return times;
+}
+
+// Of windows in which nobody else of the command worked what the scheduler says.
+void take_account(const RunFindings& run, const std::vector<uint64_t>& times, const std::string& uri, BenchmarkRun& one) {
+  uint64_t cpu_ns = 0, samples = 0;
+  for (const Window& window : run.windows.windows) {
+    if (window.uri != uri) continue;
+    const auto used = find_cpu_time(run.windows.windows, window, run.spans);
+    if (!used) return;
+    cpu_ns += *used;
+    samples += static_cast<uint64_t>(std::lower_bound(times.begin(), times.end(), window.end_ns) - std::lower_bound(times.begin(), times.end(), window.begin_ns));
+  }
+  if (cpu_ns == 0 || samples != one.samples) return;
+  one.cpu_ns = static_cast<double>(cpu_ns);
+  one.cpu_by_samples = false;
+}
+
 // One source for all runs, the best that each of them has: rounds, the client's summary, the windows.
 void choose_source(Benchmark& one) {
   bool rounds = true, told = true;
@@ -84,7 +109,10 @@ void choose_source(Benchmark& one) {
   else if (told) one.source = Source::kClient;
   else one.source = std::all_of(one.runs.begin(), one.runs.end(), [](const BenchmarkRun& run) { return !run.times_ns.empty(); }) ? Source::kRounds : Source::kWindows;
   if (one.source != Source::kWindows) return;
-  for (BenchmarkRun& run : one.runs) run.times_ns = {run.wall_ns};
+  for (BenchmarkRun& run : one.runs) {
+    run.times_ns.clear();
+    for (const Round& window : run.windows) run.times_ns.push_back(static_cast<double>(window.end_ns - window.begin_ns));
+  }
 }
 
 // Stacks from the innermost root frame on.
@@ -146,8 +174,10 @@ void add_run(const RunFindings& run, BenchResult& result) {
       if (std::find(one.processes.begin(), one.processes.end(), process) == one.processes.end()) one.processes.push_back(process);
     if (one.processes.empty()) one.processes.push_back(window.process);
   }
+  const std::vector<uint64_t> times = times_of_samples(run.profile);
   for (const std::string& uri : order) {
     count_samples(run.profile, runs[uri]);
+    take_account(run, times, uri, runs[uri]);
     Benchmark& one = find_or_add(result, uri);
     one.runs.push_back(std::move(runs[uri]));
     choose_source(one);
@@ -194,6 +224,9 @@ void count_samples(const profile::ProfileSnapshot& profile, BenchmarkRun& run) {
     ++run.user_stacks;
     run.whole_stacks += profile::kEndReasons[reason].complete ? 1 : 0;
   }
+  if (!run.windows.empty() || profile.header.target_cpu_ns == 0) return;
+  run.cpu_ns = static_cast<double>(profile.header.target_cpu_ns);
+  run.cpu_by_samples = false;
 }
 
 profile::Profile extract(const profile::ProfileSnapshot& profile, const BenchmarkRun& run, bool harness) {
@@ -202,6 +235,7 @@ profile::Profile extract(const profile::ProfileSnapshot& profile, const Benchmar
   part.header.end_reasons.clear();
   part.header.warnings.clear();
   part.header.duration_ns = static_cast<uint64_t>(run.wall_ns);
+  part.header.target_cpu_ns = run.cpu_by_samples ? 0 : static_cast<uint64_t>(run.cpu_ns);
   if (!run.windows.empty()) part.header.runs = part.header.runs_ns = 0;  // a part of one
   const profile::SampleFilter is_own = samples_of(profile, run);
   profile::RowCopier copier(part, profile);

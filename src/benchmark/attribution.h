@@ -19,6 +19,7 @@ struct RunFindings {
   std::span<const ClientBenchmark> told;
   const ProcessTree& tree;
   const profile::ProfileSnapshot& profile;
+  std::span<const Span> spans = {};
 };
 
 // Adds the run's benchmarks to `result`: to those of the same URI, else as new ones.
@@ -29,7 +30,8 @@ std::vector<std::string> replaced_libraries(const ClientEnvironment& told, const
 
 // The samples of a benchmark in the recording of this run.
 profile::SampleFilter samples_of(const profile::ProfileSnapshot& profile, const BenchmarkRun& run);
-// cpu_ns, samples, stacks of `run`, by the samples that are its own.
+// Samples and stacks of `run`, by the samples that are its own; its CPU time: of the whole recording the scheduler's account, where it has one, of a part
+// of it by samples.
 void count_samples(const profile::ProfileSnapshot& profile, BenchmarkRun& run);
 // These samples alone. Without `harness`, what calls the innermost frame "__codspeed_root_frame__…" of a stack is left out.
 profile::Profile extract(const profile::ProfileSnapshot& profile, const BenchmarkRun& run, bool harness);

@@ -34,10 +34,10 @@ class AddRun : public testing::Test {
     out.process = process;
     return out;
   }
-  void add(std::vector<Window> all, std::vector<ClientBenchmark> told = {}) {
+  void add(std::vector<Window> all, std::vector<ClientBenchmark> told = {}, std::vector<Span> spans = {}) {
     Windows windows;
     windows.windows = std::move(all);
-    add_run({0, windows, told, tree_, profile_}, result_);
+    add_run({0, windows, told, tree_, profile_, spans}, result_);
   }
 
   const ProcessId harness_{10, 0}, worker_{20, 100 * kMs}, child_{30, 200 * kMs}, other_{40, 150 * kMs};
@@ -58,6 +58,31 @@ TEST_F(AddRun, GivesABenchmarkTheSamplesOfItsWindowAndItsDescendants) {
   EXPECT_EQ(one.runs[0].cpu_ns, 3e6);
   EXPECT_EQ(one.source, Source::kWindows);
   EXPECT_FALSE(one.runs[0].ambiguous);
+}
+
+// Not that of the whole run, of which the benchmark is a part.
+TEST_F(AddRun, HasTheCpuTimeOfItsWindows) {
+  profile_.header.target_cpu_ns = 5000 * kMs;
+  sample(worker_, 500), sample(worker_, 501), sample(worker_, 700), sample(worker_, 710);
+  add({window(500, 600, "a", worker_), window(700, 720, "b", worker_), window(800, 810, "a", worker_)}, {},
+      {{499 * kMs, 601 * kMs, 4 * kMs}, {799 * kMs, 811 * kMs, 1 * kMs}});
+  const BenchmarkRun &a = result_.benchmarks[0].runs[0], &b = result_.benchmarks[1].runs[0];
+  EXPECT_EQ(a.cpu_ns, 5e6);
+  EXPECT_FALSE(a.cpu_by_samples);
+  EXPECT_EQ(b.cpu_ns, 2e6);
+  EXPECT_TRUE(b.cpu_by_samples) << "nobody knows";
+  EXPECT_EQ(extract(profile_, a, true).header.target_cpu_ns, 5 * kMs);
+  EXPECT_EQ(extract(profile_, b, true).header.target_cpu_ns, 0U);
+}
+
+TEST_F(AddRun, OfAWholeCommandTheSchedulersAccount) {
+  profile_.header.target_cpu_ns = 7 * kMs;
+  sample(worker_, 500), sample(worker_, 501);
+  BenchmarkRun run;
+  count_samples(profile_, run);
+  EXPECT_EQ(run.samples, 2U);
+  EXPECT_EQ(run.cpu_ns, 7e6);
+  EXPECT_EQ(extract(profile_, run, true).header.target_cpu_ns, 7 * kMs);
 }
 
 TEST_F(AddRun, SplitsOverlappingWindowsByProcessAndMarksWhatItCannotSplit) {
@@ -99,6 +124,15 @@ TEST_F(AddRun, PrefersRoundsAndDividesThemByTheirIterations) {
   add({a}, {numbers});
   EXPECT_EQ(result_.benchmarks[0].source, Source::kRounds);
   EXPECT_THAT(result_.benchmarks[0].runs[0].times_ns, testing::ElementsAre(1e6, 2e6));
+}
+
+// A client that announces the same benchmark three times has run it three times.
+TEST_F(AddRun, TakesWindowsOfOneNameForRounds) {
+  add({window(500, 550, "a", worker_), window(600, 652, "a", worker_), window(700, 751, "a", worker_)});
+  ASSERT_EQ(result_.benchmarks.size(), 1U);
+  EXPECT_EQ(result_.benchmarks[0].source, Source::kWindows);
+  EXPECT_THAT(result_.benchmarks[0].runs[0].times_ns, testing::ElementsAre(50e6, 52e6, 51e6));
+  EXPECT_EQ(result_.benchmarks[0].summary().median, 51e6);
 }
 
 TEST_F(AddRun, PutsRunsOfOneBenchmarkTogether) {

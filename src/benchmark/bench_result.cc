@@ -26,7 +26,7 @@ Json to_json(const BenchmarkRun& run) {
   for (const Round& window : run.windows) windows.push_back({window.begin_ns, window.end_ns});
   for (const ProcessId& process : run.processes) processes.push_back({process.pid, process.start_ns});
   Json json = {{"recording", run.recording}, {"times_ns", run.times_ns}, {"windows", windows}, {"processes", processes}, {"wall_ns", run.wall_ns},
-               {"cpu_ns", run.cpu_ns}, {"samples", run.samples}, {"whole_stacks", run.whole_stacks}, {"user_stacks", run.user_stacks}, {"ambiguous", run.ambiguous}};
+               {"cpu_ns", run.cpu_ns}, {"cpu_by", run.cpu_by_samples ? "samples" : "scheduler"}, {"samples", run.samples}, {"whole_stacks", run.whole_stacks}, {"user_stacks", run.user_stacks}, {"ambiguous", run.ambiguous}};
   if (run.told) json["client"] = to_json(*run.told);
   if (!run.resources.empty()) json["resources"] = run.resources;
   return json;
@@ -41,6 +41,7 @@ BenchmarkRun run_of(const Json& json, const Json& recordings) {
   for (const Json& process : json.at("processes")) run.processes.push_back({process.at(0), process.at(1)});
   run.wall_ns = json.at("wall_ns");
   run.cpu_ns = json.at("cpu_ns");
+  run.cpu_by_samples = json.value("cpu_by", "samples") == "samples";
   run.samples = json.at("samples");
   run.whole_stacks = json.at("whole_stacks");
   run.user_stacks = json.at("user_stacks");
@@ -71,6 +72,11 @@ BenchResult result_of(const Json& json) {
     for (const Json& run : row.at("runs")) one.runs.push_back(run_of(run, json.at("recordings")));
     result.benchmarks.push_back(std::move(one));
   }
+  for (const Json& row : json.value("comparisons", Json::array())) {
+    Compared one{row.at("base"), row.at("now"), row.at("verdict"), {row.at("ratio"), std::nullopt, row.at("p")}, row.at("flame_graph")};
+    if (const Json& interval = row.at("interval"); !interval.is_null()) one.ratio.interval = Interval{interval.at(0), interval.at(1)};
+    result.comparisons.push_back(std::move(one));
+  }
   return result;
 }
 
@@ -87,6 +93,10 @@ Runs Benchmark::times() const {
   return all;
 }
 
+double Benchmark::time_of(const BenchmarkRun& run) const {
+  return source == Source::kClient && run.told ? run.told->median : summarise(run.times_ns).median;
+}
+
 Summary Benchmark::summary() const {
   const auto told = std::find_if(runs.begin(), runs.end(), [](const BenchmarkRun& run) { return run.told.has_value(); });
   if (source == Source::kClient && runs.size() == 1 && told != runs.end()) return *told->told;
@@ -95,8 +105,8 @@ Summary Benchmark::summary() const {
   return summarise(std::move(all));
 }
 
-Interval Benchmark::interval() const {
-  if ((source == Source::kClient && runs.size() == 1) || summary().count < 2) return {};
+std::optional<Interval> Benchmark::interval() const {
+  if ((source == Source::kClient && runs.size() == 1) || summary().count < 2) return std::nullopt;
   return median_interval(times(), kConfidence);
 }
 
@@ -104,15 +114,21 @@ std::string to_json(const BenchResult& result) {
   Json recordings = Json::array(), benchmarks = Json::array();
   for (const Recording& recording : result.recordings) recordings.push_back({{"file", recording.file}, {"command", recording.command}, {"exit_code", recording.exit_code}});
   for (const Benchmark& one : result.benchmarks) {
-    const Interval interval = one.interval();
+    const std::optional<Interval> interval = one.interval();
     Json runs = Json::array();
     for (const BenchmarkRun& run : one.runs) runs.push_back(to_json(run));
     benchmarks.push_back({{"uri", one.uri}, {"name", one.name}, {"creator", one.creator}, {"source", source_text(one.source)}, {"flame_graph", one.page},
-                          {"summary", to_json(one.summary())}, {"median_interval_95_ns", {interval.low, interval.high}}, {"runs", runs}});
+                          {"summary", to_json(one.summary())}, {"median_interval_95_ns", interval ? Json{interval->low, interval->high} : Json()}, {"runs", runs}});
+  }
+  Json comparisons = Json::array();
+  for (const Compared& one : result.comparisons) {
+    const std::optional<Interval>& interval = one.ratio.interval;
+    comparisons.push_back({{"base", one.base}, {"now", one.now}, {"verdict", one.verdict}, {"ratio", one.ratio.value}, {"interval", interval ? Json{interval->low, interval->high} : Json()},
+                           {"p", one.ratio.p}, {"flame_graph", one.page}});
   }
   const Json json = {{"version", kVersion}, {"cicada", result.version}, {"host", result.host},
                      {"environment", {{"software", result.environment.software}, {"libraries", result.environment.libraries}}}, {"warnings", result.warnings},
-                     {"recordings", recordings}, {"benchmarks", benchmarks}};
+                     {"recordings", recordings}, {"benchmarks", benchmarks}, {"comparisons", comparisons}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -21,11 +21,12 @@ std::string_view source_text(Source source);
 // One benchmark in one run of a command.
 struct BenchmarkRun {
   uint32_t recording = 0;                   // index
-  std::vector<double> times_ns;             // of each round, per iteration; kWindows, kRuns: one
+  std::vector<double> times_ns;             // of each round, per iteration; kWindows: of each window; kRuns: one
   std::optional<Summary> told;              // by the client itself
   std::vector<Round> windows;               // CLOCK_MONOTONIC of the recording
   std::vector<ProcessId> processes;         // whose samples are the benchmark's; none: all of the recording
-  double wall_ns = 0, cpu_ns = 0;           // in the windows; cpu_ns by samples
+  double wall_ns = 0, cpu_ns = 0;           // in the windows
+  bool cpu_by_samples = true;               // else cpu_ns is the scheduler's account
   uint64_t samples = 0, whole_stacks = 0, user_stacks = 0;
   bool ambiguous = false;                   // another window of the same processes at the same time
   std::map<std::string, double> resources;  // of a whole command: user_ns, system_ns, peak_bytes, page_faults, …
@@ -40,14 +41,24 @@ struct Benchmark {
 
   // Times by run, as far as they can be resampled: of kClient the median of each run.
   Runs times() const;
+  // One time of this run: the median.
+  double time_of(const BenchmarkRun& run) const;
   // Over all runs; of kClient and one run what the client said.
   Summary summary() const;
-  Interval interval() const;                // 95 %, of the median; of one value: {0, 0}
+  std::optional<Interval> interval() const;  // 95 %, of the median; nothing of one value
 };
 
 struct Recording {
   std::string file, command;
   int exit_code = 0;
+};
+
+// Commands that took turns: one with the first.
+struct Compared {
+  std::string base, now;  // URIs
+  std::string verdict;
+  Ratio ratio;
+  std::string page;       // the difference, relative to bench.json
 };
 
 struct BenchResult {
@@ -56,6 +67,7 @@ struct BenchResult {
   std::string version;
   std::vector<Recording> recordings;
   std::vector<Benchmark> benchmarks;
+  std::vector<Compared> comparisons;
   std::vector<std::string> warnings;
 };
 

@@ -7,60 +7,99 @@
 namespace cicada::benchmark {
 namespace {
 
-std::vector<double> all_of(const Runs& runs) {
+// One of each run.
+std::vector<double> times_of(const Benchmark& one) {
   std::vector<double> all;
-  for (const auto& run : runs) all.insert(all.end(), run.begin(), run.end());
+  for (std::vector<double>& run : one.times()) all.push_back(summarise(std::move(run)).median);
   return all;
 }
 
-// Nothing but one summary of the client's own.
-bool is_summary(const Benchmark& one) { return one.source == Source::kClient && one.runs.size() == 1; }
+struct Resource {
+  const char* name;
+  std::vector<const char*> parts;  // added up
+};
+
+// Nothing: not all runs have it.
+std::vector<double> values_of(const Benchmark& one, const Resource& resource) {
+  std::vector<double> all;
+  for (const BenchmarkRun& run : one.runs) {
+    double sum = 0;
+    for (const char* part : resource.parts) {
+      const auto at = run.resources.find(part);
+      if (at == run.resources.end()) return {};
+      sum += at->second;
+    }
+    all.push_back(sum);
+  }
+  return all;
+}
+
+Measure measure(std::string name, const std::vector<double>& before, const std::vector<double>& after, const ComparisonOptions& options) {
+  Measure out{std::move(name), summarise(before).median, summarise(after).median, {}, Verdict::kCannotTell};
+  const bool pairs = options.in_turn && before.size() == after.size();
+  out.ratio = pairs ? ratio_of_pairs(before, after, options.confidence) : ratio_of(before, after, options.confidence);
+  if (!out.ratio.interval) return out;
+  const auto [low, high] = *out.ratio.interval;
+  const double most = 1 + options.threshold, least = 1 / most;
+  if (low > 1 && out.ratio.value >= most) out.verdict = Verdict::kSlower;
+  else if (high < 1 && out.ratio.value <= least) out.verdict = Verdict::kFaster;
+  else if (low >= least && high <= most) out.verdict = Verdict::kSame;
+  return out;
+}
+
+// An interval of n values is as wide as 1 ÷ √n.
+size_t runs_needed(const Measure& time, size_t runs, const ComparisonOptions& options) {
+  constexpr double kLeastThreshold = 0.001, kMostRuns = 1e6;
+  if (time.verdict != Verdict::kCannotTell) return 0;
+  const size_t fewest = fewest_values(options.in_turn, options.confidence);
+  if (!time.ratio.interval) return std::max(fewest, runs + 1);
+  const double reach = std::log(time.ratio.interval->high / time.ratio.interval->low) / 2, wanted = std::log(1 + std::max(options.threshold, kLeastThreshold));
+  const double needed = std::ceil(static_cast<double>(runs) * reach * reach / (wanted * wanted));
+  return std::max(runs + 1, static_cast<size_t>(std::min(needed, kMostRuns)));
+}
 
 }  // namespace
 
 std::string_view verdict_text(Verdict verdict) {
-  constexpr std::string_view kTexts[] = {"same", "faster", "slower", "not enough rounds"};
+  constexpr std::string_view kTexts[] = {"cannot tell", "same", "faster", "slower"};
   return kTexts[static_cast<size_t>(verdict)];
 }
 
 Comparison compare(const Benchmark& base, const Benchmark& now, const ComparisonOptions& options) {
   Comparison out;
-  out.before = base.summary();
-  out.after = now.summary();
-  out.by_summary = is_summary(base) || is_summary(now);
-  if (out.by_summary) {
-    const Welch result = welch(out.before, out.after, options.confidence);
-    out.ratio = out.before.mean > 0 ? out.after.mean / out.before.mean : 1;
-    out.interval = result.ratio;
-    out.p = result.p;
-  } else {
-    const Runs before = base.times(), after = now.times();
-    out.ratio = out.before.median > 0 ? out.after.median / out.before.median : 1;
-    out.interval = ratio_interval(before, after, options.confidence, options.in_turn);
-    out.p = mann_whitney_p(all_of(before), all_of(after));
-  }
-  if (std::min(out.before.count, out.after.count) < kMinRounds) {
-    out.verdict = Verdict::kTooFew;
-  } else if (std::abs(out.ratio - 1) >= options.threshold) {
-    if (out.interval.low > 1 && out.ratio > 1) out.verdict = Verdict::kSlower;
-    if (out.interval.high < 1 && out.ratio < 1) out.verdict = Verdict::kFaster;
+  const std::vector<double> before = times_of(base), after = times_of(now);
+  out.runs_before = before.size();
+  out.runs_after = after.size();
+  out.time = measure("wall time", before, after, options);
+  out.runs_needed = runs_needed(out.time, std::min(before.size(), after.size()), options);
+  const std::vector<Resource> resources{{"CPU time", {"user_ns", "system_ns"}}, {"instructions", {"instructions"}}};
+  for (const Resource& resource : resources) {
+    const std::vector<double> a = values_of(base, resource), b = values_of(now, resource);
+    if (!a.empty() && !b.empty()) out.more.push_back(measure(resource.name, a, b, options));
   }
   return out;
 }
 
-std::vector<Comparison> compare(const BenchResult& base, const BenchResult& now, const ComparisonOptions& options) {
-  std::vector<Comparison> all;
-  std::vector<double> p;
+std::vector<Match> match_benchmarks(const BenchResult& base, const BenchResult& now) {
+  if (base.benchmarks.size() == 1 && now.benchmarks.size() == 1) return {{0, 0}};
+  std::vector<Match> all;
   for (size_t i = 0; i < now.benchmarks.size(); ++i) {
     const auto before = std::find_if(base.benchmarks.begin(), base.benchmarks.end(), [&](const Benchmark& one) { return one.uri == now.benchmarks[i].uri; });
-    if (before == base.benchmarks.end()) continue;
-    all.push_back(compare(*before, now.benchmarks[i], options));
-    all.back().base = static_cast<size_t>(before - base.benchmarks.begin());
-    all.back().now = i;
-    p.push_back(all.back().p);
+    if (before != base.benchmarks.end()) all.push_back({static_cast<size_t>(before - base.benchmarks.begin()), i});
+  }
+  return all;
+}
+
+std::vector<Comparison> compare(const BenchResult& base, const BenchResult& now, const std::vector<Match>& matches, const ComparisonOptions& options) {
+  std::vector<Comparison> all;
+  std::vector<double> p;
+  for (const Match& match : matches) {
+    all.push_back(compare(base.benchmarks[match.base], now.benchmarks[match.now], options));
+    all.back().match = match;
+    p.push_back(all.back().time.ratio.p);
   }
   p = adjust_p(std::move(p));
-  for (size_t i = 0; i < all.size(); ++i) all[i].p = p[i];
+  for (size_t i = 0; i < all.size(); ++i) all[i].time.ratio.p = p[i];
   return all;
 }
 

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a benchmark got slower, and how sure that is. A verdict needs both: the interval of the ratio of medians excludes 1, and the change is
-// beyond the threshold. Pure.
+// Whether a benchmark got slower, and how sure that is. What is compared is one value of each run, because rounds of one run agree more with each
+// other than runs do: one run of each says nothing, however many rounds it has.
+//
+//   slower, faster   the interval of the ratio excludes 1, and the change is beyond the threshold
+//   same             the interval lies within the threshold
+//   cannot tell      anything else; so many runs may be enough
+//
+// Pure.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,26 +18,38 @@ namespace cicada::benchmark {
 struct ComparisonOptions {
   double threshold = 0.02;   // of the ratio
   double confidence = 0.99;  // of the interval: hundreds of benchmarks are compared at a time
-  bool in_turn = false;      // runs of both took turns (statistics.h)
+  bool in_turn = false;      // runs of both took turns: they are compared in pairs
 };
 
-enum class Verdict : uint8_t { kSame, kFaster, kSlower, kTooFew };
+enum class Verdict : uint8_t { kCannotTell, kSame, kFaster, kSlower };
 std::string_view verdict_text(Verdict verdict);
 
-struct Comparison {
-  size_t base = 0, now = 0;  // indices of benchmarks
-  Summary before, after;
-  double ratio = 1;          // of medians; of means by Welch
-  Interval interval;
-  double p = 1;              // Mann and Whitney's, or Welch's; adjusted for the number of benchmarks
-  Verdict verdict = Verdict::kSame;
-  bool by_summary = false;   // clients' summaries are all there is: Welch's test
+// Something that was measured of both: the medians of the runs.
+struct Measure {
+  std::string name;  // "wall time", "CPU time", "instructions"
+  double before = 0, after = 0;
+  Ratio ratio;
+  Verdict verdict = Verdict::kCannotTell;
 };
 
-inline constexpr size_t kMinRounds = 10;
+// Indices of two benchmarks.
+struct Match {
+  size_t base = 0, now = 0;
+};
+
+struct Comparison {
+  Match match;
+  size_t runs_before = 0, runs_after = 0;
+  Measure time;
+  std::vector<Measure> more;  // of whole commands: what each run used
+  size_t runs_needed = 0;     // of each, to tell what differs by the threshold; 0: it can be told
+};
+
 Comparison compare(const Benchmark& base, const Benchmark& now, const ComparisonOptions& options);
-// Those that both have, by URI, in the order of `now`; p adjusted.
-std::vector<Comparison> compare(const BenchResult& base, const BenchResult& now, const ComparisonOptions& options);
+// Those that both have, by URI, in the order of `now`. Where each side has one only, those.
+std::vector<Match> match_benchmarks(const BenchResult& base, const BenchResult& now);
+// p of their times adjusted.
+std::vector<Comparison> compare(const BenchResult& base, const BenchResult& now, const std::vector<Match>& matches, const ComparisonOptions& options);
 // What differs between the machines and in what clients ran with, one line each; at most kMaxDifferences of the latter.
 inline constexpr size_t kMaxDifferences = 10;
 std::vector<std::string> host_differences(const BenchResult& base, const BenchResult& now);

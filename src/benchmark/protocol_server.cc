@@ -142,9 +142,15 @@ std::string_view ProtocolServer::answer_to(const Frame& frame) {
       else --depth_;
       set_open(depth_ > 0);
       return kAckBytes;
-    case FrameKind::kCurrentBenchmark:
-      said_.push_back({.kind = Kind::kCurrent, .time_ns = monotonic_ns(), .told_pid = frame.pid, .process = host_.identify(frame.pid), .uri = frame.text});
+    case FrameKind::kCurrentBenchmark: {
+      const ProcessId process = host_.identify(frame.pid);
+      if (process.pid == 0) {
+        warn_once(fmt::format("process {} announced a benchmark and is none of the command's: refused; it may be another runner's", frame.pid));
+        return kErrBytes;
+      }
+      said_.push_back({.kind = Kind::kCurrent, .time_ns = monotonic_ns(), .told_pid = frame.pid, .process = process, .uri = frame.text});
       return kAckBytes;
+    }
     case FrameKind::kAddMarker:
       if (frame.marker == Marker::kRoundStart || frame.marker == Marker::kRoundEnd)
         said_.push_back({.kind = kind_of(frame.marker), .time_ns = frame.number, .told_pid = frame.pid});

@@ -24,7 +24,7 @@ namespace cicada::benchmark {
 
 struct ServerHost {
   std::function<void(bool open)> gate;
-  std::function<ProcessId(Pid told)> identify;  // whom a client means by its pid
+  std::function<ProcessId(Pid told)> identify;  // whom a client means by its pid; {}: nobody of the command's, who is refused
 };
 
 struct ServerCounts {

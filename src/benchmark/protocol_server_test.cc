@@ -43,6 +43,7 @@ class Client {
 
 class ProtocolServerTest : public testing::Test {
  protected:
+  static constexpr Pid kStranger = 99;
   void SetUp() override {
     char name[] = "/tmp/cicada-server-XXXXXX";
     places_.directory = ::mkdtemp(name);
@@ -52,7 +53,7 @@ class ProtocolServerTest : public testing::Test {
     fifos_.emplace(std::move(*fifos));
     ServerHost host;
     host.gate = [this](bool open) { open_ = open; };
-    host.identify = [](Pid pid) { return ProcessId{pid + 1000, 0}; };
+    host.identify = [](Pid pid) { return pid == kStranger ? ProcessId{} : ProcessId{pid + 1000, 0}; };
     auto server = ProtocolServer::start(*fifos_, std::move(host));
     ASSERT_TRUE(server);
     server_ = std::move(*server);
@@ -100,6 +101,20 @@ TEST_F(ProtocolServerTest, WritesDownWhatClientsSay) {
   EXPECT_EQ(server_->announcements()[3].uri, "a::b");
   EXPECT_EQ(server_->announcements()[3].process.pid, 1007);
   EXPECT_EQ(server_->counts().errors, 0U);
+}
+
+// The client of another runner's command, which is of the same user.
+TEST_F(ProtocolServerTest, RefusesWhoIsNoneOfTheCommands) {
+  {
+    const Client client(places_);
+    EXPECT_EQ(client.ask(u32(1)), kAckBytes);
+    EXPECT_EQ(client.ask(u32(2)), kAckBytes);
+    EXPECT_EQ(client.ask(u32(0) + u32(static_cast<uint32_t>(kStranger)) + u64(4) + "a::b"), kErrBytes);
+  }
+  server_->stop();
+  for (const Announcement& said : server_->announcements()) EXPECT_NE(said.kind, Announcement::Kind::kCurrent);
+  ASSERT_EQ(server_->warnings().size(), 1U);
+  EXPECT_THAT(server_->warnings()[0], testing::HasSubstr("none of the command's"));
 }
 
 TEST_F(ProtocolServerTest, RefusesWhatItDoesNotSpeak) {

@@ -9,8 +9,6 @@
 namespace cicada::benchmark {
 namespace {
 
-double normal_tail(double z) { return std::erfc(std::abs(z) / std::sqrt(2.0)); }  // both sides
-
 double median_of(std::vector<double>& values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
@@ -27,17 +25,10 @@ class Resampler {
       if (!run.empty()) runs_.push_back(&run);
   }
   bool empty() const { return runs_.empty(); }
-  size_t size() const { return runs_.size(); }
-  std::vector<size_t> draw(std::mt19937_64& random) const {
-    std::vector<size_t> drawn(runs_.size());
-    for (size_t& run : drawn) run = runs_.size() == 1 ? 0 : random() % runs_.size();
-    return drawn;
-  }
-  double median(std::mt19937_64& random) { return median(draw(random), random); }
-  double median(const std::vector<size_t>& of_runs, std::mt19937_64& random) {
+  double median(std::mt19937_64& random) {
     drawn_.clear();
-    for (const size_t i : of_runs) {
-      const std::vector<double>& run = *runs_[i];
+    for (size_t i = 0; i < runs_.size(); ++i) {
+      const std::vector<double>& run = *runs_[runs_.size() == 1 ? 0 : random() % runs_.size()];
       // A median of thousands is known well enough from a thousand; fewer draws only widen the interval.
       const size_t count = std::min(run.size(), std::max<size_t>(20, 1000 / runs_.size()));
       for (size_t k = 0; k < count; ++k) drawn_.push_back(run.size() == 1 ? run[0] : run[random() % run.size()]);
@@ -49,6 +40,93 @@ class Resampler {
   std::vector<const std::vector<double>*> runs_;
   std::vector<double> drawn_;
 };
+
+// How a sum of ranks is distributed where nothing differs: Mann and Whitney's U, or Wilcoxon's signed ranks. It counts which of `count` contrasts are
+// negative.
+class RankSums {
+ public:
+  // Of all samples of so many: the Gaussian binomial coefficients.
+  static RankSums of_two(size_t n, size_t m) {
+    const auto first = static_cast<double>(n), second = static_cast<double>(m);
+    RankSums sums(n * m, first * second * (first + second + 1) / 12);
+    if (sums.count_ > kMaxExact) return sums;
+    std::vector<double> ways(sums.count_ + 1);
+    ways[0] = 1;
+    for (size_t i = 1; i <= n; ++i) {
+      for (size_t k = ways.size(); k-- > m + i;) ways[k] -= ways[k - m - i];
+      for (size_t k = i; k < ways.size(); ++k) ways[k] += ways[k - i];
+    }
+    sums.set(ways);
+    return sums;
+  }
+  static RankSums of_signs(size_t n) {
+    const auto count = static_cast<double>(n);
+    RankSums sums(n * (n + 1) / 2, count * (count + 1) * (2 * count + 1) / 24);
+    if (sums.count_ > kMaxExact) return sums;
+    std::vector<double> ways(sums.count_ + 1);
+    ways[0] = 1;
+    for (size_t i = 1; i <= n; ++i)
+      for (size_t k = ways.size(); k-- > i;) ways[k] += ways[k - i];
+    sums.set(ways);
+    return sums;
+  }
+  // P(sum <= k)
+  double below(double k) const {
+    if (!below_.empty()) return below_[std::min(static_cast<size_t>(std::max(k, 0.0)), count_)];
+    return variance_ > 0 ? std::erfc((static_cast<double>(count_) / 2 - k - 0.5) / std::sqrt(2 * variance_)) / 2 : 1;
+  }
+  // The interval ends at this contrast from either side; 0: none is as sure.
+  size_t rank(double confidence) const {
+    size_t rank = 0, above = count_ / 2 + 1;
+    while (above - rank > 1) {
+      const size_t middle = (rank + above) / 2;
+      (2 * below(static_cast<double>(middle) - 1) <= 1 - confidence + kRounding ? rank : above) = middle;
+    }
+    return rank;
+  }
+
+ private:
+  static constexpr size_t kMaxExact = 4000;
+  static constexpr double kRounding = 1e-12;
+  RankSums(size_t count, double variance) : count_(count), variance_(variance) {}
+  void set(const std::vector<double>& ways) {
+    const double all = std::accumulate(ways.begin(), ways.end(), 0.0);
+    double sum = 0;
+    for (const double way : ways) below_.push_back((sum += way) / all);
+  }
+
+  size_t count_;
+  double variance_;
+  std::vector<double> below_;  // empty: nearly normal
+};
+
+// Of what is positive and finite. Of very many values the medians of groups of neighbours.
+std::vector<double> logarithms(std::span<const double> values) {
+  std::vector<double> out;
+  for (const double value : values)
+    if (value > 0 && std::isfinite(value)) out.push_back(std::log(value));
+  if (out.size() <= kMaxValues) return out;
+  std::vector<double> medians;
+  for (size_t i = 0; i < kMaxValues; ++i) {
+    std::vector<double> group(out.begin() + static_cast<ptrdiff_t>(i * out.size() / kMaxValues), out.begin() + static_cast<ptrdiff_t>((i + 1) * out.size() / kMaxValues));
+    medians.push_back(median_of(group));
+  }
+  return medians;
+}
+
+// By contrasts of logarithms, of which half are negative where nothing differs.
+Ratio ratio_by(std::vector<double> contrasts, const RankSums& sums, double confidence) {
+  Ratio out;
+  if (contrasts.empty()) return out;
+  std::sort(contrasts.begin(), contrasts.end());
+  out.value = std::exp(quantile(contrasts, 0.5));
+  const auto zeros = std::equal_range(contrasts.begin(), contrasts.end(), 0.0);
+  const double negative = static_cast<double>(zeros.first - contrasts.begin()) + static_cast<double>(zeros.second - zeros.first) / 2;
+  out.p = std::min(1.0, 2 * sums.below(std::ceil(std::min(negative, static_cast<double>(contrasts.size()) - negative))));
+  if (const size_t rank = sums.rank(confidence); rank != 0)
+    out.interval = Interval{std::exp(contrasts[rank - 1]), std::exp(contrasts[contrasts.size() - rank])};
+  return out;
+}
 
 Interval percentiles(std::vector<double> values, double confidence) {
   std::sort(values.begin(), values.end());
@@ -123,38 +201,28 @@ Interval median_interval(const Runs& runs, double confidence) {
   return percentiles(std::move(medians), confidence);
 }
 
-Interval ratio_interval(const Runs& a, const Runs& b, double confidence, bool in_turn) {
-  Resampler before(a), after(b);
-  if (before.empty() || after.empty()) return {};
-  std::mt19937_64 random(kBootstrapSeed);
-  std::vector<double> ratios;
-  for (int i = 0; i < kResamples; ++i) {
-    const std::vector<size_t> runs = before.draw(random);
-    const double base = before.median(runs, random), now = in_turn && after.size() == before.size() ? after.median(runs, random) : after.median(random);
-    ratios.push_back(base > 0 ? now / base : 1);
-  }
-  return percentiles(std::move(ratios), confidence);
+Ratio ratio_of(std::span<const double> a, std::span<const double> b, double confidence) {
+  const std::vector<double> before = logarithms(a), after = logarithms(b);
+  std::vector<double> differences;
+  for (const double x : before)
+    for (const double y : after) differences.push_back(y - x);
+  return ratio_by(std::move(differences), RankSums::of_two(before.size(), after.size()), confidence);
 }
 
-double mann_whitney_p(std::span<const double> a, std::span<const double> b) {
-  if (a.empty() || b.empty()) return 1;
-  std::vector<std::pair<double, bool>> all;
-  for (const double value : a) all.emplace_back(value, false);
-  for (const double value : b) all.emplace_back(value, true);
-  std::sort(all.begin(), all.end());
-  double ranks_of_a = 0, ties = 0;
-  for (size_t i = 0; i < all.size();) {
-    size_t end = i;
-    while (end < all.size() && all[end].first == all[i].first) ++end;
-    const double rank = static_cast<double>(i + end + 1) / 2, tied = static_cast<double>(end - i);
-    ties += tied * tied * tied - tied;
-    for (; i < end; ++i) ranks_of_a += all[i].second ? 0 : rank;
-  }
-  const auto n = static_cast<double>(a.size()), m = static_cast<double>(b.size());
-  const double u = ranks_of_a - n * (n + 1) / 2, mean = n * m / 2;
-  const double variance = n * m / 12 * (n + m + 1 - ties / ((n + m) * (n + m - 1)));
-  if (!(variance > 0)) return 1;
-  return std::min(1.0, normal_tail(std::max(0.0, std::abs(u - mean) - 0.5) / std::sqrt(variance)));
+Ratio ratio_of_pairs(std::span<const double> a, std::span<const double> b, double confidence) {
+  std::vector<double> quotients;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) quotients.push_back(a[i] > 0 ? b[i] / a[i] : 0);
+  quotients = logarithms(quotients);
+  std::vector<double> averages;
+  for (size_t i = 0; i < quotients.size(); ++i)
+    for (size_t k = i; k < quotients.size(); ++k) averages.push_back((quotients[i] + quotients[k]) / 2);
+  return ratio_by(std::move(averages), RankSums::of_signs(quotients.size()), confidence);
+}
+
+size_t fewest_values(bool pairs, double confidence) {
+  size_t count = 1;
+  while ((pairs ? RankSums::of_signs(count) : RankSums::of_two(count, count)).rank(confidence) == 0) ++count;
+  return count;
 }
 
 std::vector<double> adjust_p(std::vector<double> p) {
@@ -167,23 +235,6 @@ std::vector<double> adjust_p(std::vector<double> p) {
     p[order[i]] = least;
   }
   return p;
-}
-
-Welch welch(const Summary& a, const Summary& b, double confidence) {
-  Welch out;
-  if (a.count < 2 || b.count < 2 || !(a.mean > 0)) return out;
-  const double va = a.stdev * a.stdev / static_cast<double>(a.count), vb = b.stdev * b.stdev / static_cast<double>(b.count);
-  const double error = std::sqrt(va + vb), difference = b.mean - a.mean;
-  if (!(error > 0)) {
-    out.ratio = {b.mean / a.mean, b.mean / a.mean};
-    out.p = difference == 0 ? 1 : 0;
-    return out;
-  }
-  const double degrees = (va + vb) * (va + vb) / (va * va / static_cast<double>(a.count - 1) + vb * vb / static_cast<double>(b.count - 1));
-  const double reach = error * t_quantile(1 - confidence, degrees);
-  out.ratio = {1 + (difference - reach) / a.mean, 1 + (difference + reach) / a.mean};
-  out.p = t_tail(difference / error, degrees);
-  return out;
 }
 
 }  // namespace cicada::benchmark

@@ -2,10 +2,11 @@
 // Statistics of times, as `cicada bench` shows them and `compare` decides by them.
 //
 // Quantiles interpolate between the order statistics (inclusive, p(n−1); type 7). The deviation divides by n−1. Outliers lie
-// more than 1.5 interquartile ranges outside the quartiles (Tukey). Confidence intervals: percentile bootstrap with a fixed seed, over runs and
-// over the rounds of each, because the spread within a run understates that between runs. Pure.
+// more than 1.5 interquartile ranges outside the quartiles (Tukey). The interval of a median: percentile bootstrap with a fixed seed, over runs and
+// over the rounds of each, because the spread within a run understates that between runs. Two sides are compared by one value of each run. Pure.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,23 +32,26 @@ inline constexpr uint64_t kBootstrapSeed = 20261122;
 inline constexpr int kResamples = 2000;
 // Of the median of all rounds.
 Interval median_interval(const Runs& runs, double confidence);
-// Of median(b) ÷ median(a). `in_turn`: run i of both came one after the other, so what slowed the machine down then slowed both down, and runs are
-// drawn in pairs.
-Interval ratio_interval(const Runs& a, const Runs& b, double confidence, bool in_turn = false);
 
-// Two-sided p of Mann and Whitney's U, normal approximation with ties and continuity; 1 if either side is empty.
-double mann_whitney_p(std::span<const double> a, std::span<const double> b);
+// How many times as large the values of one side are as those of the other.
+struct Ratio {
+  double value = 1;
+  std::optional<Interval> interval;  // nothing: too few values for that confidence
+  double p = 1;                      // of no difference, both sides
+};
+// Values that are independent of each other: the median of all b ÷ a (Hodges and Lehmann), Mann and Whitney's interval and p. Distribution-free, so
+// it holds for a handful of values, whatever their distribution; from kMaxValues on, of the medians of so many groups of neighbours.
+Ratio ratio_of(std::span<const double> a, std::span<const double> b, double confidence);
+// b[i] was measured beside a[i], so what slowed one down slowed the other down: Wilcoxon's signed ranks of b[i] ÷ a[i].
+Ratio ratio_of_pairs(std::span<const double> a, std::span<const double> b, double confidence);
+// Of each side, for an interval.
+size_t fewest_values(bool pairs, double confidence);
+inline constexpr size_t kMaxValues = 1000;
+
 // Student's t: both tails of `t`; the t whose both tails are `tail`.
 double t_tail(double t, double degrees);
 double t_quantile(double tail, double degrees);
 // Benjamini and Hochberg 1995: adjusted p, in the order of the argument.
 std::vector<double> adjust_p(std::vector<double> p);
-
-// Welch's t-test for mean(b) ÷ mean(a) where summaries are all there is.
-struct Welch {
-  Interval ratio;
-  double p = 1;
-};
-Welch welch(const Summary& a, const Summary& b, double confidence);
 
 }  // namespace cicada::benchmark

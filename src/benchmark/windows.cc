@@ -179,6 +179,18 @@ Window* find_window(std::vector<Window>& windows, const std::vector<uint64_t>& e
 
 }  // namespace
 
+std::optional<uint64_t> find_cpu_time(std::span<const Window> windows, const Window& window, std::span<const Span> spans) {
+  const auto holds = [](const Span& span, const Window& one) { return one.begin_ns < span.end_ns && span.begin_ns < one.end_ns; };
+  const Span* found = nullptr;
+  for (const Span& span : spans) {
+    if (!holds(span, window)) continue;
+    if (found != nullptr) return std::nullopt;
+    found = &span;
+  }
+  if (found == nullptr || std::count_if(windows.begin(), windows.end(), [&](const Window& one) { return holds(*found, one); }) != 1) return std::nullopt;
+  return found->cpu_ns;
+}
+
 Windows assign_windows(std::span<const Announcement> said, uint64_t end_ns, uint64_t since_boot_ns) {
   Windows out;
   std::map<Pid, std::vector<const Announcement*>> markers;

@@ -10,6 +10,7 @@
 // Pure; times are ns of CLOCK_MONOTONIC.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,6 +39,12 @@ struct Round {
   uint64_t begin_ns = 0, end_ns = 0;
 };
 
+// Between two pauses.
+struct Span {
+  uint64_t begin_ns = 0, end_ns = 0;
+  uint64_t cpu_ns = 0;  // that the command used in it, by the scheduler's account
+};
+
 struct Window {
   uint64_t begin_ns = 0, end_ns = 0;  // half-open
   std::string uri;                    // empty: never named
@@ -52,6 +59,9 @@ struct Windows {
   uint64_t simultaneous = 0;  // starts while another window was open
   uint64_t stray_stops = 0, unnamed = 0, abandoned = 0, stray_rounds = 0;
 };
+
+// The CPU time of a window that has a span to itself. Nothing: it has not.
+std::optional<uint64_t> find_cpu_time(std::span<const Window> windows, const Window& window, std::span<const Span> spans);
 
 // `end_ns`: when the run ended; windows that are open then are abandoned. `since_boot_ns`: what the clock of processes is ahead (suspend).
 Windows assign_windows(std::span<const Announcement> said, uint64_t end_ns, uint64_t since_boot_ns = 0);

@@ -62,6 +62,19 @@ TEST(AssignWindows, ForgetsANameOfAClientThatHasGone) {
   EXPECT_EQ(shown(assign({current(1, 1, "a"), nobody(), start(10), stop(20), current(21, 2, "b", 5), start(30), stop(40), current(41, 2, "c", 5)})), "b[10,20)x0 c[30,40)x0 ");
 }
 
+// A window that has a span between two pauses to itself has its CPU time.
+TEST(FindCpuTime, IsThatOfASpanWithOneWindow) {
+  const std::vector<Span> spans = {{9, 21, 8}, {29, 61, 30}};
+  const Windows apart = assign({start(10), stop(20), current(21, 1, "a"), start(30), stop(40), current(41, 1, "b")});
+  ASSERT_EQ(apart.windows.size(), 2U);
+  EXPECT_EQ(find_cpu_time(apart.windows, apart.windows[0], spans), 8U);
+  EXPECT_EQ(find_cpu_time(apart.windows, apart.windows[1], spans), 30U);
+  EXPECT_EQ(find_cpu_time(apart.windows, apart.windows[0], {}), std::nullopt);
+  const Windows together = assign({start(30), start(35), stop(40), current(41, 1, "a"), stop(60), current(61, 2, "b")});
+  ASSERT_EQ(together.windows.size(), 2U);
+  for (const Window& window : together.windows) EXPECT_EQ(find_cpu_time(together.windows, window, spans), std::nullopt);
+}
+
 TEST(AssignWindows, CountsStopsWithoutAStart) {
   const Windows all = assign({stop(5), start(10), stop(20), current(21, 1, "a")});
   EXPECT_EQ(shown(all), "a[10,20)x0 ");

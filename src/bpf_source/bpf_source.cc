@@ -290,11 +290,11 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
 }
 
 // The flag first: a sample that is taken while CPU after CPU is disabled is none.
-void BpfSource::pause(bool paused) {
+uint64_t BpfSource::pause(bool paused) {
   const std::lock_guard lock(parts_->pause_mutex);
   parts_->kernel->set_sampling_wanted(!paused);
   parts_->events->pause(paused);
-  parts_->target_time->pause(paused, parts_->tracker->table().pids());
+  return parts_->target_time->pause(paused, parts_->tracker->table().pids());
 }
 
 // Two looks at the ring between the steps: records that were sent before the tags are cleared have arrived in the generation that goes.

@@ -29,7 +29,7 @@ class BpfSource final : public ingest::SampleSource {
   Result<void> stop(profile::Profile& profile) override;
   bool targets_gone() const override;
   // Disables the events, on all CPUs, or enables them again.
-  void pause(bool paused) override;
+  uint64_t pause(bool paused) override;
   bool prepare_compaction() override;
   void rebase(profile::RowCopier& ids) override;
   symbolize::ImageFiles& image_files() override;  // pinned

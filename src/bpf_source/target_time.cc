@@ -60,8 +60,8 @@ uint64_t TargetTime::used_ns(const std::vector<Pid>& alive) {
   return used - std::min(used, in_pauses_ns_);
 }
 
-void TargetTime::pause(bool paused, const std::vector<Pid>& alive) {
-  if (paused == paused_at_ns_.has_value()) return;
+uint64_t TargetTime::pause(bool paused, const std::vector<Pid>& alive) {
+  if (paused == paused_at_ns_.has_value()) return used_ns(alive);
   const uint64_t used = used_with_pauses_ns(alive);
   if (paused) {
     paused_at_ns_ = used;
@@ -69,6 +69,7 @@ void TargetTime::pause(bool paused, const std::vector<Pid>& alive) {
     in_pauses_ns_ += used - std::min(used, *paused_at_ns_);
     paused_at_ns_.reset();
   }
+  return used - std::min(used, in_pauses_ns_);
 }
 
 uint64_t TargetTime::used_with_pauses_ns(const std::vector<Pid>& alive) {

@@ -20,8 +20,8 @@ class TargetTime {
   void look();
   // `alive`: of the targets' processes and their descendants. 0: nobody can tell (samples are of some CPUs only).
   uint64_t used_ns(const std::vector<Pid>& alive);
-  // What is used until pause(false) does not count.
-  void pause(bool paused, const std::vector<Pid>& alive);
+  // What is used until pause(false) does not count. used_ns() until then.
+  uint64_t pause(bool paused, const std::vector<Pid>& alive);
 
  private:
   struct Clock {

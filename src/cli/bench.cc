@@ -4,12 +4,17 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 
 #include "base/cpu_list.h"
+#include "base/scoped_file_user.h"
 #include "benchmark/attribution.h"
 #include "benchmark/comparison.h"
 #include "benchmark/machine_state.h"
@@ -19,6 +24,8 @@
 #include "cli/bench_run.h"
 #include "cli/bench_table.h"
 #include "cli/client_files.h"
+#include "cli/exit_code.h"
+#include "cli/launched_command.h"
 #include "cli/runtime_environment.h"
 #include "cli/terminal.h"
 #include "process/procfs/proc_fs.h"
@@ -74,6 +81,8 @@ bool isolate(BenchRunOptions& run) {
 }
 
 class BenchSession {
+  using Clock = std::chrono::steady_clock;
+
  public:
   BenchSession(const BenchOptions& options, InvokingUser user, std::optional<benchmark::FifoPair> fifos, StopSignals signals,
                sink::FileRights rights)
@@ -104,17 +113,21 @@ class BenchSession {
     if (!base.keep_privileges) bpf_source::keep_needed_privileges();
     signals_.watch();
     base.rights = rights_;
-    base.show_output = options_.show_output || options_.runs * options_.commands.size() == 1;
+    base.show_output = options_.show_output || runs_once();
+    TRY(open_input());
+    TRY(run_shell(base, "--setup", options_.setup));
     for (unsigned i = 0; i < options_.warmup; ++i)
       for (const auto& command : options_.commands) TRY(prepared_warmup(base, command));
-    for (unsigned run = 0; run < options_.runs && !interrupted_; ++run) {
+    begun_ = Clock::now();
+    for (unsigned run = 0; !over_ && goes_on(run); ++run) {
       // Every other round backwards: what drifts hits all alike.
-      for (size_t i = 0; i < options_.commands.size() && !interrupted_; ++i)
+      for (size_t i = 0; i < options_.commands.size() && !over_; ++i)
         TRY(run_once(base, run % 2 == 0 ? i : options_.commands.size() - 1 - i, run));
     }
     end_progress();
+    TRY(run_shell(base, "--cleanup", options_.cleanup));
     TRY(write());
-    return exit_code_;
+    return exit_code_ != 0 ? exit_code_ : slower_ ? kExitGrown : untold_ && options_.strict ? kExitCannotTell : kExitSuccess;
   }
 
  private:
@@ -125,54 +138,106 @@ class BenchSession {
     return {};
   }
 
+  // One run of one command, and no warm-up: it may have our standard input.
+  bool runs_once() const { return options_.runs.value_or(1) == 1 && options_.commands.size() == 1 && options_.warmup == 0; }
+
+  // Several commands without a number of runs: until each differs from the first by a ratio that is known precisely enough.
+  bool goes_on(unsigned runs) const {
+    if (options_.runs || options_.commands.size() == 1) return runs < options_.runs.value_or(1);
+    if (runs != 0 && std::chrono::duration<double>(Clock::now() - begun_).count() >= options_.max_time_s) return false;
+    if (runs < benchmark::fewest_values(true, comparing().confidence)) return true;
+    const auto pairs = command_pairs();
+    return std::any_of(pairs.begin(), pairs.end(), [&](const auto& pair) {
+      const auto interval = benchmark::compare(*pair.first, *pair.second, comparing()).time.ratio.interval;
+      const double reach = 1 + options_.precision_percent / 100;
+      return !interval || interval->high > interval->low * reach * reach;
+    });
+  }
+  benchmark::ComparisonOptions comparing() const { return {.threshold = options_.threshold_percent / 100, .in_turn = true}; }
+
+  // What every run reads: a file from where it stands, else nothing.
+  Result<void> open_input() {
+    if (!options_.input.empty()) {
+      const ScopedFileUser as(user_.uid());  // as a shell would have opened it
+      input_.reset(::open(options_.input.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+      if (!input_) return errno_error(errno, fmt::format("--input {}", options_.input));
+    } else if (!runs_once()) {
+      input_.reset(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+    }
+    struct stat st {};
+    if (!input_ || ::fstat(input_.get(), &st) != 0 || S_ISREG(st.st_mode)) return {};
+    if (!options_.input.empty()) return make_error(ErrorKind::kInvalid, "--input {}: not a regular file, which each run could read anew", options_.input);
+    if (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) warn("standard input is a pipe, which one run would empty: each gets none; --input FILE is read by each");
+    input_.reset();
+    return {};
+  }
+
+  // For one run; nothing to own: it inherits ours.
+  Result<UniqueFd> next_input() {
+    if (runs_once() && !input_) return UniqueFd();
+    UniqueFd next(::open(input_ ? fmt::format("/proc/self/fd/{}", input_.get()).c_str() : "/dev/null", O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    if (!next) return errno_error(errno, "open the standard input anew");
+    if (input_) ::lseek(next.get(), ::lseek(input_.get(), 0, SEEK_CUR), SEEK_SET);
+    return next;
+  }
+
   Result<void> prepared_warmup(const BenchRunOptions& base, const std::vector<std::string>& command) {
-    TRY(prepare(base));
+    TRY(run_shell(base, "--prepare", options_.prepare));
+    const UniqueFd input = TRY(next_input());
     BenchRunOptions run = base;
     run.command = command;
     run.show_output = false;
+    run.input = input.get();
     TRY(run_unrecorded(run, user_));
     return {};
   }
 
-  Result<void> prepare(const BenchRunOptions& base) {
-    if (options_.prepare.empty()) return {};
+  Result<void> run_shell(const BenchRunOptions& base, const char* option, const std::string& text) {
+    if (text.empty()) return {};
+    const UniqueFd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     BenchRunOptions run = base;
-    run.command = {"/bin/sh", "-c", options_.prepare};
+    run.command = {"/bin/sh", "-c", text};
     run.show_output = false;
-    if (const int code = TRY(run_unrecorded(run, user_)); code != 0) return make_error(ErrorKind::kInvalid, "--prepare {}: exit code {}", options_.prepare, code);
+    run.input = nothing.get();
+    if (const int code = TRY(run_unrecorded(run, user_)); code != 0) return make_error(ErrorKind::kInvalid, "{} {}: exit code {}", option, text, code);
     return {};
   }
 
   Result<void> run_once(const BenchRunOptions& base, size_t command, unsigned number) {
-    TRY(prepare(base));
+    TRY(run_shell(base, "--prepare", options_.prepare));
+    const UniqueFd input = TRY(next_input());
     const auto index = static_cast<uint32_t>(result_.recordings.size());
-    const bool alone = options_.runs == 1 && options_.commands.size() == 1;
+    const bool alone = options_.runs.value_or(1) == 1 && options_.commands.size() == 1;
     // A directory for each run: clients of two may have the same pid.
     const std::string inside = fmt::format("run-{}", index + 1);
     const std::string clients = alone ? directory_ : directory_ + "/" + inside;
     if (!alone) TRY(rights_.below->make_inside(inside, rights_));
     BenchRunOptions run = base;
     run.command = options_.commands[command];
+    run.input = input.get();
     run.environment = runtime_environment(run.command, user_, options_.quiet);
     for (std::string variable : {"CODSPEED_ENV=runner", "CODSPEED_RUNNER_MODE=walltime", "PYTHONPERFSUPPORT=1", "PYTHON_PERF_JIT_SUPPORT=1", "PYTHONHASHSEED=0"})
       run.environment.push_back(std::move(variable));
     run.environment.push_back("CODSPEED_PROFILE_FOLDER=" + clients);
     const std::string file = fmt::format("run-{}.cicada", index + 1);
     run.recording = file;
-    if (!options_.quiet) print_progress(fmt::format("run {} of {}: {}", number + 1, options_.runs, joined(run.command)));
+    if (!options_.quiet) print_progress(fmt::format("run {}{}: {}", number + 1, options_.runs ? fmt::format(" of {}", *options_.runs) : "", name_of(command)));
     benchmark::ProcessTree tree;
     BenchRunOutcome outcome = TRY(run_recorded(run, user_, fifos_ ? &*fifos_ : nullptr, tree, signals_));
-    interrupted_ = outcome.interrupted;
     result_.recordings.push_back({file, joined(run.command), outcome.exit_code});
-    if (outcome.exit_code != 0 && exit_code_ == 0 && !options_.ignore_failure) {
-      exit_code_ = outcome.exit_code;
-      interrupted_ = true;
-      warn(fmt::format("{}: exit code {}; no further runs (--ignore-failure goes on)", joined(run.command), outcome.exit_code));
+    if (outcome.signal) {
+      over_ = true;
+      exit_code_ = LaunchedCommand::kSignalBase + *outcome.signal;
+      warn(fmt::format("run {} of {} was cut off and does not count; {} has what was recorded", number + 1, name_of(command), file));
+    } else if (outcome.exit_code != 0) {
+      over_ |= !options_.ignore_failure;
+      if (exit_code_ == 0 && !options_.ignore_failure) exit_code_ = outcome.exit_code;
+      warn(fmt::format("{}: exit code {}{}", name_of(command), outcome.exit_code, options_.ignore_failure ? "" : "; no further runs (--ignore-failure goes on)"));
     }
     for (const std::string& warning : outcome.warnings) warn(warning);
     tell(outcome);
-    if (outcome.windows.windows.empty()) add_plain(command, index, outcome);
-    else add_announced(command, index, outcome, tree, clients);
+    if (!outcome.windows.windows.empty()) add_announced(command, index, outcome, tree, clients);
+    else if (!outcome.signal) add_plain(command, index, outcome);
     if (!alone) rights_.below->remove_inside(inside);
     return {};
   }
@@ -192,7 +257,7 @@ class BenchSession {
   }
 
   void add_plain(size_t command, uint32_t index, BenchRunOutcome& outcome) {
-    const std::string uri = joined(options_.commands[command]);
+    const std::string uri = name_of(command);
     auto known = std::find_if(result_.benchmarks.begin(), result_.benchmarks.end(), [&](const auto& one) { return one.uri == uri; });
     if (known == result_.benchmarks.end()) {
       known = result_.benchmarks.insert(known, benchmark::Benchmark{});
@@ -206,71 +271,74 @@ class BenchSession {
     run.resources = outcome.resources;
     benchmark::count_samples(outcome.profile, run);
     known->runs.push_back(std::move(run));
-    add_samples(uri, outcome.profile, known->runs.back());
+    add_samples(*known, outcome.profile);
   }
 
   void add_announced(size_t command, uint32_t index, BenchRunOutcome& outcome, const benchmark::ProcessTree& tree, const std::string& clients) {
     if (options_.commands.size() > 1)
-      for (benchmark::Window& window : outcome.windows.windows) window.uri += in_command(joined(options_.commands[command]));
+      for (benchmark::Window& window : outcome.windows.windows) window.uri += in_command(name_of(command));
     ClientFiles files = read_client_files(clients, user_);
     for (const std::string& warning : files.warnings) warn(warning);
     for (const std::string& text : benchmark::replaced_libraries(files.environment, outcome.profile)) warn(text);
     result_.environment.software.merge(files.environment.software);
     result_.environment.libraries.merge(files.environment.libraries);
-    benchmark::add_run({index, outcome.windows, files.benchmarks, tree, outcome.profile}, result_);
+    benchmark::add_run({index, outcome.windows, files.benchmarks, tree, outcome.profile, outcome.spans}, result_);
     for (const benchmark::Benchmark& one : result_.benchmarks)
-      if (!one.runs.empty() && one.runs.back().recording == index) add_samples(one.uri, outcome.profile, one.runs.back());
+      if (!one.runs.empty() && one.runs.back().recording == index) add_samples(one, outcome.profile);
   }
 
-  // Of all runs together.
-  void add_samples(const std::string& uri, const profile::Profile& profile, const benchmark::BenchmarkRun& run) {
-    const profile::Profile part = benchmark::extract(profile, run, options_.harness);
-    functions_[uri].push_back(benchmark::count_functions(part));
-    profile::merge(profiles_[uri], part);
+  // Of its last run, to those of all.
+  void add_samples(const benchmark::Benchmark& one, const profile::Profile& profile) {
+    const profile::Profile part = benchmark::extract(profile, one.runs.back(), options_.harness);
+    functions_[one.uri].push_back(benchmark::count_functions(part, one.time_of(one.runs.back())));
+    profile::merge(profiles_[one.uri], part);
   }
 
   Result<void> write() {
-    if (result_.recordings.empty()) return make_error(ErrorKind::kInvalid, "no run");
     size_t number = 0;
     for (benchmark::Benchmark& one : result_.benchmarks) {
       one.page = fmt::format("flamegraphs/{:04}.html", ++number);
       TRY(write_flame_graph(one.page, rights_, profiles_[one.uri], one.name));
     }
+    std::string compared;
+    for (const auto& [base, now] : command_pairs()) compared += TRY(compare(*base, *now));
     TRY(write_text("bench.json", rights_, benchmark::to_json(result_)));
     TRY(write_text("index.html", rights_, index_page(result_, joined(options_.commands[0]))));
-    if (!options_.quiet) print_message(format_bench_table(result_, terminal_columns()));
-    TRY(compare_commands());
+    if (!options_.quiet) print_message(format_bench_table(result_, terminal_columns()) + compared);
     if (!options_.quiet) print_message(fmt::format("results in {}/index.html\n", directory_));
     return {};
   }
 
   // 'A' 'B': each benchmark, or each command, with that of the first command.
-  Result<void> compare_commands() {
-    const std::string first = joined(options_.commands[0]);
-    for (size_t i = 0; i < result_.benchmarks.size(); ++i) {
-      const benchmark::Benchmark& base = result_.benchmarks[i];
-      if (!base.uri.ends_with(first) && !base.uri.ends_with(in_command(first))) continue;
+  std::vector<std::pair<const benchmark::Benchmark*, const benchmark::Benchmark*>> command_pairs() const {
+    std::vector<std::pair<const benchmark::Benchmark*, const benchmark::Benchmark*>> pairs;
+    const std::string first = name_of(0);
+    for (const benchmark::Benchmark& base : result_.benchmarks) {
+      if (base.uri != first && !base.uri.ends_with(in_command(first))) continue;
       for (size_t command = 1; command < options_.commands.size(); ++command) {
-        const std::string other = joined(options_.commands[command]);
+        const std::string other = name_of(command);
         const std::string uri = base.uri == first ? other : base.uri.substr(0, base.uri.size() - in_command(first).size()) + in_command(other);
         const auto now = std::find_if(result_.benchmarks.begin(), result_.benchmarks.end(), [&](const auto& one) { return one.uri == uri; });
-        if (now == result_.benchmarks.end() || &*now == &base) continue;
-        TRY(compare(base, *now));
+        if (now != result_.benchmarks.end() && &*now != &base) pairs.emplace_back(&base, &*now);
       }
     }
-    return {};
+    return pairs;
   }
 
-  Result<void> compare(const benchmark::Benchmark& base, const benchmark::Benchmark& now) {
-    const benchmark::ComparisonOptions how{.in_turn = true};
+  // As text.
+  Result<std::string> compare(const benchmark::Benchmark& base, const benchmark::Benchmark& now) {
+    const benchmark::ComparisonOptions how = comparing();
     const benchmark::Comparison comparison = benchmark::compare(base, now, how);
+    slower_ |= comparison.time.verdict == benchmark::Verdict::kSlower;
+    untold_ |= comparison.time.verdict == benchmark::Verdict::kCannotTell;
     const std::string page = fmt::format("flamegraphs/difference-{}.html", &now - result_.benchmarks.data() + 1);
     TRY(write_difference(page, rights_, profiles_[base.uri], profiles_[now.uri], fmt::format("{} compared with {}", now.uri, base.uri)));
-    const auto reasons = benchmark::find_reasons(functions_[base.uri], functions_[now.uri], comparison, how.confidence);
-    if (!options_.quiet) print_message(format_comparison(now.uri + " ÷ " + base.uri, comparison, reasons) + fmt::format("  difference in {}/{}\n", directory_, page));
-    return {};
+    const auto reasons = benchmark::find_reasons(functions_[base.uri], functions_[now.uri], comparison);
+    result_.comparisons.push_back({base.uri, now.uri, verdict_text(comparison, how.threshold), comparison.time.ratio, page});
+    return format_comparison(now.uri + " ÷ " + base.uri, comparison, how.threshold, reasons) + fmt::format("  difference in {}/{}\n", directory_, page);
   }
 
+  const std::string& name_of(size_t command) const { return options_.names[command]; }
   static std::string absolute_path(const std::string& path) {
     std::error_code error;
     const std::string absolute = std::filesystem::absolute(path, error);
@@ -287,7 +355,9 @@ class BenchSession {
   benchmark::BenchResult result_;
   std::map<std::string, profile::Profile> profiles_;  // by URI
   std::map<std::string, std::vector<benchmark::FunctionSamples>> functions_;  // of each run
-  bool interrupted_ = false;
+  UniqueFd input_;  // a regular file; none: each run has nothing to read, or what we have
+  Clock::time_point begun_;
+  bool over_ = false, slower_ = false, untold_ = false;
   int exit_code_ = 0;
 };
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/bench_compare.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "base/clean_text.h"
@@ -67,7 +70,7 @@ class Recordings {
         known = read_.emplace(file, TRY(load_profile(file_bytes.bytes(), path))).first;
       }
       const profile::Profile part = benchmark::extract(known->second, run, harness_);
-      out.runs.push_back(benchmark::count_functions(part));
+      out.runs.push_back(benchmark::count_functions(part, one.time_of(run)));
       profile::merge(out.all, part);
     }
     return out;
@@ -86,17 +89,22 @@ struct Row {
   std::string page;  // differential flame graph
 };
 
-bool is_change(const Comparison& comparison) { return comparison.verdict == Verdict::kSlower || comparison.verdict == Verdict::kFaster; }
+bool is_change(const Comparison& comparison) { return comparison.time.verdict == Verdict::kSlower || comparison.time.verdict == Verdict::kFaster; }
 
 // Why; without recordings nobody knows.
 Result<void> explain(Row& row, Recordings& before, Recordings& after, const Benchmark& base, const Benchmark& now,
                      const sink::FileRights& rights) {
   const Recordings::Samples a = TRY(before.samples_of(base)), b = TRY(after.samples_of(now));
-  row.reasons = benchmark::find_reasons(a.runs, b.runs, row.comparison, benchmark::ComparisonOptions{}.confidence);
+  row.reasons = benchmark::find_reasons(a.runs, b.runs, row.comparison);
   if (!rights.below) return {};
-  const std::string page = fmt::format("difference-{:04}.html", row.comparison.now + 1);
+  const std::string page = fmt::format("difference-{:04}.html", row.comparison.match.now + 1);
   row.page = fmt::format("{}/{}", rights.below->path(), page);
   return write_difference(page, rights, a.all, b.all, fmt::format("{}: after compared with before", now.name));
+}
+
+nlohmann::ordered_json to_json(const benchmark::Ratio& ratio) {
+  using Json = nlohmann::ordered_json;
+  return {{"ratio", ratio.value}, {"interval", ratio.interval ? Json{ratio.interval->low, ratio.interval->high} : Json()}, {"p", ratio.p}};
 }
 
 std::string to_json(const std::vector<Row>& rows, const BenchResult& now, const std::vector<std::string>& warnings) {
@@ -104,13 +112,18 @@ std::string to_json(const std::vector<Row>& rows, const BenchResult& now, const 
   Json list = Json::array();
   for (const Row& row : rows) {
     const Comparison& c = row.comparison;
-    Json reasons = Json::array();
-    for (const benchmark::Reason& reason : row.reasons) reasons.push_back({{"function", reason.function}, {"change", reason.change}, {"standard_error", reason.error}});
-    list.push_back({{"uri", now.benchmarks[c.now].uri}, {"verdict", benchmark::verdict_text(c.verdict)}, {"ratio", c.ratio}, {"interval", {c.interval.low, c.interval.high}}, {"p", c.p},
-                    {"by_summary", c.by_summary}, {"before_ns", c.before.median}, {"after_ns", c.after.median}, {"rounds", {c.before.count, c.after.count}}, {"because", reasons}, {"flame_graph", row.page}});
+    Json reasons = Json::array(), more = Json::array();
+    for (const benchmark::Reason& reason : row.reasons) reasons.push_back({{"function", reason.function}, {"change", reason.change}, {"standard_error", reason.error}, {"with_callees", reason.with_callees}, {"sure", reason.sure}});
+    for (const benchmark::Measure& one : c.more) {
+      more.push_back({{"name", one.name}, {"verdict", benchmark::verdict_text(one.verdict)}, {"before", one.before}, {"after", one.after}});
+      more.back().update(to_json(one.ratio));
+    }
+    Json json = {{"uri", now.benchmarks[c.match.now].uri}, {"verdict", benchmark::verdict_text(c.time.verdict)}};
+    json.update(to_json(c.time.ratio));
+    json.update({{"before_ns", c.time.before}, {"after_ns", c.time.after}, {"runs", {c.runs_before, c.runs_after}}, {"runs_needed", c.runs_needed}, {"more", more}, {"because", reasons}, {"flame_graph", row.page}});
+    list.push_back(std::move(json));
   }
-  return Json{{"version", 1}, {"confidence", benchmark::ComparisonOptions{}.confidence}, {"seed", benchmark::kBootstrapSeed}, {"warnings", warnings}, {"benchmarks", list}}.dump(
-             1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return Json{{"version", 2}, {"confidence", benchmark::ComparisonOptions{}.confidence}, {"warnings", warnings}, {"benchmarks", list}}.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string markdown_text(std::string_view text) {
@@ -122,28 +135,73 @@ std::string markdown_text(std::string_view text) {
   return out;
 }
 
-std::string to_markdown(const std::vector<Row>& rows, const BenchResult& now, const std::vector<std::string>& warnings, size_t unchanged) {
+// How many are not listed, and why.
+struct Unlisted {
+  size_t same = 0, untold = 0;
+  size_t runs_needed = 0;  // for all that cannot be told
+  std::string text() const {
+    std::string out;
+    if (same != 0) out += fmt::format("{} without a change\n", same);
+    if (untold != 0) out += fmt::format("{} of which it cannot be told: up to {} runs of each needed; --all shows them\n", untold, runs_needed);
+    return out;
+  }
+};
+
+std::string to_markdown(const std::vector<Row>& rows, const BenchResult& now, const std::vector<std::string>& warnings, const Unlisted& unlisted, double threshold) {
   std::string out = "| benchmark | before | after | ratio | 99 % interval | | because |\n|---|--:|--:|--:|:-:|---|---|\n";
   for (const Row& row : rows) {
     const Comparison& c = row.comparison;
+    const auto& interval = c.time.ratio.interval;
     std::string reasons;
-    for (const benchmark::Reason& reason : row.reasons) reasons += fmt::format("{}{:+.1f} % {}", reasons.empty() ? "" : ", ", 100 * reason.change, markdown_text(reason.function));
-    out += fmt::format("| {} | {} | {} | {:.3f} | {:.3f} … {:.3f} | {}{} | {} |\n", markdown_text(now.benchmarks[c.now].uri), time_text(c.before.median), time_text(c.after.median), c.ratio,
-                       c.interval.low, c.interval.high, benchmark::verdict_text(c.verdict), c.by_summary ? " (by summaries)" : "", reasons);
+    for (const benchmark::Reason& reason : row.reasons) reasons += (reasons.empty() ? "" : ", ") + markdown_text(benchmark::reason_text(reason));
+    out += fmt::format("| {} | {} | {} | {:.3f} | {} | {} | {} |\n", markdown_text(now.benchmarks[c.match.now].uri), time_text(c.time.before), time_text(c.time.after), c.time.ratio.value,
+                       interval ? fmt::format("{:.3f} … {:.3f}", interval->low, interval->high) : "–", verdict_text(c, threshold), reasons);
   }
-  if (unchanged != 0) out += fmt::format("\n{} more without a change.\n", unchanged);
+  if (const std::string text = unlisted.text(); !text.empty()) out += "\n" + text;
   for (const std::string& warning : warnings) out += fmt::format("\n⚠ {}\n", markdown_text(warning));
   return out;
 }
 
-std::string to_text(const std::vector<Row>& rows, const BenchResult& now, size_t unchanged) {
+std::string to_text(const std::vector<Row>& rows, const BenchResult& now, const Unlisted& unlisted, double threshold) {
   std::string out;
   for (const Row& row : rows) {
-    out += format_comparison(now.benchmarks[row.comparison.now].uri, row.comparison, row.reasons);
+    out += format_comparison(now.benchmarks[row.comparison.match.now].uri, row.comparison, threshold, row.reasons);
     if (!row.page.empty()) out += fmt::format("  difference in {}\n", row.page);
   }
-  if (unchanged != 0) out += fmt::format("{} without a change\n", unchanged);
-  return out;
+  return out + unlisted.text();
+}
+
+// A number as in the table, from 1 on, or a URI.
+Result<size_t> find_benchmark(const std::string& text, const BenchResult& result, const std::string& directory) {
+  for (size_t i = 0; i < result.benchmarks.size(); ++i)
+    if (result.benchmarks[i].uri == text) return i;
+  size_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size() && number >= 1 && number <= result.benchmarks.size()) return number - 1;
+  return make_error(ErrorKind::kNotFound, "--match {}: no such benchmark in {}, which has {}; a number from 1 on, or its name", text, directory, result.benchmarks.size());
+}
+
+Result<std::vector<benchmark::Match>> find_matches(const BenchCompareOptions& options, const BenchResult& base, const BenchResult& now) {
+  if (options.matches.empty()) return benchmark::match_benchmarks(base, now);
+  std::vector<benchmark::Match> all;
+  for (const std::string& text : options.matches) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) return make_error(ErrorKind::kInvalid, "--match {}: expected BASE=NEW, a number or name on each side", text);
+    all.push_back({TRY(find_benchmark(text.substr(0, equals), base, options.base)), TRY(find_benchmark(text.substr(equals + 1), now, options.now))});
+  }
+  return all;
+}
+
+// "3 benchmarks are gone: a, b, c"; of many the first.
+void note_unmatched(const BenchResult& result, const std::vector<size_t>& matched, const char* what, std::vector<std::string>& warnings) {
+  constexpr size_t kMostNamed = 5;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < result.benchmarks.size(); ++i)
+    if (std::find(matched.begin(), matched.end(), i) == matched.end()) names.push_back(result.benchmarks[i].uri);
+  if (names.empty()) return;
+  const size_t count = names.size();
+  names.resize(std::min(count, kMostNamed));
+  warnings.push_back(fmt::format("{} benchmark{} {}: {}{}", count, count == 1 ? " is" : "s are", what, fmt::join(names, ", "), count > kMostNamed ? ", …" : ""));
 }
 
 }  // namespace
@@ -152,35 +210,42 @@ Result<int> compare_benchmarks(const BenchCompareOptions& options) {
   const BenchResult base = TRY(load(options.base)), now = TRY(load(options.now));
   benchmark::ComparisonOptions how;
   how.threshold = options.threshold_percent / 100;
+  const std::vector<benchmark::Match> matches = TRY(find_matches(options, base, now));
+  if (matches.empty())
+    return make_error(ErrorKind::kNotFound, "{} and {} have no benchmark in common; --match 1=1 compares the first of both", options.base, options.now);
   std::vector<std::string> warnings = benchmark::host_differences(base, now);
   std::vector<Row> rows;
-  size_t unchanged = 0;
-  const std::vector<Comparison> all = benchmark::compare(base, now, how);
-  if (all.empty()) return make_error(ErrorKind::kNotFound, "{} and {} have no benchmark in common", options.base, options.now);
-  for (const Comparison& one : all) {
-    if (options.all || options.json || one.verdict != Verdict::kSame) rows.push_back({one, {}, {}});
-    else ++unchanged;
+  Unlisted unlisted;
+  bool slower = false, untold = false;
+  for (const Comparison& one : benchmark::compare(base, now, matches, how)) {
+    slower |= one.time.verdict == Verdict::kSlower;
+    untold |= one.time.verdict == Verdict::kCannotTell;
+    if (options.all || options.json || is_change(one) || matches.size() == 1) {
+      rows.push_back({one, {}, {}});
+    } else {
+      ++(one.time.verdict == Verdict::kSame ? unlisted.same : unlisted.untold);
+      unlisted.runs_needed = std::max(unlisted.runs_needed, one.runs_needed);
+    }
   }
-  const size_t missing = base.benchmarks.size() - all.size(), fresh = now.benchmarks.size() - all.size();
-  if (missing != 0) warnings.push_back(fmt::format("{} benchmarks are gone", missing));
-  if (fresh != 0) warnings.push_back(fmt::format("{} benchmarks are new", fresh));
+  std::vector<size_t> of_base, of_now;
+  for (const benchmark::Match& match : matches) of_base.push_back(match.base), of_now.push_back(match.now);
+  note_unmatched(base, of_base, "gone", warnings);
+  note_unmatched(now, of_now, "new", warnings);
   sink::FileRights rights;
   if (!options.directory.empty()) rights.below = TRY(sink::OutputDirectory::open(options.directory, rights));
   Recordings before(options.base, base, options.harness), after(options.now, now, options.harness);
-  bool slower = false;
   for (Row& row : rows) {
-    slower |= row.comparison.verdict == Verdict::kSlower;
     if (!is_change(row.comparison)) continue;
-    const Result<void> explained =
-        explain(row, before, after, base.benchmarks[row.comparison.base], now.benchmarks[row.comparison.now], rights);
+    const benchmark::Match match = row.comparison.match;
+    const Result<void> explained = explain(row, before, after, base.benchmarks[match.base], now.benchmarks[match.now], rights);
     if (!explained) warnings.push_back(fmt::format("no reasons: {}", explained.error().message()));
   }
   sink::OutputFile out = TRY(sink::OutputFile::create("-", {}));
-  out.write(options.json ? to_json(rows, now, warnings) : options.markdown ? to_markdown(rows, now, warnings, unchanged) : to_text(rows, now, unchanged));
+  out.write(options.json ? to_json(rows, now, warnings) : options.markdown ? to_markdown(rows, now, warnings, unlisted, how.threshold) : to_text(rows, now, unlisted, how.threshold));
   TRY(out.commit());
   if (!options.json && !options.markdown)
     for (const std::string& warning : warnings) print_warning(warning);
-  return slower ? kExitGrown : kExitSuccess;
+  return slower ? kExitGrown : untold && options.strict ? kExitCannotTell : kExitSuccess;
 }
 
 }  // namespace cicada::cli

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "cli/bench_table.h"
 #include "profile/profile_diff.h"
 #include "sink/flamegraph/html.h"
 #include "sink/flamegraph/svg_text.h"
@@ -76,7 +77,7 @@ void write_spark(const benchmark::Benchmark& one, sink::JsonStream& json) {
 
 void write_row(const benchmark::Benchmark& one, sink::JsonStream& json) {
   const benchmark::Summary summary = one.summary();
-  const benchmark::Interval interval = one.interval();
+  const benchmark::Interval interval = one.interval().value_or(benchmark::Interval{});
   double wall = 0, cpu = 0;
   uint64_t samples = 0, whole = 0, of = 0;
   bool ambiguous = false;
@@ -146,12 +147,17 @@ std::string index_page(const benchmark::BenchResult& result, const std::string& 
   std::string host, warnings;
   for (const auto& [key, value] : result.host) host += fmt::format("{}{} {}", host.empty() ? "" : " · ", key, value);
   for (const std::string& warning : result.warnings) warnings += fmt::format("<p class=\"warning\">⚠ {}</p>", sink::xml_text(warning));
+  std::string compared;
+  for (const benchmark::Compared& one : result.comparisons) {
+    const std::string text = sink::xml_text(fmt::format("{} ÷ {}: {:.3f} ({}): {}", one.now, one.base, one.ratio.value, interval_text(one.ratio), one.verdict));
+    compared += fmt::format("<p class=\"compared\"><a href=\"{}\">{}</a></p>", sink::xml_text(one.page), text);
+  }
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'nonce-{0}'; "
       "style-src 'nonce-{0}'; base-uri 'none'; form-action 'none'\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>{1}</title>\n<style nonce=\"{0}\">{2}</style>\n"
-      "</head>\n<body>\n<h1>{1}</h1>\n<p>{3}</p>\n{4}<input type=\"search\" placeholder=\"Search benchmarks\" aria-label=\"Search benchmarks\">\n"
+      "</head>\n<body>\n<h1>{1}</h1>\n<p>{3}</p>\n{4}{7}<input type=\"search\" placeholder=\"Search benchmarks\" aria-label=\"Search benchmarks\">\n"
       "<table><thead><tr></tr></thead><tbody></tbody></table>\n<script type=\"application/json\" id=\"data\">{5}</script>\n<script nonce=\"{0}\">{6}</script>\n</body>\n</html>\n",
-      nonce, sink::xml_text(title), kStyle, sink::xml_text(host), warnings, rows, kScript);
+      nonce, sink::xml_text(title), kStyle, sink::xml_text(host), warnings, rows, kScript, compared);
 }
 
 }  // namespace cicada::cli

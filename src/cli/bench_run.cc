@@ -26,32 +26,34 @@ namespace {
 
 constexpr int kMaxAncestors = 1000;
 
-// Standard output and error go nowhere while this lives.
-class Silence {
+// While this lives, our standard streams are what a command is to inherit.
+class Streams {
  public:
-  explicit Silence(bool wanted) {
-    if (!wanted) return;
+  Streams(int input, bool silent) {
+    if (input >= 0) replace(STDIN_FILENO, input);
+    if (!silent) return;
     const UniqueFd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-    for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
-      kept_[fd - 1].reset(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
-      ::dup2(nowhere.get(), fd);
-    }
+    for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) replace(fd, nowhere.get());
   }
-  ~Silence() {
-    for (const int fd : {STDOUT_FILENO, STDERR_FILENO})
-      if (kept_[fd - 1]) ::dup2(kept_[fd - 1].get(), fd);
+  ~Streams() {
+    for (int fd = 0; fd <= STDERR_FILENO; ++fd)
+      if (kept_[fd]) ::dup2(kept_[fd].get(), fd);
   }
-  Silence(const Silence&) = delete;
-  Silence& operator=(const Silence&) = delete;
+  Streams(const Streams&) = delete;
+  Streams& operator=(const Streams&) = delete;
 
  private:
-  UniqueFd kept_[2];
+  void replace(int fd, int by) {
+    kept_[fd].reset(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+    ::dup2(by, fd);
+  }
+  UniqueFd kept_[STDERR_FILENO + 1];
 };
 
 Result<LaunchedCommand> hold(const BenchRunOptions& options, const InvokingUser& user) {
   TRY(run_on(options.command_cpus));  // inherited
   Result<LaunchedCommand> held = [&] {
-    const Silence silence(!options.show_output);
+    const Streams streams(options.input, !options.show_output);
     return LaunchedCommand::hold(options.command, user, options.environment);
   }();
   TRY(run_on(options.own_cpus));
@@ -184,7 +186,12 @@ Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const Invok
   session.add_sink(TRY(sink::make_sink(options.recording, {.rights = options.rights})));
   TRY(session.start());
   std::unique_ptr<benchmark::ProtocolServer> server;
-  if (fifos != nullptr) server = TRY(benchmark::ProtocolServer::start(*fifos, {[&session](bool open) { session.pause(!open); }, identify}));
+  const auto gate = [&session, &spans = outcome.spans](bool open) {
+    const uint64_t used_ns = session.pause(!open), now_ns = monotonic_ns();
+    if (open) spans.push_back({now_ns, now_ns, used_ns});
+    else if (!spans.empty()) spans.back() = {spans.back().begin_ns, now_ns, used_ns - std::min(used_ns, spans.back().cpu_ns)};
+  };
+  if (fifos != nullptr) server = TRY(benchmark::ProtocolServer::start(*fifos, {gate, identify}));
 
   // The end is seen by a thread that does nothing else: the loop may be busy.
   const uint64_t begun = monotonic_ns();
@@ -202,13 +209,14 @@ Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const Invok
   const uint64_t end_ns = monotonic_ns();
   if (server) server->stop();
   const Result<void> stopped = session.stop();
-  outcome.interrupted = signal.has_value();
-  session.profile().header.runs = outcome.interrupted ? 0 : 1;
-  session.profile().header.runs_ns = outcome.interrupted ? 0 : ended - begun;
+  outcome.signal = signal;
+  session.profile().header.runs = signal ? 0 : 1;
+  session.profile().header.runs_ns = signal ? 0 : ended - begun;
   outcome.wall_ns = static_cast<double>(ended - begun);
   add_usage(command.usage(), outcome.resources);
   counters.read(outcome.resources);
   if (server) {
+    if (!outcome.spans.empty() && outcome.spans.back().begin_ns == outcome.spans.back().end_ns) outcome.spans.pop_back();  // never ended
     outcome.windows = benchmark::assign_windows(server->announcements(), end_ns, since_boot_ns());
     outcome.announced = !server->announcements().empty() || !server->integration().empty();
     outcome.counts = server->counts();

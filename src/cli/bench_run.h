@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct BenchRunOptions {
   bpf_source::PerfEventOptions events;
   std::vector<int> command_cpus, own_cpus;  // --isolate; empty: any
   bool show_output = true;
+  int input = -1;                            // to be the command's standard input; -1: ours
   std::optional<recorder::Readers> readers;  // for run_recorded
   bool keep_privileges = false;              // likewise
 };
@@ -33,12 +35,13 @@ struct BenchRunOptions {
 struct BenchRunOutcome {
   profile::Profile profile;  // with names
   benchmark::Windows windows;
+  std::vector<benchmark::Span> spans;  // in which it was sampled, if a client spoke
   bool announced = false;    // a client spoke
   benchmark::ServerCounts counts;
   std::string integration;
   std::vector<std::string> warnings;
   int exit_code = 0;
-  bool interrupted = false;
+  std::optional<int> signal;  // that cut it off
   double wall_ns = 0;
   std::map<std::string, double> resources;  // user_ns, system_ns, peak_bytes, page_faults, context_switches, and what the CPU counts
 };

@@ -49,23 +49,38 @@ std::string format_bench_table(const benchmark::BenchResult& result, size_t colu
   std::string out = fmt::format("{:<{}} {:>11} {:>25} {:>7} {:>8} {:>10}\n", "benchmark", width, "median", "95 % interval", "rounds", "samples", "complete");
   for (const Benchmark& one : result.benchmarks) {
     const benchmark::Summary summary = one.summary();
-    const benchmark::Interval interval = one.interval();
+    const std::optional<benchmark::Interval> interval = one.interval();
     uint64_t samples = 0;
     for (const BenchmarkRun& run : one.runs) samples += run.samples;
     const std::string name = sink::shortened(clean_text(one.uri), width);
     const size_t shown = static_cast<size_t>(std::count_if(name.begin(), name.end(), [](char c) { return (c & 0xc0) != 0x80; }));
     out += fmt::format("{}{} {:>11} {:>25} {:>7} {:>8} {:>10}\n", name, std::string(width - std::min(width, shown), ' '), time_text(summary.median),
-                       interval.high > 0 ? fmt::format("{} … {}", time_text(interval.low), time_text(interval.high)) : "–", summary.count, samples, whole_text(one));
+                       interval ? fmt::format("{} … {}", time_text(interval->low), time_text(interval->high)) : "–", summary.count, samples, whole_text(one));
     if (one.source == benchmark::Source::kRuns) out += resources_text(one);
   }
   for (const std::string& warning : result.warnings) out += "  ⚠ " + clean_text(warning) + "\n";
   return out;
 }
 
-std::string format_comparison(const std::string& name, const benchmark::Comparison& comparison, const std::vector<benchmark::Reason>& reasons) {
-  std::string out = fmt::format("{}: {:.3f} ({:.0f} % interval {:.3f} … {:.3f}, p {:.3g}{}): {}\n", clean_text(name), comparison.ratio, 99.0, comparison.interval.low, comparison.interval.high,
-                                comparison.p, comparison.by_summary ? ", Welch's test on summaries" : "", benchmark::verdict_text(comparison.verdict));
-  for (const benchmark::Reason& reason : reasons) out += fmt::format("  {:+.1f} % (± {:.1f}) in {}\n", 100 * reason.change, 100 * reason.error, clean_text(reason.function));
+std::string interval_text(const benchmark::Ratio& ratio) {
+  return ratio.interval ? fmt::format("99 % interval {:.3f} … {:.3f}", ratio.interval->low, ratio.interval->high) : "no interval";
+}
+
+std::string verdict_text(const benchmark::Comparison& comparison, double threshold) {
+  const std::string verdict(benchmark::verdict_text(comparison.time.verdict));
+  if (comparison.runs_needed == 0) return verdict;
+  return fmt::format("{}: {}{} runs of each needed for {:.4g} %", verdict, comparison.time.ratio.interval ? "about " : "at least ", comparison.runs_needed, 100 * threshold);
+}
+
+std::string format_comparison(const std::string& name, const benchmark::Comparison& comparison, double threshold, const std::vector<benchmark::Reason>& reasons) {
+  const auto amount = [](const benchmark::Measure& measure, double value) {
+    return measure.name == "instructions" ? grouped_digits(static_cast<uint64_t>(value)) : time_text(value);
+  };
+  const benchmark::Ratio& time = comparison.time.ratio;
+  std::string out = fmt::format("{}: {:.3f} ({}, p {:.2g}): {}\n", clean_text(name), time.value, interval_text(time), time.p, verdict_text(comparison, threshold));
+  for (const benchmark::Measure& one : comparison.more)
+    out += fmt::format("  {} {} → {}: {:.3f} ({}): {}\n", one.name, amount(one, one.before), amount(one, one.after), one.ratio.value, interval_text(one.ratio), benchmark::verdict_text(one.verdict));
+  for (const benchmark::Reason& reason : reasons) out += fmt::format("  {}\n", benchmark::reason_text(reason));
   return out;
 }
 

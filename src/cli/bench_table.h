@@ -11,6 +11,9 @@ namespace cicada::cli {
 std::string time_text(double ns);  // "12.34 ms"
 std::string format_bench_table(const benchmark::BenchResult& result, size_t columns);
 
-std::string format_comparison(const std::string& name, const benchmark::Comparison& comparison, const std::vector<benchmark::Reason>& reasons);
+// "99 % interval 0.982 … 1.021", "cannot tell: 12 runs of each needed for 2 %". `threshold`: of ComparisonOptions.
+std::string interval_text(const benchmark::Ratio& ratio);
+std::string verdict_text(const benchmark::Comparison& comparison, double threshold);
+std::string format_comparison(const std::string& name, const benchmark::Comparison& comparison, double threshold, const std::vector<benchmark::Reason>& reasons);
 
 }  // namespace cicada::cli

@@ -6,7 +6,8 @@
 namespace cicada::cli {
 
 constexpr int kExitSuccess = 0;
-constexpr int kExitGrown = 1;        // diff: a --fail-if condition is violated
+constexpr int kExitGrown = 1;        // diff: a --fail-if condition is violated; bench: a benchmark became slower
+constexpr int kExitCannotTell = 2;   // bench --strict: whether one became slower
 constexpr int kExitNotAllWorks = 1;  // doctor: something that recording needs is missing
 constexpr int kExitFailure = 125;  // cicada itself failed: bad options, no privileges, an output that cannot be written
 

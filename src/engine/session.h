@@ -63,7 +63,8 @@ class Session {
   // Collects until `rule` says stop. May be called again (a collection cycle each, as in an agent).
   Result<void> run(const StopRule& rule);
   // No samples until pause(false); processes are followed all the time. Returns when it is so. Between start() and stop(). Threads: any.
-  void pause(bool paused) { source_->pause(paused); }
+  // The CPU time (ns) that the target has used since the start, without pauses; 0: nobody can tell.
+  uint64_t pause(bool paused) { return source_->pause(paused); }
   // Stops sampling, keeps everything. Idempotent; finish() calls it.
   Result<void> stop();
   // Names every frame; free for those that have names. The next snapshot has them. Between calls of run().

@@ -29,7 +29,7 @@ class SampleSource {
   // Stops sampling, drains what is under way, fills the header's accounting. After an error everything collected stays valid.
   virtual Result<void> stop(profile::Profile& profile) = 0;
   // Stops taking samples, or goes on; everything else is followed all the time. Returns when it is so. Between start() and stop(). Threads: any.
-  virtual void pause(bool /*paused*/) {}
+  virtual uint64_t pause(bool /*paused*/) { return 0; }
   // All that was to be watched is gone.
   virtual bool targets_gone() const { return false; }
 

@@ -6,10 +6,13 @@ client=$T/bench_client
 ln -s "$WORKLOADS/bench_client" "$client"  # a path of one word, wherever the tree lies
 # A busy machine makes the runs' times so unlike each other that more of them are needed.
 for runs in 10 40 160; do
-  "$CICADA" bench --force -o two --runs $runs "$client spin 1 15" "$client spin 2 90" 2>err || fail "bench ended with $?"
+  code=0
+  "$CICADA" bench --force -o two --runs $runs "$client spin 1 15" "$client spin 2 90" 2>err || code=$?
+  ((code == 1)) || fail "bench ended with $code, and the second is slower"
   ! grep -qE '\+[0-9.]+ % \(± [0-9.]+\) in (work_002|spin)' err || break
 done
 grep -q 'slower' err || fail "six times as long is not slower"
+grep -qE 'CPU time .* → .*: slower' err || fail "six times the CPU time is not slower"
 grep -qE '\+[0-9.]+ % \(± [0-9.]+\) in (work_002|spin)' err || fail "no function explains it"
 python3 - "$runs" <<'PY' || fail "bench.json"
 import json, sys
@@ -24,11 +27,63 @@ for run in a + b:
 assert min(r["wall_ns"] for r in a) >= 15e6 and min(r["wall_ns"] for r in b) >= 90e6
 PY
 [[ -s two/flamegraphs/0002.html && -s two/flamegraphs/difference-2.html && -s two/index.html ]] || fail "pages are missing"
+# Until they are told apart, at most so long; what cannot be told is no difference, but for --strict.
+code=0
+"$CICADA" bench --force -o two --max-time 0.1 --strict 'sleep 0.01' 'sleep 0.01' 2>err || code=$?
+((code == 2)) || fail "bench ended with $code, and one run of each says nothing"
+grep -qE 'cannot tell: at least 8 runs of each needed for 2 %' err || fail "how many runs are needed is not said"
+"$CICADA" bench --force -o two --precision 60 --name a --name b 'sleep 0.01' 'sleep 0.01' 2>err || fail "bench ended with $?"
+python3 -c 'import json; r = json.load(open("two/bench.json")); assert [(b["name"], len(b["runs"]) >= 8) for b in r["benchmarks"]] == [("a", True), ("b", True)], r["benchmarks"]' || fail "runs"
+# Two results of one benchmark each are compared whatever they are called.
+"$CICADA" bench -q -o before --runs 5 -- "$client" spin 1 15 2>err && "$CICADA" bench -q -o after --runs 5 -- "$client" spin 2 90 2>err || fail "bench ended with $?"
+code=0
+"$CICADA" bench compare --json before after >compared.json 2>err || code=$?
+((code == 1)) || fail "compare ended with $code"
+python3 - <<'PY' || fail "compare --json"
+import json
+(one,) = json.load(open("compared.json"))["benchmarks"]
+assert one["verdict"] == "slower" and one["interval"][0] > 2 and one["runs"] == [5, 5] and one["runs_needed"] == 0, one
+assert [more["name"] for more in one["more"]][0] == "CPU time" and one["more"][0]["verdict"] == "slower", one
+PY
+expect_error 125 'no such benchmark' "$CICADA" bench compare --match 1=7 before after
+# Every run reads the same.
+seq 1000 >input
+"$CICADA" bench -q -o reads --runs 3 -- sh -c 'wc -l >>lines' <input 2>err || fail "bench ended with $?"
+"$CICADA" bench -q -o named --runs 2 --input input -- sh -c 'wc -l >>lines' </dev/null 2>err || fail "bench ended with $?"
+seq 5 | "$CICADA" bench -o piped --runs 2 -- sh -c 'wc -l >>lines' 2>err || fail "bench ended with $?"
+seq 5 | "$CICADA" bench -q -o once -- sh -c 'wc -l >>lines' 2>err || fail "bench ended with $?"
+[[ $(tr '\n' ' ' <lines) == "1000 1000 1000 1000 1000 0 0 5 " ]] || fail "standard input: $(tr '\n' ' ' <lines)"
+code=0
+"$CICADA" bench compare --strict once once >out 2>err || code=$?
+((code == 2)) && grep -q 'cannot tell: at least 5 runs of each' out || fail "one run of each: $code, $(<out)"
+"$CICADA" bench -o piped --force --runs 2 -- true 2>err </dev/null || fail "bench ended with $?"
+! grep -q 'is a pipe' err || fail "no pipe is called one"
+# Each command with each value.
+"$CICADA" bench -q -o scanned --runs 1 --setup 'echo setup >>scans' --cleanup 'echo cleanup >>scans' --scan n=1,2 --scan m=x,y 'sh -c "echo {n}{m} >>scans"' 2>err || fail "bench ended with $?"
+[[ $(tr '\n' ' ' <scans) == "setup 1x 1y 2x 2y cleanup " ]] || fail "scan: $(tr '\n' ' ' <scans)"
+expect_error 125 'no command has {k}' "$CICADA" bench -q -o scanned --scan k=1 'true'
+# Habits of other tools are answered.
+expect_error 125 '--warmup N' "$CICADA" bench -w 3 -- true
+expect_error 125 '--scan NAME' "$CICADA" bench -L n 1,2 'true {n}'
+expect_error 125 'bench.json' "$CICADA" bench --export-json=x.json -- true
+expect_error 125 'always recorded' "$CICADA" record -g true
+# A run that is cut off is none; those before are kept.
+start "$CICADA" bench -o cut --runs 100 -- sh -c 'echo >>begun; [ "$(wc -l <begun)" -lt 3 ] || exec sleep 600'
+third() { [[ -e begun ]] && (($(wc -l <begun) >= 3)) && pgrep -P "$pid" -x sleep >/dev/null; }
+wait_for third
+code=0
+kill -INT "$pid"
+pkill -TERM -P "$pid" -x sleep || true  # the terminal would send it Ctrl-C, too; what begins in the background of a script takes no notice of that
+wait "$pid" || code=$?
+((code == 130)) || fail "bench that was interrupted ended with $code"
+python3 -c 'import json; (one,) = json.load(open("cut/bench.json"))["benchmarks"]; assert len(one["runs"]) == 2, one["runs"]' || fail "what was complete"
 # What went before is not replaced unasked.
 expect_error 125 'force' "$CICADA" bench -q -o two -- true
 code=0
 "$CICADA" bench -q -o fails --runs 3 -- bash -c 'exit 7' 2>err || code=$?
 ((code == 7)) || fail "exit code $code, not the command's"
+"$CICADA" bench -o ignored --runs 2 --ignore-failure -- bash -c 'exit 7' 2>err || fail "bench ended with $?"
+grep -q 'exit code 7' err || fail "a failure that is ignored is not said"
 [[ $(python3 -c 'import json; print(len(json.load(open("fails/bench.json"))["recordings"]))') == 1 ]] || fail "went on after a failure"
 # Warm-up and preparation come before, in their order.
 "$CICADA" bench -q -o prepared --runs 2 --warmup 1 --prepare 'echo prepare >>log' -- bash -c 'echo run >>log' 2>err || fail "bench ended with $?"

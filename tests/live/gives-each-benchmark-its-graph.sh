@@ -7,6 +7,17 @@ source "$(dirname "$0")/lib.sh"
 python3 -B "$LIVE/bench_pages.py" all 200 || fail "flame graphs are not those of their benchmarks"
 # CPU time is that of the windows: what ran between them is not missing.
 "$CICADA" report all/run-1.cicada >report || fail "report ended with $?"
+python3 - <<'PY' || fail "CPU times of benchmarks"
+import json, math
+runs = [run for one in json.load(open("all/bench.json"))["benchmarks"] for run in one["runs"]]
+known = [run for run in runs if run["cpu_by"] == "scheduler"]
+assert len(known) >= 0.9 * len(runs), f"{len(known)} of {len(runs)} have one"
+used, samples = sum(run["cpu_ns"] for run in known) * 1e-9, sum(run["samples"] for run in known)
+# A sample each 1/997 s of it, but for chance, and for what begins and ends beside the windows.
+assert abs(samples - 997 * used) < 4 * math.sqrt(997 * used) + 0.03 * samples, f"{used:.3f} s, {samples} samples"
+most = lambda run: 1.1 * len(run["processes"]) * run["wall_ns"] + 2e6
+assert all(run["cpu_ns"] < most(run) for run in known), [run for run in known if run["cpu_ns"] >= most(run)]
+PY
 grep -q 'samples' report && ! grep 'has no samples' report || fail "report on windows: $(head -20 report)"
 [[ -z $(compgen -G '/tmp/runner.*.fifo') ]] || fail "FIFOs are abandoned"
 # Two at a time, told apart by their processes.
