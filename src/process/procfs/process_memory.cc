@@ -25,7 +25,7 @@ void serve(ChildEnd end, const char* path) {
 }  // namespace
 
 std::optional<uint64_t> ProcessMemory::read_word(RuntimeAddr address) {
-  if (!begun_) {
+  if (!begun_ && pid_ > 0) {  // 0 is nobody
     begun_ = true;
     const std::string path = fmt::format("/proc/{}/mem", pid_);
     auto child = children_->start({}, [&path](ChildEnd end) { serve(end, path.c_str()); });
