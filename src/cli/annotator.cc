@@ -4,6 +4,7 @@
 #include <capstone/capstone.h>
 
 #include <algorithm>
+#include <utility>
 #include <chrono>
 
 #include "abi/arch.h"
@@ -129,14 +130,16 @@ std::vector<FunctionCosts> Annotator::add_up(const std::vector<uint32_t>& which,
       const profile::FrameId id = profile_.stacks()[at.value].frame;
       const profile::Frame& frame = profile_.frames()[id.value];
       const auto locations = profile_.locations(id);
-      for (size_t i = 0; i < locations.size(); ++i) {
-        if (which[locations[i].function.value] == kNotMeant) continue;
-        FunctionCosts& costs = all[which[locations[i].function.value]];
+      bool innermost = true;
+      for (const profile::Location& location : locations) {
+        const bool itself = leaf && std::exchange(innermost, false);
+        if (which[location.function.value] == kNotMeant) continue;
+        FunctionCosts& costs = all[which[location.function.value]];
         costs.found = true;
-        if (locations[i].file.valid() && locations[i].line != 0) add(costs.lines[{locations[i].file, locations[i].line}], leaf && i == 0);
+        if (location.file.valid() && location.line != 0) add(costs.lines[{location.file, location.line}], itself);
         if (frame.kind != profile::FrameKind::kNative || !frame.image.valid()) continue;
         costs.outermost.try_emplace(frame.image, locations.back().function);
-        add(costs.addresses[{frame.image, frame.address}], leaf && i == 0);
+        add(costs.addresses[{frame.image, frame.address}], itself);
       }
     }
   }
@@ -217,7 +220,7 @@ std::vector<sink::Annotation> Annotator::hottest() {
     const profile::FrameId id = profile_.stacks()[stack.stack.value].frame;
     const auto locations = profile_.locations(id);
     if (!locations.empty() && profile_.frames()[id.value].kind != profile::FrameKind::kKernel)
-      self[profile_.text(profile_.functions()[locations[0].function.value].name)] += stack.value;
+      self[profile_.text(profile_.functions()[locations.front().function.value].name)] += stack.value;
   }
   std::vector<std::pair<uint64_t, std::string_view>> order;
   for (const auto& [name, value] : self)

@@ -47,7 +47,7 @@ std::string format_report(const ReportOptions& options, const profile::ProfileSn
     return out + "\nno samples pass the filter; `cicada report --by process,thread " + options.file + "` lists who has some\n";
   if (tree.total() == 0) return out + (profile.sample_count() == 0 ? "\nno samples to show\n" : "\nonly idle samples; --include-idle shows them\n");
   const std::string_view unit = profile::unit_text(profile.event(main_event(profile)).unit);
-  out += "\n" + format_functions(tree, options.limits, unit);
+  out += "\n" + format_functions(profile::add_up_functions(tree), tree.strings, tree.total(), options.limits, unit);
   if (!options.by.empty()) out += "\n" + format_groups(tree, options.limits, unit);
   return out + "\n" + format_tree(tree, options.limits);
 }

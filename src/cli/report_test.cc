@@ -121,7 +121,7 @@ TEST(Tree, TellsAnOnlyCalleeFromASibling) {
 TEST(Text, LetsNoControlCharacterReachTheTerminal) {
   const Profile hostile = profile::make_synthetic_profile({.hostile_names = true});
   const CallTree tree = tree_of(hostile, {profile::GroupBy::kProcess, profile::GroupBy::kThread});
-  for (const std::string& out : {format_functions(tree, {.rows = 1000}), format_tree(tree, {.min_percent = 0}), format_groups(tree, {})})
+  for (const std::string& out : {format_functions(profile::add_up_functions(tree), tree.strings, tree.total(), {.rows = 1000}), format_tree(tree, {.min_percent = 0}), format_groups(tree, {})})
     for (const char c : out) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
 }
 

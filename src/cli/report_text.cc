@@ -162,22 +162,22 @@ std::string format_report_header(const profile::ProfileSnapshot& profile, const 
   return out;
 }
 
-std::string format_functions(const CallTree& tree, const ReportLimits& limits, std::string_view unit) {
+std::string format_functions(std::span<const profile::FunctionCost> costs, const profile::StringTable& strings, uint64_t total, const ReportLimits& limits,
+                             std::string_view unit) {
   const bool times = limits.seconds_per_value > 0;
-  const std::vector<FunctionCost> costs = add_up_functions(tree);
   const size_t rows = std::min(costs.size(), limits.rows);
   size_t value_width = unit.size(), image_width = 5;
   std::vector<std::string> images;
   for (size_t i = 0; i < rows; ++i) {
     value_width = std::max(value_width, grouped_digits(costs[i].self).size());
-    images.push_back(sink::shortened(clean_text(profile::file_name(tree.text(costs[i].image))), std::clamp<size_t>(limits.columns / 5, 12, 24)));
+    images.push_back(sink::shortened(clean_text(profile::file_name(strings.text(costs[i].image))), std::clamp<size_t>(limits.columns / 5, 12, 24)));
     image_width = std::max(image_width, images.back().size());
   }
   const bool with_images = limits.columns >= kColumnsForImages;
   const size_t used = (times ? 10 : 0) + 9 + 9 + value_width + 3 + 2 + (with_images ? image_width + 2 : 0);
   const size_t name_width = limits.columns > used + kLeastName ? limits.columns - used : kLeastName;
   std::vector<TableNames::Row> names;
-  for (size_t i = 0; i < rows; ++i) names.push_back({tree.text(costs[i].name), name_width});
+  for (size_t i = 0; i < rows; ++i) names.push_back({strings.text(costs[i].name), name_width});
   const std::vector<std::string> texts = limits.names.fit(names);
   // fmt pads by code points, as fit() counts them.
   const auto last_columns = [&](std::string_view name, std::string_view image) {
@@ -186,7 +186,7 @@ std::string format_functions(const CallTree& tree, const ReportLimits& limits, s
   std::string out = fmt::format("{}{:>9}{:>9}{:>{}}", times ? fmt::format("{:>10}", "CPU") : "", "self", "total", unit, value_width + 3) + last_columns("function", "image");
   for (size_t i = 0; i < rows; ++i) {
     out += cpu_column(costs[i].self, limits);
-    out += fmt::format("{:7.1f} %{:7.1f} %{:>{}}", percent(costs[i].self, tree.total()), percent(costs[i].total, tree.total()), grouped_digits(costs[i].self), value_width + 3);
+    out += fmt::format("{:7.1f} %{:7.1f} %{:>{}}", percent(costs[i].self, total), percent(costs[i].total, total), grouped_digits(costs[i].self), value_width + 3);
     out += last_columns(texts[i], images[i]);
   }
   if (costs.size() > limits.rows) out += fmt::format("  … {} more functions\n", costs.size() - limits.rows);

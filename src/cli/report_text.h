@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "cli/table_names.h"
-#include "profile/call_tree.h"
+#include "profile/function_table.h"
 
 namespace cicada::cli {
 
@@ -24,7 +24,9 @@ struct ReportLimits {
 std::string format_report_header(const profile::ProfileSnapshot& profile, const std::string& file);
 // The scheduler's account of what was recorded, and whether there is much to see in CPU samples; empty if unknown.
 std::string format_cpu_time(const profile::ProfileSnapshot& profile);
-std::string format_functions(const profile::CallTree& tree, const ReportLimits& limits, std::string_view unit = "samples");
+// `functions`: ordered, their texts in `strings`; of `total` in all.
+std::string format_functions(std::span<const profile::FunctionCost> functions, const profile::StringTable& strings, uint64_t total, const ReportLimits& limits,
+                             std::string_view unit = "samples");
 // The root frames that grouping made: how much each has.
 std::string format_groups(const profile::CallTree& tree, const ReportLimits& limits, std::string_view unit = "samples");
 // Children by total. A chain of only children is not indented: deep stacks stay readable.

@@ -6,6 +6,7 @@
 #include "cli/report_text.h"
 #include "profile/completeness.h"
 #include "profile/cpu_time.h"
+#include "profile/function_totals.h"
 
 namespace cicada::cli {
 namespace {
@@ -42,12 +43,12 @@ void append_completeness(const ProfileSnapshot& profile, bool stats, std::string
 }
 
 void append_functions(const ProfileSnapshot& profile, profile::EventId event, const SummaryOptions& options, std::string& out) {
-  const profile::CallTree tree = profile::build_call_tree(profile, {.expand_inlined = true, .include_idle = options.include_idle, .event = event});
-  if (tree.total() == 0) return;
+  const profile::FunctionTotals functions = profile::total_functions(profile, {.include_idle = options.include_idle, .event = event});
+  if (functions.total == 0) return;
   if (profile.header.events.size() > 1) out += fmt::format("\n{}:", clean_text(profile.event(event).name));
   ReportLimits limits{.rows = options.rows, .columns = options.columns, .seconds_per_value = profile::seconds_per_value(profile, event)};
   limits.names.shorten(profile);
-  out += "\n" + format_functions(tree, limits, profile::unit_text(profile.event(event).unit));
+  out += "\n" + format_functions(functions.rows, functions.strings, functions.total, limits, profile::unit_text(profile.event(event).unit));
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "abi/frame.h"
-#include "base/diagnostics.h"
 
 namespace cicada::ingest {
 
@@ -12,12 +11,6 @@ using profile::Frame;
 using profile::FrameId;
 using profile::FrameKind;
 using profile::StackId;
-
-namespace {
-
-constexpr size_t kFrameBytes = 256, kStackBytes = 24;  // rows and what finds them; of a frame also what its names take, and the question for them
-
-}  // namespace
 
 void StackTable::note_sampled(uint32_t address_space, uint32_t uid) { owners_.try_emplace(address_space, uid); }
 
@@ -36,22 +29,18 @@ void StackTable::add(const stack_record& record, std::span<const uint64_t> frame
 StackId StackTable::intern_user_stack(std::span<const uint64_t> frames, std::span<const FrameId> inner, uint32_t address_space) {
   const auto owner = owners_.find(address_space);
   const uint32_t uid = owner == owners_.end() ? 0 : owner->second;
-  size_t& bytes = bytes_[uid];
   scratch_.clear();
-  if (uid != 0 && bytes > kMaxBytesOfUser) {
-    diagnostics().warn(fmt::format("user {}", uid), "its stacks take more than {} MiB; the further ones are left out", kMaxBytesOfUser >> 20);
+  if (profile_.is_full(uid)) {
     Frame cut;
     cut.kind = FrameKind::kLabel;
     cut.label = profile_.intern("[too many different stacks]");
     scratch_.push_back(profile_.intern_frame(cut));
     return profile_.intern_stack(StackId(), scratch_);
   }
-  const size_t frames_before = profile_.frames().size(), stacks_before = profile_.stacks().size();
+  const profile::Profile::Charge charge(profile_, uid);
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) scratch_.push_back(intern(*frame, address_space));
   scratch_.insert(scratch_.end(), inner.begin(), inner.end());
-  const StackId stack = profile_.intern_stack(StackId(), scratch_);
-  bytes += (profile_.frames().size() - frames_before) * kFrameBytes + (profile_.stacks().size() - stacks_before) * kStackBytes;
-  return stack;
+  return profile_.intern_stack(StackId(), scratch_);
 }
 
 std::optional<StackId> StackTable::find(uint64_t user_hash, uint64_t kernel_hash) {
@@ -133,7 +122,6 @@ void StackTable::rebase(profile::RowCopier& ids) {
     for (FrameId& frame : frames) frame = ids.frame(frame);
   }
   combined_.clear();
-  bytes_.clear();  // what was not sampled again has gone
   registry_ids_.clear();
   for (auto at = image_ids_.begin(); at != image_ids_.end();) {
     const auto copy = ids.find(at->second);

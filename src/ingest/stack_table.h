@@ -6,8 +6,7 @@
 //
 // What was sent is kept in two generations, so that it does not grow for ever: begin_generation(), then the kernel side forgets what it has sent,
 // then all samples that were taken before are stored, then rebase() drops what has not been sent again.
-// Bound: what the stacks of one user take, kMaxBytesOfUser (root: all). Whoever runs at random addresses makes new ones without end; his further
-// ones are one frame that says so.
+// The stacks of a user whose rows are too many (Profile::is_full) are one frame that says so.
 // Threads: the drain thread's.
 #pragma once
 #include <cstdint>
@@ -25,8 +24,6 @@ namespace cicada::ingest {
 
 class StackTable {
  public:
-  static constexpr size_t kMaxBytesOfUser = 64 << 20;
-
   StackTable(profile::Profile& profile, const process::ImageRegistry& images) : profile_(profile), images_(images) {}
 
   // Whose address space it is, as the kernel said with its first sample.
@@ -83,7 +80,6 @@ class StackTable {
   std::unordered_map<uint32_t, uint32_t> registry_ids_;  // profile image -> registry image
   std::unordered_set<uint32_t> jit_spaces_;
   std::unordered_map<uint32_t, uint32_t> owners_;  // of address spaces: uid
-  std::unordered_map<uint32_t, size_t> bytes_;     // by uid
   std::vector<profile::FrameId> scratch_;
 };
 

@@ -10,7 +10,7 @@ namespace {
 using symbolize::NamedAddresses;
 
 struct NamesHead {
-  uint64_t spans, positions, functions, text_ends, texts;
+  uint64_t innermost, positions, functions, text_ends, texts;
   uint8_t could_say_more, cut_short, without_symbols;
   uint8_t reserved[5];
 };
@@ -58,10 +58,10 @@ symbolize::SymbolizeOptions options_from(const std::string& text) {
 }
 
 std::string to_bytes(const NamedAddresses& names) {
-  const NamesHead head{names.spans.size(),  names.positions.size(), names.functions.size(),  names.text_ends.size(), names.texts.size(),
+  const NamesHead head{names.innermost.size(), names.positions.size(), names.functions.size(),  names.text_ends.size(), names.texts.size(),
                        names.could_say_more, names.cut_short,        names.without_symbols, {}};
   std::string bytes(reinterpret_cast<const char*>(&head), sizeof head);
-  append(bytes, names.spans);
+  append(bytes, names.innermost);
   append(bytes, names.positions);
   append(bytes, names.functions);
   append(bytes, names.text_ends);
@@ -75,7 +75,7 @@ Result<NamedAddresses> names_from(const std::string& bytes, size_t addresses) {
   if (bytes.size() < sizeof head) return corrupt();
   std::memcpy(&head, bytes.data(), sizeof head);
   std::string_view rest = std::string_view(bytes).substr(sizeof head);
-  if (!take(rest, head.spans, names.spans) || !take(rest, head.positions, names.positions) || !take(rest, head.functions, names.functions) ||
+  if (!take(rest, head.innermost, names.innermost) || !take(rest, head.positions, names.positions) || !take(rest, head.functions, names.functions) ||
       !take(rest, head.text_ends, names.text_ends) || !take(rest, head.texts, names.texts) || !rest.empty())
     return corrupt();
   names.could_say_more = head.could_say_more != 0;

@@ -69,7 +69,7 @@ void walk(const CallTree& tree, Enter enter, Leave leave) {
   }
 }
 
-// The text of one location of a frame as build_call_tree shows it; `which` counts from the innermost.
-std::string frame_name(const ProfileSnapshot& profile, FrameId frame, size_t which);
+// The text of one location of a frame as build_call_tree shows it. `place`: one of the frame's, kNone for a frame without.
+std::string frame_name(const ProfileSnapshot& profile, FrameId frame, PlaceId place);
 
 }  // namespace cicada::profile

@@ -17,7 +17,9 @@ std::string words(const ProfileSnapshot& profile, size_t row) {
   std::string text = fmt::format("{} {} {} {} {} {} {} {}", s.time_ns, s.value, s.cpu, s.end_reason, thread.tid, profile.text(thread.name), process.pid, profile.text(process.name));
   for (StackId at = s.stack; at.valid(); at = profile.stacks()[at.value].parent) {
     const FrameId frame = profile.stacks()[at.value].frame;
-    for (size_t which = 0; which < std::max<size_t>(1, profile.locations(frame).size()); ++which) text += ";" + frame_name(profile, frame, which);
+    PlaceId place = profile.place(frame);
+    do text += ";" + frame_name(profile, frame, place);
+    while ((place = profile.outer(place)).valid());
   }
   return text;
 }

@@ -24,10 +24,9 @@ std::string_view file_name(std::string_view path) {
   return slash + 1 < path.size() ? path.substr(slash + 1) : path;
 }
 
-ImageId image_of(const ProfileSnapshot& profile, FrameId frame, size_t which) {
-  const auto locations = profile.locations(frame);
-  if (which < locations.size()) {
-    const ImageId image = profile.functions()[locations[which].function.value].image;
+ImageId image_of(const ProfileSnapshot& profile, FrameId frame, PlaceId place) {
+  if (place.valid()) {
+    const ImageId image = profile.functions()[profile.places()[place.value].function.value].image;
     if (image.valid()) return image;
   }
   return profile.frames()[frame.value].image;
@@ -35,10 +34,9 @@ ImageId image_of(const ProfileSnapshot& profile, FrameId frame, size_t which) {
 
 // Frames without a name and without an image all read alike: an address of unknown code distinguishes nothing for a reader,
 // it only splits one box of a flame graph into hundreds.
-std::string frame_name(const ProfileSnapshot& profile, FrameId frame, size_t which) {
-  const auto locations = profile.locations(frame);
-  if (which < locations.size()) {
-    const std::string_view name = profile.text(profile.functions()[locations[which].function.value].name);
+std::string frame_name(const ProfileSnapshot& profile, FrameId frame, PlaceId place) {
+  if (place.valid()) {
+    const std::string_view name = profile.text(profile.functions()[profile.places()[place.value].function.value].name);
     if (!name.empty()) return std::string(name);
   }
   const Frame& f = profile.frames()[frame.value];
@@ -54,10 +52,9 @@ std::string frame_name(const ProfileSnapshot& profile, FrameId frame, size_t whi
   }
 }
 
-NodeKind node_kind(const ProfileSnapshot& profile, FrameId frame, size_t which) {
+NodeKind node_kind(const ProfileSnapshot& profile, FrameId frame, PlaceId place) {
   const Frame& f = profile.frames()[frame.value];
-  const auto locations = profile.locations(frame);
-  const Location* location = which < locations.size() ? &locations[which] : nullptr;
+  const Location* location = place.valid() ? &profile.places()[place.value] : nullptr;
   if (f.kind == FrameKind::kLabel) return NodeKind::kMarker;
   if (f.kind == FrameKind::kKernel) return NodeKind::kKernel;
   if (location != nullptr && location->source == NameSource::kPerfMap &&
@@ -65,7 +62,7 @@ NodeKind node_kind(const ProfileSnapshot& profile, FrameId frame, size_t which) 
     return NodeKind::kInterpreted;
   if (location != nullptr && location->inlined) return NodeKind::kInlined;
   if (f.kind == FrameKind::kJit) return NodeKind::kJit;
-  const ImageId image = image_of(profile, frame, which);
+  const ImageId image = image_of(profile, frame, place);
   if (!image.valid()) return f.kind == FrameKind::kNative || location != nullptr ? NodeKind::kNative : NodeKind::kUnknown;
   const ImageKind kind = profile.images()[image.value].kind;
   if (in_kernel(kind)) return NodeKind::kKernel;
@@ -108,7 +105,7 @@ std::string group_text(const ProfileSnapshot& profile, GroupBy by, const Sample&
   }
   for (StackId stack = sample.stack; stack.valid(); stack = profile.stacks()[stack.value].parent) {
     const FrameId frame = profile.stacks()[stack.value].frame;
-    const ImageId image = image_of(profile, frame, 0);
+    const ImageId image = image_of(profile, frame, profile.place(frame));
     if (image.valid()) return std::string(file_name(profile.text(profile.images()[image.value].path)));
     if (profile.frames()[frame.value].kind == FrameKind::kKernel) return "[kernel]";
     if (profile.frames()[frame.value].kind == FrameKind::kJit) return "[jit]";

@@ -10,11 +10,11 @@ namespace cicada::profile {
 // "libfoo.so.1" of "/usr/lib/libfoo.so.1"; the whole text if it is not a path.
 std::string_view file_name(std::string_view path);
 
-// How one location of a frame is drawn; `which` counts from the innermost, 0 for a frame without locations.
-NodeKind node_kind(const ProfileSnapshot& profile, FrameId frame, size_t which);
+// How one location of a frame is drawn. `place`: one of the frame's, kNone for a frame without.
+NodeKind node_kind(const ProfileSnapshot& profile, FrameId frame, PlaceId place);
 
 // The image a location belongs to: its function's, else the frame's. May be kNone.
-ImageId image_of(const ProfileSnapshot& profile, FrameId frame, size_t which);
+ImageId image_of(const ProfileSnapshot& profile, FrameId frame, PlaceId place);
 
 std::string process_text(const ProfileSnapshot& profile, ProcessId id);  // "make (4711)"
 std::string thread_text(const ProfileSnapshot& profile, ThreadId id);    // "worker (4712)", "make (4711, main)"

@@ -9,6 +9,7 @@ using StringId = TaggedId<struct StringTag>;
 using ImageId = TaggedId<struct ImageTag>;
 using FunctionId = TaggedId<struct FunctionTag>;
 using FrameId = TaggedId<struct FrameTag>;
+using PlaceId = TaggedId<struct PlaceTag>;      // kNone: no name (yet)
 using StackId = TaggedId<struct StackTag>;      // kNone: the empty stack
 using ProcessId = TaggedId<struct ProcessTag>;
 using ThreadId = TaggedId<struct ThreadTag>;

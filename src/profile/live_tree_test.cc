@@ -8,6 +8,7 @@
 #include <set>
 
 #include "profile/frame_text.h"
+#include "profile/function_totals.h"
 #include "profile/stack_totals.h"
 #include "profile/synthetic_profile_for_test.h"
 
@@ -27,11 +28,11 @@ std::map<std::string, uint64_t> selfs(const CallTree& tree) {
 
 using Costs = std::map<std::string, std::pair<uint64_t, uint64_t>>;  // name: self, total
 
-template <typename Rows>
-Costs costs(const CallTree& tree, const Rows& rows) {
+template <typename Texts, typename Rows>
+Costs costs(const Texts& texts, const Rows& rows) {
   Costs out;
   for (const FunctionCost& cost : rows)
-    if (cost.total != 0) out[std::string(tree.text(cost.name))] = {cost.self, cost.total};
+    if (cost.total != 0) out[std::string(texts.text(cost.name))] = {cost.self, cost.total};
   return out;
 }
 Costs costs(const LiveTree& live) { return costs(live.tree(), live.functions().rows()); }
@@ -44,11 +45,12 @@ Costs costs_by_hand(const ProfileSnapshot& profile) {
     std::set<std::string> on_stack;
     for (StackId at = sample.stack; at.valid(); at = profile.stacks()[at.value].parent) {
       const FrameId frame = profile.stacks()[at.value].frame;
-      for (size_t which = 0; which < std::max<size_t>(1, profile.locations(frame).size()); ++which) {
-        const std::string name = frame_name(profile, frame, which);
+      PlaceId place = profile.place(frame);
+      do {
+        const std::string name = frame_name(profile, frame, place);
         if (on_stack.empty()) out[name].first += sample.value;
         if (on_stack.insert(name).second) out[name].second += sample.value;
-      }
+      } while ((place = profile.outer(place)).valid());
     }
   }
   return out;
@@ -123,6 +125,10 @@ TEST_P(LiveTreeOptions, IsTheTreeThatWouldBeBuiltNow) {
     ASSERT_EQ(selfs(live.tree()), selfs(anew)) << "step " << step;
     ASSERT_EQ(costs(live), costs(anew, add_up_functions(anew))) << "step " << step;
     expect_sums(live.tree());
+    if (!GetParam().group_by.empty()) continue;
+    const FunctionTotals totals = total_functions(now, GetParam());
+    ASSERT_EQ(costs(totals.strings, totals.rows), costs(anew, add_up_functions(anew))) << "step " << step;
+    ASSERT_EQ(totals.total, anew.total());
   }
   EXPECT_GT(growing.profile.samples().dropped(), 0u);
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/diagnostics.h"
+
 namespace cicada::profile {
 namespace {
 
@@ -142,14 +144,28 @@ size_t Profile::drop_samples(size_t at_most) {
 }
 
 size_t Profile::table_bytes() const {
-  size_t bytes = strings_.bytes() + images_.bytes() + functions_.bytes() + frames_.bytes() + location_spans_.bytes() + locations_.bytes() + stacks_.bytes() +
+  size_t bytes = strings_.bytes() + images_.bytes() + functions_.bytes() + frames_.bytes() + place_of_frame_.bytes() + places_.bytes() + stacks_.bytes() +
                  processes_.bytes() + threads_.bytes() + label_sets_.bytes() + labels_.bytes() + renamed_frames_.bytes() + described_processes_.bytes() +
                  described_threads_.bytes();
   for (const StackSums& sums : sums_) bytes += sums.bytes();
-  bytes += known_locations_.capacity() * sizeof(LocationSpan);
-  for (const ContentIndex* index : {&string_index_, &image_index_, &function_index_, &frame_index_, &location_index_, &stack_index_, &process_index_, &thread_index_, &label_index_})
+  for (const ContentIndex* index : {&string_index_, &image_index_, &function_index_, &frame_index_, &place_index_, &stack_index_, &process_index_, &thread_index_, &label_index_})
     bytes += index->bytes();
   return bytes;
+}
+
+size_t Profile::row_bytes() const {
+  constexpr size_t kIndexed = 12;  // slots of an index are half full
+  constexpr size_t kFrame = 160;   // to name a frame, to show it and to write it, for a while
+  const auto rows = [](const auto& log, size_t more) { return log.size() * (sizeof(log[0]) + more); };
+  return strings_.text_bytes() + strings_.size() * (sizeof(std::string_view) + kIndexed) + rows(functions_, kIndexed) + rows(places_, kIndexed) +
+         rows(frames_, kIndexed + kFrame) + rows(place_of_frame_, 0) + rows(stacks_, kIndexed + sizeof(StackSum)) + rows(renamed_frames_, 0);
+}
+
+bool Profile::is_full(uint32_t user) const {
+  const auto found = bytes_of_users_.find(user);
+  if (user == 0 || found == bytes_of_users_.end() || found->second < kMaxBytesOfUser) return false;
+  diagnostics().warn(fmt::format("user {}", user), "stacks and their names take more than {} MiB; the further ones are left out", kMaxBytesOfUser >> 20);
+  return true;
 }
 
 void Profile::set_process(ProcessId id, const Process& process) {
@@ -164,32 +180,26 @@ void Profile::set_thread(ThreadId id, const Thread& thread) {
   described_threads_.push_back(id);
 }
 
-void Profile::set_locations(FrameId frame, std::span<const Location> locations) {
-  const std::span<const Location> kept = locations.first(std::min(locations.size(), kMaxLocations));
-  const auto known = this->locations(frame);
-  if (std::equal(known.begin(), known.end(), kept.begin(), kept.end())) return;
-  while (location_spans_.size() <= frame.value) location_spans_.push_back({});
-  location_spans_.edit(frame.value) = intern_locations(kept);
+PlaceId Profile::intern_place(PlaceId outer, const Location& location) {
+  Place place{location, outer, 1};
+  if (outer.valid()) place.depth = places_[outer.value].depth + 1;
+  CHECK(place.depth <= kMaxLocations);
+  uint64_t hash = mix_hash(outer.value, uint64_t{location.function.value} << 32 | location.file.value);
+  hash = mix_hash(hash, uint64_t{location.line} << 16 | uint64_t{static_cast<uint8_t>(location.source)} << 1 | uint64_t{location.inlined});
+  return intern_in<PlaceId>(places_, place_index_, hash, [&](const Place& stored) { return stored.outer == outer && stored == location; }, place);
+}
+
+void Profile::set_place(FrameId frame, PlaceId place) {
+  if (this->place(frame) == place) return;
+  while (place_of_frame_.size() <= frame.value) place_of_frame_.push_back({});
+  place_of_frame_.edit(frame.value) = place;
   renamed_frames_.push_back(frame);
 }
 
-// All addresses of one line have the same, and a hostile file can say that those of a whole program have the same hundreds.
-auto Profile::intern_locations(std::span<const Location> locations) -> LocationSpan {
-  uint64_t hash = locations.size();
-  for (const Location& location : locations) {
-    hash = mix_hash(hash, uint64_t{location.function.value} << 32 | location.file.value);
-    hash = mix_hash(hash, uint64_t{location.line} << 16 | uint64_t{static_cast<uint8_t>(location.source)} << 1 | uint64_t{location.inlined});
-  }
-  return known_locations_[location_index_.find_or_append(
-      hash,
-      [&](uint32_t id) {
-        const auto known = locations_.together(known_locations_[id].begin, known_locations_[id].count);
-        return std::equal(known.begin(), known.end(), locations.begin(), locations.end());
-      },
-      [&] {
-        known_locations_.push_back({static_cast<uint32_t>(locations_.append_together(locations)), static_cast<uint32_t>(locations.size())});
-        return static_cast<uint32_t>(known_locations_.size() - 1);
-      })];
+void Profile::set_locations(FrameId frame, std::span<const Location> locations) {
+  PlaceId place;
+  for (size_t i = std::min(locations.size(), kMaxLocations); i-- > 0;) place = intern_place(place, locations[i]);
+  set_place(frame, place);
 }
 
 }  // namespace cicada::profile

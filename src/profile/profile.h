@@ -2,6 +2,7 @@
 // A recording that is being made: the writer of snapshots (snapshot.h says what is in one).
 // Threads: one.
 #pragma once
+#include <map>
 #include <span>
 #include <string_view>
 
@@ -55,16 +56,39 @@ class Profile : public ProfileSnapshot {
     edit(row);
     set_thread(id, row);
   }
-  // Names of a frame, innermost first; replaces earlier ones. The first kMaxLocations are kept, once for all frames that have the same.
+  // `outer`: of a depth below kMaxLocations.
+  PlaceId intern_place(PlaceId outer, const Location& location);
+  // Names of a frame; replaces earlier ones.
+  void set_place(FrameId frame, PlaceId place);
+  // The same, innermost first. The first kMaxLocations are kept.
   void set_locations(FrameId frame, std::span<const Location> locations);
 
-  static constexpr size_t kMaxLocations = 512, kMaxLabels = 64;
+  // --- whose rows
+  // What is interned while it lives is added to what a user's programs have put into the tables, in bytes.
+  class Charge {
+   public:
+    Charge(Profile& profile, uint32_t user) : profile_(profile), user_(user), before_(profile.row_bytes()) {}
+    Charge(const Charge&) = delete;
+    Charge& operator=(const Charge&) = delete;
+    ~Charge() { profile_.bytes_of_users_[user_] += profile_.row_bytes() - before_; }
+
+   private:
+    Profile& profile_;
+    const uint32_t user_;
+    const size_t before_;
+  };
+  // Whoever runs at random addresses, or says that each is another function, makes new rows without end. Of this user there may be no more; says so.
+  // Never of root.
+  bool is_full(uint32_t user) const;
+
+  static constexpr size_t kMaxLocations = 512, kMaxLabels = 64, kMaxBytesOfUser = 64 << 20;
 
  private:
-  LocationSpan intern_locations(std::span<const Location> locations);
+  // Of rows, of what finds them, and of what will be done with them; without the room for further ones.
+  size_t row_bytes() const;
 
-  ContentIndex string_index_, image_index_, function_index_, frame_index_, location_index_, stack_index_, process_index_, thread_index_, label_index_;
-  std::vector<LocationSpan> known_locations_;  // by id in location_index_
+  std::map<uint32_t, size_t> bytes_of_users_;
+  ContentIndex string_index_, image_index_, function_index_, frame_index_, place_index_, stack_index_, process_index_, thread_index_, label_index_;
 };
 
 }  // namespace cicada::profile

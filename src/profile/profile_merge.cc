@@ -104,8 +104,9 @@ std::vector<bool> stacks_with(const ProfileSnapshot& profile, const regex_t& reg
   std::vector<bool> frame_matches(profile.frames().size()), matches(profile.stacks().size());
   for (size_t i = 0; i < frame_matches.size(); ++i) {
     const FrameId frame(i);
-    for (size_t which = 0; which < std::max<size_t>(1, profile.locations(frame).size()) && !frame_matches[i]; ++which)
-      frame_matches[i] = ::regexec(&regex, frame_name(profile, frame, which).c_str(), 0, nullptr, 0) == 0;
+    PlaceId place = profile.place(frame);
+    do frame_matches[i] = ::regexec(&regex, frame_name(profile, frame, place).c_str(), 0, nullptr, 0) == 0;
+    while (!frame_matches[i] && (place = profile.outer(place)).valid());
   }
   for (size_t i = 0; i < matches.size(); ++i) {
     const Stack& stack = profile.stacks()[i];

@@ -69,20 +69,26 @@ TEST(Profile, LaterLocationsReplaceEarlierOnes) {
   EXPECT_TRUE(profile.validate());
 }
 
-TEST(Profile, FramesWithTheSameLocationsShareThem) {
+TEST(Profile, FramesShareWhatTheyAreInlinedInto) {
   Profile profile;
   std::vector<Location> locations(300);
   for (Location& location : locations) location = {profile.intern_function({profile.intern("inlined"), {}, {}}), {}, 7, true};
   std::vector<FrameId> frames;
   for (uint64_t i = 0; i < 1000; ++i) frames.push_back(profile.intern_frame({FrameKind::kJit, {}, 1, 0x1000 + i, {}}));
   const size_t before = profile.table_bytes();
-  for (const FrameId frame : frames) profile.set_locations(frame, locations);
-  EXPECT_LT(profile.table_bytes() - before, 300'000U);  // 5 MB, each for itself
-  EXPECT_EQ(profile.locations(frames[0]).data(), profile.locations(frames[999]).data());
+  for (uint32_t i = 0; i < 1000; ++i) {
+    locations[0].line = i;
+    profile.set_locations(frames[i], locations);
+  }
+  EXPECT_LT(profile.table_bytes() - before, 300'000U);  // 7 MB, each for itself
+  EXPECT_EQ(profile.places().size(), 1299U);
+  EXPECT_EQ(profile.outer(profile.place(frames[0])), profile.outer(profile.place(frames[999])));
   locations[299].line = 8;
   profile.set_locations(frames[999], locations);
   EXPECT_EQ(profile.locations(frames[999])[299].line, 8U);
   EXPECT_EQ(profile.locations(frames[0])[299].line, 7U);
+  EXPECT_EQ(profile.locations(frames[999])[0].line, 999U);
+  EXPECT_TRUE(profile.validate());
 }
 
 TEST(Validate, FindsAnIndexOutOfRange) {

@@ -14,6 +14,7 @@ void RowCopier::resize() {
   seen_ = from_->sizes();
   images_.resize(seen_.images);
   functions_.resize(seen_.functions);
+  places_.resize(from_->places().size());
   frames_.resize(seen_.frames);
   stacks_.resize(seen_.stacks);
   processes_.resize(seen_.processes);
@@ -27,7 +28,7 @@ void RowCopier::continue_with(const ProfileSnapshot& later) {
   resize();
   for (size_t i = before.renamed_frames; i < seen_.renamed_frames; ++i) {
     const FrameId id = later.renamed_frames()[i];
-    if (const auto copy = find(id)) into_.set_locations(*copy, locations(id));
+    if (const auto copy = find(id)) into_.set_place(*copy, place(later.place(id)));
   }
   for (size_t i = before.described_processes; i < seen_.described_processes; ++i) {
     if (find(later.described_processes()[i])) describe(later.described_processes()[i]);
@@ -43,6 +44,7 @@ void RowCopier::rebase(const RowCopier& ids) {
   };
   rebase_all(images_, ids.images_);
   rebase_all(functions_, ids.functions_);
+  rebase_all(places_, ids.places_);
   rebase_all(frames_, ids.frames_);
   rebase_all(stacks_, ids.stacks_);
   rebase_all(processes_, ids.processes_);
@@ -125,14 +127,17 @@ FunctionId RowCopier::function(FunctionId id) {
   return copy;
 }
 
-std::vector<Location> RowCopier::locations(FrameId id) {
-  const auto rows = from_->locations(id);
-  std::vector<Location> copies(rows.begin(), rows.end());
-  for (Location& location : copies) {
-    location.function = function(location.function);
-    location.file = text(location.file);
+PlaceId RowCopier::place(PlaceId id) {
+  chain_.clear();
+  for (; id.valid() && !places_[id.value].valid(); id = from_->outer(id)) chain_.push_back(id);
+  PlaceId copy = id.valid() ? places_[id.value] : PlaceId();
+  for (size_t i = chain_.size(); i-- > 0;) {
+    Location row = from_->places()[chain_[i].value];
+    row.function = function(row.function);
+    row.file = text(row.file);
+    copy = places_[chain_[i].value] = into_.intern_place(copy, row);
   }
-  return copies;
+  return copy;
 }
 
 FrameId RowCopier::frame(FrameId id) {
@@ -144,9 +149,9 @@ FrameId RowCopier::frame(FrameId id) {
   if (row.address_space != 0) row.address_space += address_space_base_;
   const size_t before = into_.frames().size();
   copy = into_.intern_frame(row);
-  const std::vector<Location> copies = locations(id);
-  if (copies.empty()) return copy;
-  const auto known = into_.locations(copy);
+  const PlaceId named = place(from_->place(id));
+  if (!named.valid()) return copy;
+  const Locations known = into_.locations(copy), copies(into_.places(), named);
   const bool same = into_.frames().size() > before || known.empty() ||
                     std::equal(known.begin(), known.end(), copies.begin(), copies.end(),
                                [](const Location& a, const Location& b) { return a.function == b.function && a.line == b.line; });
@@ -154,7 +159,7 @@ FrameId RowCopier::frame(FrameId id) {
     row.address_space = ++address_space_extra_ + 0x80000000;
     copy = into_.intern_frame(row);
   }
-  if (into_.locations(copy).empty()) into_.set_locations(copy, copies);
+  if (!into_.place(copy).valid()) into_.set_place(copy, named);
   return copy;
 }
 

@@ -46,7 +46,7 @@ class RowCopier {
   ProcessId process(ProcessId id);
   void describe(ProcessId id);
   void describe(ThreadId id);
-  std::vector<Location> locations(FrameId id);
+  PlaceId place(PlaceId id);
 
   Profile& into_;
   const ProfileSnapshot* from_;
@@ -54,12 +54,14 @@ class RowCopier {
   uint32_t address_space_base_ = 0, address_space_extra_ = 0;
   std::vector<ImageId> images_;  // by id in `from`
   std::vector<FunctionId> functions_;
+  std::vector<PlaceId> places_;
   std::vector<FrameId> frames_;
   std::vector<StackId> stacks_;
   std::vector<ProcessId> processes_;
   std::vector<ThreadId> threads_;
   std::vector<LabelSetId> label_sets_;
   std::vector<StackId> path_;
+  std::vector<PlaceId> chain_;
 };
 
 }  // namespace cicada::profile

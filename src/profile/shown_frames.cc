@@ -9,39 +9,68 @@
 namespace cicada::profile {
 
 std::span<const ShownFrame> ShownFrames::find_or_add(const ProfileSnapshot& profile, const CallTreeOptions& options, FrameId frame, StringTable& strings) {
-  if (frame.value >= spans_.size()) spans_.resize(profile.frames().size());
-  if (spans_[frame.value].count == kUnknown) {
-    const auto begin = static_cast<uint32_t>(shown_.size());
-    expand(profile, options, frame, strings);
-    spans_[frame.value] = {begin, static_cast<uint32_t>(shown_.size()) - begin};
-  }
-  return std::span(shown_).subspan(spans_[frame.value].begin, spans_[frame.value].count);
+  uint32_t at = find_or_add_innermost(profile, options, frame, strings);
+  if (at == kNoRow) return {};
+  if (rows_[at].outer == kNoRow) return {&rows_[at].shown, 1};
+  found_.clear();
+  for (; at != kNoRow; at = rows_[at].outer) found_.push_back(rows_[at].shown);
+  std::reverse(found_.begin(), found_.end());
+  return found_;
+}
+
+uint32_t ShownFrames::find_or_add_innermost(const ProfileSnapshot& profile, const CallTreeOptions& options, FrameId frame, StringTable& strings) {
+  if (frame.value >= innermost_.size()) innermost_.resize(profile.frames().size(), kUnasked);
+  uint32_t& row = innermost_[frame.value];
+  if (row == kUnasked) row = innermost_of(profile, options, frame, strings);
+  return row;
 }
 
 bool ShownFrames::forget(FrameId frame) {
-  if (frame.value >= spans_.size() || spans_[frame.value].count == kUnknown) return false;
-  spans_[frame.value] = {};
+  if (frame.value >= innermost_.size() || innermost_[frame.value] == kUnasked) return false;
+  innermost_[frame.value] = kUnasked;
   return true;
 }
 
 StringId ShownFrames::intern(std::string_view text, StringTable& strings) { return strings.intern(clean_text(text, clean_)); }
 
-void ShownFrames::expand(const ProfileSnapshot& profile, const CallTreeOptions& options, FrameId frame, StringTable& strings) {
-  if (!options.kernel_frames && node_kind(profile, frame, 0) == NodeKind::kKernel) return;
-  const auto locations = profile.locations(frame);
-  for (size_t which = std::max<size_t>(locations.size(), 1); which-- > 0;) {
-    ShownFrame shown;
-    shown.name = intern(frame_name(profile, frame, which), strings);
-    shown.kind = node_kind(profile, frame, which);
-    const ImageId image = image_of(profile, frame, which);
-    if (image.valid()) shown.image = intern(profile.text(profile.images()[image.value].path), strings);
-    if (which < locations.size()) {
-      shown.file = intern(profile.text(locations[which].file), strings);
-      shown.line = locations[which].line;
-    }
-    shown_.push_back(shown);
-    if (!options.expand_inlined) break;  // the outermost is the function that has the code
+uint32_t ShownFrames::innermost_of(const ProfileSnapshot& profile, const CallTreeOptions& options, FrameId frame, StringTable& strings) {
+  PlaceId place = profile.place(frame);
+  if (!options.kernel_frames && node_kind(profile, frame, place) == NodeKind::kKernel) return kNoRow;
+  chain_.clear();
+  do chain_.push_back(place);
+  while ((place = profile.outer(place)).valid());
+  uint32_t row = kNoRow;
+  do {
+    row = row_of(profile, frame, chain_.back(), row, strings);
+    chain_.pop_back();
+  } while (!chain_.empty() && options.expand_inlined);  // the outermost is the function that has the code
+  return row;
+}
+
+uint32_t ShownFrames::row_of(const ProfileSnapshot& profile, FrameId frame, PlaceId place, uint32_t outer, StringTable& strings) {
+  const Frame& from = profile.frames()[frame.value];
+  const auto append = [&] {
+    rows_.push_back({show(profile, frame, place, strings), outer, place, from.image, from.kind});
+    return static_cast<uint32_t>(rows_.size() - 1);
+  };
+  if (!place.valid()) return append();
+  return index_.find_or_append(
+      mix_hash(place.value, uint64_t{from.image.value} << 8 | static_cast<uint8_t>(from.kind)),
+      [&](uint32_t stored) { return rows_[stored].place == place && rows_[stored].image == from.image && rows_[stored].kind == from.kind; }, append);
+}
+
+ShownFrame ShownFrames::show(const ProfileSnapshot& profile, FrameId frame, PlaceId place, StringTable& strings) {
+  ShownFrame shown;
+  shown.name = intern(frame_name(profile, frame, place), strings);
+  shown.kind = node_kind(profile, frame, place);
+  const ImageId image = image_of(profile, frame, place);
+  if (image.valid()) shown.image = intern(profile.text(profile.images()[image.value].path), strings);
+  if (place.valid()) {
+    const Place& from = profile.places()[place.value];
+    shown.file = intern(profile.text(from.file), strings);
+    shown.line = from.line;
   }
+  return shown;
 }
 
 }  // namespace cicada::profile

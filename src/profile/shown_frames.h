@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a frame of a profile becomes in a call tree: a node for each inlined call, outermost first, with the texts that people read.
-// Looked up once a frame. Threads: one.
+// Made once for each place: frames of one place share it, and what they are inlined into. Threads: one.
 #pragma once
 #include <span>
 #include <string>
 #include <vector>
 
 #include "profile/call_tree.h"
+#include "profile/content_index.h"
 
 namespace cicada::profile {
 
@@ -20,21 +21,35 @@ class ShownFrames {
  public:
   // Of the frames of `profile`, whose texts go into `strings`. Valid until the next call. Empty: not shown.
   std::span<const ShownFrame> find_or_add(const ProfileSnapshot& profile, const CallTreeOptions& options, FrameId frame, StringTable& strings);
+  // The same by the row, from the innermost outwards; kNoRow: not shown, no further one.
+  static constexpr uint32_t kNoRow = 0xffffffff;
+  uint32_t find_or_add_innermost(const ProfileSnapshot& profile, const CallTreeOptions& options, FrameId frame, StringTable& strings);
+  uint32_t outer(uint32_t row) const { return rows_[row].outer; }
+  const ShownFrame& operator[](uint32_t row) const { return rows_[row].shown; }
   // Its names have changed. False: nobody has asked for it yet.
   bool forget(FrameId frame);
   // Everything that leaves through a tree is UTF-8.
   StringId intern(std::string_view text, StringTable& strings);
 
  private:
-  static constexpr uint32_t kUnknown = 0xffffffff;
-  struct Span {
-    uint32_t begin = 0;
-    uint32_t count = kUnknown;
+  static constexpr uint32_t kUnasked = 0xfffffffe;
+  struct Row {
+    ShownFrame shown;
+    uint32_t outer = kNoRow;  // the row of what it is inlined into
+    // Of what it is; kNone: of one frame without a place.
+    PlaceId place;
+    ImageId image;
+    FrameKind kind = {};
   };
-  void expand(const ProfileSnapshot& profile, const CallTreeOptions& options, FrameId frame, StringTable& strings);
+  uint32_t innermost_of(const ProfileSnapshot& profile, const CallTreeOptions& options, FrameId frame, StringTable& strings);
+  uint32_t row_of(const ProfileSnapshot& profile, FrameId frame, PlaceId place, uint32_t outer, StringTable& strings);
+  ShownFrame show(const ProfileSnapshot& profile, FrameId frame, PlaceId place, StringTable& strings);
 
-  std::vector<ShownFrame> shown_;
-  std::vector<Span> spans_;  // by frame
+  std::vector<Row> rows_;
+  std::vector<uint32_t> innermost_;  // row, by frame
+  ContentIndex index_;               // of rows with a place
+  std::vector<PlaceId> chain_;
+  std::vector<ShownFrame> found_;
   std::string clean_;
 };
 

@@ -17,15 +17,9 @@ Sample ProfileSnapshot::sample(size_t index) const {
           .idle = is_idle(state)};
 }
 
-std::span<const Location> ProfileSnapshot::locations(FrameId frame) const {
-  if (frame.value >= location_spans_.size()) return {};
-  const LocationSpan& span = location_spans_[frame.value];
-  return locations_.together(span.begin, span.count);
-}
-
 std::span<const Label> ProfileSnapshot::labels(LabelSetId set) const {
   if (!set.valid()) return {};
-  const LocationSpan& span = label_sets_[set.value];
+  const LabelSpan& span = label_sets_[set.value];
   return labels_.together(span.begin, span.count);
 }
 

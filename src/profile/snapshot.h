@@ -2,7 +2,7 @@
 // A profile as it was at one moment: tables that refer to each other by typed index, and columns of samples.
 //
 //   samples ──▶ stack (prefix tree) ──▶ frame ──▶ image
-//      │                                 └──▶ locations (function, file, line; innermost first), once names are known
+//      │                                 └──▶ place (tree of locations: function, file, line; innermost first), once names are known
 //      └──▶ thread ──▶ process
 //
 // Frames are addresses in images, never in processes; names are added later by symbolize/ and change nothing else. A stored sample never
@@ -20,6 +20,7 @@
 
 #include "base/result.h"
 #include "profile/log.h"
+#include "profile/outer_chain.h"
 #include "profile/samples.h"
 #include "profile/string_table.h"
 #include "profile/tables.h"
@@ -42,6 +43,8 @@ struct StackSum {
 };
 using StackSums = Log<StackSum, 7>;  // samples touch them at random, and what they touch is copied once for each snapshot: 2 KiB
 
+using Locations = OuterChain<Log<Place>, PlaceId>;
+
 class ProfileSnapshot {
  public:
   Header header;
@@ -50,6 +53,7 @@ class ProfileSnapshot {
   const Log<Image>& images() const { return images_; }
   const Log<Function>& functions() const { return functions_; }
   const Log<Frame>& frames() const { return frames_; }
+  const Log<Place>& places() const { return places_; }
   const Log<Stack>& stacks() const { return stacks_; }
   const Log<Process>& processes() const { return processes_; }
   const Log<Thread>& threads() const { return threads_; }
@@ -64,7 +68,9 @@ class ProfileSnapshot {
     return own != nullptr ? *own : usual_value(samples_.event[index]);
   }
   const Event& event(EventId id) const { return header.events[id.value < header.events.size() ? id.value : 0]; }
-  std::span<const Location> locations(FrameId frame) const;      // empty: no name (yet)
+  PlaceId place(FrameId frame) const { return frame.value < place_of_frame_.size() ? place_of_frame_[frame.value] : PlaceId(); }
+  PlaceId outer(PlaceId place) const { return place.valid() ? places_[place.value].outer : place; }
+  Locations locations(FrameId frame) const { return {places_, place(frame)}; }  // innermost first; empty: no name (yet)
   std::span<const Label> labels(LabelSetId set) const;           // sorted by key
 
   // --- running sums; idle samples left out
@@ -83,7 +89,7 @@ class ProfileSnapshot {
   Result<void> validate() const;
 
  protected:
-  struct LocationSpan {
+  struct LabelSpan {
     uint32_t begin = 0;
     uint32_t count = 0;
   };
@@ -93,12 +99,12 @@ class ProfileSnapshot {
   Log<Image> images_;
   Log<Function> functions_;
   Log<Frame> frames_;
-  Log<LocationSpan> location_spans_;  // by frame
-  Log<Location> locations_;
+  Log<PlaceId> place_of_frame_;
+  Log<Place> places_;
   Log<Stack> stacks_;
   Log<Process> processes_;
   Log<Thread> threads_;
-  Log<LocationSpan> label_sets_;
+  Log<LabelSpan> label_sets_;
   Log<Label> labels_;
   Samples samples_;
   Log<FrameId> renamed_frames_;

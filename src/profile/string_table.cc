@@ -14,6 +14,7 @@ StringId StringTable::intern_in(StringLog& log, ContentIndex& index, std::string
 StringId StringLog::append(std::string_view text) {
   CHECK(texts_.size() < StringId::kNone);
   texts_.push_back(store(text));
+  text_bytes_ += text.size();
   return StringId(texts_.size() - 1);
 }
 

@@ -17,6 +17,7 @@ class StringLog {
   size_t size() const { return texts_.size(); }
   StringId append(std::string_view text);  // not empty
   size_t bytes() const { return texts_.bytes() + block_bytes_; }
+  size_t text_bytes() const { return text_bytes_; }
 
  private:
   static constexpr size_t kBlockBytes = 64 << 10;
@@ -25,7 +26,7 @@ class StringLog {
   Log<std::shared_ptr<char[]>, 6> blocks_;
   Log<std::string_view, 12> texts_;
   char* free_ = nullptr;  // the writer's, in the last shared block
-  size_t free_bytes_ = 0, block_bytes_ = 0;
+  size_t free_bytes_ = 0, block_bytes_ = 0, text_bytes_ = 0;
 };
 
 // With the index: one writer, who reads as well.

@@ -61,6 +61,12 @@ struct Location {
   auto operator<=>(const Location&) const = default;
 };
 
+// Frames have the innermost one of their locations. A tree, because hundreds of inlined calls can be the same for every address of a function.
+struct Place : Location {
+  PlaceId outer;       // what it is inlined into; stands before it
+  uint32_t depth = 1;  // of the outermost
+};
+
 struct Stack {
   StackId parent;  // kNone: this is the root (outermost) frame
   FrameId frame;

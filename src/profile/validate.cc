@@ -34,16 +34,21 @@ Result<void> ProfileSnapshot::validate() const {
       return broken("function {}: string out of range", i);
     if (!none_or_in_table(function.image, images_.size())) return broken("function {}: no image {}", i, function.image.value);
   }
-  if (location_spans_.size() > frames_.size()) return broken("{} frames, {} location lists", frames_.size(), location_spans_.size());
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const Place& place = places_[i];
+    if (!in_table(place.function, functions_.size())) return broken("place {}: no function {}", i, place.function.value);
+    if (!none_or_in_table(place.file, strings)) return broken("place {}: no string {}", i, place.file.value);
+    if (place.outer.valid() && place.outer.value >= i) return broken("place {}: {} around it does not stand before it", i, place.outer.value);
+    const uint32_t depth = place.outer.valid() ? places_[place.outer.value].depth + 1 : 1;
+    if (place.depth != depth) return broken("place {}: depth {} instead of {}", i, place.depth, depth);
+  }
+  if (place_of_frame_.size() > frames_.size()) return broken("{} frames, {} with places", frames_.size(), place_of_frame_.size());
   for (size_t i = 0; i < frames_.size(); ++i) {
     const Frame& frame = frames_[i];
     if (frame.kind > FrameKind::kLabel) return broken("frame {}: kind {}", i, static_cast<int>(frame.kind));
     if (!none_or_in_table(frame.image, images_.size())) return broken("frame {}: no image {}", i, frame.image.value);
     if (!none_or_in_table(frame.label, strings)) return broken("frame {}: no string {}", i, frame.label.value);
-    for (const Location& location : locations(FrameId(i))) {
-      if (!in_table(location.function, functions_.size())) return broken("frame {}: no function {}", i, location.function.value);
-      if (!none_or_in_table(location.file, strings)) return broken("frame {}: no string {}", i, location.file.value);
-    }
+    if (!none_or_in_table(place(FrameId(i)), places_.size())) return broken("frame {}: no place {}", i, place(FrameId(i)).value);
   }
   for (size_t i = 0; i < stacks_.size(); ++i) {
     const Stack& stack = stacks_[i];
@@ -62,7 +67,7 @@ Result<void> ProfileSnapshot::validate() const {
     if (!none_or_in_table(threads_[i].name, strings)) return broken("thread {}: no string {}", i, threads_[i].name.value);
   }
   for (size_t i = 0; i < label_sets_.size(); ++i) {
-    const LocationSpan& span = label_sets_[i];
+    const LabelSpan& span = label_sets_[i];
     if (uint64_t{span.begin} + span.count > labels_.size()) return broken("label set {}: labels out of range", i);
     for (const Label& label : labels(LabelSetId(i)))
       if (!in_table(label.key, strings) || !none_or_in_table(label.value, strings)) return broken("label set {}: string out of range", i);

@@ -8,9 +8,15 @@ namespace cicada::symbolize {
 using profile::NameSource;
 using profile::Profile;
 
-NameWriter::NameWriter(NamedAddresses names, std::vector<profile::FrameId> frames, profile::ImageId image, bool of_kernel)
-    : names_(std::move(names)), frames_(std::move(frames)), image_(image), of_kernel_(of_kernel), functions_(names_.functions.size()),
-      files_(names_.text_ends.size()) {}
+namespace {
+
+constexpr size_t kFramesAtATime = 256;  // between two looks at what their names take
+
+}  // namespace
+
+NameWriter::NameWriter(NamedAddresses names, std::vector<profile::FrameId> frames, profile::ImageId image, bool of_kernel, uint32_t owner)
+    : names_(std::move(names)), frames_(std::move(frames)), image_(image), of_kernel_(of_kernel), owner_(owner), functions_(names_.functions.size()),
+      files_(names_.text_ends.size()), places_(names_.positions.size()) {}
 
 profile::FunctionId NameWriter::function(Profile& profile, uint32_t index) {
   profile::FunctionId& known = functions_[index];
@@ -28,19 +34,30 @@ profile::FunctionId NameWriter::function(Profile& profile, uint32_t index) {
   return known = profile.intern_function({name, from.linkage == 0 ? profile::StringId() : profile.intern(names_.text(from.linkage)), image});
 }
 
-bool NameWriter::write(Profile& profile, size_t most) {
+profile::PlaceId NameWriter::place(Profile& profile, NamedAddresses::PositionId id) {
+  chain_.clear();
+  for (; id.valid() && !places_[id.value].valid(); id = names_.positions[id.value].outer) chain_.push_back(id);
+  profile::PlaceId place = id.valid() ? places_[id.value] : profile::PlaceId();
   const bool vdso = image_.valid() && profile.images()[image_.value].kind == profile::ImageKind::kVdso;
-  for (const size_t end = next_ + std::min(most, frames_.size() - next_); next_ < end; ++next_) {
-    const auto positions = names_.positions_of(next_);
-    if (positions.empty() || !frames_[next_].valid()) continue;
-    locations_.clear();
-    for (const NamedAddresses::Position& from : positions) {
-      profile::StringId& file = files_[from.file];
-      if (from.file != 0 && !file.valid()) file = profile.intern(names_.text(from.file));
-      locations_.push_back({function(profile, from.function), file, from.line, from.inlined != 0, vdso ? NameSource::kVdso : from.source});
+  for (size_t i = chain_.size(); i-- > 0;) {
+    const NamedAddresses::Position& from = names_.positions[chain_[i].value];
+    profile::StringId& file = files_[from.file];
+    if (from.file != 0 && !file.valid()) file = profile.intern(names_.text(from.file));
+    place = places_[chain_[i].value] = profile.intern_place(place, {function(profile, from.function), file, from.line, from.inlined != 0, vdso ? NameSource::kVdso : from.source});
+  }
+  return place;
+}
+
+bool NameWriter::write(Profile& profile, size_t most) {
+  for (const size_t end = next_ + std::min(most, frames_.size() - next_); next_ < end;) {
+    if (profile.is_full(owner_)) next_ = frames_.size();
+    const Profile::Charge charge(profile, owner_);
+    for (const size_t stop = std::min(end, next_ + kFramesAtATime); next_ < stop; ++next_) {
+      const NamedAddresses::PositionId innermost = names_.innermost[next_];
+      if (!innermost.valid() || !frames_[next_].valid()) continue;
+      profile.set_place(frames_[next_], place(profile, innermost));
+      if (names_.positions_of(next_).back().source != NameSource::kCallFrame) ++named_;
     }
-    profile.set_locations(frames_[next_], locations_);
-    if (locations_.back().source != NameSource::kCallFrame) ++named_;
   }
   return next_ < frames_.size();
 }
@@ -50,6 +67,7 @@ void NameWriter::rebase(profile::RowCopier& ids) {
   image_ = ids.image(image_);
   std::fill(functions_.begin(), functions_.end(), profile::FunctionId());
   std::fill(files_.begin(), files_.end(), profile::StringId());
+  std::fill(places_.begin(), places_.end(), profile::PlaceId());
 }
 
 }  // namespace cicada::symbolize

@@ -13,10 +13,10 @@ namespace cicada::symbolize {
 class NameWriter {
  public:
   // `frames`: of the addresses, in the same order. `image`: whose functions these are; kNone: they are JIT code, or the kernel's, whose images are
-  // made as modules are met.
-  NameWriter(NamedAddresses names, std::vector<profile::FrameId> frames, profile::ImageId image, bool of_kernel);
+  // made as modules are met. `owner`: the user who is charged for them.
+  NameWriter(NamedAddresses names, std::vector<profile::FrameId> frames, profile::ImageId image, bool of_kernel, uint32_t owner);
 
-  // Names at most `most` more frames. False: that was all.
+  // Names at most `most` more frames, none of an owner who has too many rows, and says so. False: that was all.
   bool write(profile::Profile& profile, size_t most = SIZE_MAX);
   // Takes over the ids of a compacted profile; frames that are not in it get no name.
   void rebase(profile::RowCopier& ids);
@@ -25,14 +25,17 @@ class NameWriter {
 
  private:
   profile::FunctionId function(profile::Profile& profile, uint32_t index);
+  profile::PlaceId place(profile::Profile& profile, NamedAddresses::PositionId id);
 
   NamedAddresses names_;
   std::vector<profile::FrameId> frames_;
   profile::ImageId image_;
   bool of_kernel_;
+  uint32_t owner_;
   std::vector<profile::FunctionId> functions_;  // as they are called in the profile
   std::vector<profile::StringId> files_;
-  std::vector<profile::Location> locations_;
+  std::vector<profile::PlaceId> places_;
+  std::vector<NamedAddresses::PositionId> chain_;
   size_t next_ = 0, named_ = 0;
 };
 

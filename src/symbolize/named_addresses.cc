@@ -14,14 +14,17 @@ constexpr size_t kMaxTextBytes = size_t{1} << 30;  // of one answer; ends are 32
 
 Result<void> NamedAddresses::check(size_t addresses) const {
   const auto broken = [](const char* what) { return make_error(ErrorKind::kCorrupt, "names of addresses: {} out of range", what); };
-  if (spans.size() != addresses) return broken("answers");
-  for (const Span& span : spans) {
-    if (span.begin > positions.size() || span.count > positions.size() - span.begin) return broken("positions");
+  if (innermost.size() != addresses) return broken("answers");
+  for (const PositionId id : innermost) {
+    if (id.valid() && id.value >= positions.size()) return broken("position");
   }
   if (text_ends.empty() || text_ends.front() != 0 || !std::is_sorted(text_ends.begin(), text_ends.end()) || text_ends.back() != texts.size()) {
     return broken("texts");
   }
-  for (const Position& position : positions) {
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const Position& position = positions[i];
+    if (position.outer.valid() && position.outer.value >= i) return broken("outer position");
+    if (position.depth != (position.outer.valid() ? positions[position.outer.value].depth + 1 : 1) || position.depth > profile::Profile::kMaxLocations) return broken("depth");
     if (position.function >= functions.size()) return broken("function");
     if (position.file >= text_ends.size()) return broken("file");
     if (position.inlined > 1 || position.source > profile::NameSource::kCallFrame) return broken("kind of position");
@@ -33,30 +36,28 @@ Result<void> NamedAddresses::check(size_t addresses) const {
 }
 
 NamedAddressesBuilder::NamedAddressesBuilder(size_t addresses, DemangleCache& names, WorkBudget& budget) : names_(names), budget_(budget) {
-  out_.spans.resize(addresses);
+  out_.innermost.resize(addresses);
 }
 
 void NamedAddressesBuilder::set(size_t address, std::span<const SourcePosition> positions) {
-  positions_.clear();
-  uint64_t hash = positions.size();
-  for (const SourcePosition& position : positions) {
+  NamedAddresses::PositionId at;
+  uint16_t depth = 0;
+  for (size_t i = std::min(positions.size(), profile::Profile::kMaxLocations); i-- > 0;) {
+    const SourcePosition& from = positions[i];
     if (!budget_.spend(sizeof(NamedAddresses::Position)) || out_.texts.size() > kMaxTextBytes) return;
     // Lines of one function follow each other.
-    const NamedAddresses::Text file = position.file == out_.text(last_file_) ? last_file_ : intern_text(position.file);
+    const NamedAddresses::Text file = from.file == out_.text(last_file_) ? last_file_ : intern_text(from.file);
     last_file_ = file;
-    positions_.push_back({intern_function(position), file, position.line, position.inlined, position.source, 0});
-    const NamedAddresses::Position& last = positions_.back();
-    hash = mix_hash(mix_hash(hash, uint64_t{last.function} << 32 | last.file), uint64_t{last.line} << 8 | last.inlined);
+    const NamedAddresses::Position position{intern_function(from), file, from.line, from.inlined, from.source, ++depth, at};
+    const uint64_t hash = mix_hash(mix_hash(at.value, uint64_t{position.function} << 32 | file), uint64_t{from.line} << 8 | position.inlined);
+    at = NamedAddresses::PositionId(position_index_.find_or_append(
+        hash, [&](uint32_t stored) { return out_.positions[stored] == position; },
+        [&] {
+          out_.positions.push_back(position);
+          return static_cast<uint32_t>(out_.positions.size() - 1);
+        }));
   }
-  const auto all_of = [&](uint32_t id) { return std::span(out_.positions).subspan(known_[id].begin, known_[id].count); };
-  const uint32_t id = position_index_.find_or_append(
-      hash, [&](uint32_t stored) { return std::ranges::equal(all_of(stored), positions_); },
-      [&] {
-        known_.push_back({static_cast<uint32_t>(out_.positions.size()), static_cast<uint32_t>(positions_.size())});
-        out_.positions.insert(out_.positions.end(), positions_.begin(), positions_.end());
-        return static_cast<uint32_t>(known_.size() - 1);
-      });
-  out_.spans[address] = known_[id];
+  out_.innermost[address] = at;
 }
 
 uint32_t NamedAddressesBuilder::intern_function(const SourcePosition& position) {

@@ -2,7 +2,7 @@
 // What is known about some addresses, flat: nothing in it refers to a file or to memory outside of it, so that it can be made in one process
 // and, once check() has looked at it, be used in another.
 //
-//   span of address i ──▶ positions, innermost first ──▶ function ──▶ texts
+//   address i ──▶ its innermost position ──▶ those it is inlined into, ──▶ functions ──▶ texts
 #pragma once
 #include <cstdint>
 #include <span>
@@ -19,9 +19,7 @@ namespace cicada::symbolize {
 
 struct NamedAddresses {
   using Text = uint32_t;  // index into text_ends; text 0 is ""
-  struct Span {
-    uint32_t begin = 0, count = 0;  // of positions. None: nothing is known about the address
-  };
+  using PositionId = TaggedId<struct PositionTag>;
   struct Function {
     Text shown = 0;
     Text linkage = 0;  // ""; the same
@@ -33,11 +31,13 @@ struct NamedAddresses {
     uint32_t line = 0;
     uint8_t inlined = 0;
     profile::NameSource source = profile::NameSource::kNone;
-    uint16_t reserved = 0;
+    uint16_t depth = 1;  // of the outermost
+    PositionId outer;    // what it is inlined into; stands before it
     bool operator==(const Position&) const = default;
   };
+  using Positions = profile::OuterChain<std::vector<Position>, PositionId>;
 
-  std::vector<Span> spans;  // by address; those of one place share their positions
+  std::vector<PositionId> innermost;  // by address; kNone: nothing is known about it
   std::vector<Position> positions;
   std::vector<Function> functions;
   std::vector<uint32_t> text_ends{0};
@@ -46,7 +46,7 @@ struct NamedAddresses {
   bool could_say_more = false, cut_short = false;
   bool without_symbols = false;  // nothing here has names
 
-  std::span<const Position> positions_of(size_t address) const { return std::span(positions).subspan(spans[address].begin, spans[address].count); }
+  Positions positions_of(size_t address) const { return {positions, innermost[address]}; }
   std::string_view text(Text text) const {
     const uint32_t begin = text == 0 ? 0 : text_ends[text - 1];
     return std::string_view(texts).substr(begin, text_ends[text] - begin);
@@ -70,7 +70,7 @@ class NamedAddressesBuilder {
  public:
   // Texts are paid for from `budget`: where it ends, positions are left out.
   NamedAddressesBuilder(size_t addresses, DemangleCache& names, WorkBudget& budget);
-  // All positions of one address, innermost first. Once an address; addresses in any order.
+  // All positions of one address, innermost first; kMaxLocations of the profile are kept. Once an address; addresses in any order.
   void set(size_t address, std::span<const SourcePosition> positions);
   NamedAddresses take() { return std::move(out_); }
 
@@ -82,8 +82,6 @@ class NamedAddressesBuilder {
   DemangleCache& names_;
   WorkBudget& budget_;
   NamedAddresses out_;
-  std::vector<NamedAddresses::Position> positions_;  // of the address at hand
-  std::vector<NamedAddresses::Span> known_;          // by id in position_index_
   profile::ContentIndex position_index_, function_index_, text_index_;
   NamedAddresses::Text last_file_ = 0;
 };

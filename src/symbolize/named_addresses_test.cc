@@ -35,7 +35,25 @@ TEST(NamedAddresses, HoldWhatWasFoundOnceEach) {
   EXPECT_EQ(describe(named, 1), "");
   EXPECT_EQ(describe(named, 3), "outer|outer.cold /b.cc:9 ");
   EXPECT_EQ(named.functions.size(), 2U);
-  EXPECT_EQ(named.texts, "/a.ccinner()_Z5innerv/b.ccouterouter.cold") << "each text once";
+  EXPECT_EQ(named.texts, "/b.ccouterouter.cold/a.ccinner()_Z5innerv") << "each text once";
+}
+
+TEST(NamedAddresses, ShareWhatAddressesAreInlinedInto) {
+  DemangleCache demangled(names::Demangle::kFull, true);
+  WorkBudget budget(64 << 20);
+  NamedAddressesBuilder builder(1000, demangled, budget);
+  std::vector<SourcePosition> positions(255, {"inlined", "/a.h", 7, true, NameSource::kDwarf});
+  positions.push_back({"outer", "/a.cc", 9, false, NameSource::kDwarf});
+  for (uint32_t i = 0; i < 1000; ++i) {
+    positions[0].line = i + 100;
+    builder.set(i, positions);
+  }
+  const NamedAddresses named = builder.take();
+  ASSERT_TRUE(named.check(1000));
+  EXPECT_EQ(named.positions.size(), 1255U);
+  EXPECT_EQ(named.positions_of(999).size(), 256U);
+  EXPECT_EQ(named.positions_of(999).front().line, 1099U);
+  EXPECT_EQ(named.positions_of(999).back().line, 9U);
 }
 
 TEST(NamedAddresses, LeaveAnAddressOutRatherThanHalfOfIt) {
@@ -51,9 +69,11 @@ TEST(NamedAddresses, AreCheckedBeforeTheyAreUsed) {
     change(named);
     return !named.check(4);
   };
-  EXPECT_TRUE(broken([](NamedAddresses& n) { n.spans[1] = {4, 0}; }));
-  EXPECT_TRUE(broken([](NamedAddresses& n) { n.spans[1] = {2, 2}; }));
-  EXPECT_TRUE(broken([](NamedAddresses& n) { n.spans[1] = {1, UINT32_MAX}; }));
+  EXPECT_TRUE(broken([](NamedAddresses& n) { n.innermost[1] = NamedAddresses::PositionId(3); }));
+  EXPECT_TRUE(broken([](NamedAddresses& n) { n.positions[0].outer = NamedAddresses::PositionId(0); }));
+  EXPECT_TRUE(broken([](NamedAddresses& n) { n.positions[1].outer = NamedAddresses::PositionId(2); }));
+  EXPECT_TRUE(broken([](NamedAddresses& n) { n.positions[1].depth = 1; }));
+  EXPECT_TRUE(broken([](NamedAddresses& n) { n.positions[2].depth = 7; }));
   EXPECT_TRUE(broken([](NamedAddresses& n) { n.positions[2].function = 2; }));
   EXPECT_TRUE(broken([](NamedAddresses& n) { n.positions[0].file = static_cast<uint32_t>(n.text_ends.size()); }));
   EXPECT_TRUE(broken([](NamedAddresses& n) { n.positions[0].inlined = 2; }));

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbolize/shown_names.h"
 
-#include <algorithm>
-
 namespace cicada::symbolize {
 
 void demangle_again(profile::Profile& profile, names::Demangle style) {
@@ -16,12 +14,16 @@ void demangle_again(profile::Profile& profile, names::Demangle style) {
     if (names::demangle(mangled, names::Demangle::kFull) == mangled) continue;  // of a language without
     renamed.back() = profile.intern_function({profile.intern(names::demangle(mangled, style)), profile.intern(linkage), function.image});
   }
-  std::vector<profile::Location> locations;
+  std::vector<profile::PlaceId> moved;  // by place
+  for (size_t i = 0, size = profile.places().size(); i < size; ++i) {
+    const profile::Place place = profile.places()[i];
+    profile::Location location = place;
+    location.function = renamed[location.function.value];
+    moved.push_back(profile.intern_place(place.outer.valid() ? moved[place.outer.value] : place.outer, location));
+  }
   for (size_t i = 0; i < profile.frames().size(); ++i) {
     const profile::FrameId frame(static_cast<uint32_t>(i));
-    locations.assign(profile.locations(frame).begin(), profile.locations(frame).end());
-    for (profile::Location& location : locations) location.function = renamed[location.function.value];
-    if (!std::equal(locations.begin(), locations.end(), profile.locations(frame).begin(), profile.locations(frame).end())) profile.set_locations(frame, locations);
+    if (const profile::PlaceId place = profile.place(frame); place.valid()) profile.set_place(frame, moved[place.value]);
   }
 }
 

@@ -70,7 +70,7 @@ class Answers {
   }
 
  private:
-  void append_text(const NamedAddresses& named, std::span<const NamedAddresses::Position> positions, std::string& out) const {
+  void append_text(const NamedAddresses& named, NamedAddresses::Positions positions, std::string& out) const {
     const std::string_view between = options_.pretty ? " at " : "\n";
     if (positions.empty()) {
       out.append("??").append(between).append("??:0\n");

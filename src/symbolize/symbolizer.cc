@@ -98,7 +98,7 @@ struct Question {
     std::vector<FrameId> frames;
     frames.reserve(wanted.size());
     for (const Wanted& each : wanted) frames.push_back(each.frame);
-    return NameWriter(std::move(*names), std::move(frames), subject->image, subject->kind == FrameKind::kKernel);
+    return NameWriter(std::move(*names), std::move(frames), subject->image, subject->kind == FrameKind::kKernel, subject->owner);
   }
 };
 
@@ -236,7 +236,7 @@ void Symbolizer::Parts::settle(Question& question) {
   }
   if (subject.kind != FrameKind::kJit) return;
   for (size_t i = 0; i < question.wanted.size(); ++i) {
-    if (question.names->spans[i].count == 0) subject.unknown.push_back(question.wanted[i]);
+    if (!question.names->innermost[i].valid()) subject.unknown.push_back(question.wanted[i]);
   }
 }
 

@@ -143,7 +143,7 @@ TEST(Symbolize, CallsStrippedFunctionsByWhereTheyBegin) {
   EXPECT_EQ(name_of(profile, second), fmt::format("a+{:#x}", f));
   EXPECT_EQ(name_of(profile, other), fmt::format("a+{:#x}", main));
   EXPECT_EQ(name_of(profile, nowhere), "");
-  EXPECT_EQ(profile::frame_name(profile, nowhere, 0), "a+0x40");
+  EXPECT_EQ(profile::frame_name(profile, nowhere, profile.place(nowhere)), "a+0x40");
   EXPECT_EQ(stats.named, 0U);  // a place is not a name
   EXPECT_TRUE(profile.validate());
 }
@@ -157,7 +157,7 @@ TEST(Symbolize, LeavesFramesOfMissingImagesUnnamed) {
   const auto files = on_disk_images();
   symbolize(profile, *files, {});
   EXPECT_EQ(name_of(profile, b), "");
-  EXPECT_EQ(profile::frame_name(profile, b, 0), "gone+0x1130");
+  EXPECT_EQ(profile::frame_name(profile, b, profile.place(b)), "gone+0x1130");
 }
 
 TEST(Symbolize, RefusesAFileOfAnotherBuildId) {

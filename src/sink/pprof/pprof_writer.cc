@@ -150,20 +150,20 @@ class Writer {
     uint64_t& id = location_of_frame_[frame.value];
     if (id == kHidden) return 0;
     if (id != 0) return id;
-    if (!options_.kernel_frames && node_kind(profile_, frame, 0) == profile::NodeKind::kKernel) {
+    if (!options_.kernel_frames && node_kind(profile_, frame, profile_.place(frame)) == profile::NodeKind::kKernel) {
       id = kHidden;
       return 0;
     }
     id = ++locations_;
-    const auto lines = profile_.locations(frame);
-    const size_t count = std::max<size_t>(1, lines.size());
     std::vector<std::pair<uint64_t, uint32_t>> rows;  // function, line; innermost first
-    for (size_t which = options_.expand_inlined ? 0 : count - 1; which < count; ++which) {
-      const bool named = which < lines.size();
-      rows.emplace_back(function(frame_name(profile_, frame, which), named ? profile_.text(profile_.functions()[lines[which].function.value].linkage_name) : "",
-                                 named ? profile_.text(lines[which].file) : ""),
-                        named ? lines[which].line : 0);
-    }
+    profile::PlaceId place = profile_.place(frame);
+    do {
+      if (!options_.expand_inlined && profile_.outer(place).valid()) continue;
+      profile::Location line;
+      if (place.valid()) line = profile_.places()[place.value];
+      const std::string_view linkage = place.valid() ? profile_.text(profile_.functions()[line.function.value].linkage_name) : "";
+      rows.emplace_back(function(frame_name(profile_, frame, place), linkage, profile_.text(line.file)), line.line);
+    } while ((place = profile_.outer(place)).valid());
     const profile::Frame& f = profile_.frames()[frame.value];
     const size_t mapping = mapping_of(frame);
     last_address_[mapping] = std::max(last_address_[mapping], f.address);
@@ -214,7 +214,7 @@ class Writer {
 
   // Images in the order of the profile, then one for the kernel's frames and one for everything else without an image.
   size_t mapping_of(profile::FrameId frame) const {
-    const profile::ImageId image = image_of(profile_, frame, 0);
+    const profile::ImageId image = image_of(profile_, frame, profile_.place(frame));
     if (image.valid()) return image.value;
     return profile_.images().size() + (profile_.frames()[frame.value].kind == profile::FrameKind::kKernel ? 0 : 1);
   }

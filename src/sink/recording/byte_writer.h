@@ -26,6 +26,9 @@ class ByteWriter {
     bytes_.append(value);
   }
   void append(std::string_view bytes) { bytes_.append(bytes); }
+  // Whoever reads it will keep so many more bytes in memory.
+  void takes_memory(uint64_t bytes) { memory_bytes_ += bytes; }
+  uint64_t memory_bytes() const { return memory_bytes_; }
   // What follows is of another kind: a compressor does well to learn anew.
   void end_column() { column_ends_.push_back(bytes_.size()); }
 
@@ -36,11 +39,13 @@ class ByteWriter {
   void clear() {
     bytes_.clear();
     column_ends_.clear();
+    memory_bytes_ = 0;
   }
 
  private:
   std::string bytes_;
   std::vector<size_t> column_ends_;
+  uint64_t memory_bytes_ = 0;
 };
 
 }  // namespace cicada::sink

@@ -58,9 +58,15 @@ class ColumnWriter {
     out_.uleb128(value.valid() ? uint64_t{value.value} + 1 : 0);
     return value;
   }
-  void text(std::string& value) { out_.text(value); }
+  void text(std::string& value) {
+    out_.takes_memory(value.size());
+    out_.text(value);
+  }
   // `bytes_each`: of a row in memory.
-  size_t count(size_t value, size_t) { return number(value); }
+  size_t count(size_t value, size_t bytes_each) {
+    out_.takes_memory(uint64_t{value} * bytes_each);
+    return number(value);
+  }
   void end_column() { out_.end_column(); }
   void fail() {}
   bool failed() const { return false; }

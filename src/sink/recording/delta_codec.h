@@ -30,6 +30,7 @@ Result<void> apply_delta(profile::Profile& profile, Bytes delta, MemoryBudget& b
 
 inline constexpr size_t kMaxDeltaRows = 1 << 20, kMaxDeltaSamples = 1 << 16;
 inline constexpr size_t kMaxDeltaTextBytes = 4 << 20;  // and one text
+inline constexpr size_t kIndexBytes = 16;              // of what finds a row by its content, in memory
 inline constexpr size_t kMaxTextBytes = 1 << 20;       // what is longer is cut
 
 }  // namespace cicada::sink

@@ -43,8 +43,6 @@ class DeltaReader {
   }
 
  private:
-  static constexpr size_t kIndexBytes = 16;  // of what finds a row by its content
-
   static Error malformed(std::string_view what) { return make_error(ErrorKind::kCorrupt, "malformed {}", what); }
 
   // The number of new rows of a table that has `size`.
@@ -139,14 +137,12 @@ class DeltaReader {
 
   Result<void> read_names() {
     std::vector<NamedFrame> frames(io_.count(0, sizeof(NamedFrame)));
-    std::vector<Location> locations;
-    code_names(io_, profile_, frames, locations, profile_.sizes());
+    std::vector<Place> places;
+    code_names(io_, profile_, frames, places, profile_.sizes());
     if (io_.failed()) return malformed("names");
-    size_t begin = 0;
-    for (const NamedFrame& row : frames) {
-      profile_.set_locations(row.frame, std::span(locations).subspan(begin, row.count));
-      begin += row.count;
-    }
+    std::vector<PlaceId> ids;
+    for (const Place& row : places) ids.push_back(profile_.intern_place(row.outer.valid() ? ids[row.outer.value] : PlaceId(), row));
+    for (const NamedFrame& row : frames) profile_.set_place(row.frame, row.place == 0 ? PlaceId() : ids[row.place - 1]);
     return {};
   }
 

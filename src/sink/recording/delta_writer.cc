@@ -74,14 +74,15 @@ class DeltaWriter {
   }
 
  private:
-  void begin(size_t first, size_t count) {
+  // As DeltaReader::begin.
+  void begin(size_t first, size_t count, size_t row_bytes) {
     io_.number(first);
-    io_.number(count);
+    io_.count(count, row_bytes + kIndexBytes);
   }
 
   template <typename T>
   std::vector<T> begin_table(const Log<T>& log, size_t first, size_t end) {
-    begin(first, end - first);
+    begin(first, end - first, sizeof(T));
     return rows_of(log, first, end);
   }
 
@@ -91,8 +92,8 @@ class DeltaWriter {
     std::set<Id> changed;
     for (size_t i = first_change; i < end_change; ++i)
       if (changes[i].value < first) changed.insert(changes[i]);
-    begin(first, end - first);
-    io_.number(changed.size());
+    begin(first, end - first, sizeof(T));
+    io_.count(changed.size(), sizeof(T));
     std::vector<T> rows;
     for (const Id id : changed) {
       io_.number(id.value);
@@ -105,7 +106,7 @@ class DeltaWriter {
 
   // NUL behind each; a NUL or a 1 inside is written as 1 and the byte plus one.
   void write_strings() {
-    begin(before_.strings, after_.strings - before_.strings);
+    begin(before_.strings, after_.strings - before_.strings, sizeof(std::string_view));
     std::string escaped;
     for (size_t i = before_.strings; i < after_.strings; ++i) {
       escaped.clear();
@@ -115,6 +116,7 @@ class DeltaWriter {
         else escaped.push_back(c);
       }
       if (text.size() > kMaxTextBytes) escaped += fmt::format("… (text {}, cut)", i);  // two that begin alike stay two
+      out_.takes_memory(escaped.size());
       out_.append(escaped);
       out_.u8(0);
     }
@@ -122,7 +124,7 @@ class DeltaWriter {
   }
 
   void write_label_sets() {
-    begin(before_.label_sets, after_.label_sets - before_.label_sets);
+    begin(before_.label_sets, after_.label_sets - before_.label_sets, 0);
     for (size_t i = before_.label_sets; i < after_.label_sets; ++i) {
       const auto stored = now_.labels(LabelSetId(i));
       std::vector<Label> labels(stored.begin(), stored.end());
@@ -136,13 +138,28 @@ class DeltaWriter {
     std::sort(renamed.begin(), renamed.end());
     renamed.erase(std::unique(renamed.begin(), renamed.end()), renamed.end());
     std::vector<NamedFrame> frames;
-    for (const FrameId frame : renamed) frames.push_back({frame, now_.locations(frame).size()});
-    io_.number(frames.size());
-    std::vector<NamedFrame> sorted = frames;
-    sort_by_address(sorted, now_);
-    std::vector<Location> locations;
-    for (const NamedFrame& row : sorted) locations.insert(locations.end(), now_.locations(row.frame).begin(), now_.locations(row.frame).end());
-    code_names(io_, now_, frames, locations, after_);
+    for (const FrameId frame : renamed) frames.push_back({.frame = frame});
+    io_.count(frames.size(), sizeof(NamedFrame));
+    sort_by_address(frames, now_);
+    std::vector<Place> places;
+    NumberMap<uint32_t> numbers;  // by id of the place: its number here + 1
+    for (NamedFrame& row : frames) row.place = number_place(now_.place(row.frame), numbers, places);
+    std::sort(frames.begin(), frames.end(), [](const NamedFrame& a, const NamedFrame& b) { return a.frame < b.frame; });
+    code_names(io_, now_, frames, places, after_);
+  }
+
+  // + 1; 0 of none.
+  uint32_t number_place(PlaceId id, NumberMap<uint32_t>& numbers, std::vector<Place>& places) {
+    chain_.clear();
+    for (; id.valid() && numbers[id.value] == 0; id = now_.outer(id)) chain_.push_back(id);
+    uint32_t number = id.valid() ? numbers[id.value] : 0;
+    for (size_t i = chain_.size(); i-- > 0;) {
+      Place row = now_.places()[chain_[i].value];
+      row.outer = number == 0 ? PlaceId() : PlaceId(number - 1);
+      places.push_back(row);
+      number = numbers[chain_[i].value] = static_cast<uint32_t>(places.size());
+    }
+    return number;
   }
 
   void write_samples() {
@@ -150,7 +167,8 @@ class DeltaWriter {
     const size_t first = std::max(before_.samples, dropped) - dropped, end = std::max(after_.samples, dropped) - dropped;
     std::vector<Sample> rows(end - first);
     for (size_t i = first; i < end; ++i) rows[i - first] = now_.sample(i);
-    io_.number(rows.size());
+    io_.count(rows.size(), sizeof(Sample));
+    out_.takes_memory((after_.stacks - before_.stacks + 1) * now_.header.events.size() * sizeof(StackSum));  // if the last has a sample of each event
     SamplePrediction prediction{next_stack(first), ticks(rows)};
     SampleCoder(io_, now_).code(rows, prediction);
   }
@@ -188,6 +206,7 @@ class DeltaWriter {
   const ProfileSnapshot& now_;
   const SnapshotSizes& before_;
   const SnapshotSizes& after_;
+  std::vector<PlaceId> chain_;
 };
 
 }  // namespace

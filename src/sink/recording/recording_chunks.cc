@@ -4,6 +4,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <algorithm>
+
 namespace cicada::sink {
 namespace {
 
@@ -12,6 +14,14 @@ constexpr size_t kOwnBlockBytes = 1 << 10;  // a column of that size gets statis
 
 uint32_t crc_of(Bytes head, Bytes stored) {
   return static_cast<uint32_t>(::crc32_z(::crc32_z(0, head.data(), head.size()), stored.data(), stored.size()));
+}
+// `bytes` that a decoder of zstd passes over, and its head of eight.
+void append_skippable_frame(std::vector<char>& to, uint64_t bytes) {
+  ByteWriter head;
+  head.u32(ZSTD_MAGIC_SKIPPABLE_START);
+  head.u32(static_cast<uint32_t>(bytes));
+  to.insert(to.end(), head.bytes().begin(), head.bytes().end());
+  to.resize(to.size() + bytes);
 }
 Bytes bytes_of(std::string_view text) { return {reinterpret_cast<const uint8_t*>(text.data()), text.size()}; }
 
@@ -43,9 +53,13 @@ ChunkWriter::ChunkWriter(OutputFile file) : file_(std::move(file)), zstd_(ZSTD_c
   head.append(kRecordingMagic);
   head.u32(kRecordingVersion);
   file_.write(head.bytes());
+  file_bytes_ = head.size();
 }
 
 Result<void> ChunkWriter::write(ChunkKind kind, const ByteWriter& content, int level) {
+  raw_bytes_ += content.size();
+  memory_bytes_ += content.memory_bytes();
+  const uint64_t expanded = std::max(raw_bytes_, memory_bytes_), least = expanded > kFreeBytes ? (expanded - kFreeBytes) / kTimesFile + 1 : 0;
   stored_.resize(ZSTD_compressBound(content.size()) + 8 * content.column_ends().size());
   ZSTD_CCtx_reset(zstd_.get(), ZSTD_reset_session_only);
   ZSTD_CCtx_setParameter(zstd_.get(), ZSTD_c_compressionLevel, level);
@@ -66,12 +80,16 @@ Result<void> ChunkWriter::write(ChunkKind kind, const ByteWriter& content, int l
   }
   compress_to(content.size(), ZSTD_e_end);
 
+  stored_.resize(out.pos);
+  if (const uint64_t after = file_bytes_ + kHeaderBytes + out.pos; after < least) append_skippable_frame(stored_, least - after);
+  file_bytes_ += kHeaderBytes + stored_.size();
+
   ByteWriter head;
   head.u32(static_cast<uint32_t>(kind));
-  head.u32(static_cast<uint32_t>(out.pos));
+  head.u32(static_cast<uint32_t>(stored_.size()));
   head.u32(static_cast<uint32_t>(content.size()));
   head.u32(count_++);
-  const std::string_view stored(stored_.data(), out.pos);
+  const std::string_view stored(stored_.data(), stored_.size());
   head.u32(crc_of(bytes_of(head.bytes()), bytes_of(stored)));
   file_.write(head.bytes());
   file_.write(stored);

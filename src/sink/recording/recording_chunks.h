@@ -17,8 +17,11 @@ struct ZSTD_CCtx_s;
 namespace cicada::sink {
 
 inline constexpr std::string_view kRecordingMagic{"\x89" "CICADA\n", 8};
-inline constexpr uint32_t kRecordingVersion = 4;
+inline constexpr uint32_t kRecordingVersion = 5;
 inline constexpr uint64_t kMaxRawChunkBytes = 64 << 20;
+// What a file may expand to, decompressed and in memory: kFreeBytes, and kTimesFile times its size. Real ones take 3 to 30 times their size; a file
+// that takes more was made to. Somebody's programs can make our own so, with the same few frames in a million ways: those are written longer.
+inline constexpr uint64_t kFreeBytes = 64 << 20, kTimesFile = 256;
 
 enum class ChunkKind : uint32_t {
   kDelta = 0x544c4544,  // "DELT": see delta_codec.h
@@ -32,7 +35,7 @@ class ChunkReader {
     ChunkKind kind = ChunkKind::kEnd;
     Bytes content;  // valid until the next call
   };
-  ChunkReader(Bytes file, uint64_t position) : file_(file), position_(position), raw_bytes_left_((64 << 20) + 256 * uint64_t{file.size()}) {}
+  ChunkReader(Bytes file, uint64_t position) : file_(file), position_(position), raw_bytes_left_(kFreeBytes + kTimesFile * file.size()) {}
 
   bool at_end() const { return position_ >= file_.size(); }
   // The chunk at position(). Fails (kCorrupt, kLimit) if it is damaged, or if the chunks so far expand beyond what real ones do.
@@ -56,7 +59,7 @@ class ChunkReader {
 class ChunkWriter {
  public:
   explicit ChunkWriter(OutputFile file);
-  // The chunk reaches the operating system. `level`: of zstd.
+  // The chunk reaches the operating system, long enough for a reader to take it. `level`: of zstd.
   Result<void> write(ChunkKind kind, const ByteWriter& content, int level);
   uint32_t count() const { return count_; }
   OutputFile& file() { return file_; }
@@ -68,6 +71,7 @@ class ChunkWriter {
   OutputFile file_;
   std::unique_ptr<ZSTD_CCtx_s, FreeContext> zstd_;
   std::vector<char> stored_;
+  uint64_t file_bytes_ = 0, raw_bytes_ = 0, memory_bytes_ = 0;
   uint32_t count_ = 0;
 };
 

@@ -9,9 +9,6 @@
 namespace cicada::sink {
 namespace {
 
-// What the rows of a file may take. Real ones take 3 to 30 times its size; what expands to more than this is a bomb.
-constexpr uint64_t kFreeBytes = 64 << 20, kTimesFile = 256;
-
 class Reader {
  public:
   Reader(Bytes file, const std::string& name) : file_(file), name_(name), budget_(kFreeBytes + kTimesFile * file.size()) {}

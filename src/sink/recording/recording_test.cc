@@ -58,6 +58,53 @@ TEST_F(RecordingTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(all_written.bytes(), all_read.bytes());
 }
 
+// What programs can do to a recording: nothing of it may be more than its reader takes.
+class ExpandingRecording : public RecordingTest, public ::testing::WithParamInterface<int> {};
+
+TEST_P(ExpandingRecording, IsReadBack) {
+  Profile profile;
+  profile.header.events.resize(2);
+  const profile::ThreadId thread = profile.intern_thread(profile.intern_process(1, 1), 1);
+  const profile::FunctionId function = profile.intern_function({profile.intern("inlined"), {}, {}});
+  profile::StackId stack;
+  if (GetParam() == 0) {  // one frame below itself
+    const profile::FrameId frame = profile.intern_frame({.kind = profile::FrameKind::kJit, .image = {}, .address = 1, .label = {}});
+    for (size_t i = 0; i < 2'000'000; ++i) stack = profile.intern_stack(stack, frame);
+  }
+  for (uint32_t i = 0; GetParam() == 1 && i < 100'000; ++i) {  // hundreds of inlined calls, the same everywhere
+    const profile::FrameId frame = profile.intern_frame({.kind = profile::FrameKind::kJit, .image = {}, .address = i, .label = {}});
+    profile.set_locations(frame, std::vector<profile::Location>(500, {.function = function, .line = 7}));
+    stack = profile.intern_stack({}, frame);
+  }
+  for (uint32_t i = 0; GetParam() == 2 && i < 4000; ++i) {  // another chain for each
+    const profile::FrameId frame = profile.intern_frame({.kind = profile::FrameKind::kJit, .image = {}, .address = i, .label = {}});
+    std::vector<profile::Location> locations(500, {.function = function, .line = 7});
+    locations.back().line = i;
+    profile.set_locations(frame, locations);
+    stack = profile.intern_stack({}, frame);
+  }
+  for (size_t i = 0; GetParam() == 3 && i < 70'000; ++i) profile.intern(std::string(1000, 'x') + std::to_string(i));
+  for (const uint8_t event : {uint8_t{0}, uint8_t{1}}) profile.append_sample({.time_ns = 1, .thread = thread, .stack = stack, .event = {event}});
+  const auto sink = make_recording_sink(path, {});
+  ASSERT_TRUE(sink->update(profile));
+  const auto streamed = content(path);
+  const auto so_far = read_recording(streamed, "x");
+  ASSERT_TRUE(so_far) << so_far.error().message();
+  EXPECT_EQ(so_far->profile.sample_count(), 2U) << fmt::format("{}", fmt::join(so_far->profile.header.warnings, "; "));
+  ASSERT_TRUE(sink->finish(profile));
+  const auto bytes = content(path);
+  EXPECT_LT(bytes.size(), 2'000'000U);
+  const auto recording = read_recording(bytes, "x");
+  ASSERT_TRUE(recording) << recording.error().message();
+  EXPECT_TRUE(recording->complete);
+  EXPECT_EQ(recording->profile.sample_count(), 2U);
+  EXPECT_EQ(recording->profile.places().size(), profile.places().size());
+  EXPECT_EQ(recording->profile.stacks().size(), profile.stacks().size());
+  EXPECT_EQ(recording->profile.strings().size(), profile.strings().size());
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, ExpandingRecording, ::testing::Range(0, 4));
+
 TEST_F(RecordingTest, BeginsAnewWithWhatACompactedProfileKeeps) {
   Profile profile = profile::make_synthetic_profile({.samples = 20000});
   const auto sink = make_recording_sink(path, {});

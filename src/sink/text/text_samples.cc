@@ -80,24 +80,36 @@ class TextSamplesSink : public FileSink {
     return order;
   }
 
-  // The lines of a frame, made once.
+  // The lines of a frame, made once, or each time where so many are in hundreds of inlined calls.
   const std::string& lines(const ProfileSnapshot& profile, profile::FrameId id) {
     std::string& text = lines_[id.value];
     if (!text.empty()) return text;
+    std::string made = make_lines(profile, id);
+    if (kept_bytes_ + made.size() > kMaxKeptBytes) return made_ = std::move(made);
+    kept_bytes_ += made.size();
+    return text = std::move(made);
+  }
+
+  std::string make_lines(const ProfileSnapshot& profile, profile::FrameId id) const {
+    std::string text;
     const profile::Frame& frame = profile.frames()[id.value];
-    if (!options_.tree.kernel_frames && node_kind(profile, id, 0) == profile::NodeKind::kKernel) return text;
-    const auto locations = profile.locations(id);
-    for (size_t which = 0; which < std::max<size_t>(1, locations.size()); ++which) {
-      const bool inlined = which < locations.size() && locations[which].inlined;
+    if (!options_.tree.kernel_frames && node_kind(profile, id, profile.place(id)) == profile::NodeKind::kKernel) return text;
+    profile::PlaceId place = profile.place(id);
+    do {
+      const bool inlined = place.valid() && profile.places()[place.value].inlined;
       if (inlined && !options_.tree.expand_inlined) continue;
-      const profile::ImageId image = image_of(profile, id, which);
+      const profile::ImageId image = image_of(profile, id, place);
       const std::string_view path = image.valid() ? profile.text(profile.images()[image.value].path) : place_without_image(frame.kind);
-      text += fmt::format("\t{:>16x} {} ({})\n", frame.address, clean_text(frame_name(profile, id, which)), inlined ? "inlined" : clean_text(path));
-    }
+      text += fmt::format("\t{:>16x} {} ({})\n", frame.address, clean_text(frame_name(profile, id, place)), inlined ? "inlined" : clean_text(path));
+    } while ((place = profile.outer(place)).valid());
     return text;
   }
 
+  static constexpr size_t kMaxKeptBytes = 64 << 20;
+
   std::vector<std::string> lines_;  // by frame
+  size_t kept_bytes_ = 0;
+  std::string made_;
 };
 
 }  // namespace

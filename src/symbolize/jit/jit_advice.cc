@@ -31,7 +31,9 @@ std::vector<Marks> mark_frames(const profile::ProfileSnapshot& profile) {
     const auto language = frame.image.valid() ? of_image[frame.image.value] : std::nullopt;
     if (!language) continue;
     marks[i].set(kFiles + static_cast<size_t>(*language));
-    if (interprets(*language, profile::frame_name(profile, id, profile.locations(id).empty() ? 0 : profile.locations(id).size() - 1)))
+    profile::PlaceId outermost = profile.place(id);
+    while (profile.outer(outermost).valid()) outermost = profile.outer(outermost);
+    if (interprets(*language, profile::frame_name(profile, id, outermost)))
       marks[i].set(kInterpreter + static_cast<size_t>(*language));
   }
   return marks;
