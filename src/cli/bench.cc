@@ -82,6 +82,7 @@ bool isolate(BenchRunOptions& run) {
 
 class BenchSession {
   using Clock = std::chrono::steady_clock;
+  static constexpr size_t kMaxProfileBytes = 128 << 20;  // of a benchmark's runs; those of a minute of compilers take 10 MB
 
  public:
   BenchSession(const BenchOptions& options, InvokingUser user, std::optional<benchmark::FifoPair> fifos, StopSignals signals,
@@ -289,9 +290,16 @@ class BenchSession {
 
   // Of its last run, to those of all.
   void add_samples(const benchmark::Benchmark& one, const profile::Profile& profile) {
-    const profile::Profile part = benchmark::extract(profile, one.runs.back(), options_.harness);
+    profile::Profile part = benchmark::extract(profile, one.runs.back(), options_.harness);
     functions_[one.uri].push_back(benchmark::count_functions(part, one.time_of(one.runs.back())));
-    profile::merge(profiles_[one.uri], part);
+    const auto [known, first] = profiles_.try_emplace(one.uri);
+    if (first) {
+      known->second = std::move(part);
+    } else if (known->second.table_bytes() + known->second.sample_bytes() < kMaxProfileBytes) {
+      profile::merge(known->second, part);
+    } else {
+      warn(fmt::format("{}: the flame graph shows the first runs only, which fill {} MiB", one.uri, kMaxProfileBytes >> 20));
+    }
   }
 
   Result<void> write() {
