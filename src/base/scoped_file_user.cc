@@ -11,7 +11,6 @@
 namespace cicada {
 namespace {
 
-constexpr gid_t kNoGroup = 65534;
 constexpr uint32_t kOverrides = 1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH;
 
 // Both answer what was before, and -1 only asks.
@@ -33,7 +32,7 @@ struct Capabilities {
 
 }  // namespace
 
-ScopedFileUser::ScopedFileUser(uid_t user) {
+ScopedFileUser::ScopedFileUser(uid_t user, gid_t group, std::span<const gid_t> further) {
   if (Capabilities now; now.get() && (now.data[0].effective & kOverrides) != 0) {
     const uint32_t effective = now.data[0].effective & kOverrides;
     now.data[0].effective &= ~kOverrides;
@@ -43,8 +42,8 @@ ScopedFileUser::ScopedFileUser(uid_t user) {
   groups_.resize(static_cast<size_t>(::getgroups(0, nullptr)));
   ::getgroups(static_cast<int>(groups_.size()), groups_.data());
   group_ = ::getegid();
-  holds_ = changed_ = ::syscall(SYS_setgroups, 0, nullptr) == 0;
-  if (!changed_ || (set_file_group(kNoGroup) && set_file_user(user))) return;
+  holds_ = changed_ = ::syscall(SYS_setgroups, further.size(), further.data()) == 0;
+  if (!changed_ || (set_file_group(group) && set_file_user(user))) return;
   restore_user();
   holds_ = false;
 }

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calling thread opens files as another user would who is in no group: user, group and further groups for file systems, and no capability
-// that overrides the files' modes. Those of the other threads stay. Ended by the same thread.
+// The calling thread opens files as another user would: user, group and further groups for file systems, and no capability that overrides the files'
+// modes. Those of the other threads stay. Ended by the same thread.
 #pragma once
 #include <sys/types.h>
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace cicada {
 
 class ScopedFileUser {
  public:
-  explicit ScopedFileUser(uid_t user);
+  static constexpr gid_t kNoGroup = 65534;
+  explicit ScopedFileUser(uid_t user, gid_t group = kNoGroup, std::span<const gid_t> further = {});
   ~ScopedFileUser();
   ScopedFileUser(const ScopedFileUser&) = delete;
   ScopedFileUser& operator=(const ScopedFileUser&) = delete;

@@ -52,6 +52,15 @@ TEST(ScopedFileUser, RootHasNoMoreRightsThanTheOwner) {
     EXPECT_EQ(can_open("/etc/shadow"), user == 0) << user;
   }
   EXPECT_TRUE(can_open(path.c_str()));
+  ASSERT_EQ(::fchmod(file.get(), 0040), 0);
+  {
+    const ScopedFileUser rights(54322);
+    EXPECT_FALSE(can_open(path.c_str()));
+  }
+  for (const std::vector<gid_t>& further : {std::vector<gid_t>{54321}, std::vector<gid_t>{}}) {
+    const ScopedFileUser rights(54322, further.empty() ? 54321 : ScopedFileUser::kNoGroup, further);
+    EXPECT_TRUE(can_open(path.c_str())) << further.size();
+  }
   ::unlink(path.c_str());
 }
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/clean_text.h"
-#include "profile/function_table.h"
+#include "profile/function_totals.h"
 
 namespace cicada::benchmark {
 namespace {
@@ -15,6 +15,7 @@ constexpr size_t kMaxReasons = 3;
 constexpr double kLeastReason = 0.1;      // of the whole change
 constexpr double kExplained = 0.5;        // likewise: what is called need not be looked at
 constexpr double kFalseReasons = 0.05;
+constexpr double kLeastGuess = 1;         // in standard errors
 constexpr double kUsualRuns = 4;          // what is usual counts as much as so many runs
 constexpr double kFewSamples = 5;         // in a run: draws of so few vary as independent ones
 constexpr double kLeastSpread = 0.02;     // of that of independent draws
@@ -132,12 +133,12 @@ std::optional<Reason> find_caller(const Search& search, Runs before, double chan
 }  // namespace
 
 FunctionSamples count_functions(const profile::ProfileSnapshot& profile, double time) {
-  const profile::CallTree tree = profile::build_call_tree(profile, {.count_samples = true});
+  const profile::FunctionTotals totals = profile::total_functions(profile, {.count_samples = true});
   FunctionSamples out;
-  out.all = static_cast<double>(tree.total());
+  out.all = static_cast<double>(totals.total);
   out.time = time;
-  for (const profile::FunctionCost& function : profile::add_up_functions(tree)) {
-    Count& count = out.functions[std::string(tree.text(function.name))];
+  for (const profile::FunctionCost& function : totals.rows) {
+    Count& count = out.functions[std::string(totals.strings.text(function.name))];
     count.own += static_cast<double>(function.self);
     count.total += static_cast<double>(function.total);
   }
@@ -160,7 +161,8 @@ std::vector<Reason> find_reasons(std::span<const FunctionSamples> before, std::s
     if (auto caller = find_caller(search, before, change)) out.insert(out.begin(), *std::move(caller));
   }
   if (out.empty() && !own.empty()) {
-    out.push_back(*std::max_element(own.begin(), own.end(), [](const Reason& a, const Reason& b) { return std::abs(a.change) * b.error < std::abs(b.change) * a.error; }));
+    const Reason& guess = *std::max_element(own.begin(), own.end(), [](const Reason& a, const Reason& b) { return std::abs(a.change) * b.error < std::abs(b.change) * a.error; });
+    if (std::abs(guess.change) > kLeastGuess * guess.error) out.push_back(guess);
   }
   out.resize(std::min(out.size(), kMaxReasons));
   return out;

@@ -139,14 +139,18 @@ TEST(FindReasons, NamesWhoCallsManyThatChanged) {
 
 TEST(FindReasons, GuessesWhereNothingIsSure) {
   FunctionSamples before, after;
-  before.functions = {{"a", {20, 20}}, {"b", {30, 30}}};
-  after.functions = {{"a", {23, 23}}, {"b", {30, 30}}};
-  before.all = 50, after.all = 53;
-  after.time = 1.06;
-  const auto found = find_reasons(std::vector{before}, std::vector{after}, slower(1.06));
+  const auto find = [&](double samples) {
+    before.functions = {{"a", {0.4 * samples, 0.4 * samples}}, {"b", {0.6 * samples, 0.6 * samples}}};
+    after.functions = {{"a", {0.46 * samples, 0.46 * samples}}, {"b", {0.6 * samples, 0.6 * samples}}};
+    before.all = samples, after.all = 1.06 * samples;
+    after.time = 1.06;
+    return find_reasons(std::vector{before}, std::vector{after}, slower(1.06));
+  };
+  const auto found = find(500);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_FALSE(found[0].sure);
   EXPECT_THAT(reason_text(found[0]), testing::StartsWith("perhaps +6.0 % ("));
+  EXPECT_TRUE(find(50).empty()) << "6.0 % (± 13.0): a guess at random";
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ class BenchSession {
     TRY(open_input());
     TRY(run_shell(base, "--setup", options_.setup));
     for (unsigned i = 0; i < options_.warmup; ++i)
-      for (const auto& command : options_.commands) TRY(prepared_warmup(base, command));
+      for (size_t command = 0; command < options_.commands.size() && !over_; ++command) TRY(measure(base, command));
     begun_ = Clock::now();
     for (unsigned run = 0; !over_ && goes_on(run); ++run) {
       // Every other round backwards: what drifts hits all alike.
@@ -159,7 +159,8 @@ class BenchSession {
   // What every run reads: a file from where it stands, else nothing.
   Result<void> open_input() {
     if (!options_.input.empty()) {
-      const ScopedFileUser as(user_.uid());  // as a shell would have opened it
+      std::optional<ScopedFileUser> as;  // whose shell would have opened it
+      if (user_.through_sudo()) as.emplace(user_.uid(), user_.gid(), user_.groups());
       input_.reset(::open(options_.input.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
       if (!input_) return errno_error(errno, fmt::format("--input {}", options_.input));
     } else if (!runs_once()) {
@@ -182,15 +183,30 @@ class BenchSession {
     return next;
   }
 
-  Result<void> prepared_warmup(const BenchRunOptions& base, const std::vector<std::string>& command) {
+  // A run beside which nothing is recorded.
+  Result<MeasuredRun> measure(const BenchRunOptions& base, size_t command) {
     TRY(run_shell(base, "--prepare", options_.prepare));
+    if (over_) return MeasuredRun();
     const UniqueFd input = TRY(next_input());
     BenchRunOptions run = base;
-    run.command = command;
-    run.show_output = false;
+    run.command = options_.commands[command];
+    run.environment = {"PYTHONHASHSEED=0"};  // as where it is recorded
     run.input = input.get();
-    TRY(run_unrecorded(run, user_));
-    return {};
+    MeasuredRun measured = TRY(run_unrecorded(run, user_, signals_));
+    note_end(measured, name_of(command));
+    return measured;
+  }
+
+  // A command that was cut off, or failed.
+  void note_end(const MeasuredRun& run, const std::string& name) {
+    if (run.signal) {
+      over_ = true;
+      exit_code_ = LaunchedCommand::kSignalBase + *run.signal;
+    } else if (run.exit_code != 0) {
+      over_ |= !options_.ignore_failure;
+      if (exit_code_ == 0 && !options_.ignore_failure) exit_code_ = run.exit_code;
+      warn(fmt::format("{}: exit code {}{}", name, run.exit_code, options_.ignore_failure ? "" : "; no further runs (--ignore-failure goes on)"));
+    }
   }
 
   Result<void> run_shell(const BenchRunOptions& base, const char* option, const std::string& text) {
@@ -200,12 +216,19 @@ class BenchSession {
     run.command = {"/bin/sh", "-c", text};
     run.show_output = false;
     run.input = nothing.get();
-    if (const int code = TRY(run_unrecorded(run, user_)); code != 0) return make_error(ErrorKind::kInvalid, "{} {}: exit code {}", option, text, code);
+    const MeasuredRun ran = TRY(run_unrecorded(run, user_, signals_));
+    if (!ran.signal && ran.exit_code != 0) return make_error(ErrorKind::kInvalid, "{} {}: exit code {}", option, text, ran.exit_code);
+    if (ran.signal) note_end(ran, option);
     return {};
   }
 
+  // A command that announces nothing is run twice, recorded and not, in turns: its time is that of the run beside which nothing was recorded.
   Result<void> run_once(const BenchRunOptions& base, size_t command, unsigned number) {
+    std::optional<MeasuredRun> measured;
+    if (number % 2 == 1 && announces_nothing_[command]) measured = TRY(measure(base, command));
+    if (over_) return {};
     TRY(run_shell(base, "--prepare", options_.prepare));
+    if (over_) return {};
     const UniqueFd input = TRY(next_input());
     const auto index = static_cast<uint32_t>(result_.recordings.size());
     const bool alone = options_.runs.value_or(1) == 1 && options_.commands.size() == 1;
@@ -216,7 +239,7 @@ class BenchSession {
     BenchRunOptions run = base;
     run.command = options_.commands[command];
     run.input = input.get();
-    run.environment = runtime_environment(run.command, user_, options_.quiet);
+    run.environment = runtime_environment(run.command, user_, options_.quiet || index != 0);
     for (std::string variable : {"CODSPEED_ENV=runner", "CODSPEED_RUNNER_MODE=walltime", "PYTHONPERFSUPPORT=1", "PYTHON_PERF_JIT_SUPPORT=1", "PYTHONHASHSEED=0"})
       run.environment.push_back(std::move(variable));
     run.environment.push_back("CODSPEED_PROFILE_FOLDER=" + clients);
@@ -226,19 +249,15 @@ class BenchSession {
     benchmark::ProcessTree tree;
     BenchRunOutcome outcome = TRY(run_recorded(run, user_, fifos_ ? &*fifos_ : nullptr, tree, signals_));
     result_.recordings.push_back({file, joined(run.command), outcome.exit_code});
-    if (outcome.signal) {
-      over_ = true;
-      exit_code_ = LaunchedCommand::kSignalBase + *outcome.signal;
-      warn(fmt::format("run {} of {} was cut off and does not count; {} has what was recorded", number + 1, name_of(command), file));
-    } else if (outcome.exit_code != 0) {
-      over_ |= !options_.ignore_failure;
-      if (exit_code_ == 0 && !options_.ignore_failure) exit_code_ = outcome.exit_code;
-      warn(fmt::format("{}: exit code {}{}", name_of(command), outcome.exit_code, options_.ignore_failure ? "" : "; no further runs (--ignore-failure goes on)"));
-    }
+    note_end(outcome, name_of(command));
+    if (outcome.signal) warn(fmt::format("run {} of {} was cut off and does not count; {} has what was recorded", number + 1, name_of(command), file));
     for (const std::string& warning : outcome.warnings) warn(warning);
     tell(outcome);
-    if (!outcome.windows.windows.empty()) add_announced(command, index, outcome, tree, clients);
-    else if (!outcome.signal) add_plain(command, index, outcome);
+    const bool plain = outcome.windows.windows.empty();
+    announces_nothing_[command] = plain;
+    if (!plain) add_announced(command, index, outcome, tree, clients);
+    if (plain && !measured && !runs_once() && !over_) measured = TRY(measure(base, command));
+    if (plain && !outcome.signal && !(measured && measured->signal)) add_plain(command, index, outcome, measured ? *measured : outcome);
     if (!alone) rights_.below->remove_inside(inside);
     return {};
   }
@@ -257,7 +276,7 @@ class BenchSession {
     if (outcome.announced && windows.windows.empty()) warn("clients came, and announced no benchmark; the whole run is shown");
   }
 
-  void add_plain(size_t command, uint32_t index, BenchRunOutcome& outcome) {
+  void add_plain(size_t command, uint32_t index, BenchRunOutcome& outcome, const MeasuredRun& measured) {
     const std::string uri = name_of(command);
     auto known = std::find_if(result_.benchmarks.begin(), result_.benchmarks.end(), [&](const auto& one) { return one.uri == uri; });
     if (known == result_.benchmarks.end()) {
@@ -267,9 +286,9 @@ class BenchSession {
     }
     benchmark::BenchmarkRun run;
     run.recording = index;
-    run.times_ns = {outcome.wall_ns};
+    run.times_ns = {measured.wall_ns};
     run.wall_ns = outcome.wall_ns;
-    run.resources = outcome.resources;
+    run.resources = measured.resources;
     benchmark::count_samples(outcome.profile, run);
     known->runs.push_back(std::move(run));
     add_samples(*known, outcome.profile);
@@ -363,6 +382,7 @@ class BenchSession {
   benchmark::BenchResult result_;
   std::map<std::string, profile::Profile> profiles_;  // by URI
   std::map<std::string, std::vector<benchmark::FunctionSamples>> functions_;  // of each run
+  std::map<size_t, bool> announces_nothing_;  // by command
   UniqueFd input_;  // a regular file; none: each run has nothing to read, or what we have
   Clock::time_point begun_;
   bool over_ = false, slower_ = false, untold_ = false;

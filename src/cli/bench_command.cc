@@ -37,27 +37,27 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
 }
 
-// --scan threads=1,2,4: each command three times, with these in the place of {threads}. Several scans: each value with each.
-Result<void> scan(std::vector<std::vector<std::string>>& commands, const std::string& option) {
+// --scan threads=1,2,4: each command with {threads} three times, with these in its place. Several scans: each value with each. False: no command has it.
+Result<bool> scan(std::vector<std::vector<std::string>>& commands, const std::string& option) {
   const size_t equals = option.find('=');
   if (equals == 0 || equals == std::string::npos) return make_error(ErrorKind::kInvalid, "--scan {}: expected NAME=VALUE,VALUE,…", option);
   const std::string place = "{" + option.substr(0, equals) + "}";
   std::vector<std::vector<std::string>> all;
   bool used = false;
   for (const std::vector<std::string>& command : commands) {
+    if (std::none_of(command.begin(), command.end(), [&](const std::string& word) { return word.find(place) != std::string::npos; })) {
+      all.push_back(command);
+      continue;
+    }
+    used = true;
     for (size_t at = equals + 1, end = at; at <= option.size(); at = end + 1) {
       end = std::min(option.find(',', at), option.size());
-      std::vector<std::string> words = command;
-      for (std::string& word : words) {
-        used |= word.find(place) != std::string::npos;
-        replace_all(word, place, option.substr(at, end - at));
-      }
-      all.push_back(std::move(words));
+      all.push_back(command);
+      for (std::string& word : all.back()) replace_all(word, place, option.substr(at, end - at));
     }
   }
-  if (!used) return make_error(ErrorKind::kInvalid, "--scan {}: no command has {}", option, place);
   commands = std::move(all);
-  return {};
+  return used;
 }
 
 // The same command twice is two benchmarks.
@@ -78,8 +78,8 @@ Result<int> run(BenchOptions options, const Commands& given, const Invocation& i
   std::vector<std::vector<std::string>> after_dashes;
   if (!invocation.after_dashes.empty()) after_dashes.push_back(invocation.after_dashes);
   for (const std::string& option : given.scans) {
-    std::vector<std::vector<std::string>>& commands = texts.empty() ? after_dashes : texts;
-    TRY(scan(commands, option));
+    const bool in_texts = TRY(scan(texts, option)), in_rest = TRY(scan(after_dashes, option));
+    if (!in_texts && !in_rest) return make_error(ErrorKind::kInvalid, "--scan {}: no command has {{{}}}", option, option.substr(0, option.find('=')));
   }
   for (const auto& text : texts) options.commands.push_back(argv_of(text[0]));
   options.commands.insert(options.commands.end(), after_dashes.begin(), after_dashes.end());

@@ -158,10 +158,20 @@ Result<void> run_on(const std::vector<int>& cpus) {
   return {};
 }
 
-Result<int> run_unrecorded(const BenchRunOptions& options, const InvokingUser& user) {
+Result<MeasuredRun> run_unrecorded(const BenchRunOptions& options, const InvokingUser& user, StopSignals& signals) {
+  MeasuredRun run;
   LaunchedCommand command = TRY(hold(options, user));
+  const Counters counters(command.pid());
+  const uint64_t begun = monotonic_ns();
   TRY(command.release());
-  return command.wait();
+  pollfd polled[] = {{command.exit_fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}};
+  while (::poll(polled, 2, -1) < 0 && errno == EINTR) continue;
+  run.wall_ns = static_cast<double>(monotonic_ns() - begun);
+  run.signal = signals.take();
+  run.exit_code = command.end(run.signal ? run.signal : SIGTERM);
+  add_usage(command.usage(), run.resources);
+  counters.read(run.resources);
+  return run;
 }
 
 Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const InvokingUser& user, benchmark::FifoPair* fifos, benchmark::ProcessTree& tree,

@@ -32,7 +32,15 @@ struct BenchRunOptions {
   bool keep_privileges = false;              // likewise
 };
 
-struct BenchRunOutcome {
+// What a command was measured by.
+struct MeasuredRun {
+  int exit_code = 0;
+  std::optional<int> signal;  // that cut it off
+  double wall_ns = 0;         // from exec to exit
+  std::map<std::string, double> resources;  // user_ns, system_ns, peak_bytes, page_faults, context_switches, and what the CPU counts
+};
+
+struct BenchRunOutcome : MeasuredRun {
   profile::Profile profile;  // with names
   benchmark::Windows windows;
   std::vector<benchmark::Span> spans;  // in which it was sampled, if a client spoke
@@ -40,16 +48,12 @@ struct BenchRunOutcome {
   benchmark::ServerCounts counts;
   std::string integration;
   std::vector<std::string> warnings;
-  int exit_code = 0;
-  std::optional<int> signal;  // that cut it off
-  double wall_ns = 0;
-  std::map<std::string, double> resources;  // user_ns, system_ns, peak_bytes, page_faults, context_switches, and what the CPU counts
 };
 
 // This thread, and what it starts. Of none: as it is.
 Result<void> run_on(const std::vector<int>& cpus);
-// A run that is not recorded: warm-up, preparation. The exit code; fails as LaunchedCommand.
-Result<int> run_unrecorded(const BenchRunOptions& options, const InvokingUser& user);
+// A run that is not recorded, and so not slowed down by it. Fails as LaunchedCommand.
+Result<MeasuredRun> run_unrecorded(const BenchRunOptions& options, const InvokingUser& user, StopSignals& signals);
 // `fifos` null: clients are not served. Fails: as LaunchedCommand and BpfSource; the recording that cannot be written. Threads: none may run.
 Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const InvokingUser& user, benchmark::FifoPair* fifos, benchmark::ProcessTree& tree,
                                      StopSignals& signals);

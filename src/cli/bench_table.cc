@@ -20,6 +20,16 @@ std::string whole_text(const Benchmark& one) {
   return of == 0 ? "–" : fmt::format("{:.2f} %", std::floor(static_cast<double>(whole) * 1e4 / static_cast<double>(of)) / 100);
 }
 
+// What recording cost: times are of runs beside which nothing was recorded, but for one run alone.
+std::string recording_text(const Benchmark& one) {
+  std::vector<double> recorded;
+  for (const BenchmarkRun& run : one.runs)
+    if (run.times_ns != std::vector{run.wall_ns}) recorded.push_back(run.wall_ns);
+  if (recorded.empty()) return "    the time includes what recording cost; -n 2 and more measure without\n";
+  const double median = benchmark::summarise(recorded).median, time = one.summary().median;
+  return fmt::format("    recorded {} ({:+.1f} %), which does not count\n", time_text(median), 100 * (median / time - 1));
+}
+
 // What a command used, as the median of its runs.
 std::string resources_text(const Benchmark& one) {
   std::map<std::string, std::vector<double>> all;
@@ -36,7 +46,7 @@ std::string resources_text(const Benchmark& one) {
   const benchmark::Summary summary = one.summary();
   out += fmt::format("\n    min {}, max {}, mean {} ± {}", time_text(summary.min), time_text(summary.max), time_text(summary.mean), time_text(summary.stdev));
   if (summary.outliers != 0) out += fmt::format(", {} of {} runs are outliers", summary.outliers, summary.count);
-  return out + "\n";
+  return out + "\n" + recording_text(one);
 }
 
 }  // namespace

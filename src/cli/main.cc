@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
     for (auto word = words.rbegin(); word != words.rend() && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr; ++word) {
       const std::string_view instead = app.get_subcommands().empty() ? "" : find_habit(app.get_subcommands()[0]->get_name(), *word);
       if (instead.empty()) continue;
-      print_error(fmt::format("{}: not an option of cicada's; {}", *word, instead));
+      print_error(fmt::format("{}: not an option of cicada's; {}{}", *word, instead.starts_with("-") ? "here it is " : "", instead));
       return kExitFailure;
     }
     print_error(fmt::format("{}; `cicada {}--help` lists the options", error.what(), chosen));

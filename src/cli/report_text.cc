@@ -149,7 +149,8 @@ std::string format_report_header(const profile::ProfileSnapshot& profile, const 
   const profile::Event& event = profile.event(main_event(profile));
   append_line(out, "CPU", format_cpu_time(profile));
   append_line(out, "rate", profile::rate_text(event));
-  append_line(out, "samples", grouped_digits(count_samples(profile)));
+  // A sample of another tool's file has a value of each of its events.
+  append_line(out, "samples", grouped_digits(header.kernel.empty() ? count_samples(profile, main_event(profile)) : count_samples(profile)));
   std::string lost;
   for (const profile::Count& count : event.counts)
     if (count.outcome && count.value != 0 && !count.name.starts_with("stored"))

@@ -46,13 +46,13 @@ assert one["verdict"] == "slower" and one["interval"][0] > 2 and one["runs"] == 
 assert [more["name"] for more in one["more"]][0] == "CPU time" and one["more"][0]["verdict"] == "slower", one
 PY
 expect_error 125 'no such benchmark' "$CICADA" bench compare --match 1=7 before after
-# Every run reads the same.
+# Every run reads the same, recorded or not.
 seq 1000 >input
 "$CICADA" bench -q -o reads --runs 3 -- sh -c 'wc -l >>lines' <input 2>err || fail "bench ended with $?"
 "$CICADA" bench -q -o named --runs 2 --input input -- sh -c 'wc -l >>lines' </dev/null 2>err || fail "bench ended with $?"
 seq 5 | "$CICADA" bench -o piped --runs 2 -- sh -c 'wc -l >>lines' 2>err || fail "bench ended with $?"
 seq 5 | "$CICADA" bench -q -o once -- sh -c 'wc -l >>lines' 2>err || fail "bench ended with $?"
-[[ $(tr '\n' ' ' <lines) == "1000 1000 1000 1000 1000 0 0 5 " ]] || fail "standard input: $(tr '\n' ' ' <lines)"
+[[ $(tr '\n' ' ' <lines) == "1000 1000 1000 1000 1000 1000 1000 1000 1000 1000 0 0 0 0 5 " ]] || fail "standard input: $(tr '\n' ' ' <lines)"
 code=0
 "$CICADA" bench compare --strict once once >out 2>err || code=$?
 ((code == 2)) && grep -q 'cannot tell: at least 5 runs of each' out || fail "one run of each: $code, $(<out)"
@@ -60,23 +60,35 @@ code=0
 ! grep -q 'is a pipe' err || fail "no pipe is called one"
 # Each command with each value.
 "$CICADA" bench -q -o scanned --runs 1 --setup 'echo setup >>scans' --cleanup 'echo cleanup >>scans' --scan n=1,2 --scan m=x,y 'sh -c "echo {n}{m} >>scans"' 2>err || fail "bench ended with $?"
-[[ $(tr '\n' ' ' <scans) == "setup 1x 1y 2x 2y cleanup " ]] || fail "scan: $(tr '\n' ' ' <scans)"
+[[ $(tr '\n' ' ' <scans) == "setup 1x 1x 1y 1y 2x 2x 2y 2y cleanup " ]] || fail "scan: $(tr '\n' ' ' <scans)"
 expect_error 125 'no command has {k}' "$CICADA" bench -q -o scanned --scan k=1 'true'
+"$CICADA" bench -q -o scanned --force --runs 1 --scan n=1,2 'true' -- sh -c 'echo {n} >>rest' 2>err || fail "bench ended with $?"
+[[ $(tr '\n' ' ' <rest) == "1 1 2 2 " ]] || fail "scan behind --: $(tr '\n' ' ' <rest)"
 # Habits of other tools are answered.
 expect_error 125 '--warmup N' "$CICADA" bench -w 3 -- true
 expect_error 125 '--scan NAME' "$CICADA" bench -L n 1,2 'true {n}'
 expect_error 125 'bench.json' "$CICADA" bench --export-json=x.json -- true
 expect_error 125 'always recorded' "$CICADA" record -g true
-# A run that is cut off is none; those before are kept.
-start "$CICADA" bench -o cut --runs 100 -- sh -c 'echo >>begun; [ "$(wc -l <begun)" -lt 3 ] || exec sleep 600'
-third() { [[ -e begun ]] && (($(wc -l <begun) >= 3)) && pgrep -P "$pid" -x sleep >/dev/null; }
-wait_for third
-code=0
-kill -INT "$pid"
-pkill -TERM -P "$pid" -x sleep || true  # the terminal would send it Ctrl-C, too; what begins in the background of a script takes no notice of that
-wait "$pid" || code=$?
-((code == 130)) || fail "bench that was interrupted ended with $code"
-python3 -c 'import json; (one,) = json.load(open("cut/bench.json"))["benchmarks"]; assert len(one["runs"]) == 2, one["runs"]' || fail "what was complete"
+# A run that is cut off is none, while it is measured (the third) and while it is recorded (the fourth); those before are kept.
+for last in 3 4; do
+  rm -f begun
+  start "$CICADA" bench -o cut --force --runs 100 -- sh -c "echo >>begun; [ \$(wc -l <begun) -lt $last ] || exec sleep 600"
+  begun() { [[ -e begun ]] && (($(wc -l <begun) >= last)) && pgrep -P "$pid" -x sleep >/dev/null; }
+  wait_for begun
+  code=0
+  kill -INT "$pid"
+  pkill -TERM -P "$pid" -x sleep || true  # the terminal would send it Ctrl-C, too; what begins in the background of a script takes no notice of that
+  wait "$pid" || code=$?
+  ((code == 130)) || fail "bench that was interrupted ended with $code"
+  python3 -c 'import json; (one,) = json.load(open("cut/bench.json"))["benchmarks"]; assert len(one["runs"]) == 1, one["runs"]' || fail "what was complete"
+done
+# Times are those of runs beside which nothing is recorded: as many as of the others, and what recording costs is said.
+"$CICADA" bench -o both --runs 4 -- sh -c "echo >>both.log; exec $client spin 1 15" 2>err || fail "bench ended with $?"
+[[ $(wc -l <both.log) == 8 ]] || fail "$(wc -l <both.log) runs, not 4 recorded and 4 not"
+grep -qE 'recorded .* \([+-][0-9.]+ %\), which does not count' err || fail "what recording costs is not said"
+python3 -c 'import json; (one,) = json.load(open("both/bench.json"))["benchmarks"]; assert all(run["times_ns"] != [run["wall_ns"]] and run["samples"] > 0 for run in one["runs"]), one' || fail "times of what was recorded"
+"$CICADA" bench -o single -- true 2>err || fail "bench ended with $?"
+grep -q 'includes what recording cost' err || fail "of one run it is not said that it was recorded"
 # What went before is not replaced unasked.
 expect_error 125 'force' "$CICADA" bench -q -o two -- true
 code=0
@@ -87,13 +99,14 @@ grep -q 'exit code 7' err || fail "a failure that is ignored is not said"
 [[ $(python3 -c 'import json; print(len(json.load(open("fails/bench.json"))["recordings"]))') == 1 ]] || fail "went on after a failure"
 # Warm-up and preparation come before, in their order.
 "$CICADA" bench -q -o prepared --runs 2 --warmup 1 --prepare 'echo prepare >>log' -- bash -c 'echo run >>log' 2>err || fail "bench ended with $?"
-[[ $(tr '\n' ' ' <log) == "prepare run prepare run prepare run " ]] || fail "order: $(tr '\n' ' ' <log)"
+[[ $(tr '\n' ' ' <log) == "prepare run prepare run prepare run prepare run prepare run " ]] || fail "order: $(tr '\n' ' ' <log)"
 # Peak memory is the command's own: as much as the shell itself has used when it ends, not cicada's before exec. The kernel counts pages in batches
 # of each CPU.
 "$CICADA" bench -q -o memory --runs 3 -- sh -c 'while read -r name kib unit; do [ "$name" != VmHWM: ] || echo "$kib"; done </proc/self/status >>peaks' 2>err || fail "bench ended with $?"
 python3 - <<'PY' || fail "peak memory"
 import json
 own = [1024 * int(line) for line in open("peaks")]
+own = [own[i] for i in (1, 2, 5)]  # those that were not recorded: it is every other one's turn first
 told = [run["resources"]["peak_bytes"] for run in json.load(open("memory/bench.json"))["benchmarks"][0]["runs"]]
 assert len(own) == len(told) == 3 and all(abs(o - t) <= 1 << 19 for o, t in zip(own, told)), (own, told)
 PY
