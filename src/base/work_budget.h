@@ -23,6 +23,7 @@ class WorkBudget {
     return true;
   }
   bool exhausted() const { return exhausted_; }
+  uint64_t left() const { return left_; }
 
  private:
   static constexpr uint64_t kLookBytes = 64 << 10;

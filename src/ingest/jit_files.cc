@@ -105,7 +105,7 @@ void JitFiles::copy_dump() {
     UniqueFd copied;
     if (!dump_->fd) copied = TRY(access_.open(*files_, dump_->path, 0)).fd;
     const FileMapping contents = TRY(FileMapping::map(copied ? copied.get() : dump_->fd.get(), dump_->path));
-    return symbolize::append_jitdump(contents.bytes(), dump_->path, pid_inside_, process_.address_space, symbols);
+    return symbolize::append_jitdump(contents.bytes(), dump_->path, pid_inside_, process_.address_space, symbols, [&] { contents.drop_pages(); });
   }();
   if (!read) diagnostics().warn(dump_->path, "{}", read.error().message());
   names_.add(uid_, std::move(symbols));

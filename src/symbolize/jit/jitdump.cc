@@ -55,9 +55,13 @@ class LineEntries {
 
 class Dump {
  public:
-  Dump(uint32_t address_space, std::vector<JitSymbol>& symbols) : address_space_(address_space), symbols_(symbols) {}
+  Dump(uint32_t address_space, std::vector<JitSymbol>& symbols, const std::function<void()>& drop_pages)
+      : address_space_(address_space), symbols_(symbols), drop_pages_(drop_pages) {}
 
-  bool begin_record() { return budget_.spend(kRecordBytes) && !is_full(); }
+  bool begin_record() {
+    drop_old_pages();
+    return budget_.spend(kRecordBytes) && !is_full();
+  }
 
   void read_debug_info(ByteCursor cursor) {
     pending_code_ = cursor.u64();
@@ -97,6 +101,13 @@ class Dump {
   bool is_full() const { return bytes_ >= kMaxJitBytes || symbols_.size() >= kMaxJitSymbols || budget_.exhausted(); }
 
  private:
+  // What is looked at is paid for, so that is how much of the file has come into memory.
+  void drop_old_pages() {
+    if (!drop_pages_ || dropped_at_ - budget_.left() < kKeptBytes) return;
+    drop_pages_();
+    dropped_at_ = budget_.left();
+  }
+
   void keep(const JitSymbol& symbol) {
     bytes_ += bytes_of(symbol);
     symbols_.push_back(symbol);
@@ -123,6 +134,7 @@ class Dump {
         keep(symbol);
       }
       line = following;
+      drop_old_pages();
     }
   }
 
@@ -130,6 +142,9 @@ class Dump {
   std::vector<JitSymbol>& symbols_;
   size_t bytes_ = 0;  // of symbols and names; one file's lines may all name the same long path
   WorkBudget budget_{kMaxJitdumpBytes};
+  static constexpr uint64_t kKeptBytes = 16 << 20;
+  const std::function<void()>& drop_pages_;
+  uint64_t dropped_at_ = kMaxJitdumpBytes;
   LineEntries pending_;
   uint64_t pending_code_ = 0;
   std::unordered_map<uint64_t, std::string, SeededHash> loaded_;
@@ -137,7 +152,7 @@ class Dump {
 
 }  // namespace
 
-Result<void> append_jitdump(Bytes bytes, const std::string& name, Pid pid, uint32_t address_space, std::vector<JitSymbol>& symbols) {
+Result<void> append_jitdump(Bytes bytes, const std::string& name, Pid pid, uint32_t address_space, std::vector<JitSymbol>& symbols, const std::function<void()>& drop_pages) {
   ByteCursor header(bytes);
   const uint32_t magic = header.u32();
   if (magic == kMagicSwapped) return make_error(ErrorKind::kUnsupported, "{}: jitdump of another byte order", name);
@@ -150,7 +165,7 @@ Result<void> append_jitdump(Bytes bytes, const std::string& name, Pid pid, uint3
   if (header.failed() || header_size < kHeaderBytes || header_size > bytes.size()) return make_error(ErrorKind::kCorrupt, "{}: jitdump header cut off", name);
   if (version != kVersion) return make_error(ErrorKind::kUnsupported, "{}: jitdump version {}", name, version);
   if (pid != 0 && owner != pid) return make_error(ErrorKind::kInvalid, "{}: jitdump of process {}, not of {}; not used", name, owner, pid);
-  Dump dump(address_space, symbols);
+  Dump dump(address_space, symbols, drop_pages);
   for (ByteCursor cursor(bytes, header_size); cursor.remaining() >= kRecordBytes && dump.begin_record();) {
     const uint32_t id = cursor.u32();
     const uint32_t size = cursor.u32();
