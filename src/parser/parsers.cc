@@ -70,8 +70,8 @@ class Conversation {
   Conversation(Channel& channel, pid_t pid, const Question& question, const std::stop_token& stop)
       : channel_(channel), pid_(pid), question_(question), stop_(stop), budget_(budget_of(question)) {}
 
-  Result<std::string> run(size_t max_bytes) {
-    const UniqueFd job = TRY(sandbox::memory_file(question_.contents.data(), question_.contents.size()));
+  Result<Parsers::Answer> run(size_t max_bytes) {
+    UniqueFd job = TRY(sandbox::memory_file(question_.contents.data(), question_.contents.size()));
     Message message;
     message.kind = question_.kind;
     message.numbers = question_.numbers;
@@ -89,10 +89,8 @@ class Conversation {
           struct stat st {};
           if (::fstat(job.get(), &st) != 0 || said.numbers[0] > std::min<uint64_t>(max_bytes, static_cast<uint64_t>(st.st_size)))
             return make_error(ErrorKind::kLimit, "an answer of {} bytes in {}, {} at most", said.numbers[0], st.st_size, max_bytes);
-          std::string bytes(said.numbers[0], '\0');
-          TRY(sandbox::read_file(job.get(), bytes.data(), bytes.size()));
           ended_well_ = true;
-          return bytes;
+          return Parsers::Answer{std::move(job), said.numbers[0]};
         }
         default: return make_error(ErrorKind::kCorrupt, "an answer of an unknown kind");
       }
@@ -220,6 +218,13 @@ void Parsers::give_back(const Question& question, std::unique_ptr<Running> runni
 }
 
 Result<std::string> Parsers::ask(const Question& question, size_t max_bytes, const std::stop_token& stop) {
+  const Answer answer = TRY(ask_for_file(question, max_bytes, stop));
+  std::string bytes(answer.size, '\0');
+  TRY(sandbox::read_file(answer.file.get(), bytes.data(), bytes.size()));
+  return bytes;
+}
+
+Result<Parsers::Answer> Parsers::ask_for_file(const Question& question, size_t max_bytes, const std::stop_token& stop) {
   std::unique_ptr<Running> running = TRY(take(question, stop));
   running->follow_nice();
   Conversation conversation(running->child.channel, running->child.pid, question, stop);

@@ -57,6 +57,12 @@ class Parsers {
   // The bytes of the answer, at most `max_bytes`, not checked. Ends soon after `stop` is requested.
   // Fails: what the parser says; kLimit (its budget), kGone (it died), kCorrupt.
   Result<std::string> ask(const Question& question, size_t max_bytes, const std::stop_token& stop = {});
+  // The same where it is: read it with sandbox::read_file().
+  struct Answer {
+    UniqueFd file;
+    uint64_t size = 0;
+  };
+  Result<Answer> ask_for_file(const Question& question, size_t max_bytes, const std::stop_token& stop = {});
   unsigned per_owner() const { return per_owner_; }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parser/remote_rows.h"
 
-#include <cstring>
+#include "sandbox/channel.h"
 
 namespace cicada::parser {
 namespace {
@@ -18,10 +18,10 @@ Result<unwind::UnwindRows> compile_rows(Parsers& parsers, uint32_t owner, uint64
   question.image = image;
   question.path = path;
   question.file = file;
-  const std::string bytes = TRY(parsers.ask(question, kMaxRowBytes, stop));
-  std::vector<unwind::Row> rows(bytes.size() / sizeof(unwind::Row));
-  if (bytes.size() % sizeof(unwind::Row) != 0) return make_error(ErrorKind::kCorrupt, "unwind rows: {} bytes", bytes.size());
-  if (!bytes.empty()) std::memcpy(rows.data(), bytes.data(), bytes.size());
+  const Parsers::Answer answer = TRY(parsers.ask_for_file(question, kMaxRowBytes, stop));
+  if (answer.size % sizeof(unwind::Row) != 0) return make_error(ErrorKind::kCorrupt, "unwind rows: {} bytes", answer.size);
+  std::vector<unwind::Row> rows(answer.size / sizeof(unwind::Row));
+  TRY(sandbox::read_file(answer.file.get(), rows.data(), answer.size));
   return unwind::UnwindRows::adopt(std::move(rows));
 }
 
