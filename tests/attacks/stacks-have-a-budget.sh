@@ -5,7 +5,7 @@ source "$(dirname "$0")/lib.sh"
 compiled random_stacks
 start_neighbour
 start "${as_attacker[@]}" "$lair/random_stacks" $FOREVER
-left_out() { grep -q 'its stacks take more than' err; }
+left_out() { grep -q 'stacks and their names take more than' err; }
 wait_for grep -q running out
 for seconds in 5 15 45; do  # it may get little CPU time
   bounded 300 $((seconds * 8 / 5)) "$CICADA" record --force -F 997 -d $seconds -p "$pid,$neighbour" -o r.cicada 2>err || fail "record ended with $?"

@@ -202,8 +202,9 @@ TEST(PerfEvent, WalksTheUserStackFromKernelMode) {
     addresses.push_back(frame_address_of(stack.frames.back()));
   }
   const auto names = session->resolve(addresses);
-  ASSERT_FALSE(names.empty());
-  EXPECT_NE(names.front().find("entry_SYSCALL_64"), std::string::npos) << names.front();
+  // Outermost is the way into the kernel: of the system call, but for the interrupts that came while user code ran.
+  const auto calls = std::count_if(names.begin(), names.end(), [](const std::string& name) { return name.find("entry_SYSCALL_64") != std::string::npos; });
+  EXPECT_GT(2 * calls, std::ssize(names)) << names.front();
 }
 
 TEST(PerfEvent, SendsRegistersAndStackWhereTheTableIsMissing) {
