@@ -35,9 +35,10 @@ std::vector<double> values_of(const Benchmark& one, const Resource& resource) {
 }
 
 Measure measure(std::string name, const std::vector<double>& before, const std::vector<double>& after, const ComparisonOptions& options) {
-  Measure out{std::move(name), summarise(before).median, summarise(after).median, {}, Verdict::kCannotTell};
+  Measure out{std::move(name), summarise(before).median, 0, {}, Verdict::kCannotTell};
   const bool pairs = options.in_turn && before.size() == after.size();
   out.ratio = pairs ? ratio_of_pairs(before, after, options.confidence) : ratio_of(before, after, options.confidence);
+  out.after = out.before * out.ratio.value;
   if (!out.ratio.interval) return out;
   const auto [low, high] = *out.ratio.interval;
   const double most = 1 + options.threshold, least = 1 / most;

@@ -24,7 +24,8 @@ struct ComparisonOptions {
 enum class Verdict : uint8_t { kCannotTell, kSame, kFaster, kSlower };
 std::string_view verdict_text(Verdict verdict);
 
-// Something that was measured of both: the medians of the runs.
+// Something that was measured of both. `before` is the median of the runs; `after` is as many times that as the ratio says, so that the three agree
+// (quotients of runs that took turns, and medians of each side, can differ in what they say).
 struct Measure {
   std::string name;  // "wall time", "CPU time", "instructions"
   double before = 0, after = 0;

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <optional>
 
-#include "base/clean_text.h"
 #include "profile/function_totals.h"
 
 namespace cicada::benchmark {
@@ -168,8 +167,8 @@ std::vector<Reason> find_reasons(std::span<const FunctionSamples> before, std::s
   return out;
 }
 
-std::string reason_text(const Reason& reason) {
-  return fmt::format("{}{:+.1f} % (± {:.1f}) in {}{}", reason.sure ? "" : "perhaps ", 100 * reason.change, 100 * reason.error, clean_text(reason.function), reason.with_callees ? " and what it calls" : "");
+std::string reason_text(const Reason& reason, std::string_view shown) {
+  return fmt::format("{}{:+.1f} % (± {:.1f}) in {}{}", reason.sure ? "" : "perhaps ", 100 * reason.change, 100 * reason.error, shown, reason.with_callees ? " and what it calls" : "");
 }
 
 }  // namespace cicada::benchmark

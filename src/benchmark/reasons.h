@@ -37,7 +37,7 @@ struct Reason {
 };
 // The most first; at most three.
 std::vector<Reason> find_reasons(std::span<const FunctionSamples> before, std::span<const FunctionSamples> after, const Comparison& comparison);
-// "+5.1 % (± 0.4) in parse", "perhaps …", "… in parse and what it calls".
-std::string reason_text(const Reason& reason);
+// "+5.1 % (± 0.4) in parse", "perhaps …", "… in parse and what it calls". `shown`: the function's name for people.
+std::string reason_text(const Reason& reason, std::string_view shown);
 
 }  // namespace cicada::benchmark

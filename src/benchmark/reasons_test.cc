@@ -134,7 +134,7 @@ TEST(FindReasons, NamesWhoCallsManyThatChanged) {
   ASSERT_FALSE(found.empty());
   EXPECT_EQ(found[0].function, "parse");
   EXPECT_TRUE(found[0].with_callees && found[0].sure);
-  EXPECT_THAT(reason_text(found[0]), testing::MatchesRegex(R"(\+[0-9.]+ % \(± [0-9.]+\) in parse and what it calls)"));
+  EXPECT_THAT(reason_text(found[0], found[0].function), testing::MatchesRegex(R"(\+[0-9.]+ % \(± [0-9.]+\) in parse and what it calls)"));
 }
 
 TEST(FindReasons, GuessesWhereNothingIsSure) {
@@ -149,7 +149,7 @@ TEST(FindReasons, GuessesWhereNothingIsSure) {
   const auto found = find(500);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_FALSE(found[0].sure);
-  EXPECT_THAT(reason_text(found[0]), testing::StartsWith("perhaps +6.0 % ("));
+  EXPECT_THAT(reason_text(found[0], found[0].function), testing::StartsWith("perhaps +6.0 % ("));
   EXPECT_TRUE(find(50).empty()) << "6.0 % (± 13.0): a guess at random";
 }
 

@@ -202,6 +202,7 @@ class BenchSession {
     if (run.signal) {
       over_ = true;
       exit_code_ = LaunchedCommand::kSignalBase + *run.signal;
+      warn(name + " was cut off: a run that does not count");
     } else if (run.exit_code != 0) {
       over_ |= !options_.ignore_failure;
       if (exit_code_ == 0 && !options_.ignore_failure) exit_code_ = run.exit_code;
@@ -250,7 +251,7 @@ class BenchSession {
     BenchRunOutcome outcome = TRY(run_recorded(run, user_, fifos_ ? &*fifos_ : nullptr, tree, signals_));
     result_.recordings.push_back({file, joined(run.command), outcome.exit_code});
     note_end(outcome, name_of(command));
-    if (outcome.signal) warn(fmt::format("run {} of {} was cut off and does not count; {} has what was recorded", number + 1, name_of(command), file));
+    if (outcome.signal) warn(fmt::format("{} has what was recorded until then", file));
     for (const std::string& warning : outcome.warnings) warn(warning);
     tell(outcome);
     const bool plain = outcome.windows.windows.empty();
@@ -331,7 +332,7 @@ class BenchSession {
     for (const auto& [base, now] : command_pairs()) compared += TRY(compare(*base, *now));
     TRY(write_text("bench.json", rights_, benchmark::to_json(result_)));
     TRY(write_text("index.html", rights_, index_page(result_, joined(options_.commands[0]))));
-    if (!options_.quiet) print_message(format_bench_table(result_, terminal_columns()) + compared);
+    if (!options_.quiet) print_message(format_bench_table(result_, ::isatty(STDERR_FILENO) != 0 ? std::optional<size_t>(terminal_columns()) : std::nullopt) + compared);
     if (!options_.quiet) print_message(fmt::format("results in {}/index.html\n", directory_));
     return {};
   }
@@ -362,7 +363,9 @@ class BenchSession {
     TRY(write_difference(page, rights_, profiles_[base.uri], profiles_[now.uri], fmt::format("{} compared with {}", now.uri, base.uri)));
     const auto reasons = benchmark::find_reasons(functions_[base.uri], functions_[now.uri], comparison);
     result_.comparisons.push_back({base.uri, now.uri, verdict_text(comparison, how.threshold), comparison.time.ratio, page});
-    return format_comparison(now.uri + " ÷ " + base.uri, comparison, how.threshold, reasons) + fmt::format("  difference in {}/{}\n", directory_, page);
+    TableNames names;
+    for (const std::string& uri : {base.uri, now.uri}) names.shorten(profiles_[uri]);
+    return format_comparison(now.uri + " ÷ " + base.uri, comparison, how.threshold, reason_texts(reasons, names)) + fmt::format("  difference in {}/{}\n", directory_, page);
   }
 
   const std::string& name_of(size_t command) const { return options_.names[command]; }

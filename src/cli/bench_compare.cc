@@ -86,6 +86,7 @@ class Recordings {
 struct Row {
   Comparison comparison;
   std::vector<benchmark::Reason> reasons;
+  std::vector<std::string> reason_lines;
   std::string page;  // differential flame graph
 };
 
@@ -96,6 +97,9 @@ Result<void> explain(Row& row, Recordings& before, Recordings& after, const Benc
                      const sink::FileRights& rights) {
   const Recordings::Samples a = TRY(before.samples_of(base)), b = TRY(after.samples_of(now));
   row.reasons = benchmark::find_reasons(a.runs, b.runs, row.comparison);
+  TableNames names;
+  for (const profile::Profile* profile : {&a.all, &b.all}) names.shorten(*profile);
+  row.reason_lines = reason_texts(row.reasons, names);
   if (!rights.below) return {};
   const std::string page = fmt::format("difference-{:04}.html", row.comparison.match.now + 1);
   row.page = fmt::format("{}/{}", rights.below->path(), page);
@@ -153,7 +157,7 @@ std::string to_markdown(const std::vector<Row>& rows, const BenchResult& now, co
     const Comparison& c = row.comparison;
     const auto& interval = c.time.ratio.interval;
     std::string reasons;
-    for (const benchmark::Reason& reason : row.reasons) reasons += (reasons.empty() ? "" : ", ") + markdown_text(benchmark::reason_text(reason));
+    for (const std::string& line : row.reason_lines) reasons += (reasons.empty() ? "" : ", ") + markdown_text(line);
     out += fmt::format("| {} | {} | {} | {:.3f} | {} | {} | {} |\n", markdown_text(now.benchmarks[c.match.now].uri), time_text(c.time.before), time_text(c.time.after), c.time.ratio.value,
                        interval ? fmt::format("{:.3f} … {:.3f}", interval->low, interval->high) : "–", verdict_text(c, threshold), reasons);
   }
@@ -165,7 +169,7 @@ std::string to_markdown(const std::vector<Row>& rows, const BenchResult& now, co
 std::string to_text(const std::vector<Row>& rows, const BenchResult& now, const Unlisted& unlisted, double threshold) {
   std::string out;
   for (const Row& row : rows) {
-    out += format_comparison(now.benchmarks[row.comparison.match.now].uri, row.comparison, threshold, row.reasons);
+    out += format_comparison(now.benchmarks[row.comparison.match.now].uri, row.comparison, threshold, row.reason_lines);
     if (!row.page.empty()) out += fmt::format("  difference in {}\n", row.page);
   }
   return out + unlisted.text();
@@ -221,7 +225,7 @@ Result<int> compare_benchmarks(const BenchCompareOptions& options) {
     slower |= one.time.verdict == Verdict::kSlower;
     untold |= one.time.verdict == Verdict::kCannotTell;
     if (options.all || options.json || is_change(one) || matches.size() == 1) {
-      rows.push_back({one, {}, {}});
+      rows.push_back({one, {}, {}, {}});
     } else {
       ++(one.time.verdict == Verdict::kSame ? unlisted.same : unlisted.untold);
       unlisted.runs_needed = std::max(unlisted.runs_needed, one.runs_needed);

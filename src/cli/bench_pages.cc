@@ -99,7 +99,7 @@ void write_row(const benchmark::Benchmark& one, sink::JsonStream& json) {
   json.key("complete");
   of > 0 ? json.value(static_cast<double>(whole) / static_cast<double>(of)) : json.null();
   std::string note = one.source == benchmark::Source::kClient ? "times by " + one.creator : one.source == benchmark::Source::kWindows ? "times from Start to Stop" : "";
-  if (ambiguous) note += (note.empty() ? "" : ", ") + std::string("ran at the same time as another one of its process");
+  if (ambiguous) note += (note.empty() ? "" : ", ") + std::string("ran while another of its process did, or of one above or below it");
   json.member("note", note);
   json.key("spark");
   write_spark(one, json);

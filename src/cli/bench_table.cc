@@ -6,7 +6,6 @@
 
 #include "base/clean_text.h"
 #include "base/number_text.h"
-#include "sink/flamegraph/svg_text.h"
 
 namespace cicada::cli {
 namespace {
@@ -49,25 +48,48 @@ std::string resources_text(const Benchmark& one) {
   return out + "\n" + recording_text(one);
 }
 
+constexpr size_t kLeastName = 20, kMostName = 60, kNumbers = 66;  // columns
+
+size_t letters(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
+}
+
+std::vector<std::string> names_of(const benchmark::BenchResult& result, std::optional<size_t> columns) {
+  size_t width = SIZE_MAX;
+  if (columns) width = std::clamp(*columns - std::min(*columns, kNumbers), kLeastName, kMostName);
+  std::vector<TableNames::Row> rows;
+  for (const Benchmark& one : result.benchmarks) rows.push_back({one.uri, width});
+  return TableNames().fit(rows);
+}
+
+// Windows of one process, or of a process and one that it started, that were open at a time.
+std::string overlap_text(const benchmark::BenchResult& result) {
+  const auto overlaps = [](const Benchmark& one) { return std::any_of(one.runs.begin(), one.runs.end(), [](const BenchmarkRun& run) { return run.ambiguous; }); };
+  const auto count = std::count_if(result.benchmarks.begin(), result.benchmarks.end(), overlaps);
+  if (count == 0) return {};
+  return fmt::format("  ⚠ {} benchmark{} ran while another of the same process did, or of one above or below it: what was sampled then counts in both\n", count, count == 1 ? "" : "s");
+}
+
 }  // namespace
 
 std::string time_text(double ns) { return ns > 0 ? seconds_text(ns * 1e-9, 4) : "–"; }
 
-std::string format_bench_table(const benchmark::BenchResult& result, size_t columns) {
-  constexpr size_t kNumbers = 66;
-  const size_t width = std::clamp<size_t>(columns > kNumbers + 20 ? columns - kNumbers : 20, 20, 60);
+std::string format_bench_table(const benchmark::BenchResult& result, std::optional<size_t> columns) {
+  const std::vector<std::string> names = names_of(result, columns);
+  size_t width = kLeastName;
+  for (const std::string& name : names) width = std::max(width, letters(name));
   std::string out = fmt::format("{:<{}} {:>11} {:>25} {:>7} {:>8} {:>10}\n", "benchmark", width, "median", "95 % interval", "rounds", "samples", "complete");
   for (const Benchmark& one : result.benchmarks) {
     const benchmark::Summary summary = one.summary();
     const std::optional<benchmark::Interval> interval = one.interval();
     uint64_t samples = 0;
     for (const BenchmarkRun& run : one.runs) samples += run.samples;
-    const std::string name = sink::shortened(clean_text(one.uri), width);
-    const size_t shown = static_cast<size_t>(std::count_if(name.begin(), name.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-    out += fmt::format("{}{} {:>11} {:>25} {:>7} {:>8} {:>10}\n", name, std::string(width - std::min(width, shown), ' '), time_text(summary.median),
+    const std::string& name = names[static_cast<size_t>(&one - result.benchmarks.data())];
+    out += fmt::format("{}{} {:>11} {:>25} {:>7} {:>8} {:>10}\n", name, std::string(width - letters(name), ' '), time_text(summary.median),
                        interval ? fmt::format("{} … {}", time_text(interval->low), time_text(interval->high)) : "–", summary.count, samples, whole_text(one));
     if (one.source == benchmark::Source::kRuns) out += resources_text(one);
   }
+  out += overlap_text(result);
   for (const std::string& warning : result.warnings) out += "  ⚠ " + clean_text(warning) + "\n";
   return out;
 }
@@ -82,7 +104,15 @@ std::string verdict_text(const benchmark::Comparison& comparison, double thresho
   return fmt::format("{}: {}{} runs of each needed for {:.4g} %", verdict, comparison.time.ratio.interval ? "about " : "at least ", comparison.runs_needed, 100 * threshold);
 }
 
-std::string format_comparison(const std::string& name, const benchmark::Comparison& comparison, double threshold, const std::vector<benchmark::Reason>& reasons) {
+std::vector<std::string> reason_texts(const std::vector<benchmark::Reason>& reasons, const TableNames& names) {
+  std::vector<TableNames::Row> rows;
+  for (const benchmark::Reason& reason : reasons) rows.push_back({reason.function, SIZE_MAX});
+  std::vector<std::string> out = names.fit(rows);
+  for (size_t i = 0; i < out.size(); ++i) out[i] = benchmark::reason_text(reasons[i], out[i]);
+  return out;
+}
+
+std::string format_comparison(const std::string& name, const benchmark::Comparison& comparison, double threshold, const std::vector<std::string>& reasons) {
   const auto amount = [](const benchmark::Measure& measure, double value) {
     return measure.name == "instructions" ? grouped_digits(static_cast<uint64_t>(value)) : time_text(value);
   };
@@ -90,7 +120,7 @@ std::string format_comparison(const std::string& name, const benchmark::Comparis
   std::string out = fmt::format("{}: {:.3f} ({}, p {:.2g}): {}\n", clean_text(name), time.value, interval_text(time), time.p, verdict_text(comparison, threshold));
   for (const benchmark::Measure& one : comparison.more)
     out += fmt::format("  {} {} → {}: {:.3f} ({}): {}\n", one.name, amount(one, one.before), amount(one, one.after), one.ratio.value, interval_text(one.ratio), benchmark::verdict_text(one.verdict));
-  for (const benchmark::Reason& reason : reasons) out += fmt::format("  {}\n", benchmark::reason_text(reason));
+  for (const std::string& reason : reasons) out += fmt::format("  {}\n", reason);
   return out;
 }
 

@@ -55,12 +55,32 @@ Result<std::string> find_program(const std::string& name) {
   return make_error(ErrorKind::kNotFound, "{}: command not found in PATH", name);
 }
 
+timeval operator-(timeval a, timeval b) {
+  timeval left{};
+  timersub(&a, &b, &left);
+  return left;
+}
+
+// Since `before`. The peak stays what it is.
+rusage usage_since(rusage usage, const rusage& before) {
+  usage.ru_utime = usage.ru_utime - before.ru_utime;
+  usage.ru_stime = usage.ru_stime - before.ru_stime;
+  usage.ru_minflt -= before.ru_minflt;
+  usage.ru_majflt -= before.ru_majflt;
+  usage.ru_nvcsw -= before.ru_nvcsw;
+  usage.ru_nivcsw -= before.ru_nivcsw;
+  return usage;
+}
+
 // In the child: only async-signal-safe calls from here on, memory was prepared before the fork.
 [[noreturn]] void run_child(int release_fd, int failure_fd, const InvokingUser& user, const ExecBlock& exec) {
   const bool other_user = user.through_sudo();
   const uid_t uid = user.uid();
   const gid_t gid = user.gid();
   give_back_inherited_memory(exec);
+  rusage own{};  // so much is ours, not the command's
+  ::getrusage(RUSAGE_SELF, &own);
+  if (::write(failure_fd, &own, sizeof own) != sizeof own) ::_exit(LaunchedCommand::kCannotRun);
   char byte = 0;
   while (::read(release_fd, &byte, 1) < 0 && errno == EINTR) continue;
   if (byte != 1) ::_exit(LaunchedCommand::kCannotRun);  // cicada has gone
@@ -108,6 +128,9 @@ Result<LaunchedCommand> LaunchedCommand::hold(std::vector<std::string> argv, con
   command.pid_ = child;
   command.pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   if (!command.pidfd_) return errno_error(errno, fmt::format("{}: pidfd_open", argv[0]));
+  ssize_t size = 0;
+  while ((size = ::read(command.failure_.get(), &command.held_usage_, sizeof(rusage))) < 0 && errno == EINTR) continue;
+  if (size != sizeof(rusage)) return make_error(ErrorKind::kGone, "{}: ended while it was held", argv[0]);
   return command;
 }
 
@@ -118,6 +141,7 @@ LaunchedCommand::LaunchedCommand(LaunchedCommand&& other) noexcept
       failure_(std::move(other.failure_)),
       pidfd_(std::move(other.pidfd_)),
       exit_code_(other.exit_code_),
+      held_usage_(other.held_usage_),
       usage_(other.usage_) {}
 
 LaunchedCommand::~LaunchedCommand() {
@@ -155,6 +179,7 @@ void LaunchedCommand::reap(int options) {
   int status = 0;
   const pid_t reaped = ::wait4(pid_, &status, options, &usage_);
   if (reaped == 0 || (reaped < 0 && errno == EINTR)) return;
+  if (reaped > 0) usage_ = usage_since(usage_, held_usage_);
   exit_code_ = reaped < 0 ? kCannotRun : WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

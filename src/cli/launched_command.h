@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A command that is held before its first instruction until sampling runs.
 //
-//   fork ──▶ child waits on a pipe ──▶ release() ──▶ child execs ──▶ wait
+//   fork ──▶ child gives our memory back, says so, waits on a pipe ──▶ release() ──▶ child execs ──▶ wait
 //
 // The child shares cicada's terminal, process group and standard streams, so its output is untouched and Ctrl-C reaches
 // both. If cicada dies while it is held, the command never runs. Fork it before any thread is started. Owns the child:
@@ -48,7 +48,7 @@ class LaunchedCommand {
   void send(int signal) const;
   // Waits for it after `signal` ended the recording; without one its time is over, and it is ended: then the code says nothing about it.
   int end(std::optional<int> signal);
-  // Its own and its children's, once it has ended.
+  // Its own and its children's since release(), once it has ended; the peak memory is the kernel's, at least what a held process has.
   const rusage& usage() const { return usage_; }
 
   static int exit_code_of(const Error& error) { return error.kind() == ErrorKind::kNotFound ? kNotFound : kCannotRun; }
@@ -62,7 +62,7 @@ class LaunchedCommand {
   UniqueFd failure_;  // read end: errno of a failed exec, or end of file
   UniqueFd pidfd_;
   std::optional<int> exit_code_;
-  rusage usage_{};
+  rusage held_usage_{}, usage_{};
 };
 
 }  // namespace cicada::cli

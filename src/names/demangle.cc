@@ -11,10 +11,12 @@
 #include <pthread.h>
 #include <setjmp.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #define HAVE_DECL_BASENAME 1  // libiberty.h would declare it again, differently
@@ -179,12 +181,63 @@ std::string without_template_arguments(std::string_view name) {
   return out.empty() ? std::string(name) : out;
 }
 
+// What compilers since GCC 14 and clang 18 write of C++20's constraints is unknown to libiberty. A concept before a template parameter's argument,
+// "Tk5Small", is nothing that a later part of the name refers to: it can go.
+std::string without_concepts(std::string name) {
+  for (size_t at = 0; (at = name.find("Tk", at)) != std::string::npos;) {
+    size_t end = at + 2;
+    const bool nested = name.compare(end, 2, "NS") == 0;  // in a namespace that the name has had already
+    if (nested) end = std::min(name.find('_', end), name.size() - 1) + 1;
+    else if (name.compare(end, 2, "St") == 0) end += 2;
+    size_t length = 0;
+    for (; end < name.size() && name[end] >= '0' && name[end] <= '9' && length <= name.size(); ++end) length = 10 * length + static_cast<size_t>(name[end] - '0');
+    end += length;
+    const bool closed = !nested || (end < name.size() && name[end++] == 'E');
+    if (length == 0 || !closed || end > name.size()) at += 2;
+    else name.erase(at, end - at);
+  }
+  return name;
+}
+
 bool is_digits(std::string_view text) {
   if (text.empty()) return false;
   for (const char c : text) {
     if (c < '0' || c > '9') return false;
   }
   return true;
+}
+
+// Nothing: not a name of that language.
+std::optional<std::string> read_name(const std::string& mangled, Language language, Demangle style) {
+  Job job{mangled.c_str() + (mangled.starts_with("__") ? 1 : 0), language, style, mangled.find("17h") != std::string::npos, {}};
+  job.out.reserve(mangled.size() * 2);
+  if (mangled.size() > kOwnStackBytes) run_on_large_stack(job);
+  else run(job);
+  return job.done && !job.out.empty() ? std::optional(std::move(job.out)) : std::nullopt;
+}
+
+// The name without its constraints, or up to the first of them, "f<int>…": later parts may refer to what is in it.
+std::optional<std::string> read_constrained(const std::string& mangled, Demangle style) {
+  constexpr int kMostPlaces = 16;
+  constexpr size_t kMostOpen = 6;
+  const std::string plain = without_concepts(mangled);
+  if (auto name = read_name(plain, Language::kCpp, style)) return name;
+  size_t at = 0;
+  for (int i = 0; i < kMostPlaces && (at = plain.find_first_of("QT", at)) != std::string::npos; ++at) {
+    if (plain[at] == 'T' && plain.compare(at, 2, "Tk") != 0) continue;
+    ++i;
+    std::string part = plain.substr(0, at);
+    while (part.compare(0, 3, "_ZZ") == 0) part.erase(2, 1);  // what is within a function's braces: the function
+    if (part.ends_with('I')) part.pop_back();
+    const bool in_word = [&] {  // which takes what is appended for a part of it
+      for (size_t open = 1; open <= kMostOpen; ++open)
+        if (read_name(part + '$' + std::string(open, 'E'), Language::kCpp, style)) return true;
+      return false;
+    }();
+    for (size_t open = 0; open <= kMostOpen && !in_word; ++open, part += 'E')
+      if (auto name = read_name(part, Language::kCpp, style)) return (open == 0 && plain[at] == 'Q') || style == Demangle::kShort ? *name : *name + "\xe2\x80\xa6";
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -194,16 +247,11 @@ std::string demangle(std::string_view linkage_name, Demangle style) {
   if (style == Demangle::kNone || language == Language::kNone || linkage_name.size() > kMaxMangledBytes) {
     return std::string(linkage_name.substr(0, kMaxNameBytes));
   }
-  const std::string terminated(linkage_name);
-  Job job{terminated.c_str() + (terminated.starts_with("__") ? 1 : 0), language, style, terminated.find("17h") != std::string::npos, {}};
-  job.out.reserve(terminated.size() * 2);
-  if (linkage_name.size() > kOwnStackBytes) {
-    run_on_large_stack(job);
-  } else {
-    run(job);
-  }
-  if (!job.done || job.out.empty()) return terminated;
-  return style == Demangle::kShort ? without_template_arguments(job.out) : std::move(job.out);
+  const std::string mangled(linkage_name);
+  std::optional<std::string> name = read_name(mangled, language, style);
+  if (!name && language == Language::kCpp) name = read_constrained(mangled, style);
+  if (!name) return mangled;
+  return style == Demangle::kShort ? without_template_arguments(*name) : *std::move(name);
 }
 
 std::string_view fold_clone(std::string_view linkage_name) {

@@ -80,6 +80,7 @@ for last in 3 4; do
   pkill -TERM -P "$pid" -x sleep || true  # the terminal would send it Ctrl-C, too; what begins in the background of a script takes no notice of that
   wait "$pid" || code=$?
   ((code == 130)) || fail "bench that was interrupted ended with $code"
+  [[ $(grep -c 'was cut off: a run that does not count' out) == 1 ]] || fail "that a run was cut off is said $(grep -c 'was cut off' out) times" out
   python3 -c 'import json; (one,) = json.load(open("cut/bench.json"))["benchmarks"]; assert len(one["runs"]) == 1, one["runs"]' || fail "what was complete"
 done
 # Times are those of runs beside which nothing is recorded: as many as of the others, and what recording costs is said.
@@ -89,6 +90,12 @@ grep -qE 'recorded .* \([+-][0-9.]+ %\), which does not count' err || fail "what
 python3 -c 'import json; (one,) = json.load(open("both/bench.json"))["benchmarks"]; assert all(run["times_ns"] != [run["wall_ns"]] and run["samples"] > 0 for run in one["runs"]), one' || fail "times of what was recorded"
 "$CICADA" bench -o single -- true 2>err || fail "bench ended with $?"
 grep -q 'includes what recording cost' err || fail "of one run it is not said that it was recorded"
+# Where no terminal limits them, names are whole.
+"$CICADA" bench -o long-name -n 2 --name "$(printf 'name-%.0s' {1..60})end" -- true 2>err || fail "bench ended with $?"
+grep -q "^$(printf 'name-%.0s' {1..60})end  *[0-9]" err || fail "a name is shortened in a pipe"
+# What the command did before its exec is not its own: it cannot have worked longer than it took.
+"$CICADA" bench -q -o true --runs 10 -- true 2>err || fail "bench ended with $?"
+python3 -c 'import json, statistics; (one,) = json.load(open("true/bench.json"))["benchmarks"]; print(*[(run["resources"]["user_ns"] + run["resources"]["system_ns"], run["times_ns"][0]) for run in one["runs"]]); assert all(run["resources"]["user_ns"] + run["resources"]["system_ns"] < 1.1 * run["times_ns"][0] for run in one["runs"])' >err 2>&1 || fail "CPU time of what takes no time"
 # What went before is not replaced unasked.
 expect_error 125 'force' "$CICADA" bench -q -o two -- true
 code=0

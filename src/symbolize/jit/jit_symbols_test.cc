@@ -69,6 +69,7 @@ TEST(JitName, ReadsAsPeopleKnowIt) {
   EXPECT_EQ(tidy("LazyCompile:*processData /srv/server.js:42"), "processData (server.js:42)|/srv/server.js|42");
   EXPECT_EQ(tidy("JS:~processData file:///srv/server.mjs:42:7"), "processData (server.mjs:42)|/srv/server.mjs|42");
   EXPECT_EQ(tidy("JS:^ /srv/a.js:1:1"), "(anonymous) (a.js:1)|/srv/a.js|1");
+  EXPECT_EQ(tidy("JS:'encode /srv/a.js:7:1"), "encode (a.js:7)|/srv/a.js|7");
   EXPECT_EQ(tidy("py::handle:/srv/app.py"), "handle (app.py)|/srv/app.py|0");
   EXPECT_EQ(tidy("Ljava/lang/String;::hashCode"), "java.lang.String.hashCode||0");
   EXPECT_EQ(tidy("int java.lang.String.hashCode()"), "int java.lang.String.hashCode()||0");

@@ -58,7 +58,7 @@ bool split_position(std::string_view& path, uint32_t& line) {
 }
 
 void tidy_v8(JitSymbol& symbol, std::string_view rest) {
-  if (!rest.empty() && std::string_view("*~^+").find(rest.front()) != std::string_view::npos) rest.remove_prefix(1);
+  if (!rest.empty() && std::string_view("*~^+'").find(rest.front()) != std::string_view::npos) rest.remove_prefix(1);
   const size_t space = rest.find(' ');
   std::string_view function = rest.substr(0, space);
   std::string_view position = space == std::string_view::npos ? std::string_view() : rest.substr(space + 1);
