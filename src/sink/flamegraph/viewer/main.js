@@ -57,7 +57,7 @@ function start(profile, events) {
   callers.view.upward = true;
   let half = callees;  // whose the keys are
   for (const view of [callers, callees]) view.canvas.addEventListener('focus', () => { half = view; });
-  const table = new TableView(byId('table'), profile, {picked: f => { state.f = f; save(); }, opened: f => { state.f = f; openView('sandwich'); }});
+  const table = new TableView(byId('table'), profile, {picked: choose, opened: f => { state.f = f; openView('sandwich'); }});
   const timeChanged = () => { state.w = timeWindow.whole ? '' : `${Math.round(timeWindow.from)}-${Math.round(timeWindow.to)}`; timeline.draw(); if (state.view === 'tracks') tracks.draw(); save(); };
   const timeWindow = new TimeWindow(profile.duration, timeChanged);
   const selectSpan = (from, to) => {
@@ -74,7 +74,7 @@ function start(profile, events) {
   };
   const timeline = new TimelineView(byId('timeline'), profile, timeWindow, selection, {...common, selected: selectSpan});
   const tracks = new TracksView(byId('tracks'), profile, timeWindow, selection, {...common, selected: selectSpan, only: thread => selectThreads(new Set([thread]))});
-  const source = new SourceView(byId('source'), profile, {chosen: f => { state.f = f; save(); }});
+  const source = new SourceView(byId('source'), profile, {chosen: choose});
   const processes = new ProcessView(byId('processes'), profile, selection, {changed: selectThreads});
   const [only] = profile.processes;  // of folded stacks nobody knows whose they are
   byId('processes').hidden = byId('threads').hidden = !profile.samples.time.length || (profile.processes.length === 1 && !only.pid && !only.name);
@@ -129,9 +129,9 @@ function start(profile, events) {
         flame.view.upward = !!state.up;
         flame.zoomedNode = Number(state.z) || 0;
         flame.show(tree, state.order, state.by === 'before');
-      } else if (state.view === 'table') table.show(series(), search.matches);
+      } else if (state.view === 'table') table.show(series(), search.matches, selectedFunction());
       else if (state.view === 'tracks') tracks.show();
-      else if (state.view === 'source') source.show(state.f === '' ? -1 : Number(state.f));
+      else if (state.view === 'source') source.show(selectedFunction());
       else showSandwich();
     }
     byId('names').textContent = profile.shown.full ? 'Full names' : 'Short names';
@@ -139,12 +139,13 @@ function start(profile, events) {
     byId('direction').textContent = state.up ? 'Flames' : 'Icicle';
     byId('side').textContent = state.by === 'before' ? 'Width: before' : 'Width: after';
     showPath();
+    showStatus();
     save();
   }
   function openView(view) {
     state.view = view;
     document.activeElement.blur();
-    dirty.sandwich = dirty.source = true;  // they show the selected function
+    dirty.table = dirty.sandwich = dirty.source = true;  // they show the selected function
     tip.hidden = true;
     showView();
     byId(view).querySelector('.table-body, .tracks-body, .source-body')?.focus({preventScroll: true});  // arrows scroll
@@ -166,9 +167,22 @@ function start(profile, events) {
   function showStatus() {
     const {unit} = about, [seconds, used] = profile.secondsPerValue ? profile.cpuTexts(tree.total[0], selection) : [];
     const all = amountWithUnit(tree.total[0], unit) + (seconds ? ` · ${seconds} of CPU` : '') + (used ? ` (${used} of one)` : '');
+    if (!picked && selectedFunction() >= 0 && ['table', 'source'].includes(state.view)) {
+      const {self, total} = functionTotalsNow(), f = selectedFunction();
+      byId('status').textContent = [shorten(profile.shown.of(f), 120), profile.functions[f].image, `self ${share(self[f], tree.total[0])}, total ${share(total[f], tree.total[0])}`].filter(Boolean).join(' — ');
+      return;
+    }
     if (!picked) { byId('status').textContent = `${all} shown` + (selection.from !== null || selection.threads ? ' (selection)' : ''); return; }
     const {place, lines} = explainNode(profile, picked.tree, picked.node);
     byId('status').textContent = [shorten(profile.shown.of(state.f), 120), place, lines[0]].join(' — ');
+  }
+  const selectedFunction = () => state.f !== '' && Number(state.f) < profile.functions.length ? Number(state.f) : -1;
+  // A function, and no frame of it.
+  function choose(f) {
+    picked = null;
+    state.f = f;
+    showStatus();
+    save();
   }
   function pick(node, of) {
     picked = {node, tree: of};

@@ -20,17 +20,18 @@ export class TableView {
     new ResizeObserver(() => this.draw()).observe(this.body);
   }
   // series: [{key, title, values, whole, cpu}] by function; cpu(value): CPU time and utilisation; {change: true}: differences of shares; {side: true}: what they are differences of.
-  show(series, matches) {
-    Object.assign(this, {series, matches});
+  show(series, matches, selected) {
+    Object.assign(this, {series, matches, selected});
     if (!this.sort) this.sort = (series.find(one => one.change) || series[0]).key;
     this.root.classList.toggle('comparison', series.length > 2);
     this.head.replaceChildren(...[...series, ...texts].map(column => {
       const button = element('button', {textContent: column.title, className: column.values ? column.side ? 'number side' : 'number' : ''});
-      button.onclick = () => { this.down = this.sort === column.key ? !this.down : !!column.values; this.sort = column.key; this.arrange(); };
+      button.onclick = () => { this.down = this.sort === column.key ? !this.down : !!column.values; this.sort = column.key; this.body.scrollTop = 0; this.arrange(); };
       button.dataset.column = column.key;
       return button;
     }));
     this.arrange();
+    this.reveal(this.rows.indexOf(selected));
   }
   arrange() {
     const {functions, rank} = this.profile, {series, sort} = this, by = series.find(one => one.key === sort), last = series[series.length - 1];
@@ -84,10 +85,15 @@ export class TableView {
     if (event.key === 'Enter' && at >= 0) { this.callbacks.opened(this.selected); return true; }
     if (!move || !this.rows.length) return false;
     event.preventDefault();
-    const next = Math.max(0, Math.min(this.rows.length - 1, at + move)), y = next * tableRow;
-    if (y < this.body.scrollTop) this.body.scrollTop = y;
-    if (y + tableRow > this.body.scrollTop + this.body.clientHeight) this.body.scrollTop = y + tableRow - this.body.clientHeight;
+    const next = Math.max(0, Math.min(this.rows.length - 1, at + move));
+    this.reveal(next);
     this.pick(this.rows[next]);
     return true;
+  }
+  reveal(row) {
+    const y = row * tableRow;
+    if (row < 0) return;
+    if (y < this.body.scrollTop) this.body.scrollTop = y;
+    if (y + tableRow > this.body.scrollTop + this.body.clientHeight) this.body.scrollTop = y + tableRow - this.body.clientHeight;
   }
 }
