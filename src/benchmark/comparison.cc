@@ -81,6 +81,11 @@ Comparison compare(const Benchmark& base, const Benchmark& now, const Comparison
   return out;
 }
 
+bool is_told(const Measure& measure, double precision) {
+  const double reach = 1 + precision;
+  return measure.verdict != Verdict::kCannotTell && measure.ratio.interval->high <= measure.ratio.interval->low * reach * reach;
+}
+
 std::vector<Match> match_benchmarks(const BenchResult& base, const BenchResult& now) {
   if (base.benchmarks.size() == 1 && now.benchmarks.size() == 1) return {{0, 0}};
   std::vector<Match> all;

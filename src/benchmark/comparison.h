@@ -47,6 +47,9 @@ struct Comparison {
 };
 
 Comparison compare(const Benchmark& base, const Benchmark& now, const ComparisonOptions& options);
+// There is a verdict, and the interval is within ± `precision`. As the threshold does not shrink while the interval does, more looks make no more false
+// alarms: runs can be added until this is true.
+bool is_told(const Measure& measure, double precision);
 // Those that both have, by URI, in the order of `now`. Where each side has one only, those.
 std::vector<Match> match_benchmarks(const BenchResult& base, const BenchResult& now);
 // p of their times adjusted.

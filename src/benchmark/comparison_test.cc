@@ -67,6 +67,35 @@ TEST(Compare, SeesThroughWhatSlowsBothDown) {
   EXPECT_LE(found_apart, 100);
 }
 
+// Pairs until it is told, sixty at most; what they come to.
+Comparison compare_until_told(std::mt19937_64& random, double after, double deviation) {
+  Benchmark a = of_runs(random, 100, deviation, 1), b = of_runs(random, after, deviation, 1);
+  while (a.runs.size() < 60 && !is_told(compare(a, b, {.in_turn = true}).time, 0.02)) {
+    a.runs.push_back(of_runs(random, 100, deviation, 1).runs[0]);
+    b.runs.push_back(of_runs(random, after, deviation, 1).runs[0]);
+  }
+  return compare(a, b, {.in_turn = true});
+}
+
+// Looking after each pair makes no more false alarms, and what is slower than the threshold is found.
+TEST(Compare, RunsCanBeAddedUntilItIsTold) {
+  std::mt19937_64 random(12);
+  int alarms = 0, same = 0, found = 0;
+  size_t pairs = 0;
+  for (int i = 0; i < 200; ++i) {
+    const Comparison none = compare_until_told(random, 100, 2), slower = compare_until_told(random, 103.5, 1);
+    alarms += none.time.verdict == Verdict::kSlower || none.time.verdict == Verdict::kFaster;
+    same += none.time.verdict == Verdict::kSame;
+    pairs += none.runs_before;
+    found += slower.time.verdict == Verdict::kSlower;
+    EXPECT_NEAR(none.time.after, none.time.before * none.time.ratio.value, 1e-9);
+  }
+  EXPECT_LE(alarms, 5);
+  EXPECT_GE(same, 190);
+  EXPECT_LT(pairs, 200U * 50);
+  EXPECT_GE(found, 190);
+}
+
 TEST(Compare, IgnoresACertainChangeBelowTheThreshold) {
   std::mt19937_64 random(7);
   const Comparison result = compare(of_runs(random, 100, 0.01, 10), of_runs(random, 101, 0.01, 10), {});

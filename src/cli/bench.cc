@@ -82,6 +82,7 @@ bool isolate(BenchRunOptions& run) {
 
 class BenchSession {
   using Clock = std::chrono::steady_clock;
+  static constexpr unsigned kRunsForReason = 4;              // times as many as a verdict takes at most, until it is known what became slower
   static constexpr size_t kMaxProfileBytes = 128 << 20;  // of a benchmark's runs; those of a minute of compilers take 10 MB
 
  public:
@@ -142,17 +143,21 @@ class BenchSession {
   // One run of one command, and no warm-up: it may have our standard input.
   bool runs_once() const { return options_.runs.value_or(1) == 1 && options_.commands.size() == 1 && options_.warmup == 0; }
 
-  // Several commands without a number of runs: until each differs from the first by a ratio that is known precisely enough.
-  bool goes_on(unsigned runs) const {
+  // Several commands without a number of runs: until it is told whether each is slower than the first, and by what.
+  bool goes_on(unsigned runs) {
     if (options_.runs || options_.commands.size() == 1) return runs < options_.runs.value_or(1);
     if (runs != 0 && std::chrono::duration<double>(Clock::now() - begun_).count() >= options_.max_time_s) return false;
     if (runs < benchmark::fewest_values(true, comparing().confidence)) return true;
     const auto pairs = command_pairs();
-    return std::any_of(pairs.begin(), pairs.end(), [&](const auto& pair) {
-      const auto interval = benchmark::compare(*pair.first, *pair.second, comparing()).time.ratio.interval;
-      const double reach = 1 + options_.precision_percent / 100;
-      return !interval || interval->high > interval->low * reach * reach;
-    });
+    return std::any_of(pairs.begin(), pairs.end(), [&](const auto& pair) { return !is_settled(*pair.first, *pair.second, runs); });
+  }
+  bool is_settled(const benchmark::Benchmark& base, const benchmark::Benchmark& now, unsigned runs) {
+    const benchmark::Comparison comparison = benchmark::compare(base, now, comparing());
+    if (!benchmark::is_told(comparison.time, options_.precision_percent / 100)) return false;
+    const unsigned told = told_at_.try_emplace(now.uri, runs).first->second;
+    if (comparison.time.verdict == benchmark::Verdict::kSame || runs >= kRunsForReason * told) return true;
+    const auto reasons = benchmark::find_reasons(functions_[base.uri], functions_[now.uri], comparison);
+    return !reasons.empty() && reasons.front().sure;
   }
   benchmark::ComparisonOptions comparing() const { return {.threshold = options_.threshold_percent / 100, .in_turn = true}; }
 
@@ -385,6 +390,7 @@ class BenchSession {
   benchmark::BenchResult result_;
   std::map<std::string, profile::Profile> profiles_;  // by URI
   std::map<std::string, std::vector<benchmark::FunctionSamples>> functions_;  // of each run
+  std::map<std::string, unsigned> told_at_;  // runs, by URI of what is compared
   std::map<size_t, bool> announces_nothing_;  // by command
   UniqueFd input_;  // a regular file; none: each run has nothing to read, or what we have
   Clock::time_point begun_;

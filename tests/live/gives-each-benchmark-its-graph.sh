@@ -23,12 +23,21 @@ grep -q 'samples' report && ! grep 'has no samples' report || fail "report on wi
 # Two at a time, told apart by their processes.
 "$CICADA" bench -q -o beside -- "$WORKLOADS/bench_client" beside 2>err || fail "bench ended with $?"
 python3 -B "$LIVE/bench_pages.py" beside 2 || fail "benchmarks that ran side by side are mixed"
+# Twenty at a time, in every order in which clients send.
+: >bench_client.lock
+orders=(tinybench vitest pytest criterion divan go)
+for ((i = 0; i < 20; i++)); do printf '"%s" %s %d 3 &\n' "$WORKLOADS/bench_client" "${orders[i % 6]}" $((3 * i)); done >many.sh
+echo wait >>many.sh
+"$CICADA" bench -q -o many -- bash many.sh 2>err || fail "bench ended with $?"
+python3 -B "$LIVE/bench_pages.py" many 60 || fail "benchmarks of twenty clients are mixed"
+rm bench_client.lock
 # One after the other under the same pid.
 "$CICADA" bench -q -o reuse -- "$WORKLOADS/bench_client" reuse >out 2>err || fail "bench ended with $?"
 if grep -q reused out; then python3 -B "$LIVE/bench_pages.py" reuse 2 || fail "two programs with one pid are mixed"; fi
 # Two at a time in one process: marked, both.
-"$CICADA" bench -q -o overlap -- "$WORKLOADS/bench_client" overlap 2>err || fail "bench ended with $?"
+"$CICADA" bench -o overlap -- "$WORKLOADS/bench_client" overlap 2>err || fail "bench ended with $?"
 python3 -c 'import json; assert [run["ambiguous"] for one in json.load(open("overlap/bench.json"))["benchmarks"] for run in one["runs"]] == [True, True]' || fail "ambiguous benchmarks are not marked"
+grep -q '2 benchmarks ran while another .* counts in both' err || fail "that samples count in both is not said"
 # What no client sends is refused, and the next message understood.
 "$CICADA" bench -o odd -- "$WORKLOADS/bench_client" odd 2>err || fail "bench ended with $?"
 grep -q 'speaks version 3' err || fail "another version of the protocol is not told"
