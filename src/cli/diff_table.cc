@@ -21,6 +21,17 @@ std::string probability(const FunctionDelta& function) {
   return p < 1e-4 ? "<0.0001" : fmt::format("{:.4f}", p);
 }
 
+// What changed only as a part of a whole that changed, and what changed that most.
+std::string displaced_text(const profile::ProfileDiff& diff, size_t count) {
+  const auto one = std::find_if(diff.functions.begin(), diff.functions.end(), [](const FunctionDelta& function) { return function.displaced; });
+  if (count == 0 || one == diff.functions.end()) return {};
+  const bool shrank = one->self_change < 0 || one->total_change < 0;
+  const auto [least, most] = std::minmax_element(diff.functions.begin(), diff.functions.end(), [](const auto& x, const auto& y) { return x.self_change < y.self_change; });
+  const FunctionDelta& cause = shrank ? *most : *least;
+  return fmt::format("{} share{} {} only because others {} ({} by {:.2f} points): left out (--all shows them)\n", count, count == 1 ? "" : "s", shrank ? "shrank" : "grew",
+                     shrank ? "grew" : "shrank", sink::shortened(clean_text(diff.tree.text(cause.name)), 60), 100 * std::abs(cause.self_change));
+}
+
 }  // namespace
 
 double whole_of(const profile::ProfileDiff& diff) {
@@ -79,10 +90,7 @@ std::string format_diff(const profile::ProfileDiff& diff, const DiffTableOptions
     if (shown.size() > options.rows) out += fmt::format("… {} more\n", shown.size() - options.rows);
     out += fmt::format("\n* significant: not explained by chance (false-discovery rate 1 %); {} of {}\n", significant, diff.functions.size());
   }
-  const auto grown = std::max_element(diff.functions.begin(), diff.functions.end(), [](const auto& x, const auto& y) { return x.self_change < y.self_change; });
-  if (displaced != 0 && grown->self_change > 0)
-    out += fmt::format("{} shares shrank only because others grew ({} by {:.2f} points): left out (--all shows them)\n", displaced,
-                       sink::shortened(clean_text(diff.tree.text(grown->name)), 60), 100 * grown->self_change);
+  out += displaced_text(diff, displaced);
   if (noise != 0) out += fmt::format("{} smaller or uncertain changes are left out (--all shows them)\n", noise);
   return out;
 }

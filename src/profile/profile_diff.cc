@@ -143,7 +143,7 @@ class Differ {
     return distance <= 0 ? 1 : std::erfc(distance / std::sqrt(2 * n * share * (1 - share)));
   }
 
-  // By how much the share of what did not change itself has shrunk: the median of all functions' ratios, weighted by their samples before.
+  // How many times as large the share of what did not change itself is: the median of all functions' ratios, weighted by their samples before.
   double displacement() const {
     std::vector<std::pair<double, uint64_t>> ratios;  // and weights
     for (const FunctionDelta& function : diff_.functions) {
@@ -153,20 +153,28 @@ class Differ {
     uint64_t weight = 0;
     for (const auto& [ratio, samples] : ratios) {
       weight += samples;
-      if (2 * weight > diff_.total[0].a) return std::min(ratio, 1.0);
+      if (2 * weight > diff_.total[0].a) return ratio;
     }
     return 1;
   }
 
-  // A share is a part of a whole: if one function grows, all others shrink with nothing changed in them.
+  // A share is a part of a whole: if one function grows, all others shrink with nothing changed in them, and the other way round. Of two functions nobody
+  // can say which it was; most of what there was has to agree.
   void excuse_displaced() {
     const double ratio = options_.per == Per::kShare ? displacement() : 1;
-    if (ratio >= 1 || ratio <= 0) return;
+    if (ratio == 1 || ratio <= 0) return;
+    const double direction = ratio < 1 ? -1 : 1;
     const double a_to_b = static_cast<double>(diff_.samples.a) / static_cast<double>(diff_.samples.b) / ratio;
+    const auto follows = [&](const DiffValue& counts) { return ratio_p_value(counts, a_to_b) > kFalseDiscoveryRate; };
+    uint64_t following = 0;
+    size_t followers = 0;
+    for (size_t i = 0; i < diff_.functions.size(); ++i)
+      if (const uint64_t before = diff_.functions[i].self.a; before != 0 && follows(counts_[i].self)) following += before, ++followers;
+    if (followers < 2 || 2 * following <= diff_.total[0].a) return;
     for (size_t i = 0; i < diff_.functions.size(); ++i) {
       FunctionDelta& function = diff_.functions[i];
-      if (!function.significant || function.self_change > 0 || function.total_change > 0) continue;
-      function.displaced = ratio_p_value(counts_[i].self, a_to_b) > kFalseDiscoveryRate && ratio_p_value(counts_[i].total, a_to_b) > kFalseDiscoveryRate;
+      if (!function.significant || function.self_change * direction < 0 || function.total_change * direction < 0) continue;
+      function.displaced = follows(counts_[i].self) && follows(counts_[i].total);
       if (function.displaced) function.significant = false;
     }
   }

@@ -35,7 +35,7 @@ struct FunctionDelta {
   double total_change = 0;
   double self_p = 1, total_p = 1;  // probability that chance alone makes a difference this large
   bool significant = false;        // self or total, after correction for the number of functions
-  bool displaced = false;          // shares: would be significant, but shrank only as much as everything did because others grew
+  bool displaced = false;          // shares: would be significant, but shrank (grew) only as much as everything did because others grew (shrank)
 };
 
 struct ProfileDiff {

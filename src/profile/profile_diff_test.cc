@@ -87,6 +87,19 @@ TEST(ProfileDiff, AbsoluteComparesRates) {
   EXPECT_FALSE(find(diff(a, b, {}), "f0")->significant);
 }
 
+// Nothing changed in f1, f2 and f3; f0 takes three times as long, or a third.
+TEST(ProfileDiff, DoesNotBlameWhatOnlyItsShareChangedOf) {
+  for (const double factor : {3.0, 1.0 / 3}) {
+    const ProfileDiff d = diff(draw({1, 2, 1, 1}, 5000, 1), draw({factor, 2, 1, 1}, 5000, 2), {});
+    EXPECT_TRUE(find(d, "f0")->significant) << factor;
+    EXPECT_FALSE(find(d, "f0")->displaced) << factor;
+    for (const char* name : {"f1", "f2", "f3"}) {
+      EXPECT_FALSE(find(d, name)->significant) << name << " " << factor;
+      EXPECT_TRUE(find(d, name)->displaced) << name << " " << factor;
+    }
+  }
+}
+
 TEST(ProfileDiff, OfNothingIsNothing) {
   const ProfileDiff d = diff(Profile(), Profile(), {});
   EXPECT_TRUE(d.functions.empty());

@@ -50,3 +50,7 @@ code 0 "$CICADA" diff before.folded after.folded
 has out.txt '\* g$'
 lacks out.txt '\* f[1-8]$'
 has out.txt '^8 shares shrank only because others grew \(g by 22\.22 points\)'
+code 0 "$CICADA" diff after.folded before.folded
+has out.txt '\* g$'
+lacks out.txt '\* f[1-8]$'
+has out.txt '^8 shares grew only because others shrank \(g by 22\.22 points\)'
