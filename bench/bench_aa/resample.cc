@@ -45,7 +45,7 @@ bool compare_in_turn(const Pool& pool, std::mt19937_64& random) {
     base.runs.push_back(swapped ? b : a);
     now.runs.push_back(swapped ? a : b);
     const Comparison comparison = compare(base, now, {.in_turn = true});
-    if (is_told(comparison.time, kPrecision)) return is_alarm(comparison);
+    if (is_told(comparison.time, kPrecision, {.in_turn = true})) return is_alarm(comparison);
   }
   return is_alarm(compare(base, now, {.in_turn = true}));
 }

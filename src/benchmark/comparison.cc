@@ -81,9 +81,10 @@ Comparison compare(const Benchmark& base, const Benchmark& now, const Comparison
   return out;
 }
 
-bool is_told(const Measure& measure, double precision) {
+bool is_told(const Measure& measure, double precision, const ComparisonOptions& options) {
+  const std::optional<Interval>& interval = measure.ratio.interval;
   const double reach = 1 + precision;
-  return measure.verdict != Verdict::kCannotTell && measure.ratio.interval->high <= measure.ratio.interval->low * reach * reach;
+  return interval && interval->high <= interval->low * reach * reach && (measure.verdict != Verdict::kCannotTell || precision > options.threshold);
 }
 
 std::vector<Match> match_benchmarks(const BenchResult& base, const BenchResult& now) {

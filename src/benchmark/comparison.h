@@ -47,9 +47,9 @@ struct Comparison {
 };
 
 Comparison compare(const Benchmark& base, const Benchmark& now, const ComparisonOptions& options);
-// There is a verdict, and the interval is within ± `precision`. As the threshold does not shrink while the interval does, more looks make no more false
-// alarms: runs can be added until this is true.
-bool is_told(const Measure& measure, double precision);
+// Runs can be added until this is true: the interval is within ± `precision`, and there is a verdict. The latter is asked only of an interval that is as
+// narrow as the threshold: more looks at one then make no more false alarms, because it becomes narrower and the threshold does not.
+bool is_told(const Measure& measure, double precision, const ComparisonOptions& options);
 // Those that both have, by URI, in the order of `now`. Where each side has one only, those.
 std::vector<Match> match_benchmarks(const BenchResult& base, const BenchResult& now);
 // p of their times adjusted.

@@ -68,14 +68,17 @@ TEST(Compare, SeesThroughWhatSlowsBothDown) {
 }
 
 // Pairs until it is told, sixty at most; what they come to.
-Comparison compare_until_told(std::mt19937_64& random, double after, double deviation) {
+Comparison compare_until_told(std::mt19937_64& random, double after, double deviation, double threshold = 0.02, double precision = 0.02) {
+  const ComparisonOptions how{.threshold = threshold, .in_turn = true};
   Benchmark a = of_runs(random, 100, deviation, 1), b = of_runs(random, after, deviation, 1);
-  while (a.runs.size() < 60 && !is_told(compare(a, b, {.in_turn = true}).time, 0.02)) {
+  while (a.runs.size() < 60 && !is_told(compare(a, b, how).time, precision, how)) {
     a.runs.push_back(of_runs(random, 100, deviation, 1).runs[0]);
     b.runs.push_back(of_runs(random, after, deviation, 1).runs[0]);
   }
-  return compare(a, b, {.in_turn = true});
+  return compare(a, b, how);
 }
+
+bool is_alarm(const Comparison& one) { return one.time.verdict == Verdict::kSlower || one.time.verdict == Verdict::kFaster; }
 
 // Looking after each pair makes no more false alarms, and what is slower than the threshold is found.
 TEST(Compare, RunsCanBeAddedUntilItIsTold) {
@@ -84,7 +87,7 @@ TEST(Compare, RunsCanBeAddedUntilItIsTold) {
   size_t pairs = 0;
   for (int i = 0; i < 200; ++i) {
     const Comparison none = compare_until_told(random, 100, 2), slower = compare_until_told(random, 103.5, 1);
-    alarms += none.time.verdict == Verdict::kSlower || none.time.verdict == Verdict::kFaster;
+    alarms += is_alarm(none);
     same += none.time.verdict == Verdict::kSame;
     pairs += none.runs_before;
     found += slower.time.verdict == Verdict::kSlower;
@@ -94,6 +97,16 @@ TEST(Compare, RunsCanBeAddedUntilItIsTold) {
   EXPECT_GE(same, 190);
   EXPECT_LT(pairs, 200U * 50);
   EXPECT_GE(found, 190);
+}
+
+// Where a wide interval will do, or each change counts, the first one that excludes 1 must not end it.
+TEST(Compare, AWideIntervalIsLookedAtOnce) {
+  std::mt19937_64 random(13);
+  for (const auto& [threshold, precision] : {std::pair(0.02, 0.1), std::pair(0.0, 0.02), std::pair(0.005, 0.02)}) {
+    int alarms = 0;
+    for (int i = 0; i < 200; ++i) alarms += is_alarm(compare_until_told(random, 100, 100 * precision, threshold, precision));
+    EXPECT_LE(alarms, 5) << threshold << " " << precision;
+  }
 }
 
 TEST(Compare, IgnoresACertainChangeBelowTheThreshold) {

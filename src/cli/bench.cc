@@ -149,13 +149,20 @@ class BenchSession {
     if (runs != 0 && std::chrono::duration<double>(Clock::now() - begun_).count() >= options_.max_time_s) return false;
     if (runs < benchmark::fewest_values(true, comparing().confidence)) return true;
     const auto pairs = command_pairs();
-    return std::any_of(pairs.begin(), pairs.end(), [&](const auto& pair) { return !is_settled(*pair.first, *pair.second, runs); });
+    bool settled = true;
+    for (const auto& [base, now] : pairs) settled &= is_settled(*base, *now, runs);
+    return !settled;
   }
   bool is_settled(const benchmark::Benchmark& base, const benchmark::Benchmark& now, unsigned runs) {
     const benchmark::Comparison comparison = benchmark::compare(base, now, comparing());
-    if (!benchmark::is_told(comparison.time, options_.precision_percent / 100)) return false;
-    const unsigned told = told_at_.try_emplace(now.uri, runs).first->second;
-    if (comparison.time.verdict == benchmark::Verdict::kSame || runs >= kRunsForReason * told) return true;
+    const bool is_told = benchmark::is_told(comparison.time, options_.precision_percent / 100, comparing());
+    if (is_told) told_at_.try_emplace(now.uri, runs);
+    const auto told = told_at_.find(now.uri);
+    if (told == told_at_.end()) return false;
+    if (runs >= kRunsForReason * told->second) return true;
+    if (!is_told) return false;
+    if (comparison.time.verdict != benchmark::Verdict::kSlower && comparison.time.verdict != benchmark::Verdict::kFaster) return true;
+    if (runs != told->second && runs != 2 * told->second) return false;  // each look may name a wrong one
     const auto reasons = benchmark::find_reasons(functions_[base.uri], functions_[now.uri], comparison);
     return !reasons.empty() && reasons.front().sure;
   }
@@ -198,16 +205,16 @@ class BenchSession {
     run.environment = {"PYTHONHASHSEED=0"};  // as where it is recorded
     run.input = input.get();
     MeasuredRun measured = TRY(run_unrecorded(run, user_, signals_));
-    note_end(measured, name_of(command));
+    note_end(measured, name_of(command), "that run does not count");
     return measured;
   }
 
   // A command that was cut off, or failed.
-  void note_end(const MeasuredRun& run, const std::string& name) {
+  void note_end(const MeasuredRun& run, const std::string& name, std::string_view cut_off) {
     if (run.signal) {
       over_ = true;
       exit_code_ = LaunchedCommand::kSignalBase + *run.signal;
-      warn(name + " was cut off: a run that does not count");
+      warn(fmt::format("{} was cut off{}{}", name, cut_off.empty() ? "" : ": ", cut_off));
     } else if (run.exit_code != 0) {
       over_ |= !options_.ignore_failure;
       if (exit_code_ == 0 && !options_.ignore_failure) exit_code_ = run.exit_code;
@@ -224,15 +231,13 @@ class BenchSession {
     run.input = nothing.get();
     const MeasuredRun ran = TRY(run_unrecorded(run, user_, signals_));
     if (!ran.signal && ran.exit_code != 0) return make_error(ErrorKind::kInvalid, "{} {}: exit code {}", option, text, ran.exit_code);
-    if (ran.signal) note_end(ran, option);
+    if (ran.signal) note_end(ran, option, "");
     return {};
   }
 
-  // A command that announces nothing is run twice, recorded and not, in turns: its time is that of the run beside which nothing was recorded.
+  // A command that announces nothing is run twice, recorded and then not: its time is that of the run beside which nothing was recorded. The same went
+  // before each of those, whatever the order of the commands.
   Result<void> run_once(const BenchRunOptions& base, size_t command, unsigned number) {
-    std::optional<MeasuredRun> measured;
-    if (number % 2 == 1 && announces_nothing_[command]) measured = TRY(measure(base, command));
-    if (over_) return {};
     TRY(run_shell(base, "--prepare", options_.prepare));
     if (over_) return {};
     const UniqueFd input = TRY(next_input());
@@ -255,14 +260,14 @@ class BenchSession {
     benchmark::ProcessTree tree;
     BenchRunOutcome outcome = TRY(run_recorded(run, user_, fifos_ ? &*fifos_ : nullptr, tree, signals_));
     result_.recordings.push_back({file, joined(run.command), outcome.exit_code});
-    note_end(outcome, name_of(command));
+    const bool plain = outcome.windows.windows.empty();
+    note_end(outcome, name_of(command), plain ? "that run does not count" : "benchmarks that had ended count");
     if (outcome.signal) warn(fmt::format("{} has what was recorded until then", file));
     for (const std::string& warning : outcome.warnings) warn(warning);
     tell(outcome);
-    const bool plain = outcome.windows.windows.empty();
-    announces_nothing_[command] = plain;
     if (!plain) add_announced(command, index, outcome, tree, clients);
-    if (plain && !measured && !runs_once() && !over_) measured = TRY(measure(base, command));
+    std::optional<MeasuredRun> measured;
+    if (plain && !runs_once() && !over_) measured = TRY(measure(base, command));
     if (plain && !outcome.signal && !(measured && measured->signal)) add_plain(command, index, outcome, measured ? *measured : outcome);
     if (!alone) rights_.below->remove_inside(inside);
     return {};
@@ -391,7 +396,6 @@ class BenchSession {
   std::map<std::string, profile::Profile> profiles_;  // by URI
   std::map<std::string, std::vector<benchmark::FunctionSamples>> functions_;  // of each run
   std::map<std::string, unsigned> told_at_;  // runs, by URI of what is compared
-  std::map<size_t, bool> announces_nothing_;  // by command
   UniqueFd input_;  // a regular file; none: each run has nothing to read, or what we have
   Clock::time_point begun_;
   bool over_ = false, slower_ = false, untold_ = false;

@@ -80,6 +80,7 @@ rusage usage_since(rusage usage, const rusage& before) {
   give_back_inherited_memory(exec);
   rusage own{};  // so much is ours, not the command's
   ::getrusage(RUSAGE_SELF, &own);
+  ++own.ru_nvcsw;  // the wait that follows
   if (::write(failure_fd, &own, sizeof own) != sizeof own) ::_exit(LaunchedCommand::kCannotRun);
   char byte = 0;
   while (::read(release_fd, &byte, 1) < 0 && errno == EINTR) continue;
@@ -117,7 +118,7 @@ Result<LaunchedCommand> LaunchedCommand::hold(std::vector<std::string> argv, con
   command.release_.reset(release[1]);
   if (::pipe2(failure, O_CLOEXEC) != 0) return errno_error(errno, fmt::format("{}: pipe", argv[0]));
   command.failure_.reset(failure[0]);
-  const UniqueFd failure_write(failure[1]);
+  UniqueFd failure_write(failure[1]);
   const pid_t child = ::fork();
   if (child < 0) return errno_error(errno, fmt::format("{}: fork", argv[0]));
   if (child == 0) {
@@ -125,6 +126,7 @@ Result<LaunchedCommand> LaunchedCommand::hold(std::vector<std::string> argv, con
     map_startup_images(images);
     run_child(release_read.get(), failure_write.get(), user, exec);
   }
+  failure_write.reset();  // so that its end is seen
   command.pid_ = child;
   command.pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   if (!command.pidfd_) return errno_error(errno, fmt::format("{}: pidfd_open", argv[0]));

@@ -186,14 +186,18 @@ std::string without_template_arguments(std::string_view name) {
 std::string without_concepts(std::string name) {
   for (size_t at = 0; (at = name.find("Tk", at)) != std::string::npos;) {
     size_t end = at + 2;
-    const bool nested = name.compare(end, 2, "NS") == 0;  // in a namespace that the name has had already
-    if (nested) end = std::min(name.find('_', end), name.size() - 1) + 1;
+    const bool nested = name.compare(end, 2, "NS") == 0;  // in a namespace that the name has had already: NS_, NS0_, …
+    if (nested) end = name.find_first_not_of("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", end + 2);
     else if (name.compare(end, 2, "St") == 0) end += 2;
+    if (nested && (end == std::string::npos || name[end++] != '_')) {
+      at += 2;
+      continue;
+    }
     size_t length = 0;
     for (; end < name.size() && name[end] >= '0' && name[end] <= '9' && length <= name.size(); ++end) length = 10 * length + static_cast<size_t>(name[end] - '0');
     end += length;
-    const bool closed = !nested || (end < name.size() && name[end++] == 'E');
-    if (length == 0 || !closed || end > name.size()) at += 2;
+    const bool closed = end <= name.size() && (nested ? name.compare(end++, 1, "E") == 0 : name.compare(end, 1, "I") != 0);  // not with arguments of its own
+    if (length == 0 || !closed) at += 2;
     else name.erase(at, end - at);
   }
   return name;
@@ -218,24 +222,30 @@ std::optional<std::string> read_name(const std::string& mangled, Language langua
 
 // The name without its constraints, or up to the first of them, "f<int>…": later parts may refer to what is in it.
 std::optional<std::string> read_constrained(const std::string& mangled, Demangle style) {
-  constexpr int kMostPlaces = 16;
-  constexpr size_t kMostOpen = 6;
+  constexpr size_t kMostOpen = 6, kMostTried = 64 << 10;  // bytes
+  if (mangled.size() > kOwnStackBytes) return std::nullopt;
   const std::string plain = without_concepts(mangled);
   if (auto name = read_name(plain, Language::kCpp, style)) return name;
-  size_t at = 0;
-  for (int i = 0; i < kMostPlaces && (at = plain.find_first_of("QT", at)) != std::string::npos; ++at) {
+  // Without parameters libiberty takes no notice of what is left over.
+  size_t tried = 0;
+  const auto is_whole = [&](const std::string& part) {
+    tried += part.size();
+    return read_name(part, Language::kCpp, Demangle::kFull).has_value();
+  };
+  for (size_t at = 0; tried < kMostTried && (at = plain.find_first_of("QT", at)) != std::string::npos; ++at) {
     if (plain[at] == 'T' && plain.compare(at, 2, "Tk") != 0) continue;
-    ++i;
-    std::string part = plain.substr(0, at);
-    while (part.compare(0, 3, "_ZZ") == 0) part.erase(2, 1);  // what is within a function's braces: the function
+    const size_t begin = std::min(at, plain.find_first_not_of('Z', 1));  // what is within a function's braces: the function
+    std::string part = "_Z" + plain.substr(begin, at - begin);
     if (part.ends_with('I')) part.pop_back();
-    const bool in_word = [&] {  // which takes what is appended for a part of it
-      for (size_t open = 1; open <= kMostOpen; ++open)
-        if (read_name(part + '$' + std::string(open, 'E'), Language::kCpp, style)) return true;
-      return false;
-    }();
-    for (size_t open = 0; open <= kMostOpen && !in_word; ++open, part += 'E')
-      if (auto name = read_name(part, Language::kCpp, style)) return (open == 0 && plain[at] == 'Q') || style == Demangle::kShort ? *name : *name + "\xe2\x80\xa6";
+    size_t open = 0;
+    for (std::string whole = part; open <= kMostOpen && !is_whole(whole); ++open) whole += 'E';
+    if (open > kMostOpen) continue;
+    bool in_word = false;  // which takes what is appended for a part of it
+    for (size_t more = 0; more <= open && !in_word; ++more) in_word = is_whole(part + '$' + std::string(more, 'E'));
+    if (in_word) continue;
+    auto name = read_name(part + std::string(open, 'E'), Language::kCpp, style);
+    if (name && (open != 0 || plain[at] == 'T') && style == Demangle::kFull) *name += "\xe2\x80\xa6";
+    return name;
   }
   return std::nullopt;
 }

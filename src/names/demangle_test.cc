@@ -49,6 +49,18 @@ TEST(Demangle, ReadsNamesWithConstraints) {
   EXPECT_EQ(brief("_Z1fIiQ5SmallIT_EEiS0_"), "f");
   EXPECT_EQ(full("_Z1fTk99999999999999999999999x"), "f…");
   EXPECT_EQ(full("_ZN20QQQQ"), "_ZN20QQQQ");
+  // Concepts with arguments, nested ones, names that end in Q.
+  for (const auto& [mangled, whole, brief_name] : std::vector<std::array<std::string, 3>>{
+           {"_Z1fITkSt14convertible_toIiEdEvT_", "f…", "f"},
+           {"_Z2eqITk4SameIiEiEiT_", "eq…", "eq"},
+           {"_Z2eqITkN1n4SameIiEEiEiT_", "eq…", "eq"},
+           {"_ZN1n1hITkNSt6ranges5rangeENS_4ListEEEvv", "n::h…", "n::h"},
+           {"_ZN1n1gITkNSt6ranges5rangeERNS_4ListEEEvT_", "n::g…", "n::g"},
+           {"_Z5fillQIiQ3AnyIT_EEiS0_", "fillQ<int>…", "fillQ"},
+       }) {
+    EXPECT_EQ(full(mangled), whole) << mangled;
+    EXPECT_EQ(brief(mangled), brief_name) << mangled;
+  }
   EXPECT_EQ(full("_ZQ"), "_ZQ");
 }
 
@@ -88,6 +100,11 @@ TEST(Demangle, GivesUpInBoundedTimeOnNamesThatDoubleWithoutEnd) {
   full("_R" + std::string(16000, 'N'));
   full("_Z1f" + std::string(16000, 'Q'));
   for (std::string names = "_Z1fI"; names.size() < kMaxMangledBytes - 4; names += "Tk1a") full(names);
+  for (int i = 0; i < 100; ++i) {
+    full("_Z1f" + std::string(3900, 'P') + std::string(20 + i % 2, 'Q'));
+    full("_Z" + std::string(3900, 'Z') + std::string(20 + i % 2, 'Q'));
+    full("_Z1f" + std::string(15000, 'P') + std::string(20 + i % 2, 'Q'));
+  }
   full("_RNvMC0TTTTTTTTTBd_Bd_EBb_Bb_EB9_B9_EB7_B7_EB5_B5_EB3_B3_E3foo");
   EXPECT_LT(cpu_time() - start, std::chrono::seconds(5));
 }

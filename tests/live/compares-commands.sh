@@ -80,7 +80,7 @@ for last in 3 4; do
   pkill -TERM -P "$pid" -x sleep || true  # the terminal would send it Ctrl-C, too; what begins in the background of a script takes no notice of that
   wait "$pid" || code=$?
   ((code == 130)) || fail "bench that was interrupted ended with $code"
-  [[ $(grep -c 'was cut off: a run that does not count' out) == 1 ]] || fail "that a run was cut off is said $(grep -c 'was cut off' out) times" out
+  [[ $(grep -c 'was cut off: that run does not count' out) == 1 ]] || fail "that a run was cut off is said $(grep -c 'was cut off' out) times" out
   python3 -c 'import json; (one,) = json.load(open("cut/bench.json"))["benchmarks"]; assert len(one["runs"]) == 1, one["runs"]' || fail "what was complete"
 done
 # Times are those of runs beside which nothing is recorded: as many as of the others, and what recording costs is said.
