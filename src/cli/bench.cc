@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -82,7 +83,7 @@ bool isolate(BenchRunOptions& run) {
 
 class BenchSession {
   using Clock = std::chrono::steady_clock;
-  static constexpr unsigned kRunsForReason = 4;              // times as many as a verdict takes at most, until it is known what became slower
+  static constexpr unsigned kRunsForReason = 8;              // times as many as a verdict takes at most, until it is known what became slower
   static constexpr size_t kMaxProfileBytes = 128 << 20;  // of a benchmark's runs; those of a minute of compilers take 10 MB
 
  public:
@@ -162,7 +163,7 @@ class BenchSession {
     if (runs >= kRunsForReason * told->second) return true;
     if (!is_told) return false;
     if (comparison.time.verdict != benchmark::Verdict::kSlower && comparison.time.verdict != benchmark::Verdict::kFaster) return true;
-    if (runs != told->second && runs != 2 * told->second) return false;  // each look may name a wrong one
+    if (runs % told->second != 0 || !std::has_single_bit(runs / told->second)) return false;  // each look may name a wrong one: few of them
     const auto reasons = benchmark::find_reasons(functions_[base.uri], functions_[now.uri], comparison);
     return !reasons.empty() && reasons.front().sure;
   }
