@@ -75,4 +75,8 @@ std::string clean_lines(std::string_view text) {
   }
 }
 
+size_t count_letters(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
+}
+
 }  // namespace cicada

@@ -18,5 +18,7 @@ std::string_view clean_text(std::string_view text, std::string& storage);
 std::string clean_text(std::string_view text);
 // The same for text of several lines.
 std::string clean_lines(std::string_view text);
+// Code points of UTF-8: about as many columns.
+size_t count_letters(std::string_view text);
 
 }  // namespace cicada

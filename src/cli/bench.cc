@@ -269,7 +269,8 @@ class BenchSession {
     if (!plain) add_announced(command, index, outcome, tree, clients);
     std::optional<MeasuredRun> measured;
     if (plain && !runs_once() && !over_) measured = TRY(measure(base, command));
-    if (plain && !outcome.signal && !(measured && measured->signal)) add_plain(command, index, outcome, measured ? *measured : outcome);
+    // Of one that failed the recorded run is all there is; beside times of others it would be another kind of time.
+    if (plain && !outcome.signal && (measured ? !measured->signal : runs_once() || number == 0)) add_plain(command, index, outcome, measured ? *measured : outcome);
     if (!alone) rights_.below->remove_inside(inside);
     return {};
   }

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 
 #include "cli/bench.h"
@@ -28,6 +29,8 @@ std::vector<std::string> argv_of(const std::string& text) {
   }
   return words;
 }
+
+const CLI::Validator kAboveZero([](const std::string& text) { return std::strtod(text.c_str(), nullptr) > 0 ? std::string() : fmt::format("{}: expected a number above 0", text); }, "", "");
 
 struct Commands {
   std::vector<std::string> texts, scans;
@@ -128,8 +131,8 @@ Command add_bench_command(CLI::App& app) {
   command->add_option("COMMANDS", given->texts, "commands to compare with the first, each one word");
   command->add_option("-o,--output", options->directory, "where results go (default: cicada-bench)")->type_name("DIR")->allow_extra_args(false);
   command->add_option("-n,--runs", options->runs, "run everything so many times, in turn (default: one command once, several until they are told apart)")->type_name("N");
-  command->add_option("--precision", options->precision_percent, "how well the ratio of several commands is to be known, in percent")->type_name("N")->check(CLI::PositiveNumber)->capture_default_str();
-  command->add_option("--max-time", options->max_time_s, "seconds after which that is given up")->type_name("S")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--precision", options->precision_percent, "how well the ratio of several commands is to be known, in percent")->type_name("N")->check(kAboveZero)->capture_default_str();
+  command->add_option("--max-time", options->max_time_s, "seconds after which that is given up")->type_name("S")->check(kAboveZero)->capture_default_str();
   command->add_option("--threshold", options->threshold_percent, "changes below are none, in percent")->type_name("N")->check(CLI::NonNegativeNumber)->capture_default_str();
   command->add_flag("--strict", options->strict, "exit code 2 where it cannot be told whether a command is slower");
   command->add_option("--name", options->names, "of a command, in their order (default: its words)")->type_name("NAME")->allow_extra_args(false);

@@ -24,7 +24,7 @@ std::string recording_text(const Benchmark& one) {
   std::vector<double> recorded;
   for (const BenchmarkRun& run : one.runs)
     if (run.times_ns != std::vector{run.wall_ns}) recorded.push_back(run.wall_ns);
-  if (recorded.empty()) return "    the time includes what recording cost; -n 2 and more measure without\n";
+  if (recorded.empty()) return "    the time includes what recording cost; with -n 2 and more it does not\n";
   const double median = benchmark::summarise(recorded).median, time = one.summary().median;
   return fmt::format("    recorded {} ({:+.1f} %), which does not count\n", time_text(median), 100 * (median / time - 1));
 }
@@ -50,10 +50,6 @@ std::string resources_text(const Benchmark& one) {
 
 constexpr size_t kLeastName = 20, kMostName = 60, kNumbers = 66;  // columns
 
-size_t letters(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
-}
-
 std::vector<std::string> names_of(const benchmark::BenchResult& result, std::optional<size_t> columns) {
   size_t width = SIZE_MAX;
   if (columns) width = std::clamp(*columns - std::min(*columns, kNumbers), kLeastName, kMostName);
@@ -77,7 +73,7 @@ std::string time_text(double ns) { return ns > 0 ? seconds_text(ns * 1e-9, 4) : 
 std::string format_bench_table(const benchmark::BenchResult& result, std::optional<size_t> columns) {
   const std::vector<std::string> names = names_of(result, columns);
   size_t width = kLeastName;
-  for (const std::string& name : names) width = std::max(width, letters(name));
+  for (const std::string& name : names) width = std::max(width, count_letters(name));
   std::string out = fmt::format("{:<{}} {:>11} {:>25} {:>7} {:>8} {:>10}\n", "benchmark", width, "median", "95 % interval", "rounds", "samples", "complete");
   for (const Benchmark& one : result.benchmarks) {
     const benchmark::Summary summary = one.summary();
@@ -85,7 +81,7 @@ std::string format_bench_table(const benchmark::BenchResult& result, std::option
     uint64_t samples = 0;
     for (const BenchmarkRun& run : one.runs) samples += run.samples;
     const std::string& name = names[static_cast<size_t>(&one - result.benchmarks.data())];
-    out += fmt::format("{}{} {:>11} {:>25} {:>7} {:>8} {:>10}\n", name, std::string(width - letters(name), ' '), time_text(summary.median),
+    out += fmt::format("{}{} {:>11} {:>25} {:>7} {:>8} {:>10}\n", name, std::string(width - count_letters(name), ' '), time_text(summary.median),
                        interval ? fmt::format("{} … {}", time_text(interval->low), time_text(interval->high)) : "–", summary.count, samples, whole_text(one));
     if (one.source == benchmark::Source::kRuns) out += resources_text(one);
   }

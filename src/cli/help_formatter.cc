@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/clean_text.h"
+
 namespace cicada::cli {
 namespace {
 
 constexpr size_t kColumns = 80, kTexts = 30;  // where the texts of options begin
-
-size_t letters(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
-}
 
 // Appends words, `used` columns of the line being taken; further lines begin at column `indent`.
 void append_wrapped(std::string_view text, size_t used, size_t indent, std::string& out) {
@@ -21,7 +19,7 @@ void append_wrapped(std::string_view text, size_t used, size_t indent, std::stri
     const size_t end = std::min(text.find(' '), text.size());
     const std::string_view word = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    if (!first && used + 1 + letters(word) > kColumns) {
+    if (!first && used + 1 + count_letters(word) > kColumns) {
       out += fmt::format("\n{:{}}", "", indent);
       used = indent;
     } else if (!first) {
@@ -29,7 +27,7 @@ void append_wrapped(std::string_view text, size_t used, size_t indent, std::stri
       ++used;
     }
     out += word;
-    used += letters(word);
+    used += count_letters(word);
   }
   out += '\n';
 }
@@ -48,7 +46,7 @@ void append_paragraphs(std::string_view text, std::string& out) {
 
 void append_entry(const std::string& name, const std::string& text, std::string& out) {
   out += "  " + name;
-  size_t used = 2 + letters(name);
+  size_t used = 2 + count_letters(name);
   if (used + 2 > kTexts) {
     out += '\n';
     used = 0;

@@ -14,15 +14,11 @@ namespace {
 constexpr size_t kLeastRest = 9;  // columns, for what tells a name from others
 constexpr std::string_view kEllipsis = "\xe2\x80\xa6";
 
-size_t letters(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
-}
-
 size_t common_prefix(std::string_view a, std::string_view b) { return static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin()); }
 
 // The end of a text: of a C++ name the part that says most.
 std::string end_of(std::string_view text, size_t columns) {
-  const size_t size = letters(text);
+  const size_t size = count_letters(text);
   if (size <= columns) return std::string(text);
   for (size_t left_out = size - columns + 1; left_out > 0; --left_out) {
     do text.remove_prefix(1);
@@ -33,15 +29,15 @@ std::string end_of(std::string_view text, size_t columns) {
 
 // The whole name, or the short one and then what tells it from others, from the word on in which it differs.
 std::string told_apart(const std::string& name, const std::string& short_name, size_t differs, size_t columns) {
-  if (letters(name) <= columns) return name;
+  if (count_letters(name) <= columns) return name;
   size_t begin = differs == 0 ? 0 : name.find_last_of("<,(: ", differs - 1) + 1;  // 0: there is no such word
   if (begin == 0) begin = differs;
   while (begin != 0 && (static_cast<uint8_t>(name[begin]) & 0xc0) == 0x80) --begin;
   if (short_name == name && begin < columns / 2) return sink::shortened(name, columns);
-  std::string text = letters(short_name) + kLeastRest <= columns ? short_name : end_of(short_name, columns / 2);
+  std::string text = count_letters(short_name) + kLeastRest <= columns ? short_name : end_of(short_name, columns / 2);
   if (short_name == name) text = sink::shortened(name, columns / 2);
   if (!text.ends_with(kEllipsis)) text += kEllipsis;
-  return text + sink::shortened(std::string_view(name).substr(begin), columns - letters(text));
+  return text + sink::shortened(std::string_view(name).substr(begin), columns - count_letters(text));
 }
 
 }  // namespace

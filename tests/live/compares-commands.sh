@@ -101,8 +101,16 @@ expect_error 125 'force' "$CICADA" bench -q -o two -- true
 code=0
 "$CICADA" bench -q -o fails --runs 3 -- bash -c 'exit 7' 2>err || code=$?
 ((code == 7)) || fail "exit code $code, not the command's"
-"$CICADA" bench -o ignored --runs 2 --ignore-failure -- bash -c 'exit 7' 2>err || fail "bench ended with $?"
-grep -q 'exit code 7' err || fail "a failure that is ignored is not said"
+"$CICADA" bench -o ignored --runs 2 --ignore-failure -- bash -c 'exit 7' 2>err_ignored || fail "bench ended with $?"
+expect_error 125 'precision: 0: expected a number above 0' "$CICADA" bench --precision 0 true true
+expect_error 125 'max-time: -1: expected a number above 0' "$CICADA" bench --max-time -1 true true
+# One that fails later on has no row.
+rm -f turns
+code=0
+"$CICADA" bench -q -o later --runs 5 -- bash -c 'echo >>turns; (($(wc -l <turns) < 3))' 2>err || code=$?
+((code == 1)) || fail "exit code $code, not the command's"
+[[ $(python3 -c 'import json; print(*[len(one["runs"]) for one in json.load(open("later/bench.json"))["benchmarks"]])') == 1 ]] || fail "a run that failed is a row"
+grep -q 'exit code 7' err_ignored || fail "a failure that is ignored is not said"
 [[ $(python3 -c 'import json; print(len(json.load(open("fails/bench.json"))["recordings"]))') == 1 ]] || fail "went on after a failure"
 # Warm-up and preparation come before, in their order.
 "$CICADA" bench -q -o prepared --runs 2 --warmup 1 --prepare 'echo prepare >>log' -- bash -c 'echo run >>log' 2>err || fail "bench ended with $?"
