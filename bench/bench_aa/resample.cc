@@ -39,15 +39,16 @@ bool is_alarm(const Comparison& comparison) { return comparison.time.verdict == 
 bool compare_in_turn(const Pool& pool, std::mt19937_64& random) {
   Benchmark base, now;
   base.source = now.source = pool.source;
+  const ComparisonOptions how{.confidence = kConfidenceOfEachLook, .in_turn = true};
   for (size_t i = 0; i < kMostPairs; ++i) {
     const auto& [a, b] = pool.pairs[random() % pool.pairs.size()];
     const bool swapped = random() % 2 != 0;
     base.runs.push_back(swapped ? b : a);
     now.runs.push_back(swapped ? a : b);
-    const Comparison comparison = compare(base, now, {.in_turn = true});
-    if (is_told(comparison.time, kPrecision, {.in_turn = true})) return is_alarm(comparison);
+    const Comparison comparison = compare(base, now, how);
+    if (is_told(comparison.time, kPrecision, how)) return is_alarm(comparison);
   }
-  return is_alarm(compare(base, now, {.in_turn = true}));
+  return is_alarm(compare(base, now, how));
 }
 
 bool compare_apart(const Pool& pool, std::mt19937_64& random) {

@@ -24,6 +24,10 @@ struct ComparisonOptions {
 enum class Verdict : uint8_t { kCannotTell, kSame, kFaster, kSlower };
 std::string_view verdict_text(Verdict verdict);
 
+// Of each look at pairs that are added until it is told. Where nothing differs, the median of more and more quotients comes back to 1; that it was beyond
+// the threshold at some look is twice as probable as that it is at the last (the reflection principle). So all looks together are as sure as 0.99.
+inline constexpr double kConfidenceOfEachLook = 0.995;
+
 // Something that was measured of both. `before` is the median of the runs; `after` is as many times that as the ratio says, so that the three agree
 // (quotients of runs that took turns, and medians of each side, can differ in what they say).
 struct Measure {
@@ -48,7 +52,7 @@ struct Comparison {
 
 Comparison compare(const Benchmark& base, const Benchmark& now, const ComparisonOptions& options);
 // Runs can be added until this is true: the interval is within ± `precision`, and there is a verdict. The latter is asked only of an interval that is as
-// narrow as the threshold: more looks at one then make no more false alarms, because it becomes narrower and the threshold does not.
+// narrow as the threshold: as it becomes narrower, and the threshold does not, more looks at it make few more false alarms (kConfidenceOfEachLook).
 bool is_told(const Measure& measure, double precision, const ComparisonOptions& options);
 // Those that both have, by URI, in the order of `now`. Where each side has one only, those.
 std::vector<Match> match_benchmarks(const BenchResult& base, const BenchResult& now);

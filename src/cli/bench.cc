@@ -167,7 +167,11 @@ class BenchSession {
     const auto reasons = benchmark::find_reasons(functions_[base.uri], functions_[now.uri], comparison);
     return !reasons.empty() && reasons.front().sure;
   }
-  benchmark::ComparisonOptions comparing() const { return {.threshold = options_.threshold_percent / 100, .in_turn = true}; }
+  benchmark::ComparisonOptions comparing() const {
+    benchmark::ComparisonOptions how{.threshold = options_.threshold_percent / 100, .in_turn = true};
+    if (!options_.runs) how.confidence = benchmark::kConfidenceOfEachLook;
+    return how;
+  }
 
   // What every run reads: a file from where it stands, else nothing.
   Result<void> open_input() {
