@@ -35,6 +35,13 @@ static __always_inline __u64 arch_tlb_flushes(struct mm_struct *mm) {
   return flushes;
 }
 
+// In which the task entered the kernel. orig_ax is -1, or an error code that no call has, where an exception brought it there.
+static __always_inline __u16 system_call_of(struct task_struct *task) {
+  struct pt_regs *saved = (struct pt_regs *)bpf_task_pt_regs(task);
+  __u64 number = saved ? saved->orig_ax : NO_SYSTEM_CALL;
+  return number < NO_SYSTEM_CALL ? (__u16)number : NO_SYSTEM_CALL;
+}
+
 // SAMPLE_NEW_TASK and SAMPLE_NEW_STACK for a task that has not been back in user mode since clone made it: it has its parent's registers, but
 // for the 0 of the system call and, if it was given one, the stack. clone says so in a register; clone3, in memory that may have changed.
 static __always_inline __u32 new_task_flags(const struct pt_regs *saved) {

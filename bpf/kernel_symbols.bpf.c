@@ -11,6 +11,19 @@ static long resolve_one(__u32 index, void *opaque) {
   return 0;
 }
 
+// The address of the function that text[0] names, into addresses[0]; 0: there is none of that name, or it is not to be known.
+SEC("syscall")
+int find_kernel_symbol(void *context) {
+  __u32 zero = 0;
+  struct kernel_symbol_batch *batch = bpf_map_lookup_elem(&kernel_symbols, &zero);
+  __u64 address = 0;
+  if (!batch) return 0;
+  batch->text[0][KERNEL_SYMBOL_BYTES - 1] = 0;
+  if (bpf_kallsyms_lookup_name(batch->text[0], KERNEL_SYMBOL_BYTES, 0, &address)) address = 0;
+  batch->addresses[0] = address;
+  return 0;
+}
+
 SEC("syscall")
 int resolve_kernel_symbols(void *context) {
   __u32 zero = 0;

@@ -47,6 +47,10 @@ struct cred {
   kuid_t euid;
 };
 
+struct sched_info {
+  unsigned long long run_delay;  // ns that it was ready to run and did not, up to its last arrival on a CPU
+};
+
 struct task_struct {
   unsigned int flags;
   int pid;
@@ -57,6 +61,8 @@ struct task_struct {
   struct signal_struct *signal;
   const struct cred *cred;
   unsigned in_execve : 1;
+  unsigned in_iowait : 1;
+  struct sched_info sched_info;
   char comm[16];
 };
 

@@ -34,6 +34,7 @@ struct scratch {
   struct sample_record record;  // here and not on the program's stack, where the verifier would follow every value of every field
   __u32 kernel_frames;
   __u32 has_user_side;  // walk.regs are the user's
+  __u32 in_a_hurry;
   struct walk_state walk;
   struct kernel_stack kernel;
   struct user_stack user;

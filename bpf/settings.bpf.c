@@ -14,7 +14,16 @@ const volatile __u32 cache_levels = 2;
 const volatile __u64 hash_seed = 0x9e3779b97f4a7c15;
 const volatile __u64 deferred_kib_ns = 15259;  // 64 MiB a second and CPU
 const volatile __u64 wakeup_bytes = 1 << 20;
+const volatile __u32 wait_event = 0;
+const volatile __u32 wait_set_mask = 0;
+const volatile __u32 include_kernel_threads = 0;
+const volatile __u64 wait_period_ns = 10000000;
+const volatile __u64 min_wait_ns = 0;
+const volatile __u64 max_wait_ns = ~0ull;
 
+volatile __u64 schedule_begin = 0;
+volatile __u64 schedule_end = 0;
+volatile __u64 counted_since_ns = 0;
 volatile __u32 sampling_wanted = 1;
 __u32 next_address_space = 1;
 __u32 eviction_epoch = 0;

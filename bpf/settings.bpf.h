@@ -13,6 +13,15 @@ extern const volatile __u64 hash_seed;           // per run: stack hashes cannot
 extern const volatile __u64 deferred_kib_ns;       // per CPU, a KiB of stack copies each such time on average; 0: none
 extern const volatile __u64 wakeup_bytes;        // wake the reader when the ring holds more than this
 
+// bpf/waiting.bpf.c
+extern const volatile __u32 wait_event;              // index of the recording's events
+extern const volatile __u32 wait_set_mask;           // sets of wait_sets, less one
+extern const volatile __u32 include_kernel_threads;  // their waits, too
+extern const volatile __u64 wait_period_ns;          // waits as long as that are all kept
+extern const volatile __u64 min_wait_ns, max_wait_ns;
+extern volatile __u64 schedule_begin, schedule_end;  // addresses of __schedule(); 0: not known
+extern volatile __u64 counted_since_ns;  // what was waited before is not counted
+
 extern volatile __u32 sampling_wanted;  // 0: events are being disabled, and what still comes is none
 extern __u32 next_address_space;  // both sides take the old value with an atomic add
 extern volatile __u64 reader_waits_until_ns;  // the reader sleeps, and looks by itself then; 0: it works or pauses, and nobody need wake it

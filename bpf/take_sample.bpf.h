@@ -11,9 +11,27 @@
 
 #include <bpf/bpf_core_read.h>
 
+// The program keeps others waiting: the stack is not copied for user space.
+#define SAMPLE_IN_A_HURRY 0x100
+
 static __always_inline int is_wanted_thread(__s32 tid) {
   if (filter_mode != FILTER_TIDS) return 1;
   return bpf_map_lookup_elem(&target_tids, &tid) != 0;
+}
+
+// Of a wait: how many frames are the switch itself and the program's way to be called. Always the same, once known.
+static volatile __u32 frames_of_switch;
+#define MAX_FRAMES_OF_SWITCH 8
+
+// Whether it is known just now.
+static __always_inline int skip_switch(const __u64 *frames) {
+  if (frames_of_switch || !schedule_begin) return 0;
+  for (__u32 i = 0; i < MAX_FRAMES_OF_SWITCH; i++) {
+    if (frames[i] < schedule_begin || frames[i] >= schedule_end) continue;
+    frames_of_switch = i + 1;
+    return 1;
+  }
+  return 0;
 }
 
 // Hash of the kernel stack; its return addresses are adjusted like the user's.
@@ -62,7 +80,7 @@ static __always_inline void walk_user_side(struct scratch *memory, struct proces
     return;
   }
   if (process->mm == 0) process->mm = mm;
-  int may_send = memory->slot == 0 && !(record->flags & SAMPLE_32_BIT);
+  int may_send = memory->slot == 0 && !memory->in_a_hurry && !(record->flags & SAMPLE_32_BIT);
   if (may_send && mappings_changed(record->address_space, mm) && may_defer(record->time_ns)) {
     record->end_reason = END_MAPPINGS_CHANGED;
     record->flags |= SAMPLE_DEFERRED;
@@ -107,7 +125,7 @@ __weak __noinline int finish_sample(struct scratch *memory, struct process_value
 }
 
 // The outcome.
-static __always_inline int sample_task(void *context, const struct event_registers *regs, __u32 event, __u64 value, struct event_counters *counts) {
+static __always_inline int sample_task(void *context, const struct event_registers *regs, __u32 event, __u64 value, __u32 wait, struct event_counters *counts) {
   if (!sampling_wanted) return COUNTER_FILTERED;
   struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
   __s32 tgid = task->tgid;
@@ -134,6 +152,8 @@ static __always_inline int sample_task(void *context, const struct event_registe
       .value = value,
       .cpu = (__u16)bpf_get_smp_processor_id(),
       .event = (__u8)event,
+      .wait = (__u8)(wait & ~SAMPLE_IN_A_HURRY),
+      .system_call = NO_USER_SIDE,
       .uid = effective_uid(task),
   };
   if (process) {
@@ -145,13 +165,17 @@ static __always_inline int sample_task(void *context, const struct event_registe
   if (!regs || !is_user_mode(regs)) {
     flags |= SAMPLE_IN_KERNEL;
     if (kernel_stacks) {
-      long bytes = bpf_get_stack(context, memory->kernel.frames, sizeof(memory->kernel.frames), 0);
+      long bytes = bpf_get_stack(context, memory->kernel.frames, sizeof(memory->kernel.frames), wait ? frames_of_switch : 0);
+      if (wait && bytes > 0 && skip_switch(memory->kernel.frames))
+        bytes = bpf_get_stack(context, memory->kernel.frames, sizeof(memory->kernel.frames), frames_of_switch);
       memory->kernel_frames = bytes > 0 ? (__u32)bytes / 8 : 0;
       if (memory->kernel_frames) record->kernel_stack = adjust_kernel_stack(&memory->kernel, memory->kernel_frames);
     }
   }
+  memory->in_a_hurry = wait & SAMPLE_IN_A_HURRY;
   memory->has_user_side = !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) &&
                           read_user_registers(regs, task, memory->walk.regs.gpr, &memory->walk.regs.ip, &flags);
+  if (wait && memory->has_user_side) record->system_call = system_call_of(task);
   memory->walk.regs.exact_ip = 1;
   memory->walk.regs.all_registers = 1;
   record->flags = (__u8)flags;
@@ -161,11 +185,13 @@ static __always_inline int sample_task(void *context, const struct event_registe
 }
 
 // Of the current task. `context`: the program's own; `regs`: those at the event, null where the program has none (it runs in the kernel);
-// `value`: in the event's unit.
-static __always_inline void take_sample(void *context, const struct event_registers *regs, __u32 event, __u64 value) {
+// `value`: in the event's unit; `wait`: enum wait_kind | SAMPLE_IN_A_HURRY.
+static __always_inline void take_sample(void *context, const struct event_registers *regs, __u32 event, __u64 value, __u32 wait) {
   struct event_counters *counts = bpf_map_lookup_elem(&counters, &event);
   if (!counts) return;
   counts->value_sum += value;
-  int outcome = sample_task(context, regs, event, value, counts);
-  if (outcome >= 0 && outcome < COUNTER_COUNT) counts->counter[outcome]++;
+  int outcome = sample_task(context, regs, event, value, wait, counts);
+  if (outcome < 0 || outcome >= COUNTER_COUNT) return;
+  counts->counter[outcome]++;
+  if (wait && outcome >= COUNTER_LOST_SAMPLE_RING_FULL && outcome <= COUNTER_LOST_NO_SCRATCH) counts->counter[COUNTER_LOST_WAITED_NS] += value;
 }

@@ -10,9 +10,12 @@
   X(STORED, OUTCOME, "stored")                                                                  \
   X(IDLE, OUTCOME, "idle")                                                                      \
   X(FILTERED, OUTCOME, "not a target")                                                          \
+  X(SHORT_WAIT, OUTCOME, "short waits that others stand for")                                   \
+  X(OTHER_LENGTH, OUTCOME, "shorter than --min-wait or longer than --max-wait")                 \
   X(LOST_SAMPLE_RING_FULL, OUTCOME, "lost: ring buffer full (sample record)")                   \
   X(LOST_STACK_RING_FULL, OUTCOME, "lost: ring buffer full (stack record)")                     \
   X(LOST_NO_SCRATCH, OUTCOME, "lost: no scratch slot free")                                     \
+  X(LOST_WAIT_SKIPPED, OUTCOME, "lost: a wait that the kernel let nobody take")                 \
   X(STACK_RECORDS, NOTE, "stack records sent")                                                  \
   X(UNWIND_REQUESTS, NOTE, "stacks sent to user space to be finished")                          \
   X(MAPPINGS_CHANGED, NOTE, "of these: mappings had changed since the walk learnt them")        \
@@ -20,6 +23,9 @@
   X(UNWIND_RING_FULL, NOTE, "stacks not sent: ring buffer full")                                \
   X(FRAME_CACHE_HIT, NOTE, "frames answered by the frame cache")                                \
   X(FRAME_CACHE_MISS, NOTE, "frames looked up in mapping and table")                            \
+  X(WAITED_NS, NOTE, "ns waited, by all waits that ended")                                      \
+  X(LOST_WAITED_NS, NOTE, "ns that the waits that were lost stand for")                         \
+  X(WAITS_NOT_SEEN, NOTE, "waits not seen: no room for the thread")                             \
   X(LIFECYCLE_RING_FULL, NOTE, "lifecycle events lost: ring buffer full")                       \
   X(PROCESS_TABLE_FULL, NOTE, "processes not tracked: table full")
 

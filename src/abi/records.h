@@ -43,6 +43,20 @@ enum sample_flags {
   SAMPLE_NEW_STACK = 32,  // with it: and on a stack of its own for certain
 };
 
+// What a thread did that did not run.
+enum wait_kind {
+  WAIT_NONE = 0,  // it ran
+  WAIT_PREEMPTED = 1,  // could have run on, or gave way
+  WAIT_RUNNABLE = 2,   // woken, and ready to run
+  WAIT_SLEEPING = 3,
+  WAIT_UNINTERRUPTIBLE = 4,
+  WAIT_DISK = 5,  // the kernel says that it waits for a device
+  WAIT_STOPPED = 6,  // by a signal or a debugger
+};
+
+#define NO_SYSTEM_CALL 0xffff  // an exception
+#define NO_USER_SIDE 0xfffe    // a kernel thread, or a worker of the kernel's in a process
+
 // Every time.
 struct sample_record {
   __u32 kind;
@@ -60,7 +74,8 @@ struct sample_record {
   __u16 start_in_tick;    // 1/65536 of a tick; 0 also if only ticks are known: a pid can be used again within a tick
   __u16 user_frames;      // frames walked
   __u8 event;             // index of the recording's events
-  __u8 padding[3];
+  __u8 wait;              // enum wait_kind
+  __u16 system_call;      // of a wait: its number, NO_SYSTEM_CALL, NO_USER_SIDE
   __u32 uid;              // effective, of the thread at this moment; initial user namespace
   __u32 padding2;
 };

@@ -2,6 +2,7 @@
 #include "bpf_source/bpf_object.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -9,8 +10,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <mutex>
 #include <random>
 
@@ -25,6 +28,7 @@ namespace {
 
 constexpr uint64_t kRecordsPerLook = 64;    // between two looks at the clock
 constexpr uint64_t kSliceNs = 20'000'000;  // of one consume()
+constexpr uint32_t kFewestWaitSets = 1 << 14, kMostWaitSets = 1 << 20;  // 64 bytes each
 
 // libbpf's complaints of the last load, kept for the error message; the verifier's verdict is in the last lines.
 std::mutex g_log_mutex;
@@ -65,6 +69,23 @@ Error load_error(int error) {
   return errno_error(error, fmt::format("load the BPF programs into kernel {}", host.release)).within(last_log_lines());
 }
 
+bool has_tracepoint(const char* name) {
+  btf* types = ::btf__load_vmlinux_btf();
+  const bool found = types != nullptr && ::btf__find_by_name_kind(types, fmt::format("btf_trace_{}", name).c_str(), BTF_KIND_TYPEDEF) > 0;
+  ::btf__free(types);
+  return found;
+}
+
+uint32_t threads_of_machine() {
+  uint32_t running = 0, all = 0;
+  std::ifstream load("/proc/loadavg");
+  std::string text;
+  std::getline(load, text);
+  const size_t slash = text.find('/');
+  if (slash != std::string::npos) std::sscanf(text.c_str() + slash, "/%u", &all);
+  return std::max(running, all);
+}
+
 template <typename T>
 struct MappedArray {
   std::span<T> values;
@@ -103,7 +124,32 @@ struct BpfObject::Impl {
   const Consumer* consumer = nullptr;
   uint64_t records = 0, slice_ends_ns = 0;
   uint64_t urgent_consumed = 0;  // urgent_done before the last look at the ring
+  bool by_function = false;      // waits end at a function of the kernel's, where it has no tracepoint for that
   std::mutex update_mutex;
+
+  // Before loading: programs that this kernel has no place for are left out.
+  Result<void> prepare_waits(const std::optional<WaitOptions>& waits) {
+    auto& programs = skeleton->progs;
+    const bool by_tracepoint = waits && has_tracepoint("sched_exit_tp");
+    by_function = waits && !by_tracepoint;
+    ::bpf_program__set_autoload(programs.on_switch, waits.has_value());
+    ::bpf_program__set_autoload(programs.on_schedule_exit, by_tracepoint);
+    ::bpf_program__set_autoload(programs.on_finish_task_switch, waits && !by_tracepoint);
+    ::bpf_map__set_autocreate(skeleton->maps.wait_sets, waits.has_value());
+    ::bpf_map__set_autocreate(skeleton->maps.ended_waits, waits.has_value());
+    if (!waits) return {};
+    auto& settings = *skeleton->rodata;
+    settings.wait_event = waits->event;
+    settings.wait_period_ns = waits->period_ns;
+    settings.min_wait_ns = waits->min_ns;
+    settings.max_wait_ns = waits->max_ns;
+    settings.include_kernel_threads = waits->kernel_threads ? 1 : 0;
+    // A quarter full with today's threads.
+    const uint32_t sets = std::clamp(std::bit_ceil(threads_of_machine()), kFewestWaitSets, kMostWaitSets);
+    settings.wait_set_mask = sets - 1;
+    ::bpf_map__set_max_entries(skeleton->maps.wait_sets, sets);
+    return {};
+  }
 
   ~Impl() {
     if (ring != nullptr) ::ring_buffer__free(ring);
@@ -135,6 +181,7 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
   settings.hash_seed = uint64_t{entropy()} << 32 | entropy();
   settings.deferred_kib_ns = options.deferred_kib_per_second == 0 ? 0 : 1'000'000'000 / options.deferred_kib_per_second;
   settings.wakeup_bytes = options.ring_bytes / 8;
+  TRY(impl->prepare_waits(options.waits));
   ::bpf_map__set_max_entries(skeleton.maps.events, options.ring_bytes);
   ::bpf_map__set_max_entries(skeleton.maps.exec_mappings, options.max_mapping_blocks);
   ::bpf_map__set_max_entries(skeleton.maps.frame_caches, static_cast<uint32_t>(std::max(1, ::libbpf_num_possible_cpus())));
@@ -159,6 +206,44 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
   if (impl->ring == nullptr) return errno_error(errno, "map the ring buffer");
   return std::unique_ptr<BpfObject>(new BpfObject(std::move(impl)));
 }
+
+Result<void> BpfObject::attach_waits() {
+  auto& programs = impl_->skeleton->progs;
+  auto& links = impl_->skeleton->links;
+  if (!impl_->by_function) {
+    links.on_schedule_exit = ::bpf_program__attach(programs.on_schedule_exit);
+    if (links.on_schedule_exit == nullptr) return errno_error(errno, "off-cpu: attach to the tracepoint sched_exit_tp");
+  } else {
+    // As the optimiser may have named its clones.
+    for (const char* name : {"finish_task_switch.isra.0", "finish_task_switch", "finish_task_switch.constprop.0"}) {
+      if (find_symbol(name) == 0) continue;
+      links.on_finish_task_switch = ::bpf_program__attach_kprobe(programs.on_finish_task_switch, false, name);
+      if (links.on_finish_task_switch == nullptr) return errno_error(errno, fmt::format("off-cpu: attach a kprobe to {}", name));
+      break;
+    }
+    if (links.on_finish_task_switch == nullptr)
+      return make_error(ErrorKind::kUnsupported, "off-cpu: this kernel has neither the tracepoint sched_exit_tp nor a function finish_task_switch (sysctl kernel.kptr_restrict=1 shows it)");
+  }
+  if (const uint64_t begin = find_symbol("__schedule"); begin != 0) {
+    const std::string name = resolve({&begin, 1}).front();  // "__schedule+0x0/0x9a0"
+    unsigned long long bytes = 0;
+    if (const size_t slash = name.rfind('/'); slash != std::string::npos) std::sscanf(name.c_str() + slash, "/%llx", &bytes);
+    impl_->skeleton->bss->schedule_end = begin + bytes;
+    impl_->skeleton->bss->schedule_begin = begin;
+  }
+  count_waits_from_now();
+  links.on_switch = ::bpf_program__attach(programs.on_switch);
+  if (links.on_switch == nullptr) return errno_error(errno, "off-cpu: attach to the tracepoint sched_switch");
+  return {};
+}
+
+// No wait begins or ends any more; one that has just ended is still taken.
+void BpfObject::detach_waits() {
+  auto& links = impl_->skeleton->links;
+  for (bpf_link** link : {&links.on_switch, &links.on_schedule_exit, &links.on_finish_task_switch}) ::bpf_link__destroy(std::exchange(*link, nullptr));
+}
+
+void BpfObject::count_waits_from_now() { std::atomic_ref(impl_->skeleton->bss->counted_since_ns).store(monotonic_ns()); }
 
 Result<void> BpfObject::attach_lifecycle() {
   auto& programs = impl_->skeleton->progs;
@@ -258,6 +343,15 @@ std::vector<CpuCounters> BpfObject::counters(uint32_t event) const {
     out[cpu].value_sum = values.value_sum;
   }
   return out;
+}
+
+uint64_t BpfObject::find_symbol(const char* name) {
+  const std::lock_guard lock(impl_->update_mutex);
+  kernel_symbol_batch& batch = impl_->symbols.values[0];
+  std::snprintf(batch.text[0], KERNEL_SYMBOL_BYTES, "%s", name);
+  batch.addresses[0] = 0;
+  LIBBPF_OPTS(bpf_test_run_opts, options);
+  return ::bpf_prog_test_run_opts(bpf_program__fd(impl_->skeleton->progs.find_kernel_symbol), &options) == 0 ? batch.addresses[0] : 0;
 }
 
 std::vector<std::string> BpfObject::resolve(std::span<const uint64_t> kernel_addresses) {

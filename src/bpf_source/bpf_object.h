@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,10 +26,19 @@ namespace cicada::bpf_source {
 
 enum class TargetKind : uint8_t { kMachine, kProcesses, kThreads };
 
+// Of the event that is the time threads wait (bpf/waiting.bpf.c).
+struct WaitOptions {
+  uint32_t event = 0;      // its index
+  uint64_t period_ns = 0;  // waits as long as that are all kept
+  uint64_t min_ns = 0, max_ns = ~uint64_t{0};  // others are left out
+  bool kernel_threads = false;
+};
+
 struct BpfObjectOptions {
   TargetKind targets = TargetKind::kMachine;
   bool kernel_frames = true;
   bool include_idle = false;
+  std::optional<WaitOptions> waits = {};
   unwind_mode unwind = UNWIND_AUTO;
   uint32_t ring_bytes = 16 << 20;           // a power of two
   uint32_t max_mapping_blocks = 256 << 10;  // of the LPM trie, allocated as used
@@ -50,6 +60,11 @@ class BpfObject {
   BpfObject(const BpfObject&) = delete;
   BpfObject& operator=(const BpfObject&) = delete;
 
+  // Of options.waits: from now on they are seen, or no longer.
+  Result<void> attach_waits();
+  void detach_waits();
+  // Waits are counted from now on; what was waited before is left out.
+  void count_waits_from_now();
   // Lifecycle programs: from now on forks, execs and exits are followed.
   Result<void> attach_lifecycle();
 
@@ -83,6 +98,9 @@ class BpfObject {
 
   // "name+0x12/0x34 [module]" of each address, by the kernel itself; empty where the kernel cannot say.
   std::vector<std::string> resolve(std::span<const uint64_t> kernel_addresses);
+
+  // 0: the kernel has no function of that name, or does not say where (kernel.kptr_restrict).
+  uint64_t find_symbol(const char* name);
 
  private:
   struct Impl;

@@ -59,6 +59,24 @@ Result<void> check_visibility() {
   return {};
 }
 
+profile::Unit unit_of(EventKind kind) {
+  switch (kind) {
+    case EventKind::kCounter: return profile::Unit::kEvents;
+    case EventKind::kWait: return profile::Unit::kNanoseconds;
+    case EventKind::kTimer:
+    case EventKind::kClock: break;
+  }
+  return profile::Unit::kSamples;
+}
+
+// Nothing: no event is the time that threads wait.
+std::optional<WaitOptions> wait_options(const SamplingConfig& config, std::span<const PerfEvents::Event> events) {
+  for (size_t i = 0; i < events.size(); ++i)
+    if (events[i].type->kind == EventKind::kWait)
+      return WaitOptions{static_cast<uint32_t>(i), events[i].period, config.min_wait_ns, config.max_wait_ns, config.kernel_thread_waits};
+  return std::nullopt;
+}
+
 // Publishes like BpfMappings and asks for the tables of what is published: targets will be sampled, so their tables are compiled
 // before they are missed. For the whole machine tables are compiled when a sample first needs them.
 class PrefetchingPublisher final : public BpfMappings {
@@ -95,6 +113,7 @@ struct BpfSource::Parts {
   std::unique_ptr<ingest::Tracker> tracker;
   std::mutex pause_mutex;  // of events, once started
   std::optional<PerfEvents> events;
+  bool samples_waits = false;
   std::optional<TargetTime> target_time;
   std::unique_ptr<ingest::RecordPipeline> pipeline;
   std::vector<UniqueFd> target_fds;  // pidfds
@@ -166,9 +185,12 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   options.kernel_frames = config.kernel_frames;
   options.include_idle = config.include_idle;
   options.unwind = config.unwind;
+  parts->events = TRY(PerfEvents::plan(config.events));
+  options.waits = wait_options(config, parts->events->events());
+  parts->samples_waits = options.waits.has_value();
   parts->kernel = TRY(BpfObject::load(options));
   BpfObject& kernel = *parts->kernel;
-  parts->events = TRY(PerfEvents::open(config.events, kernel.sampling_program_fd()));
+  TRY(parts->events->open(kernel.sampling_program_fd()));
   parts->images = std::make_unique<process::ImageRegistry>(process::ImageRegistry::Options{});
   parts->store = std::make_unique<TableStore>(
       TableStore::Maps{kernel.slabs_fd(), kernel.places(), kernel.image_usage(), kernel.eviction_epoch()}, config.max_map_memory_bytes);
@@ -226,17 +248,18 @@ Result<void> BpfSource::start(profile::Profile& profile) {
   profile.header.events.clear();
   for (const PerfEvents::Event& event : p.events->events()) {
     profile.header.events.push_back({.name = std::string(event.type->name),
-                                     .unit = event.type->kind == PerfEventKind::kCounter ? profile::Unit::kEvents : profile::Unit::kSamples,
+                                     .unit = unit_of(event.type->kind),
                                      .value = event.value == 0 ? 1 : event.value,
                                      .period = event.period,
                                      .frequency_hz = event.frequency_hz,
-                                     .sample_ns = event.type->kind == PerfEventKind::kTimer ? event.period : 0});
+                                     .sample_ns = event.type->kind == EventKind::kTimer ? event.period : 0});
   }
   for (const std::string& warning : p.events->warnings()) profile.header.warnings.push_back(warning);
   p.next_cycle_ns = monotonic_ns() + kCycleNs;
   p.prompt.emplace(ScopedShortSlice::kAheadOfUsual);
   p.target_time.emplace(p.config);
   TRY(p.events->enable());
+  if (p.samples_waits) TRY(p.kernel->attach_waits());
   p.sampling_ns = monotonic_ns();
   return {};
 }
@@ -268,6 +291,7 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   {
     const std::lock_guard lock(p.pause_mutex);
     p.events->disable();
+    if (p.samples_waits) p.kernel->detach_waits();
   }
   p.prompt.reset();
   profile.header.target_cpu_ns = p.target_time->used_ns(p.tracker->table().pids());
@@ -278,7 +302,10 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   p.pipeline->finish();
   p.unwinders->stop();
   p.account(profile, fired, p.count_outcomes());
-  if (const profile::Unsampled gap = profile::find_unsampled(profile, {0}); gap.share() >= kWarnUnsampled) {
+  const auto& rows = profile.header.events;
+  const auto clock = std::find_if(rows.begin(), rows.end(), [](const profile::Event& event) { return event.sample_ns != 0; });
+  const profile::EventId timer{static_cast<uint8_t>(clock == rows.end() ? 0 : clock - rows.begin())};
+  if (const profile::Unsampled gap = profile::find_unsampled(profile, timer); gap.share() >= kWarnUnsampled) {
     profile.header.warnings.push_back(fmt::format("{:.0f} % of the target's CPU time has no samples ({} stored, about {} expected): percentages are of what is stored",
                                                   100 * gap.share(), gap.stored, gap.expected));
   }
@@ -292,6 +319,7 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
 // The flag first: a sample that is taken while CPU after CPU is disabled is none.
 uint64_t BpfSource::pause(bool paused) {
   const std::lock_guard lock(parts_->pause_mutex);
+  if (!paused) parts_->kernel->count_waits_from_now();
   parts_->kernel->set_sampling_wanted(!paused);
   parts_->events->pause(paused);
   return parts_->target_time->pause(paused, parts_->tracker->table().pids());

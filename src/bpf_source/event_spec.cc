@@ -33,9 +33,9 @@ class SpecParser {
     const std::string_view name = take_until("/,");
     if (name.empty()) return fail(begin, "expected the name of an event");
     EventSpec spec;
-    spec.type = find_perf_event_type(name);
+    spec.type = find_event_type(name);
     if (spec.type == nullptr) {
-      const std::string near = near_perf_event_types(name);
+      const std::string near = near_event_types(name);
       return fail(begin, "no event \"{}\"{}", name, near.empty() ? "; `cicada record --help` lists them" : "; did you mean " + near + "?");
     }
     if (!take('/')) return spec;

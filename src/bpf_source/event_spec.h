@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "base/result.h"
-#include "bpf_source/perf_event_types.h"
+#include "bpf_source/event_types.h"
 
 namespace cicada::bpf_source {
 
 struct EventSpec {
-  const PerfEventType* type = nullptr;
+  const EventType* type = nullptr;
   std::optional<uint64_t> period;        // a sample every so many event units (ns of a timer), more than 0
   std::optional<uint64_t> frequency_hz;  // or so many samples a second and CPU, more than 0; never both
 };

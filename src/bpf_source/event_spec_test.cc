@@ -48,10 +48,10 @@ TEST(EventSpecs, SuggestNearNames) {
   EXPECT_EQ(error_of("wakeups-of-everything"), "wakeups-of-everything: column 1: no event \"wakeups-of-everything\"; `cicada record --help` lists them");
 }
 
-TEST(PerfEventTypes, HaveOneNameEach) {
-  for (const PerfEventType& type : perf_event_types()) {
-    EXPECT_EQ(find_perf_event_type(type.name), &type);
-    EXPECT_EQ(type.alias.empty() ? &type : find_perf_event_type(type.alias), &type) << type.alias;
+TEST(EventTypes, HaveOneNameEach) {
+  for (const EventType& type : event_types()) {
+    EXPECT_EQ(find_event_type(type.name), &type);
+    EXPECT_EQ(type.alias.empty() ? &type : find_event_type(type.alias), &type) << type.alias;
   }
 }
 

@@ -22,6 +22,7 @@ namespace cicada::bpf_source {
 namespace {
 
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
+constexpr uint64_t kMaxWaitPeriodNs = 3600 * kNsPerSecond;
 // perf_swevent_start_hrtimer() raises shorter periods to this (kernel/events/core.c).
 constexpr uint64_t kMinTimerPeriodNs = 10'000;
 
@@ -78,13 +79,13 @@ PerfEvents::Event PerfEvents::plan(const EventSpec& spec, const PerfEventOptions
   event.period = spec.period.value_or(spec.frequency_hz ? 0 : options.period);
   if (event.period == 0) {
     event.frequency_hz = spec.frequency_hz.value_or(options.frequency_hz);
-    if (event.frequency_hz > max_hz) {
+    if (event.frequency_hz > max_hz && spec.type->kind != EventKind::kWait) {
       warning = fmt::format("{}: {} Hz lowered to {}, the kernel's limit; raise it with `sysctl kernel.perf_event_max_sample_rate={}`", spec.type->name,
                             event.frequency_hz, max_hz, event.frequency_hz);
       event.frequency_hz = max_hz;
     }
   }
-  if (spec.type->kind == PerfEventKind::kTimer) {
+  if (spec.type->kind == EventKind::kTimer) {
     // The period is made explicit, so that count ÷ period is exact; the kernel would compute the same from a frequency.
     if (event.period == 0) event.period = kNsPerSecond / event.frequency_hz;
     if (event.period < kMinTimerPeriodNs) {
@@ -92,13 +93,19 @@ PerfEvents::Event PerfEvents::plan(const EventSpec& spec, const PerfEventOptions
       event.period = kMinTimerPeriodNs;
     }
   }
-  event.value = spec.type->kind == PerfEventKind::kCounter ? event.period : 1;
+  if (spec.type->kind == EventKind::kWait) {
+    if (event.period == 0) event.period = std::max<uint64_t>(1, kNsPerSecond / event.frequency_hz);
+    if (event.period > kMaxWaitPeriodNs) {
+      warning = fmt::format("{}: a period of {} ns lowered to {}, an hour", spec.type->name, event.period, kMaxWaitPeriodNs);
+      event.period = kMaxWaitPeriodNs;
+    }
+  }
+  event.value = spec.type->kind == EventKind::kCounter || spec.type->kind == EventKind::kWait ? event.period : 1;
   return event;
 }
 
-Result<PerfEvents> PerfEvents::open(const PerfEventOptions& options, int program_fd) {
+Result<PerfEvents> PerfEvents::plan(const PerfEventOptions& options) {
   PerfEvents all;
-  all.program_fd_ = program_fd;
   all.all_cpus_ = options.cpus.empty();
   const std::vector<int> online = TRY(online_cpus());
   const std::vector<int>& cpus = all.all_cpus_ ? online : options.cpus;
@@ -116,25 +123,36 @@ Result<PerfEvents> PerfEvents::open(const PerfEventOptions& options, int program
   };
   for (const EventSpec& spec : options.events) add(spec);
   if (options.events.empty()) {
-    add({find_perf_event_type("cycles"), {}, {}});
+    add({find_event_type("cycles"), {}, {}});
     if (!open_event(all.events_.front(), cpus.front())) {
       all.events_.clear();
       all.warnings_.clear();
-      add({find_perf_event_type("cpu-clock"), {}, {}});
+      add({find_event_type("cpu-clock"), {}, {}});
     }
   }
-  for (const int cpu : cpus) all.cpus_.push_back(TRY(all.open_on(cpu)));
+  all.planned_cpus_ = cpus;
   return all;
+}
+
+Result<void> PerfEvents::open(int program_fd) {
+  program_fd_ = program_fd;
+  for (const int cpu : planned_cpus_) cpus_.push_back(TRY(open_on(cpu)));
+  return {};
 }
 
 Result<PerfEvents::OnCpu> PerfEvents::open_on(int cpu) const {
   OnCpu opened{cpu, {}, {}};
   for (size_t i = 0; i < events_.size(); ++i) {
+    if (events_[i].type->kind == EventKind::kWait) {
+      opened.fds.emplace_back();
+      opened.links.emplace_back();
+      continue;
+    }
     const std::string_view name = events_[i].type->name;
     UniqueFd fd = open_event(events_[i], cpu);
     if (!fd) return open_error(errno, cpu, name);
     LIBBPF_OPTS(bpf_link_create_opts, link_options,
-                .perf_event = {.bpf_cookie = event_cookie(static_cast<uint32_t>(i), events_[i].type->kind == PerfEventKind::kCounter ? 0 : 1)});
+                .perf_event = {.bpf_cookie = event_cookie(static_cast<uint32_t>(i), events_[i].type->kind == EventKind::kCounter ? 0 : 1)});
     UniqueFd link(::bpf_link_create(program_fd_, fd.get(), BPF_PERF_EVENT, &link_options));
     if (!link) return errno_error(errno, fmt::format("attach the sampling program to {} on CPU {}", name, cpu));
     opened.fds.push_back(std::move(fd));
@@ -146,7 +164,7 @@ Result<PerfEvents::OnCpu> PerfEvents::open_on(int cpu) const {
 Result<void> PerfEvents::enable(OnCpu& cpu, const CpuTimes& now) const {
   if (const auto found = now.find(cpu.cpu); found != now.end()) cpu.before = found->second;
   for (size_t i = 0; i < events_.size(); ++i) {
-    if (::ioctl(cpu.fds[i].get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
+    if (cpu.fds[i] && ::ioctl(cpu.fds[i].get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
       return errno_error(errno, fmt::format("enable {} on CPU {}", events_[i].type->name, cpu.cpu));
   }
   return {};
@@ -160,27 +178,31 @@ Result<void> PerfEvents::enable() {
 }
 
 void PerfEvents::disable() {
-  for (const OnCpu& cpu : cpus_) {
-    for (const UniqueFd& fd : cpu.fds) ::ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
-  }
+  control(PERF_EVENT_IOC_DISABLE);
   enabled_ = false;
 }
 
 void PerfEvents::pause(bool paused) {
   if (!enabled_ || paused == paused_) return;
   paused_ = paused;
-  for (const OnCpu& cpu : cpus_) {
-    for (const UniqueFd& fd : cpu.fds) ::ioctl(fd.get(), paused ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE, 0);
-  }
+  control(paused ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE);
+}
+
+void PerfEvents::control(unsigned long request) const {
+  for (const OnCpu& cpu : cpus_)
+    for (const UniqueFd& fd : cpu.fds)
+      if (fd) ::ioctl(fd.get(), request, 0);
 }
 
 int PerfEvents::follow_hotplug() {
   if (!all_cpus_ || !enabled_ || paused_) return 0;
   const Result<std::vector<int>> online = online_cpus();
   if (!online) return 0;
+  const auto first = std::find_if(events_.begin(), events_.end(), [](const Event& event) { return event.type->kind != EventKind::kWait; });
+  if (first == events_.end()) return 0;
   int added = 0;
   for (OnCpu& known : cpus_) {
-    const uint64_t enabled_ns = read_counter(known.fds[0]).value_or(Counter{}).enabled_ns;
+    const uint64_t enabled_ns = read_counter(known.fds[static_cast<size_t>(first - events_.begin())]).value_or(Counter{}).enabled_ns;
     known.gone = known.gone || enabled_ns == known.seen_enabled_ns;  // its time stands still
     known.seen_enabled_ns = enabled_ns;
   }
@@ -196,6 +218,7 @@ int PerfEvents::follow_hotplug() {
 
 std::vector<CpuCount> PerfEvents::counts(size_t event) const {
   std::vector<CpuCount> counts;
+  if (events_[event].type->kind == EventKind::kWait) return counts;
   CpuTimes now = read_cpu_times();
   for (const OnCpu& cpu : cpus_) {
     const std::optional<Counter> value = read_counter(cpu.fds[event]);

@@ -42,10 +42,21 @@ TEST(PerfEvents, LowerTheRateToTheKernelsLimitAndSaySo) {
   EXPECT_NE(warning.find("raised to 10000"), std::string::npos) << warning;
 }
 
+TEST(PerfEvents, WaitsHaveAPeriodAndNoLimit) {
+  std::string warning;
+  EXPECT_EQ(plan("off-cpu", {.frequency_hz = 100}, warning).period, 10'000'000u);
+  EXPECT_EQ(plan("off-cpu/freq=100000/", {}, warning).period, 10'000u);
+  EXPECT_EQ(plan("off-cpu/period=1/", {}, warning).period, 1u);
+  EXPECT_EQ(plan("off-cpu", {.frequency_hz = 99, .period = 1000}, warning).value, 1000u);
+  EXPECT_EQ(warning, "");
+  EXPECT_EQ(plan("off-cpu/period=9000000000000/", {}, warning).period, 3'600'000'000'000u);
+  EXPECT_NE(warning.find("lowered to"), std::string::npos) << warning;
+}
+
 TEST(PerfEvents, NamesTheCpuThatIsNotThere) {
   PerfEventOptions options;
   options.cpus = {4000};
-  const auto events = PerfEvents::open(options, -1);
+  const auto events = PerfEvents::plan(options);
   ASSERT_FALSE(events);
   EXPECT_NE(events.error().message().find("CPU 4000"), std::string::npos) << events.error().message();
 }

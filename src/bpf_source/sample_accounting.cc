@@ -44,7 +44,7 @@ uint64_t outcomes(const CpuCounters& cpu) {
 }
 
 // Its count is its time.
-bool is_timer(const EventAccount& events) { return events.event.type->kind == PerfEventKind::kTimer; }
+bool is_timer(const EventAccount& events) { return events.event.type->kind == EventKind::kTimer; }
 
 uint64_t skipped_on(const CpuCount& event, const CpuCounters& cpu, uint64_t period) {
   const uint64_t seen = outcomes(cpu);

@@ -22,8 +22,8 @@ uint64_t value_of(const profile::Event& event, std::string_view name) {
   return 0;
 }
 
-PerfEvents::Event cpu_clock(uint64_t period) { return {find_perf_event_type("cpu-clock"), period, 0, 1}; }
-PerfEvents::Event cycles(uint64_t period) { return {find_perf_event_type("cycles"), period, period == 0 ? 99U : 0U, 1}; }
+PerfEvents::Event cpu_clock(uint64_t period) { return {find_event_type("cpu-clock"), period, 0, 1}; }
+PerfEvents::Event cycles(uint64_t period) { return {find_event_type("cycles"), period, period == 0 ? 99U : 0U, 1}; }
 
 TEST(SampleAccount, WhatTheProgramNeverSawIsSkippedByTheKernel) {
   profile::Event event;

@@ -18,6 +18,8 @@ struct SamplingConfig {
   std::vector<Tid> tids;  // kThreads
   PerfEventOptions events;
   bool kernel_frames = true;
+  uint64_t min_wait_ns = 0, max_wait_ns = ~uint64_t{0};  // off-cpu: others are left out
+  bool kernel_thread_waits = false;
   bool include_idle = false;  // idle samples are stored; otherwise only counted
   unwind_mode unwind = UNWIND_AUTO;
   uint64_t max_map_memory_bytes = uint64_t{64} << 20;

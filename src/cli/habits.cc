@@ -19,7 +19,7 @@ constexpr Habit kHabits[] = {
     {"record", "--call-graph", kStacks},
     {"record", "-c", "a period belongs to its event: -e EVENT/period=N/"},
     {"record", "--count", "a period belongs to its event: -e EVENT/period=N/"},
-    {"record", "--off-cpu", "-e context-switches/period=1/ shows where threads wait"},
+    {"record", "--off-cpu", "-e off-cpu, or cicada offcpu"},
     {"report", "-i", "the recording is an argument: cicada report FILE"},
     {"report", "--input", "the recording is an argument: cicada report FILE"},
     {"report", "--stdio", "that is what report does"},

@@ -82,7 +82,8 @@ int main(int argc, char** argv) {
   app.footer("`cicada COMMAND --help` explains a command.");
 
   const Command commands[] = {
-      add_record_command(app),  // the first, see put_dashes
+      add_record_command(app),  // these two the first, see put_dashes
+      add_offcpu_command(app),
       add_bench_command(app),
       add_report_command(app),
       add_diff_command(app),
@@ -93,7 +94,7 @@ int main(int argc, char** argv) {
   };
 
   std::vector<std::string> command_line(argv, argv + argc);
-  put_dashes(command_line, *commands[0].parser);
+  for (const Command& command : {commands[0], commands[1]}) put_dashes(command_line, *command.parser);
   const Invocation invocation = split_at_dashes(std::move(command_line));
   const size_t before_dashes = invocation.command_line.size() - invocation.after_dashes.size();
   std::vector<std::string> words;  // the parser wants them in reverse

@@ -40,11 +40,12 @@ Result<uint64_t> parse_duration_ns(std::string_view text, std::string_view what)
   const auto [digits, unit] = split_unit(text);
   double scale = 0;
   if (unit.empty() || unit == "s") scale = 1e9;
+  if (unit == "us" || unit == "µs") scale = 1e3;
   if (unit == "ms") scale = 1e6;
   if (unit == "m" || unit == "min") scale = 60e9;
   if (unit == "h") scale = 3600e9;
   if (scale == 0)
-    return make_error(ErrorKind::kInvalid, "{} {}: unknown unit '{}'; use ms, s, m or h", what, text, unit);
+    return make_error(ErrorKind::kInvalid, "{} {}: unknown unit '{}'; use us, ms, s, m or h", what, text, unit);
   const double ns = TRY(parse_decimal(digits, text, what)) * scale;
   if (ns < 1) return make_error(ErrorKind::kInvalid, "{} {}: must be more than zero", what, text);
   if (ns > 9e18) return make_error(ErrorKind::kInvalid, "{} {}: too long", what, text);

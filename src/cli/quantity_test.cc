@@ -18,7 +18,7 @@ TEST(ParseDuration, RefusesWhatIsNoDuration) {
   for (const char* text : {"", "0", "-1", "ten", "5 s", "1e3", "nan", "inf", "5d", "99999999999999h", ".", "1.2.3"}) {
     EXPECT_FALSE(parse_duration_ns(text, "-d")) << text;
   }
-  EXPECT_EQ(parse_duration_ns("5d", "-d").error().message(), "-d 5d: unknown unit 'd'; use ms, s, m or h");
+  EXPECT_EQ(parse_duration_ns("5d", "-d").error().message(), "-d 5d: unknown unit 'd'; use us, ms, s, m or h");
 }
 
 TEST(ParseBytes, CountsInPowersOf1024) {

@@ -53,6 +53,9 @@ bpf_source::SamplingConfig sampling_config(const RecordOptions& options, const s
   }
   sampling.events = options.events;
   sampling.kernel_frames = options.kernel_frames;
+  sampling.min_wait_ns = options.min_wait_ns;
+  sampling.max_wait_ns = options.max_wait_ns;
+  sampling.kernel_thread_waits = options.kernel_threads;
   sampling.include_idle = options.include_idle;
   sampling.max_map_memory_bytes = options.max_map_memory_bytes;
   sampling.with_arguments = options.with_arguments;

@@ -2,6 +2,7 @@
 #include "cli/record_command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "cli/exit_code.h"
@@ -13,17 +14,20 @@
 namespace cicada::cli {
 namespace {
 
-std::string footer() {
+std::string footer(std::string_view name) {
   std::string text = "Output formats, by extension:\n";
   for (const sink::Format& format : sink::known_formats())
     text += fmt::format("  {:<18} {}\n", format.extension, format.description);
   text += "  -                  folded stacks on standard output\n";
+  const auto example = [&](std::string_view arguments, std::string_view what) {
+    text += fmt::format("  {:<50}{}\n", fmt::format("sudo cicada {} {}", name, arguments), what);
+  };
+  text += "\nExamples:\n";
+  example("./program --its-options", "a command, to its end");
+  example("-p nginx -d 10 -o nginx.svg", "a running program");
+  example("-a -d 5 -o - | less", "the machine, as text");
+  example("-a -d 5 --open", "the same in the browser");
   text +=
-      "\nExamples:\n"
-      "  sudo cicada record ./program --its-options        a command, to its end\n"
-      "  sudo cicada record -p nginx -d 10 -o nginx.svg    a running program\n"
-      "  sudo cicada record -a -d 5 -o - | less            the machine, as text\n"
-      "  sudo cicada record -a -d 5 --open                 the same in the browser\n"
       "\nCtrl-C ends a recording and still writes the results. Exit code: the command's own; 125 when cicada "
       "failed, 126 when the command cannot be run, 127 when it was not found.";
   return text;
@@ -43,7 +47,7 @@ void add_what(CLI::App& record, RawRecordOptions& raw) {
 }
 
 void add_how(CLI::App& record, RawRecordOptions& raw) {
-  record.add_option("-e,--event", raw.events, "what to sample: cpu-clock, page-faults/period=1/, context-switches, cycles/freq=199/, …; may be repeated (default: cycles, where the machine cannot count them cpu-clock)")
+  record.add_option("-e,--event", raw.events, "what to sample: cpu-clock, off-cpu (where threads wait), page-faults/period=1/, cycles/freq=199/, …; may be repeated (default: cycles, where the machine cannot count them cpu-clock)")
       ->type_name("EVENT")
       ->allow_extra_args(false)
       ->group("How");
@@ -55,6 +59,9 @@ void add_how(CLI::App& record, RawRecordOptions& raw) {
       ->type_name("N")
       ->excludes(frequency)
       ->group("How");
+  record.add_option("--min-wait", raw.min_wait, "off-cpu: waits at least that long: 100us, 1ms (default: 0)")->type_name("TIME")->group("How");
+  record.add_option("--max-wait", raw.max_wait, "off-cpu: waits at most that long (default: any)")->type_name("TIME")->group("How");
+  record.add_flag("--kernel-threads", raw.kernel_threads, "off-cpu: the kernel's threads, too")->group("How");
   record.add_option("-d,--duration", raw.duration, "stop after this time: 10, 500ms, 2m (default: when what is recorded ends, or at Ctrl-C)")
       ->type_name("TIME")
       ->group("How");
@@ -93,7 +100,7 @@ void add_names(CLI::App& record, RawRecordOptions& raw) {
   record.add_flag("--debuginfod", raw.debuginfod, "ask servers for missing debug files: the default if DEBUGINFOD_URLS names some")
       ->group("Names");
   record
-      .add_option("--by,--group-by", raw.group_by, "root frames: program, process, thread, cpu, user, cgroup, image; several with commas (default: none)")
+      .add_option("--by,--group-by", raw.group_by, "root frames: program, process, thread, cpu, user, state, cgroup, image; several with commas (default: none)")
       ->type_name("LIST")
       ->group("Names");
 }
@@ -122,20 +129,36 @@ int run(RawRecordOptions raw, const Invocation& invocation) {
   return run_record(*options);
 }
 
-}  // namespace
+// The event first, unless it was asked for; by state, unless grouped otherwise.
+RawRecordOptions with_event(std::string_view event, RawRecordOptions raw) {
+  if (std::none_of(raw.events.begin(), raw.events.end(), [&](const std::string& text) { return text.find(event) != std::string::npos; })) raw.events.insert(raw.events.begin(), std::string(event));
+  if (raw.group_by.empty()) raw.group_by = {"state"};
+  return raw;
+}
 
-Command add_record_command(CLI::App& app) {
+// `record`, or it by another name and with that event.
+Command add_recording_command(CLI::App& app, const char* name, const char* description, const char* event = nullptr) {
   auto raw = std::make_shared<RawRecordOptions>();
-  CLI::App* record = app.add_subcommand("record", "find out where the time goes; write a recording or a picture");
-  record->formatter(std::make_shared<HelpFormatter>("cicada record [OPTIONS] ([--] CMD… | -p PID|NAME,… | -t TID | -a)"));
-  record->footer(footer());
+  CLI::App* record = app.add_subcommand(name, description);
+  record->formatter(std::make_shared<HelpFormatter>(fmt::format("cicada {} [OPTIONS] ([--] CMD… | -p PID|NAME,… | -t TID | -a)", name)));
+  record->footer(footer(name));
   add_what(*record, *raw);
   add_how(*record, *raw);
   add_names(*record, *raw);
   add_where(*record, *raw);
   // Options that may be repeated take one word each time: "-o a.svg -o b.html", never the next word by accident.
   for (CLI::Option* option : record->get_options()) option->allow_extra_args(false);
-  return {record, [raw](const Invocation& invocation) { return run(*raw, invocation); }, true};
+  return {record, [raw, event](const Invocation& invocation) { return run(event == nullptr ? *raw : with_event(event, *raw), invocation); }, true};
+}
+
+}  // namespace
+
+Command add_record_command(CLI::App& app) {
+  return add_recording_command(app, "record", "find out where the time goes; write a recording or a picture");
+}
+
+Command add_offcpu_command(CLI::App& app) {
+  return add_recording_command(app, "offcpu", "find out where threads wait, and for what: record -e off-cpu --by state", "off-cpu");
 }
 
 }  // namespace cicada::cli

@@ -94,6 +94,19 @@ Result<void> check_rate(const RawRecordOptions& raw, RecordOptions& options) {
   return {};
 }
 
+Result<void> check_waits(const RawRecordOptions& raw, RecordOptions& options) {
+  const auto& events = options.events.events;
+  const bool waits = std::any_of(events.begin(), events.end(), [](const bpf_source::EventSpec& spec) { return spec.type->kind == bpf_source::EventKind::kWait; });
+  for (const auto& [given, option] : {std::pair(!raw.min_wait.empty(), "--min-wait"), {!raw.max_wait.empty(), "--max-wait"}, {raw.kernel_threads, "--kernel-threads"}})
+    if (given && !waits) return make_error(ErrorKind::kInvalid, "{}: it goes with -e off-cpu, or `cicada offcpu`", option);
+  if (!raw.min_wait.empty()) options.min_wait_ns = TRY(parse_duration_ns(raw.min_wait, "--min-wait"));
+  if (!raw.max_wait.empty()) options.max_wait_ns = TRY(parse_duration_ns(raw.max_wait, "--max-wait"));
+  if (options.min_wait_ns > options.max_wait_ns) return make_error(ErrorKind::kInvalid, "--min-wait {} is longer than --max-wait {}", raw.min_wait, raw.max_wait);
+  if (waits && !raw.cpus.empty()) return make_error(ErrorKind::kInvalid, "--cpu: a thread that waits is on no CPU; leave it out with off-cpu");
+  options.kernel_threads = raw.kernel_threads;
+  return {};
+}
+
 Result<void> check_cpus(const RawRecordOptions& raw, RecordOptions& options) {
   if (raw.cpus.empty()) return {};
   std::string list;
@@ -143,6 +156,7 @@ Result<RecordOptions> check_record_options(const RawRecordOptions& raw) {
   RecordOptions options;
   TRY(check_rate(raw, options));
   TRY(check_cpus(raw, options));
+  TRY(check_waits(raw, options));
   options.unwind = TRY(parse_choice(raw.unwind, "--unwind", kUnwindModes));
   options.demangle = TRY(parse_demangle(raw.demangle)).value_or(symbolize::Demangle::kFull);
   options.fold_clones = TRY(parse_choice(raw.clones, "--clones", kClones));
@@ -167,7 +181,7 @@ Result<RecordOptions> check_record_options(const RawRecordOptions& raw) {
   TRY(check_outputs(raw, options));
   options.target = TRY(check_target(raw));
   if (options.include_idle && !options.target.whole_machine)
-    return make_error(ErrorKind::kInvalid, "--include-idle: an idle CPU belongs to no process; it goes with -a. Where a process waits: -e context-switches/period=1/");
+    return make_error(ErrorKind::kInvalid, "--include-idle: an idle CPU belongs to no process; it goes with -a. Where a process waits: -e off-cpu");
   return options;
 }
 

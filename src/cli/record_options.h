@@ -30,6 +30,8 @@ struct RecordOptions {
   RecordTarget target;
 
   bpf_source::PerfEventOptions events;  // -e, -F, -c, --cpu
+  uint64_t min_wait_ns = 0, max_wait_ns = ~uint64_t{0};  // off-cpu: others are left out
+  bool kernel_threads = false;                            // off-cpu: theirs, too
   std::optional<uint64_t> duration_ns;  // -d; none: until the command ends or Ctrl-C
 
   // --- what is kept
@@ -66,10 +68,10 @@ struct RawRecordOptions {
   bool whole_machine = false;
   std::vector<std::string> command;
   std::vector<std::string> events;     // -e
-  std::string frequency = "99", period, duration, max_map_memory = "64M";
+  std::string frequency = "99", period, duration, max_map_memory = "64M", min_wait, max_wait;
   std::vector<std::string> cpus, outputs, group_by;
   std::string unwind = "auto", demangle = "full", clones = "fold";
-  bool kernel = false, no_kernel = false, include_idle = false, as_root = false, stats = false, with_arguments = false,
+  bool kernel = false, no_kernel = false, include_idle = false, kernel_threads = false, as_root = false, stats = false, with_arguments = false,
        no_jit_options = false;
   bool inlines = false, no_inlines = false, lines = false, no_lines = false, debuginfod = false;
   bool open = false, force = false, quiet = false, verbose = false;

@@ -82,6 +82,24 @@ TEST_F(RecordOptionsTest, TakesSeveralEvents) {
   EXPECT_THAT(error(), HasSubstr("asked for twice"));
 }
 
+TEST_F(RecordOptionsTest, LengthsOfWaitsGoWithWaits) {
+  raw_.min_wait = "1ms";
+  EXPECT_THAT(error(), HasSubstr("--min-wait: it goes with -e off-cpu"));
+  raw_.events = {"cpu-clock,off-cpu/period=1000/"};
+  raw_.max_wait = "20ms";
+  raw_.kernel_threads = true;
+  const auto options = check_record_options(raw_);
+  ASSERT_TRUE(options) << options.error().message();
+  EXPECT_EQ(options->min_wait_ns, 1'000'000u);
+  EXPECT_EQ(options->max_wait_ns, 20'000'000u);
+  EXPECT_TRUE(options->kernel_threads);
+  raw_.max_wait = "900us";
+  EXPECT_THAT(error(), HasSubstr("--min-wait 1ms is longer than --max-wait 900us"));
+  raw_.max_wait.clear();
+  raw_.cpus = {"0"};
+  EXPECT_THAT(error(), HasSubstr("--cpu: a thread that waits is on no CPU"));
+}
+
 TEST_F(RecordOptionsTest, RefusesWhatWouldRecordNothing) {
   raw_.frequency = "0";
   EXPECT_THAT(error(), HasSubstr("-F 0"));

@@ -96,7 +96,7 @@ void add_options(CLI::App& command, ReportOptions& options) {
       ->excludes(callers)
       ->excludes(callees);
   command.add_flag("-i,--instructions", options.instructions, "--annotate: instructions, also where there are lines");
-  command.add_option("--by,--group-by", options.by, "root frames and a table: program, process, thread, cpu, user, cgroup, image; several with commas (default: none)")
+  command.add_option("--by,--group-by", options.by, "root frames and a table: program, process, thread, cpu, user, state, cgroup, image; several with commas (default: none)")
       ->type_name("LIST")
       ->allow_extra_args(false);
   command.add_option("--demangle", options.demangle, "names as full, short (functions of one short name are one) or none (default: short, with more where rows would read alike; --json: as recorded)")

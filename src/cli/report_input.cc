@@ -75,6 +75,7 @@ Result<std::vector<GroupBy>> parse_grouping(const std::vector<std::string>& word
                                                              {"thread", GroupBy::kThread},
                                                              {"cpu", GroupBy::kCpu},
                                                              {"user", GroupBy::kUser},
+                                                             {"state", GroupBy::kState},
                                                              {"cgroup", GroupBy::kCgroup},
                                                              {"image", GroupBy::kImage}};
   std::vector<GroupBy> grouping;
@@ -82,7 +83,7 @@ Result<std::vector<GroupBy>> parse_grouping(const std::vector<std::string>& word
     for (const std::string& word : split_list(list)) {
       const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown), [&](const auto& entry) { return entry.first == word; });
       if (known == std::end(kKnown))
-        return make_error(ErrorKind::kInvalid, "--by {}: use one of program, process, thread, cpu, user, cgroup, image", word);
+        return make_error(ErrorKind::kInvalid, "--by {}: use one of program, process, thread, cpu, user, state, cgroup, image", word);
       grouping.push_back(known->second);
     }
   }

@@ -40,6 +40,12 @@ std::string cpu_column(uint64_t value, const ReportLimits& limits) {
   return fmt::format("{:>10}", value == 0 ? "" : seconds_text(static_cast<double>(value) * limits.seconds_per_value));
 }
 
+// Of a unit as unit_text() has it: a time is shown as people read times.
+std::string value_text(uint64_t value, std::string_view unit) {
+  return value != 0 && unit == profile::unit_text(profile::Unit::kNanoseconds) ? seconds_text(static_cast<double>(value) * 1e-9, 4) : grouped_digits(value);
+}
+std::string_view value_title(std::string_view unit) { return unit == profile::unit_text(profile::Unit::kNanoseconds) ? "time" : unit; }
+
 class TreeText {
  public:
   TreeText(const CallTree& tree, const ReportLimits& limits) : tree_(tree), limits_(limits) {}
@@ -131,10 +137,10 @@ class TreeText {
 std::string format_cpu_time(const profile::ProfileSnapshot& profile) {
   const double used = static_cast<double>(profile.header.target_cpu_ns) * 1e-9, wall = static_cast<double>(profile.header.duration_ns) * 1e-9;
   if (used == 0 || wall == 0) return "";
-  const bool shown = std::any_of(profile.header.events.begin(), profile.header.events.end(), [](const profile::Event& event) { return event.name == "context-switches"; });
+  const bool shown = std::any_of(profile.header.events.begin(), profile.header.events.end(), [](const profile::Event& event) { return event.unit == profile::Unit::kNanoseconds || event.name == "context-switches"; });
   const bool waited = used < kMostlyWaited * wall && !shown;
   return fmt::format("used {} of CPU in {} ({:.1f} % of one){}", seconds_text(used), seconds_text(wall), 100 * used / wall,
-                     waited ? ": mostly waiting, which CPU samples do not show; -e context-switches/period=1/ shows where" : "");
+                     waited ? ": mostly waiting, which CPU samples do not show; `cicada offcpu` shows where" : "");
 }
 
 std::string format_report_header(const profile::ProfileSnapshot& profile, const std::string& file) {
@@ -167,10 +173,11 @@ std::string format_functions(std::span<const profile::FunctionCost> costs, const
                              std::string_view unit) {
   const bool times = limits.seconds_per_value > 0;
   const size_t rows = std::min(costs.size(), limits.rows);
-  size_t value_width = unit.size(), image_width = 5;
+  const std::string_view title = value_title(unit);
+  size_t value_width = title.size(), image_width = 5;
   std::vector<std::string> images;
   for (size_t i = 0; i < rows; ++i) {
-    value_width = std::max(value_width, grouped_digits(costs[i].self).size());
+    value_width = std::max(value_width, value_text(costs[i].self, unit).size());
     images.push_back(sink::shortened(clean_text(profile::file_name(strings.text(costs[i].image))), std::clamp<size_t>(limits.columns / 5, 12, 24)));
     image_width = std::max(image_width, images.back().size());
   }
@@ -184,10 +191,10 @@ std::string format_functions(std::span<const profile::FunctionCost> costs, const
   const auto last_columns = [&](std::string_view name, std::string_view image) {
     return with_images ? fmt::format("  {:<{}}  {}\n", name, name_width, image) : fmt::format("  {}\n", name);
   };
-  std::string out = fmt::format("{}{:>9}{:>9}{:>{}}", times ? fmt::format("{:>10}", "CPU") : "", "self", "total", unit, value_width + 3) + last_columns("function", "image");
+  std::string out = fmt::format("{}{:>9}{:>9}{:>{}}", times ? fmt::format("{:>10}", "CPU") : "", "self", "total", title, value_width + 3) + last_columns("function", "image");
   for (size_t i = 0; i < rows; ++i) {
     out += cpu_column(costs[i].self, limits);
-    out += fmt::format("{:7.1f} %{:7.1f} %{:>{}}", percent(costs[i].self, total), percent(costs[i].total, total), grouped_digits(costs[i].self), value_width + 3);
+    out += fmt::format("{:7.1f} %{:7.1f} %{:>{}}", percent(costs[i].self, total), percent(costs[i].total, total), value_text(costs[i].self, unit), value_width + 3);
     out += last_columns(texts[i], images[i]);
   }
   if (costs.size() > limits.rows) out += fmt::format("  … {} more functions\n", costs.size() - limits.rows);
@@ -203,7 +210,7 @@ std::string format_groups(const CallTree& tree, const ReportLimits& limits, std:
   const bool times = limits.seconds_per_value > 0;
   std::vector<Group> pending{{0, 0, 0}};
   std::vector<uint32_t> children;
-  std::string out = fmt::format("{}{:>9}{:>16}\n", times ? fmt::format("{:>10}{:>9}", "CPU", "of a CPU") : "", "share", unit);
+  std::string out = fmt::format("{}{:>9}{:>16}\n", times ? fmt::format("{:>10}{:>9}", "CPU", "of a CPU") : "", "share", value_title(unit));
   while (!pending.empty()) {
     const Group group = pending.back();
     pending.pop_back();
@@ -216,7 +223,7 @@ std::string format_groups(const CallTree& tree, const ReportLimits& limits, std:
       const size_t used = (times ? 46 : 27) + (group.level - 1) * 2, room = limits.columns > used ? limits.columns - used : 0;
       out += cpu_column(node.total, limits);
       if (times) out += limits.duration_s > 0 ? fmt::format("{:7.1f} %", 100 * static_cast<double>(node.total) * limits.seconds_per_value / limits.duration_s) : std::string(9, ' ');
-      out += fmt::format("{:7.1f} %{:>16}  {:{}}{}\n", percent(node.total, tree.total()), grouped_digits(node.total), "", (group.level - 1) * 2,
+      out += fmt::format("{:7.1f} %{:>16}  {:{}}{}\n", percent(node.total, tree.total()), value_text(node.total, unit), "", (group.level - 1) * 2,
                          sink::shortened(clean_text(tree.text(node.name)), room > kLeastName ? room : kLeastName));
     }
     children.clear();

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/summary.h"
 
+#include <algorithm>
+
 #include "base/clean_text.h"
 #include "base/number_text.h"
 #include "cli/report_text.h"
+#include "profile/call_tree.h"
 #include "profile/completeness.h"
 #include "profile/cpu_time.h"
 #include "profile/function_totals.h"
@@ -16,8 +19,9 @@ using profile::ProfileSnapshot;
 
 void append_taken(const ProfileSnapshot& profile, const profile::Event& event, std::string& out) {
   const profile::Header& header = profile.header;
-  std::string rate = event.frequency_hz != 0 ? fmt::format("{} Hz", event.frequency_hz) : fmt::format("every {}", grouped_digits(event.period));
-  out += fmt::format("\n{} samples in {}  ({}, {}, {} CPU{})\n", grouped_digits(event.fired), seconds_text(static_cast<double>(header.duration_ns) * 1e-9, 4),
+  const bool waits = event.unit == profile::Unit::kNanoseconds;
+  std::string rate = waits ? fmt::format("from {} on all are kept", seconds_text(static_cast<double>(event.period) * 1e-9)) : event.frequency_hz != 0 ? fmt::format("{} Hz", event.frequency_hz) : fmt::format("every {}", grouped_digits(event.period));
+  out += fmt::format("\n{} {} in {}  ({}, {}, {} CPU{})\n", grouped_digits(event.fired), waits ? "waits" : "samples", seconds_text(static_cast<double>(header.duration_ns) * 1e-9, 4),
                      clean_text(event.name), rate, header.cpu_count, header.cpu_count == 1 ? "" : "s");
 }
 
@@ -42,10 +46,20 @@ void append_completeness(const ProfileSnapshot& profile, bool stats, std::string
   }
 }
 
+// Of an event that is the time threads wait: for what.
+void append_states(const ProfileSnapshot& profile, profile::EventId event, const SummaryOptions& options, std::string& out) {
+  if (profile.event(event).unit != profile::Unit::kNanoseconds) return;
+  const profile::CallTree tree = profile::build_call_tree(profile, {.group_by = {profile::GroupBy::kState}, .event = event});
+  out += "\n" + format_groups(tree, {.rows = options.rows, .columns = options.columns}, profile::unit_text(profile.event(event).unit));
+}
+
 void append_functions(const ProfileSnapshot& profile, profile::EventId event, const SummaryOptions& options, std::string& out) {
-  const profile::FunctionTotals functions = profile::total_functions(profile, {.include_idle = options.include_idle, .event = event});
+  // Where the program waits, not where the kernel switched: that is always the same.
+  const bool waits = profile.event(event).unit == profile::Unit::kNanoseconds;
+  const profile::FunctionTotals functions = profile::total_functions(profile, {.include_idle = options.include_idle, .kernel_frames = !waits, .event = event});
   if (functions.total == 0) return;
   if (profile.header.events.size() > 1) out += fmt::format("\n{}:", clean_text(profile.event(event).name));
+  append_states(profile, event, options, out);
   ReportLimits limits{.rows = options.rows, .columns = options.columns, .seconds_per_value = profile::seconds_per_value(profile, event)};
   limits.names.shorten(profile);
   out += "\n" + format_functions(functions.rows, functions.strings, functions.total, limits, profile::unit_text(profile.event(event).unit));
@@ -63,15 +77,19 @@ std::string format_summary(const ProfileSnapshot& profile, const std::vector<std
   append_completeness(profile, options.stats, out);
   if (const std::string used = format_cpu_time(profile); !used.empty()) out += "  " + used + "\n";
   if (options.stats) {
-    for (const Count& count : profile.header.events[0].counts) {
-      if (!count.outcome) out += fmt::format("  {:>12}            {}\n", grouped_digits(count.value), count.name);
+    for (const profile::Event& event : profile.header.events) {
+      for (const Count& count : event.counts) {
+        if (!count.outcome && (count.value != 0 || &event == &profile.header.events[0])) out += fmt::format("  {:>12}            {}\n", grouped_digits(count.value), count.name);
+      }
     }
   }
   for (const profile::EventId event : profile::sampled_events(profile)) append_functions(profile, event, options, out);
   for (const std::string& warning : profile.header.warnings) out += fmt::format("\nwarning: {}", clean_text(warning));
   if (!profile.header.warnings.empty()) out += "\n";
   if (profile.sample_count() == 0) {
-    out += "\nno samples: the target used no CPU time, or too little to be seen; -F 4999 sees more of a short program, -e context-switches/period=1/ where it waits\n";
+    const bool waits = std::any_of(profile.header.events.begin(), profile.header.events.end(), [](const profile::Event& event) { return event.unit == profile::Unit::kNanoseconds; });
+    if (waits) out += "\nno samples: no wait ended meanwhile that was to be kept; a wait that lasts to the end of the recording is not seen\n";
+    else out += "\nno samples: the target used no CPU time, or too little to be seen; -F 4999 sees more of a short program, `cicada offcpu` where it waits\n";
   }
   if (!outputs.empty()) out += "\n";
   for (const std::string& output : outputs) out += output + "\n";

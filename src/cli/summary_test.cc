@@ -75,6 +75,22 @@ TEST_F(SummaryTest, LeavesIdleOutUnlessAsked) {
   EXPECT_THAT(text({.include_idle = true}), HasSubstr("idling"));
 }
 
+TEST_F(SummaryTest, OfWaitsSaysForWhatAndTimes) {
+  profile_.header.events[0] = {.name = "off-cpu", .unit = profile::Unit::kNanoseconds, .value = 10'000'000, .period = 10'000'000, .frequency_hz = 100};
+  add_samples("futex_wait", "/a", 2);
+  const profile::Label label{profile_.intern(profile::kStateLabel), profile_.intern("lock")};
+  profile::Sample sample;
+  sample.thread = profile_.intern_thread(profile_.intern_process(1, 1), 1);
+  sample.stack = profile_.intern_stack(profile::StackId(), profile::FrameId(0));
+  sample.value = 1'980'000'000;
+  sample.labels = profile_.intern_labels({&label, 1});
+  profile_.append_sample(sample);
+  const std::string out = text();
+  EXPECT_THAT(out, HasSubstr("2 waits in 10.00 s  (off-cpu, from 10.0 ms on all are kept, 2 CPUs)"));
+  EXPECT_THAT(out, testing::ContainsRegex("100.0 % +1.980 s  lock"));
+  EXPECT_THAT(out, testing::ContainsRegex("100.0 % +1.980 s  futex_wait"));
+}
+
 TEST_F(SummaryTest, NeverRoundsUpToComplete) {
   add_samples("f", "/a", 99999);
   add_samples("f", "/a", 1, END_NO_RULE);

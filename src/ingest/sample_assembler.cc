@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ingest/stale_stacks.h"
+#include "ingest/wait_state.h"
 
 namespace cicada::ingest {
 
@@ -90,7 +91,7 @@ void SampleAssembler::store(const sample_record& sample, profile::ThreadId threa
                           .thread = thread,
                           .stack = *stack,
                           .value = sample.value,
-                          .labels = (sample.flags & SAMPLE_IDLE) != 0 ? profile::LabelSetId() : users_.find_or_add(sample.uid),
+                          .labels = (sample.flags & SAMPLE_IDLE) != 0 ? profile::LabelSetId() : labels_.find_or_add(sample.uid, wait_state(sample)),
                           .cpu = sample.cpu,
                           .event = {sample.event},
                           .end_reason = user.end_reason < END_REASON_COUNT ? user.end_reason : uint8_t{END_NONE},

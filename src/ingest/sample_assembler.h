@@ -24,7 +24,7 @@
 #include "ingest/record_decoder.h"
 #include "ingest/stack_table.h"
 #include "ingest/thread_table.h"
-#include "ingest/user_labels.h"
+#include "ingest/sample_labels.h"
 
 namespace cicada::ingest {
 
@@ -54,7 +54,7 @@ class SampleAssembler {
   // Takes over the ids of a compacted profile.
   void rebase(profile::RowCopier& ids) {
     pending_.rebase(ids);
-    users_.forget();
+    labels_.forget();
   }
 
   const AssemblyCounts& counts(uint8_t event) const { return counts_[event]; }
@@ -84,7 +84,7 @@ class SampleAssembler {
   const MappingHistory& mappings_;
   Submit submit_;
   BytePool copies_;
-  UserLabels users_{profile_};
+  SampleLabels labels_{profile_};
   PendingSamples pending_;
   struct Requesting {
     sample_record sample;

@@ -82,6 +82,12 @@ std::string thread_text(const ProfileSnapshot& profile, ThreadId id) {
   return with_number(name, thread.tid, thread.main ? ", main" : "");
 }
 
+std::string_view label_text(const ProfileSnapshot& profile, const Sample& sample, std::string_view key, std::string_view none) {
+  for (const Label& label : profile.labels(sample.labels))
+    if (profile.text(label.key) == key) return profile.text(label.value);
+  return none;
+}
+
 std::string group_text(const ProfileSnapshot& profile, GroupBy by, const Sample& sample) {
   const ProcessId process = profile.threads()[sample.thread.value].process;
   switch (by) {
@@ -92,11 +98,8 @@ std::string group_text(const ProfileSnapshot& profile, GroupBy by, const Sample&
     case GroupBy::kProcess: return process_text(profile, process);
     case GroupBy::kThread: return thread_text(profile, sample.thread);
     case GroupBy::kCpu: return fmt::format("cpu {}", sample.cpu);
-    case GroupBy::kUser: {
-      for (const Label& label : profile.labels(sample.labels))
-        if (profile.text(label.key) == kUserLabel) return std::string(profile.text(label.value));
-      return "[no user]";
-    }
+    case GroupBy::kUser: return std::string(label_text(profile, sample, kUserLabel, "[no user]"));
+    case GroupBy::kState: return std::string(label_text(profile, sample, kStateLabel, "running"));
     case GroupBy::kCgroup: {
       const std::string_view cgroup = profile.text(profile.processes()[process.value].cgroup);
       return std::string(cgroup.empty() ? "[no cgroup]" : cgroup);

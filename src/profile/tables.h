@@ -96,6 +96,7 @@ struct Label {
   StringId key, value;
   auto operator<=>(const Label&) const = default;
 };
+inline constexpr std::string_view kStateLabel = "state";  // what a thread waited for that did not run: "lock", "disk", … (ingest/wait_state.h)
 inline constexpr std::string_view kUserLabel = "user";  // whose rights the thread had: a name, else a number
 
 struct Header {

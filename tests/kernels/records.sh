@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # records.sh SUITE: on that suite's kernel cicada loads, walks real stacks without frame pointers, and they are what the workload said;
 # `doctor` finds nothing missing. Where a library is loaded over another one, that the map has changed is seen in what this kernel's mm_struct has
-# (bpf/map_version.bpf.h). On a kernel that is too old (5.10): one line that says so, and `doctor` says the same.
+# (bpf/map_version.bpf.h). Threads wait as long as they say by their own clocks. On a kernel that is too old (5.10): one line that says so, and `doctor` says the same.
 set -euo pipefail
 suite=${1:?usage: records.sh SUITE}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -27,8 +27,9 @@ fail() {
     echo "record $code $name"
   done
   cicada record -F 199 --stats -o reload.txt -- reload 8 mapping >reload.truth 2>reload.err; echo "record $? reload"
+  cicada record --stats -e off-cpu/period=1000000/ -o waits.folded --by thread,state -- waits 3 >waits.truth 2>waits.err; echo "record $? waits"
   setpriv --nnp true 2>/dev/null
-  for file in doctor *.txt *.truth *.err; do echo "--- $file"; cat $file; done
+  for file in doctor *.txt *.folded *.truth *.err; do echo "--- $file"; cat $file; done
   true' >"$work/said" || { code=$?; cat "$work/said"; exit $code; }
 awk -v directory="$work" '/^--- / { out = directory "/" $2; next } out { print > out }' "$work/said"
 
@@ -50,3 +51,5 @@ grep -q '^record 0 reload' "$work/said" || fail "record -- reload"
 grep '^only' "$work/reload.truth" >"$work/reload.only" || fail "reload said nothing"
 python3 "$here/../live/truth.py" "$work/reload.txt" "$work/reload.err" "$work/reload.only" reload || fail "a library's functions while the other one was there"
 awk '/mappings had changed since/ { n = $1 } END { exit !(n > 0) }' "$work/reload.err" || fail "no walk was left to user space because the map had changed"
+grep -q '^record 0 waits' "$work/said" || fail "record -e off-cpu"
+python3 "$here/../live/waits.py" "$work/waits.folded" "$work/waits.truth" 0.04 0.25 || fail "threads waited longer, or elsewhere"

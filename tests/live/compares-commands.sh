@@ -31,7 +31,7 @@ PY
 code=0
 "$CICADA" bench --force -o two --max-time 0.1 --strict 'sleep 0.01' 'sleep 0.01' 2>err || code=$?
 ((code == 2)) || fail "bench ended with $code, and one run of each says nothing"
-grep -qE 'cannot tell: at least 8 runs of each needed for 2 %' err || fail "how many runs are needed is not said"
+grep -qE 'cannot tell: at least 9 runs of each needed for 2 %' err || fail "how many runs are needed is not said"
 "$CICADA" bench --force -o two --precision 60 --threshold 60 --max-time 20 --name a --name b 'sleep 0.01' 'sleep 0.01' 2>err || fail "bench ended with $?"
 python3 -c 'import json; r = json.load(open("two/bench.json")); assert [(b["name"], len(b["runs"]) >= 8) for b in r["benchmarks"]] == [("a", True), ("b", True)], r["benchmarks"]' || fail "runs"
 # Two results of one benchmark each are compared whatever they are called.

@@ -10,5 +10,8 @@ lacks out.txt 'include-idle'
 code 125 "$CICADA" record --include-idle -- touch ran
 has err.txt 'belongs to no process'
 [[ ! -e ran ]] || fail "the command was run"
-code 0 "$CICADA" record -e context-switches/period=1/ -o y.cicada -- sleep 1
-has err.txt 'nanosleep|schedule'
+code 0 "$CICADA" offcpu -o y.cicada -- sleep 1
+has err.txt 'nanosleep'
+lacks err.txt 'cicada offcpu'
+code 0 "$CICADA" report y.cicada --by state
+has out.txt 'sleep'

@@ -22,7 +22,7 @@ Caption make_caption(const profile::ProfileSnapshot& profile, std::string title,
   const uint64_t samples = count_samples(profile, id);
   add(grouped_digits(samples) + (samples == 1 ? " sample" : " samples"));
   const uint64_t value = profile.totals_of(id).value;
-  if (shown.unit != profile::Unit::kSamples && value != samples) add(fmt::format("{} {}", grouped_digits(value), caption.unit));
+  if (shown.unit != profile::Unit::kSamples && value != samples) add(shown.unit == profile::Unit::kNanoseconds ? seconds_text(static_cast<double>(value) * 1e-9, 4) : fmt::format("{} {}", grouped_digits(value), caption.unit));
   if (header.duration_ns != 0) add(seconds_text(static_cast<double>(header.duration_ns) * 1e-9));
   const std::string rate = profile::rate_text(shown);
   add(rate.empty() && header.events.size() > 1 ? shown.name : rate);

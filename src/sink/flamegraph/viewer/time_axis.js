@@ -93,13 +93,13 @@ export function contextOf(canvas) {
 }
 
 // Values of the samples in view by row and by part of the time, in the kernel and outside: as CPUs in use where they are CPU time, else
-// per second. A sample of CPU time stands for the time that led to it, and is spread over that: samples of one CPU that come at
+// per second. A sample of a time (on a CPU, or of waiting) stands for what led to it, and is spread over that: samples of one CPU that come at
 // regular times fill one CPU, however many of them a bar's edges catch. A bar is no narrower than a sample's time. rowOf(sample): its row, or -1.
 export function addUpBars(profile, window, pixels, rows, rowOf) {
   const {time, node, value} = profile.samples, scale = profile.secondsPerValue || (profile.about.unit === 'ns' ? 1e-9 : 1), seconds = (window.to - window.from) / 1e6;
   const count = Math.max(1, Math.min(Math.floor(pixels / 3), profile.secondsPerValue ? Math.floor(seconds / profile.secondsPerValue) : Infinity));
   const user = new Float64Array(rows * count), kernel = new Float64Array(rows * count);
-  const stretch = profile.secondsPerValue * 1e6, longest = stretch && value.reduce((most, one) => Math.max(most, one), 0) * stretch;
+  const stretch = profile.about.unit === 'ns' ? 1e-3 : profile.secondsPerValue * 1e6, longest = stretch && value.reduce((most, one) => Math.max(most, one), 0) * stretch;
   const [begin, end] = profile.samplesBetween(window.from, window.to + longest);
   for (let i = begin; i < end; ++i) {
     const row = rowOf(i), amount = value[i] * scale * count / seconds;

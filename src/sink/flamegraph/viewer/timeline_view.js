@@ -43,8 +43,8 @@ export class TimelineView {
     drawBars(context, profile, bars, 0, most, width, plot);
     window.drawSpan(context, selection, width, plot, theme);
     window.drawAxis(context, width, plot, theme);
-    const text = profile.secondsPerValue || profile.about.unit === 'ns' ? utilisation(most, 1) + ' CPU' : amount(most, profile.about.unit) + ' / s';
-    canvas.setAttribute('aria-label', `CPU time over time, up to ${text}; drag or arrow keys select a span`);
+    const text = profile.secondsPerValue ? utilisation(most, 1) + ' CPU' : profile.about.unit === 'ns' ? `${most} at once` : amount(most, profile.about.unit) + ' / s';
+    canvas.setAttribute('aria-label', `${profile.secondsPerValue ? 'CPU time' : profile.about.event || 'samples'} over time, up to ${text}; drag or arrow keys select a span`);
     context.font = axisFont;
     context.globalAlpha = .8;
     context.fillStyle = theme.page;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The perf events that can be asked for by name. One table; -e, doctor and the documents list it. Source: perf_event_open(2).
+// What can be sampled, by name. One table; -e, doctor and the documents list it. Source: perf_event_open(2).
 #pragma once
 #include <cstdint>
 #include <span>
@@ -8,24 +8,25 @@
 
 namespace cicada::bpf_source {
 
-enum class PerfEventKind : uint8_t {
+enum class EventKind : uint8_t {
   kTimer,    // a timer of the kernel's: counts ns, exists everywhere
   kClock,    // a counter of the CPU's that runs as its clock does: stands for CPU time, as a timer
   kCounter,  // counts what happens; a sample is worth as many as its period
+  kWait,     // time between two turns of a thread, in ns; no perf event
 };
 
-struct PerfEventType {
+struct EventType {
   std::string_view name;
   std::string_view alias;  // perf's other name; empty: none
-  PerfEventKind kind;
-  uint32_t type;    // perf_event_attr.type
-  uint64_t config;  // perf_event_attr.config
+  EventKind kind;
+  uint32_t type = 0;    // perf_event_attr.type
+  uint64_t config = 0;  // perf_event_attr.config
 };
 
-std::span<const PerfEventType> perf_event_types();
+std::span<const EventType> event_types();
 // By name or alias. Null: none has it.
-const PerfEventType* find_perf_event_type(std::string_view name);
+const EventType* find_event_type(std::string_view name);
 // Names that `name` may have been meant to be, the nearest first; for messages. Empty: none is near.
-std::string near_perf_event_types(std::string_view name);
+std::string near_event_types(std::string_view name);
 
 }  // namespace cicada::bpf_source

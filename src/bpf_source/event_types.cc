@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bpf_source/perf_event_types.h"
+#include "bpf_source/event_types.h"
 
 #include <linux/perf_event.h>
 
@@ -12,13 +12,14 @@ namespace cicada::bpf_source {
 namespace {
 
 constexpr uint32_t kSoftware = PERF_TYPE_SOFTWARE, kHardware = PERF_TYPE_HARDWARE, kCache = PERF_TYPE_HW_CACHE;
-constexpr PerfEventKind kTimer = PerfEventKind::kTimer, kClock = PerfEventKind::kClock, kCounter = PerfEventKind::kCounter;
+constexpr EventKind kTimer = EventKind::kTimer, kClock = EventKind::kClock, kCounter = EventKind::kCounter, kWait = EventKind::kWait;
 
 constexpr uint64_t load_misses(uint64_t cache) { return cache | uint64_t{PERF_COUNT_HW_CACHE_OP_READ} << 8 | uint64_t{PERF_COUNT_HW_CACHE_RESULT_MISS} << 16; }
 
-constexpr PerfEventType kTypes[] = {
+constexpr EventType kTypes[] = {
     {"cpu-clock", "", kTimer, kSoftware, PERF_COUNT_SW_CPU_CLOCK},
     {"task-clock", "", kTimer, kSoftware, PERF_COUNT_SW_TASK_CLOCK},
+    {"off-cpu", "", kWait},
     {"page-faults", "faults", kCounter, kSoftware, PERF_COUNT_SW_PAGE_FAULTS},
     {"minor-faults", "", kCounter, kSoftware, PERF_COUNT_SW_PAGE_FAULTS_MIN},
     {"major-faults", "", kCounter, kSoftware, PERF_COUNT_SW_PAGE_FAULTS_MAJ},
@@ -59,20 +60,20 @@ size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::span<const PerfEventType> perf_event_types() { return kTypes; }
+std::span<const EventType> event_types() { return kTypes; }
 
-const PerfEventType* find_perf_event_type(std::string_view name) {
-  const auto found = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const PerfEventType& type) {
+const EventType* find_event_type(std::string_view name) {
+  const auto found = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const EventType& type) {
     return type.name == name || (!type.alias.empty() && type.alias == name);
   });
   return found == std::end(kTypes) ? nullptr : found;
 }
 
-std::string near_perf_event_types(std::string_view name) {
+std::string near_event_types(std::string_view name) {
   constexpr size_t kMost = 3, kLongest = 64;
   if (name.empty() || name.size() > kLongest) return {};
   std::vector<std::pair<size_t, std::string_view>> near;
-  for (const PerfEventType& type : kTypes) {
+  for (const EventType& type : kTypes) {
     const size_t letters = std::min(distance(name, type.name), type.alias.empty() ? kLongest : distance(name, type.alias));
     const bool part = name.size() > 2 && type.name.find(name) != std::string_view::npos;
     if (letters <= std::max<size_t>(1, name.size() / 3) || part) near.emplace_back(letters, type.name);

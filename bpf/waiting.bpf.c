@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Where threads wait: from the switch away from a thread to its return, on whatever CPU that is.
+//
+//   on_switch: the thread that leaves notes when; of the one that comes it is known how long it was away
+//   on_schedule_exit, on_finish_task_switch: that one runs again, on the same CPU, and its stack is still that of the wait
+//
+// A wait of d ns is kept with probability d ÷ wait_period_ns, and certainly from there on; what is kept stands for max(d, wait_period_ns). So sums are
+// right on average, long waits are all there, and of the many short ones most cost no more than the note. Run-queue time (ready, but not running) is
+// kept apart from what was before it, by the scheduler's own account (sched_info): no program runs at each wakeup.
+//
+// on_switch runs with the run queue's lock held: it takes no lock, and calls nothing that does.
+#include "take_sample.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+// Thread ids have 22 bits (PID_MAX_LIMIT). One that runs has no `since_ns`.
+struct wait_slot {
+  __u32 who;        // thread id | enum wait_kind << 24; 0: free
+  __u32 run_delay;  // low half of sched_info's, in 1,024 ns
+  __u64 since_ns;
+};
+
+#define WAIT_WAYS 4
+struct wait_set {
+  struct wait_slot slots[WAIT_WAYS];
+};
+_Static_assert(sizeof(struct wait_set) == 64, "a cache line");
+
+// Of threads, by the low bits of their id: four a set. on_switch writes, of the thread that leaves and of the one that comes: nobody else writes of
+// these two. The loader sets the size, a power of two. Full: that wait is not seen (COUNTER_WAITS_NOT_SEEN). A hash costs some 300 ns a
+// switch more, task storage 100, and neither may wait for memory here.
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 16384);
+  __type(key, __u32);
+  __type(value, struct wait_set);
+} wait_sets SEC(".maps");
+
+// Until the thread was ready to run, and from then on.
+enum { WAITED, QUEUED, WAIT_PARTS };
+
+// The wait that has just ended on this CPU and may be kept. Nothing else is switched to before its thread is there to be looked at.
+struct ended_wait {
+  __u32 tid;  // 0: none
+  __u32 run_delay;
+  __u64 least_ns;             // to be kept
+  __u64 length_ns[WAIT_PARTS];  // QUEUED: not yet known
+  __u32 how[WAIT_PARTS];
+  __u32 next_part;
+  __u64 value_ns;  // of the part that is to be sampled
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct ended_wait);
+} ended_waits SEC(".maps");
+
+// include/linux/sched.h
+#define TASK_UNINTERRUPTIBLE 0x0002
+#define TASK_STOPPED_OR_TRACED 0x000c
+#define TASK_DEAD 0x0080
+
+#define TID_BITS 24
+#define TID_MASK ((1u << TID_BITS) - 1)
+
+static __always_inline struct wait_slot *find_slot(struct wait_set *set, __u32 tid) {
+  for (int i = 0; i < WAIT_WAYS; i++)
+    if ((set->slots[i].who & TID_MASK) == tid) return &set->slots[i];
+  return 0;
+}
+
+// Whether it waited for a CPU is what this grew by meanwhile, on however many run queues.
+static __always_inline __u32 run_delay_of(struct task_struct *task) {
+  return bpf_core_field_exists(task->sched_info.run_delay) ? (__u32)(task->sched_info.run_delay >> 10) : 0;
+}
+
+static __always_inline struct wait_set *wait_set_of(__u32 tid) {
+  __u32 index = tid & wait_set_mask;
+  return bpf_map_lookup_elem(&wait_sets, &index);
+}
+
+// A first wait. Who cannot be sampled takes no slot.
+static __always_inline struct wait_slot *add_slot(struct wait_set *set, struct task_struct *task, __u32 tid) {
+  if (filter_mode != FILTER_ALL) {
+    __s32 tgid = task->tgid;
+    struct process_value *process = bpf_map_lookup_elem(&processes, &tgid);
+    if (!process || !(process->flags & PROCESS_TARGET) || !is_wanted_thread((__s32)tid)) return 0;
+  }
+  for (int i = 0; i < WAIT_WAYS; i++)
+    if (set->slots[i].who == 0 && __sync_val_compare_and_swap(&set->slots[i].who, 0, tid) == 0) return &set->slots[i];
+  __u32 event = wait_event;
+  struct event_counters *counts = bpf_map_lookup_elem(&counters, &event);
+  if (counts) counts->counter[COUNTER_WAITS_NOT_SEEN]++;
+  return 0;
+}
+
+static __always_inline void leave(struct task_struct *task, int preempted, __u32 state, __u64 now_ns) {
+  __u32 tid = (__u32)task->pid;
+  if (tid == 0 || (task->flags & PF_KTHREAD && !include_kernel_threads)) return;
+  struct wait_set *set = wait_set_of(tid);
+  if (!set) return;
+  struct wait_slot *slot = find_slot(set, tid);
+  if (state & TASK_DEAD) {
+    if (slot) slot->who = 0;
+    return;
+  }
+  if (!slot && !(slot = add_slot(set, task, tid))) return;
+  // One that could run on is taken off its CPU by an interrupt (the kernel says "preempted" only where it interrupted itself), or yields.
+  __u32 how = WAIT_SLEEPING;
+  if (preempted || state == 0) how = WAIT_PREEMPTED;
+  else if (BPF_CORE_READ_BITFIELD(task, in_iowait)) how = WAIT_DISK;
+  else if (state & TASK_STOPPED_OR_TRACED) how = WAIT_STOPPED;
+  else if (state & TASK_UNINTERRUPTIBLE) how = WAIT_UNINTERRUPTIBLE;
+  slot->who = tid | how << TID_BITS;
+  slot->run_delay = run_delay_of(task);
+  slot->since_ns = now_ns;
+}
+
+// Uniform over 0 to wait_period_ns.
+static __always_inline __u64 random_length_ns(void) {
+  __u64 random = bpf_get_prandom_u32();
+  return random * (wait_period_ns >> 32) + (random * (wait_period_ns & 0xffffffff) >> 32);
+}
+
+static __always_inline __u64 worth_ns(__u64 length_ns) { return length_ns < wait_period_ns ? wait_period_ns : length_ns; }
+
+static __always_inline void arrive(struct task_struct *task, __u64 now_ns) {
+  __u32 tid = (__u32)task->pid;
+  __u32 event = wait_event, zero = 0;
+  struct ended_wait *ended = bpf_map_lookup_elem(&ended_waits, &zero);
+  struct event_counters *counts = bpf_map_lookup_elem(&counters, &event);
+  if (!ended || !counts) return;
+  if (ended->tid) {
+    counts->counter[COUNTER_LOST_WAIT_SKIPPED]++;
+    counts->counter[COUNTER_LOST_WAITED_NS] += worth_ns(ended->length_ns[WAITED]);
+    ended->tid = 0;
+  }
+  if (tid == 0) return;
+  struct wait_set *set = wait_set_of(tid);
+  struct wait_slot *slot = set ? find_slot(set, tid) : 0;
+  if (!slot) return;
+  __u64 since_ns = slot->since_ns;
+  slot->since_ns = 0;
+  if (since_ns == 0) return;
+  if (since_ns < counted_since_ns) since_ns = counted_since_ns;
+  if (now_ns <= since_ns) return;
+  __u64 length_ns = now_ns - since_ns;
+  counts->counter[COUNTER_WAITED_NS] += length_ns;
+  __u64 least_ns = random_length_ns();
+  if (length_ns < least_ns) {
+    counts->counter[COUNTER_SHORT_WAIT]++;
+    return;
+  }
+  ended->how[WAITED] = slot->who >> TID_BITS;
+  ended->run_delay = slot->run_delay;
+  ended->length_ns[WAITED] = length_ns;
+  ended->least_ns = least_ns;
+  ended->next_part = 0;
+  ended->tid = tid;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, _Bool preempted, struct task_struct *before, struct task_struct *next, unsigned int state) {
+  if (!sampling_wanted) return 0;
+  __u64 now_ns = bpf_ktime_get_ns();
+  leave(before, preempted, state, now_ns);
+  arrive(next, now_ns);
+  return 0;
+}
+
+// Whether a part of the wait that ended is to be kept; else it has its outcome now.
+static __always_inline int keeps_part(struct ended_wait *ended, __u32 part) {
+  __u64 length_ns = ended->length_ns[part];
+  if (length_ns == 0) return 0;
+  ended->value_ns = worth_ns(length_ns);
+  int wanted = length_ns >= min_wait_ns && length_ns <= max_wait_ns;
+  if (wanted && length_ns >= ended->least_ns) return 1;
+  __u32 event = wait_event;
+  struct event_counters *counts = bpf_map_lookup_elem(&counters, &event);
+  if (counts) counts->counter[wanted ? COUNTER_SHORT_WAIT : COUNTER_OTHER_LENGTH]++;
+  return 0;
+}
+
+// How the next part of it that is to be sampled was waited (enum wait_kind), WAIT_NONE: there is no more. A call of its own, whose stack has gone when
+// the sample is taken: 6.1 counts 512 bytes for all calls together.
+__weak __noinline int next_part(void) {
+  __u32 zero = 0;
+  struct ended_wait *ended = bpf_map_lookup_elem(&ended_waits, &zero);
+  if (!ended || ended->tid == 0) return WAIT_NONE;
+  struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
+  if (ended->tid != (__u32)task->pid) return WAIT_NONE;
+  if (ended->next_part == WAITED) {
+    __u64 length_ns = ended->length_ns[WAITED], queued_ns = (__u64)(run_delay_of(task) - ended->run_delay) << 10;
+    int was_ready = ended->how[WAITED] == WAIT_PREEMPTED;
+    if (was_ready || queued_ns > length_ns) queued_ns = length_ns;
+    ended->how[QUEUED] = was_ready ? WAIT_PREEMPTED : WAIT_RUNNABLE;
+    ended->length_ns[QUEUED] = queued_ns;
+    ended->length_ns[WAITED] = length_ns - queued_ns;
+    ended->next_part = QUEUED;
+    if (keeps_part(ended, WAITED)) return (int)ended->how[WAITED];
+  }
+  ended->tid = 0;
+  return keeps_part(ended, QUEUED) ? (int)ended->how[QUEUED] : WAIT_NONE;
+}
+
+// `flags`: SAMPLE_IN_A_HURRY, or none.
+static __always_inline int take_ended_wait(void *context, __u32 flags) {
+#pragma clang loop unroll(disable)
+  for (__u32 i = 0; i < WAIT_PARTS; i++) {
+    __u32 zero = 0;
+    int how = next_part();
+    struct ended_wait *ended = how == WAIT_NONE ? 0 : bpf_map_lookup_elem(&ended_waits, &zero);
+    if (!ended) break;
+    take_sample(context, 0, wait_event, ended->value_ns, (__u32)how | flags);
+  }
+  return 0;
+}
+
+SEC("tp_btf/sched_exit_tp")
+int BPF_PROG(on_schedule_exit, _Bool is_switch) { return take_ended_wait(ctx, 0); }
+
+// Kernels that do not have that tracepoint. The lock of the run queue is still held there.
+SEC("kprobe")
+int on_finish_task_switch(struct event_registers *context) { return take_ended_wait(context, SAMPLE_IN_A_HURRY); }

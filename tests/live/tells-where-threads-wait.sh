@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Where threads wait: each thread's waits add up to what it says by its own clocks, in the function and the state where it waits, also where it wakes on
+# another CPU, is preempted, or waits so briefly that only some of its waits are kept. Stacks are whole, and every wait is accounted for.
+source "$(dirname "$0")/lib.sh"
+"$CICADA" record --stats -e off-cpu/period=1000000/ -e cpu-clock -o x.cicada -- "$WORKLOADS/waits" 4 >truth 2>err || fail "record ended with $?"
+grep -q '^waited computes' truth || fail "the workload said nothing"
+"$CICADA" report --json --event off-cpu --by thread,state x.cicada >report.json || fail "report ended with $?"
+"$CICADA" convert --event off-cpu --by thread,state x.cicada x.folded >/dev/null || fail "convert ended with $?"
+[[ $(python3 -c 'import json; print(json.load(open("report.json"))["unit"])') == ns ]] || fail "not in ns"
+
+python3 "$LIVE/waits.py" x.folded truth 0.02 0.004 || fail "not what the threads say"
+(($(sed -n 's/^moved //p' truth) > 20)) || [[ $(nproc) == 1 ]] || fail "no thread woke on another CPU: nothing was shown"
+
+# What is stored stands for the time of all waits that ended.
+python3 - err <<'PY' || fail "the account does not add up"
+import re, sys
+text = open(sys.argv[1]).read()
+waited = int(re.search(r"([0-9,]+) +ns waited, by all", text)[1].replace(",", ""))
+kept = sum(int(line.rsplit(" ", 1)[1]) for line in open("x.folded"))
+print(f"{waited / 1e9:.3f} s by all waits, {kept / 1e9:.3f} s stored")
+if abs(kept - waited) > 0.02 * waited: sys.exit("not the same")
+if re.search(r"\n +[1-9][0-9,]* +[0-9.]+ %  lost", text[text.index(" waits in "):text.index(" samples in ")]): sys.exit("waits were lost")
+PY
+grep -Eq '(100(\.0+)?|99\.[0-9]+) % of [0-9,]+ user stacks are complete' err || fail "stacks are not complete"
+
+# Each switch away from a thread is a wait, by the kernel's count; hardly any is kept.
+"$CICADA" record -q -e off-cpu/period=3000000000000/ -o n.cicada -- "$WORKLOADS/waits" 2 >truth 2>err || fail "record ended with $?"
+"$CICADA" report --json n.cicada | python3 -c '
+import json, re, sys
+seen, switches = json.load(sys.stdin)["header"]["fired"], int(re.search(r"switched (\d+)", open("truth").read())[1])
+print(f"{switches} switches, {seen} waits")
+sys.exit(abs(seen - switches) > 0.01 * switches + 20)' || fail "another number of waits"
+
+# Only waits of a length; a run-queue time is a wait of its own.
+"$CICADA" offcpu --min-wait 3500us --max-wait 4500us -c 1 -o y.folded -- "$WORKLOADS/waits" 1 >truth 2>err || fail "offcpu ended with $?"
+awk '/;moves/ { moves += $NF } /;sleeps_briefly/ || /;polls/ { others += $NF } END { exit !(moves > 5e8 && others < moves / 20) }' y.folded || fail "--min-wait, --max-wait"
+grep -q '^sleep;' y.folded || fail "not by state"
+refused() { "$CICADA" record "$@" -o z.cicada -- true 2>err && fail "accepted: $*"; [[ $(wc -l <err) == 1 ]] || fail "not one line: $*"; }
+refused --min-wait 1ms
+grep -q 'cicada offcpu' err || fail "no remedy"
+refused -e off-cpu --min-wait 2ms --max-wait 1ms
+refused -e off-cpu --cpu 0

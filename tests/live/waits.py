@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fails unless the waits of a recording of tests/workloads/waits are as long as its threads say, in the functions and states where they wait.
+
+usage: waits.py FOLDED TRUTH SHARE SECONDS
+
+FOLDED: off-cpu, by thread and state, of a recording with a period of 1 ms. SHARE: how much of a thread's time may be missing or too much; between its
+clock and its switch there are moments that are neither. SECONDS: as much besides, for its beginning and its end, which are outside of its function.
+"""
+import collections
+import re
+import sys
+
+PERIOD_NS = 1e6
+# What may be preempted, or is short: each of the waits that are kept is worth the period, so their sum strays by its root.
+SHORT = ("sleeps_briefly", "computes", "locks")
+STATES = {"sleeps": ["sleep"], "sleeps_briefly": ["sleep"], "moves": ["sleep"], "locks": ["lock"], "holds": ["sleep", "lock"], "reads": ["io"], "polls": ["io"], "computes": []}
+READY = ("preempted", "runnable")
+
+
+def read_truth(lines):
+    """{thread: ns it did not run}; threads of one name are added up"""
+    said = collections.Counter()
+    for line in lines:
+        if match := re.match(r"waited (\S+) (\d+)", line):
+            said[match[1]] += int(match[2])
+    return said
+
+
+def read_waits(lines, names):
+    """{(thread, state): ns}, {thread: ns outside its function}"""
+    waits, elsewhere = collections.Counter(), collections.Counter()
+    for line in lines:
+        stack, value = line.rsplit(" ", 1)
+        frames = stack.split(";")
+        thread = re.sub(r" \(.*", "", frames[0])
+        if thread not in names:
+            continue
+        waits[thread, frames[1]] += int(value)
+        if frames[1] not in READY and not any(frame.split("(")[0] == thread for frame in frames[2:]):
+            elsewhere[thread] += int(value)
+    return waits, elsewhere
+
+
+def faults_of(said, waits, elsewhere, share, edges_ns):
+    """What is wrong, in words."""
+    faults = []
+    if not said:
+        faults.append("the workload said nothing")
+    for name, waited in said.items():
+        states = {state: ns for (thread, state), ns in waits.items() if thread == name}
+        found = sum(states.values())
+        slack = share * waited + edges_ns + (4 * (waited * PERIOD_NS) ** 0.5 if name in SHORT else 0)
+        if abs(found - waited) > slack:
+            faults.append(f"{name}: waited {waited / 1e9:.4f} s, found {found / 1e9:.4f} s")
+        if elsewhere[name] > 0.01 * waited + edges_ns:
+            faults.append(f"{name}: {elsewhere[name] / 1e9:.4f} s outside of {name}()")
+        if STATES[name]:
+            right = sum(states.get(state, 0) for state in STATES[name])
+            wrong = sum(ns for state, ns in states.items() if state not in STATES[name] + list(READY))
+            if right < 0.2 * found or wrong > 0.01 * found + edges_ns:
+                faults.append(f"{name}: not {STATES[name]}: {states}")
+        elif states.get("preempted", 0) < 0.5 * found:
+            faults.append(f"{name}: not preempted: {states}")
+    return faults
+
+
+def main():
+    folded, truth, share, seconds = sys.argv[1:]
+    said = read_truth(open(truth))
+    waits, elsewhere = read_waits(open(folded), said)
+    for name, waited in sorted(said.items()):
+        print(f"{name}: waited {waited / 1e9:.4f} s, found", {state: round(ns / 1e9, 4) for (thread, state), ns in sorted(waits.items()) if thread == name})
+    faults = faults_of(said, waits, elsewhere, float(share), float(seconds) * 1e9)
+    print("\n".join(faults))
+    sys.exit(bool(faults))
+
+
+if __name__ == "__main__":
+    main()

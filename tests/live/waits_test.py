@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+import unittest
+
+import waits
+
+TRUTH = ["waited sleeps 1000000000\n", "waited computes 300000000\n", "waited computes 300000000\n", "moved 7\n"]
+FOLDED = ["sleeps (5);sleep;run;sleeps;[kernel] 995000000\n", "sleeps (5);runnable;run;sleeps 5000000\n",
+          "computes (6);preempted;run;computes 290000000\n", "computes (7);preempted;run;computes 305000000\n", "waits (4, main);sleep;main 9\n"]
+
+
+class Waits(unittest.TestCase):
+    def faults(self, folded=FOLDED, truth=TRUTH):
+        said = waits.read_truth(truth)
+        return " / ".join(waits.faults_of(said, *waits.read_waits(folded, said), 0.02, 4e6))
+
+    def test_accepts_what_the_threads_say(self):
+        self.assertEqual(self.faults(), "")
+
+    def test_sees_what_is_missing(self):
+        self.assertIn("found 0.0050", self.faults(FOLDED[1:]))
+        self.assertIn("said nothing", self.faults(truth=[]))
+
+    def test_sees_other_functions_and_states(self):
+        self.assertIn("outside of sleeps()", self.faults([FOLDED[0].replace(";sleeps;", ";locks;")] + FOLDED[1:]))
+        self.assertIn("not ['sleep']", self.faults([FOLDED[0].replace(";sleep;", ";lock;")] + FOLDED[1:]))
+        self.assertIn("not preempted", self.faults(FOLDED[:2] + [line.replace("preempted", "sleep") for line in FOLDED[2:4]]))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that wait, each in a function and for a thing of its own, for argv[1] seconds; then each says how long it did not run meanwhile, by its own
+// clocks (one that only computes, by the scheduler's account): "waited FUNCTION NS". One of them is moved to another CPU while it sleeps: "moved N" times. "switched N": how often the CPU was taken from a thread.
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "workload.h"
+
+static double seconds;
+static atomic_int over;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int pipe_ends[2], quiet_pipe[2], quiet_epoll;
+static atomic_int moving_thread;
+static int moved;
+
+static uint64_t now_ns(clockid_t clock) {
+  struct timespec now;
+  clock_gettime(clock, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+static void pause_ns(long ns) { clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){0, ns}, NULL); }
+static void compute_ns(uint64_t ns) {
+  const uint64_t end = now_ns(CLOCK_THREAD_CPUTIME_ID) + ns;
+  while (now_ns(CLOCK_THREAD_CPUTIME_ID) < end) {
+  }
+}
+
+NOINLINE void sleeps(void) { pause_ns(5000000); NO_TAIL_CALL(); }
+NOINLINE void sleeps_briefly(void) { pause_ns(20000); NO_TAIL_CALL(); }
+NOINLINE void moves(void) {
+  const int before = sched_getcpu();
+  pause_ns(4000000);
+  moved += sched_getcpu() != before;
+}
+NOINLINE void locks(void) {
+  pthread_mutex_lock(&mutex);
+  pthread_mutex_unlock(&mutex);
+  compute_ns(100000);
+}
+NOINLINE void holds(void) {
+  pthread_mutex_lock(&mutex);
+  pause_ns(3000000);
+  pthread_mutex_unlock(&mutex);
+  pause_ns(300000);
+}
+NOINLINE void reads(void) {
+  char byte;
+  if (read(pipe_ends[0], &byte, 1) != 1) abort();
+  NO_TAIL_CALL();
+}
+NOINLINE void polls(void) {
+  struct epoll_event event;
+  epoll_wait(quiet_epoll, &event, 1, 6);
+  NO_TAIL_CALL();
+}
+NOINLINE void computes(void) { compute_ns(1000000); NO_TAIL_CALL(); }
+
+// How long this thread was ready to run and did not, by the scheduler's account.
+static uint64_t queued_ns(void) {
+  unsigned long long ran = 0, queued = 0;
+  FILE *file = fopen("/proc/thread-self/schedstat", "r");
+  if (file == NULL || fscanf(file, "%llu %llu", &ran, &queued) != 2) abort();
+  fclose(file);
+  return queued;
+}
+
+struct job {
+  const char *name;
+  void (*work)(void);
+};
+static void *run(void *argument) {
+  const struct job *job = argument;
+  pthread_setname_np(pthread_self(), job->name);
+  if (job->work == moves) moving_thread = (int)syscall(SYS_gettid);
+  const uint64_t queued = queued_ns(), wall = now_ns(CLOCK_MONOTONIC), used = now_ns(CLOCK_THREAD_CPUTIME_ID);
+  while (!over) job->work();
+  uint64_t waited = now_ns(CLOCK_MONOTONIC) - wall - (now_ns(CLOCK_THREAD_CPUTIME_ID) - used);
+  if (job->work == computes) waited = queued_ns() - queued;  // what a hypervisor takes is in no thread's CPU time
+  printf("waited %s %llu\n", job->name, (unsigned long long)waited);
+  return NULL;
+}
+
+int main(int argc, char **argv) {
+  static struct job jobs[] = {{"sleeps", sleeps}, {"sleeps_briefly", sleeps_briefly}, {"moves", moves}, {"locks", locks}, {"holds", holds},
+                              {"reads", reads},   {"polls", polls},                   {"computes", computes}, {"computes", computes}, {"computes", computes}};
+  enum { kJobs = sizeof(jobs) / sizeof(*jobs) };
+  pthread_t threads[kJobs];
+  seconds = argc > 1 ? atof(argv[1]) : 2;
+  quiet_epoll = epoll_create1(0);
+  if (pipe(pipe_ends) != 0 || pipe(quiet_pipe) != 0) return 1;
+  struct epoll_event event = {.events = EPOLLIN};
+  epoll_ctl(quiet_epoll, EPOLL_CTL_ADD, quiet_pipe[0], &event);
+  for (int i = 0; i < kJobs; i++) pthread_create(&threads[i], NULL, run, &jobs[i]);
+  const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+  const double end = wall_seconds() + seconds;
+  for (long turn = 0; wall_seconds() < end; turn++) {
+    pause_ns(2500000);
+    if (write(pipe_ends[1], "x", 1) != 1) return 1;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET((int)(turn % cpus), &one);
+    if (moving_thread) sched_setaffinity(moving_thread, sizeof one, &one);
+  }
+  over = 1;
+  if (write(pipe_ends[1], "x", 1) != 1) return 1;
+  for (int i = 0; i < kJobs; i++) pthread_join(threads[i], NULL);
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  printf("moved %d\nswitched %ld\n", moved, usage.ru_nvcsw + usage.ru_nivcsw);
+  return 0;
+}
