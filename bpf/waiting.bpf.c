@@ -27,8 +27,8 @@ struct wait_set {
 _Static_assert(sizeof(struct wait_set) == 64, "a cache line");
 
 // Of threads, by the low bits of their id: four a set. on_switch writes, of the thread that leaves and of the one that comes: nobody else writes of
-// these two. The loader sets the size, a power of two. Full: that wait is not seen (COUNTER_WAITS_NOT_SEEN). A hash costs some 300 ns a
-// switch more, task storage 100, and neither may wait for memory here.
+// these two. The loader sets the size, a power of two. Full: that wait is not seen (COUNTER_WAITS_NOT_SEEN). No hash and no task
+// storage: both take locks and memory, here under the lock of the run queue.
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 16384);
