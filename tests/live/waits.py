@@ -11,7 +11,8 @@ import re
 import sys
 
 PERIOD_NS = 1e6
-# What may be preempted, or is short: each of the waits that are kept is worth the period, so their sum strays by its root.
+# What may be preempted, or is short: each of the waits that are kept is worth the period, so their sum strays by its root. On a slow machine a
+# short sleep is over before it began: how much of it is a sleep is not known.
 SHORT = ("sleeps_briefly", "computes", "locks")
 STATES = {"sleeps": ["sleep"], "sleeps_briefly": ["sleep"], "moves": ["sleep"], "locks": ["lock"], "holds": ["sleep", "lock"], "reads": ["io"], "polls": ["io"], "computes": []}
 READY = ("preempted", "runnable")
@@ -57,7 +58,7 @@ def faults_of(said, waits, elsewhere, share, edges_ns):
         if STATES[name]:
             right = sum(states.get(state, 0) for state in STATES[name])
             wrong = sum(ns for state, ns in states.items() if state not in STATES[name] + list(READY))
-            if right < 0.2 * found or wrong > 0.01 * found + edges_ns:
+            if right < 0.2 * found and name not in SHORT or wrong > 0.01 * found + edges_ns:
                 faults.append(f"{name}: not {STATES[name]}: {states}")
         elif states.get("preempted", 0) < 0.5 * found:
             faults.append(f"{name}: not preempted: {states}")
@@ -71,7 +72,8 @@ def main():
     for name, waited in sorted(said.items()):
         print(f"{name}: waited {waited / 1e9:.4f} s, found", {state: round(ns / 1e9, 4) for (thread, state), ns in sorted(waits.items()) if thread == name})
     faults = faults_of(said, waits, elsewhere, float(share), float(seconds) * 1e9)
-    print("\n".join(faults))
+    for fault in faults:
+        print("WRONG   " + fault)
     sys.exit(bool(faults))
 
 
