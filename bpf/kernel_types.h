@@ -48,6 +48,7 @@ struct cred {
 };
 
 struct sched_info {
+  unsigned long pcount;          // how often it came to a CPU
   unsigned long long run_delay;  // ns that it was ready to run and did not, up to its last arrival on a CPU
 };
 
@@ -64,6 +65,17 @@ struct task_struct {
   unsigned in_iowait : 1;
   struct sched_info sched_info;
   char comm[16];
+  unsigned __state;
+  int exit_state;
+  unsigned on_cpu;  // since 7.2 a byte: only unsigned ones are read in the size that there is
+};
+
+struct bpf_iter_meta {
+  struct seq_file *seq;
+};
+struct bpf_iter__task {
+  struct bpf_iter_meta *meta;
+  struct task_struct *task;
 };
 
 #pragma clang attribute pop

@@ -20,7 +20,10 @@ extern const volatile __u32 include_kernel_threads;  // their waits, too
 extern const volatile __u64 wait_period_ns;          // waits as long as that are all kept
 extern const volatile __u64 min_wait_ns, max_wait_ns;
 extern volatile __u64 schedule_begin, schedule_end;  // addresses of __schedule(); 0: not known
-extern volatile __u64 counted_since_ns;  // what was waited before is not counted
+extern volatile __u64 counted_since_ns, counted_until_ns;  // what was waited before and after is not counted
+
+// bpf/blocked.bpf.c
+extern volatile __u32 blocked_mode;        // enum blocked_mode
 
 extern volatile __u32 sampling_wanted;  // 0: events are being disabled, and what still comes is none
 extern __u32 next_address_space;  // both sides take the old value with an atomic add

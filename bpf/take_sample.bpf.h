@@ -19,6 +19,10 @@ static __always_inline int is_wanted_thread(__s32 tid) {
   return bpf_map_lookup_elem(&target_tids, &tid) != 0;
 }
 
+static __always_inline int is_target(const struct process_value *process, struct task_struct *task) {
+  return process && (process->flags & (PROCESS_TARGET | PROCESS_BEFORE_EXEC)) == PROCESS_TARGET && is_wanted_thread(task->pid);
+}
+
 // Of a wait: how many frames are the switch itself and the program's way to be called. Always the same, once known.
 static volatile __u32 frames_of_switch;
 #define MAX_FRAMES_OF_SWITCH 8
@@ -124,13 +128,34 @@ __weak __noinline int finish_sample(struct scratch *memory, struct process_value
   return COUNTER_STORED;
 }
 
+// `process` may be null; `wait`: enum wait_kind. A call, because the caller's stack lies below the walk.
+static __noinline void begin_record(struct sample_record *record, struct task_struct *task, const struct process_value *process, __u32 event, __u32 wait) {
+  *record = (struct sample_record){
+      .kind = RECORD_SAMPLE,
+      .pid = task->tgid,
+      .tid = task->pid,
+      .time_ns = bpf_ktime_get_ns(),
+      .cpu = (__u16)bpf_get_smp_processor_id(),
+      .event = (__u8)event,
+      .wait = (__u8)wait,
+      .system_call = NO_USER_SIDE,
+      .uid = effective_uid(task),
+  };
+  if (!process) return;
+  record->address_space = process->address_space;
+  record->start_ticks_low = (__u32)(process->start_ns / USER_HZ_NS);
+  record->start_in_tick = (__u16)((process->start_ns % USER_HZ_NS << 16) / USER_HZ_NS);
+}
+
+static __always_inline int has_user_side(struct task_struct *task) { return !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)); }
+
 // The outcome.
 static __always_inline int sample_task(void *context, const struct event_registers *regs, __u32 event, __u64 value, __u32 wait, struct event_counters *counts) {
   if (!sampling_wanted) return COUNTER_FILTERED;
   struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
   __s32 tgid = task->tgid;
-  __s32 tid = task->pid;
-  if (tid == 0 && !include_idle) return COUNTER_IDLE;
+  int is_idle = task->pid == 0;
+  if (is_idle && !include_idle) return COUNTER_IDLE;
   struct process_value *process = 0;
   if (filter_mode != FILTER_ALL || !(task->flags & PF_KTHREAD)) process = bpf_map_lookup_elem(&processes, &tgid);
   if (filter_mode == FILTER_ALL) {
@@ -138,30 +163,15 @@ static __always_inline int sample_task(void *context, const struct event_registe
       process = adopt_process(task, PROCESS_TARGET);
       report_miss(process, bpf_ktime_get_ns());
     }
-  } else if (!process || (process->flags & (PROCESS_TARGET | PROCESS_BEFORE_EXEC)) != PROCESS_TARGET || !is_wanted_thread(tid)) {
+  } else if (!is_target(process, task)) {
     return COUNTER_FILTERED;
   }
   struct scratch *memory = claim_scratch();
   if (!memory) return COUNTER_LOST_NO_SCRATCH;
   struct sample_record *record = &memory->record;
-  *record = (struct sample_record){
-      .kind = RECORD_SAMPLE,
-      .pid = tgid,
-      .tid = tid,
-      .time_ns = bpf_ktime_get_ns(),
-      .value = value,
-      .cpu = (__u16)bpf_get_smp_processor_id(),
-      .event = (__u8)event,
-      .wait = (__u8)(wait & ~SAMPLE_IN_A_HURRY),
-      .system_call = NO_USER_SIDE,
-      .uid = effective_uid(task),
-  };
-  if (process) {
-    record->address_space = process->address_space;
-    record->start_ticks_low = (__u32)(process->start_ns / USER_HZ_NS);
-    record->start_in_tick = (__u16)((process->start_ns % USER_HZ_NS << 16) / USER_HZ_NS);
-  }
-  __u32 flags = tid == 0 ? SAMPLE_IDLE : 0;
+  begin_record(record, task, process, event, wait & ~SAMPLE_IN_A_HURRY);
+  record->value = value;
+  __u32 flags = is_idle ? SAMPLE_IDLE : 0;
   if (!regs || !is_user_mode(regs)) {
     flags |= SAMPLE_IN_KERNEL;
     if (kernel_stacks) {
@@ -173,8 +183,7 @@ static __always_inline int sample_task(void *context, const struct event_registe
     }
   }
   memory->in_a_hurry = wait & SAMPLE_IN_A_HURRY;
-  memory->has_user_side = !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) &&
-                          read_user_registers(regs, task, memory->walk.regs.gpr, &memory->walk.regs.ip, &flags);
+  memory->has_user_side = has_user_side(task) && read_user_registers(regs, task, memory->walk.regs.gpr, &memory->walk.regs.ip, &flags);
   if (wait && memory->has_user_side) record->system_call = system_call_of(task);
   memory->walk.regs.exact_ip = 1;
   memory->walk.regs.all_registers = 1;

@@ -85,15 +85,8 @@ static long copy_page(__u32 index, void *opaque) {
 // one still counts. wakeup_bytes is an eighth.
 static __always_inline int ring_has_room_for_copies(void) { return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) < 6 * wakeup_bytes; }
 
-// After the sample was sent.
-__weak __noinline int send_unwind_request(struct scratch *memory) {
-  if (!memory || memory->slot != 0 || !ring_has_room_for_copies()) return -1;
-  __u32 cpu = bpf_get_smp_processor_id();
-  struct request_copy *request = bpf_map_lookup_elem(&request_copies, &cpu);
-  if (!request) return -1;
-  const struct sample_record *sample = &memory->record;
-  const struct walk_state *walk = &memory->walk;
-  struct unwind_request *head = &request->head;
+// All but the copy of the stack.
+static __always_inline void fill_request(struct unwind_request *head, const struct sample_record *sample, const struct walk_state *walk) {
   head->kind = RECORD_UNWIND_REQUEST;
   head->pid = sample->pid;
   head->time_ns = sample->time_ns;
@@ -103,9 +96,20 @@ __weak __noinline int send_unwind_request(struct scratch *memory) {
   head->all_registers = walk->regs.all_registers;
   for (__u32 i = 0; i < ARCH_REGISTERS; i++) head->gpr[i] = walk->regs.gpr[i];
   head->ip = walk->regs.ip;
-  head->unwind_mode = 0;
+  head->unwind_mode = unwind_mode;
   head->stack_bytes = 0;
   head->pages = 0;
+}
+
+// After the sample was sent.
+__weak __noinline int send_unwind_request(struct scratch *memory) {
+  if (!memory || memory->slot != 0 || !ring_has_room_for_copies()) return -1;
+  __u32 cpu = bpf_get_smp_processor_id();
+  struct request_copy *request = bpf_map_lookup_elem(&request_copies, &cpu);
+  if (!request) return -1;
+  struct unwind_request *head = &request->head;
+  fill_request(head, &memory->record, &memory->walk);
+  head->unwind_mode = 0;
   struct page_context context = {.request = request};
   bpf_loop(64, copy_page, &context, 0);
   __u32 copied = head->stack_bytes & ~7u;

@@ -9,32 +9,9 @@
 // kept apart from what was before it, by the scheduler's own account (sched_info): no program runs at each wakeup.
 //
 // on_switch runs with the run queue's lock held: it takes no lock, and calls nothing that does.
-#include "take_sample.bpf.h"
+#include "waits.bpf.h"
 
 #include <bpf/bpf_tracing.h>
-
-// Thread ids have 22 bits (PID_MAX_LIMIT). One that runs has no `since_ns`.
-struct wait_slot {
-  __u32 who;        // thread id | enum wait_kind << 24; 0: free
-  __u32 run_delay;  // low half of sched_info's, in 1,024 ns
-  __u64 since_ns;
-};
-
-#define WAIT_WAYS 4
-struct wait_set {
-  struct wait_slot slots[WAIT_WAYS];
-};
-_Static_assert(sizeof(struct wait_set) == 64, "a cache line");
-
-// Of threads, by the low bits of their id: four a set. on_switch writes, of the thread that leaves and of the one that comes: nobody else writes of
-// these two. The loader sets the size, a power of two. Full: that wait is not seen (COUNTER_WAITS_NOT_SEEN). No hash and no task
-// storage: both take locks and memory, here under the lock of the run queue.
-struct {
-  __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(max_entries, 16384);
-  __type(key, __u32);
-  __type(value, struct wait_set);
-} wait_sets SEC(".maps");
 
 // Until the thread was ready to run, and from then on.
 enum { WAITED, QUEUED, WAIT_PARTS };
@@ -57,45 +34,6 @@ struct {
   __type(value, struct ended_wait);
 } ended_waits SEC(".maps");
 
-// include/linux/sched.h
-#define TASK_UNINTERRUPTIBLE 0x0002
-#define TASK_STOPPED_OR_TRACED 0x000c
-#define TASK_DEAD 0x0080
-
-#define TID_BITS 24
-#define TID_MASK ((1u << TID_BITS) - 1)
-
-static __always_inline struct wait_slot *find_slot(struct wait_set *set, __u32 tid) {
-  for (int i = 0; i < WAIT_WAYS; i++)
-    if ((set->slots[i].who & TID_MASK) == tid) return &set->slots[i];
-  return 0;
-}
-
-// Whether it waited for a CPU is what this grew by meanwhile, on however many run queues.
-static __always_inline __u32 run_delay_of(struct task_struct *task) {
-  return bpf_core_field_exists(task->sched_info.run_delay) ? (__u32)(task->sched_info.run_delay >> 10) : 0;
-}
-
-static __always_inline struct wait_set *wait_set_of(__u32 tid) {
-  __u32 index = tid & wait_set_mask;
-  return bpf_map_lookup_elem(&wait_sets, &index);
-}
-
-// A first wait. Who cannot be sampled takes no slot.
-static __always_inline struct wait_slot *add_slot(struct wait_set *set, struct task_struct *task, __u32 tid) {
-  if (filter_mode != FILTER_ALL) {
-    __s32 tgid = task->tgid;
-    struct process_value *process = bpf_map_lookup_elem(&processes, &tgid);
-    if (!process || !(process->flags & PROCESS_TARGET) || !is_wanted_thread((__s32)tid)) return 0;
-  }
-  for (int i = 0; i < WAIT_WAYS; i++)
-    if (set->slots[i].who == 0 && __sync_val_compare_and_swap(&set->slots[i].who, 0, tid) == 0) return &set->slots[i];
-  __u32 event = wait_event;
-  struct event_counters *counts = bpf_map_lookup_elem(&counters, &event);
-  if (counts) counts->counter[COUNTER_WAITS_NOT_SEEN]++;
-  return 0;
-}
-
 static __always_inline void leave(struct task_struct *task, int preempted, __u32 state, __u64 now_ns) {
   __u32 tid = (__u32)task->pid;
   if (tid == 0 || (task->flags & PF_KTHREAD && !include_kernel_threads)) return;
@@ -106,25 +44,12 @@ static __always_inline void leave(struct task_struct *task, int preempted, __u32
     if (slot) slot->who = 0;
     return;
   }
-  if (!slot && !(slot = add_slot(set, task, tid))) return;
-  // One that could run on is taken off its CPU by an interrupt (the kernel says "preempted" only where it interrupted itself), or yields.
-  __u32 how = WAIT_SLEEPING;
-  if (preempted || state == 0) how = WAIT_PREEMPTED;
-  else if (BPF_CORE_READ_BITFIELD(task, in_iowait)) how = WAIT_DISK;
-  else if (state & TASK_STOPPED_OR_TRACED) how = WAIT_STOPPED;
-  else if (state & TASK_UNINTERRUPTIBLE) how = WAIT_UNINTERRUPTIBLE;
-  slot->who = tid | how << TID_BITS;
+  __u32 who = tid | (__u32)kind_of_wait(task, preempted, state) << TID_BITS;
+  if (!slot && (!may_take_slot(task) || !(slot = add_slot(set, who)))) return;
+  slot->who = who;
   slot->run_delay = run_delay_of(task);
   slot->since_ns = now_ns;
 }
-
-// Uniform over 0 to wait_period_ns.
-static __always_inline __u64 random_length_ns(void) {
-  __u64 random = bpf_get_prandom_u32();
-  return random * (wait_period_ns >> 32) + (random * (wait_period_ns & 0xffffffff) >> 32);
-}
-
-static __always_inline __u64 worth_ns(__u64 length_ns) { return length_ns < wait_period_ns ? wait_period_ns : length_ns; }
 
 static __always_inline void arrive(struct task_struct *task, __u64 now_ns) {
   __u32 tid = (__u32)task->pid;
@@ -142,9 +67,9 @@ static __always_inline void arrive(struct task_struct *task, __u64 now_ns) {
   struct wait_slot *slot = set ? find_slot(set, tid) : 0;
   if (!slot) return;
   __u64 since_ns = slot->since_ns;
-  slot->since_ns = 0;
-  if (since_ns == 0) return;
+  if (since_ns == 0 || !claim_wait(slot, since_ns)) return;
   if (since_ns < counted_since_ns) since_ns = counted_since_ns;
+  if (now_ns > counted_until_ns) now_ns = counted_until_ns;
   if (now_ns <= since_ns) return;
   __u64 length_ns = now_ns - since_ns;
   counts->counter[COUNTER_WAITED_NS] += length_ns;
@@ -170,16 +95,15 @@ int BPF_PROG(on_switch, _Bool preempted, struct task_struct *before, struct task
   return 0;
 }
 
-// Whether a part of the wait that ended is to be kept; else it has its outcome now.
 static __always_inline int keeps_part(struct ended_wait *ended, __u32 part) {
   __u64 length_ns = ended->length_ns[part];
   if (length_ns == 0) return 0;
   ended->value_ns = worth_ns(length_ns);
-  int wanted = length_ns >= min_wait_ns && length_ns <= max_wait_ns;
-  if (wanted && length_ns >= ended->least_ns) return 1;
+  int fate = fate_of_wait(length_ns, ended->least_ns);
+  if (fate == COUNTER_STORED) return 1;
   __u32 event = wait_event;
   struct event_counters *counts = bpf_map_lookup_elem(&counters, &event);
-  if (counts) counts->counter[wanted ? COUNTER_SHORT_WAIT : COUNTER_OTHER_LENGTH]++;
+  if (counts) counts->counter[fate]++;
   return 0;
 }
 

@@ -23,7 +23,7 @@
   X(UNWIND_RING_FULL, NOTE, "stacks not sent: ring buffer full")                                \
   X(FRAME_CACHE_HIT, NOTE, "frames answered by the frame cache")                                \
   X(FRAME_CACHE_MISS, NOTE, "frames looked up in mapping and table")                            \
-  X(WAITED_NS, NOTE, "ns waited, by all waits that ended")                                      \
+  X(WAITED_NS, NOTE, "ns waited, by all waits")                                      \
   X(LOST_WAITED_NS, NOTE, "ns that the waits that were lost stand for")                         \
   X(WAITS_NOT_SEEN, NOTE, "waits not seen: no room for the thread")                             \
   X(LIFECYCLE_RING_FULL, NOTE, "lifecycle events lost: ring buffer full")                       \

@@ -102,6 +102,14 @@ struct unwind_request {
 };
 ABI_ASSERT(sizeof(struct unwind_request) == 176);
 
+// Not through the ring, but read from a look at all threads: one that has waited when it began. Its kernel stack is in the ring.
+struct blocked_thread {
+  struct sample_record sample;  // SAMPLE_DEFERRED: with the request
+  __u64 request[sizeof(struct unwind_request) / 8];  // one whose stack is not copied yet
+  __u64 turns;  // how often it had run: as long as that is so, its stack is that of the wait
+};
+ABI_ASSERT(sizeof(struct blocked_thread) == 256);
+
 // fork: `pid` is the child, `parent_pid` its parent, whose address_space it shares. exec: address_space is new. exit: the thread group is gone.
 struct lifecycle_record {
   __u32 kind;

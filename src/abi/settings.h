@@ -20,6 +20,12 @@ enum unwind_mode {
 #undef X
 };
 
+// What a look at all threads is for.
+enum blocked_mode {
+  BLOCKED_NOTE = 0,  // who waits already
+  BLOCKED_TAKE = 1,  // who waits still
+};
+
 #define KERNEL_SYMBOL_BATCH 256
 #define KERNEL_SYMBOL_BYTES 192
 

@@ -26,6 +26,7 @@
 namespace cicada::bpf_source {
 namespace {
 
+constexpr size_t kKeptOfLog = 64 << 10;
 constexpr uint64_t kRecordsPerLook = 64;    // between two looks at the clock
 constexpr uint64_t kSliceNs = 20'000'000;  // of one consume()
 constexpr uint32_t kFewestWaitSets = 1 << 14, kMostWaitSets = 1 << 20;  // 64 bytes each
@@ -36,18 +37,23 @@ std::string g_log;
 
 int keep_log(libbpf_print_level level, const char* format, va_list arguments) {
   if (level != LIBBPF_WARN) return 0;
-  char line[1024];
-  const int length = std::vsnprintf(line, sizeof line, format, arguments);
-  if (length > 0) {
-    const std::lock_guard lock(g_log_mutex);
-    if (g_log.size() < (64 << 10)) g_log += line;
-  }
+  va_list again;
+  va_copy(again, arguments);
+  const int length = std::vsnprintf(nullptr, 0, format, again);
+  va_end(again);
+  if (length <= 0) return length;
+  std::string text(static_cast<size_t>(length) + 1, '\0');
+  std::vsnprintf(text.data(), text.size(), format, arguments);
+  text.pop_back();
+  const std::lock_guard lock(g_log_mutex);
+  g_log += text;
+  if (g_log.size() > kKeptOfLog) g_log.erase(0, g_log.size() - kKeptOfLog);
   return length;
 }
 
 std::string last_log_lines() {
   const std::lock_guard lock(g_log_mutex);
-  constexpr size_t kKeep = 600;
+  constexpr size_t kKeep = 1000;
   return g_log.size() > kKeep ? "…" + g_log.substr(g_log.size() - kKeep) : g_log;
 }
 
@@ -135,6 +141,7 @@ struct BpfObject::Impl {
     ::bpf_program__set_autoload(programs.on_switch, waits.has_value());
     ::bpf_program__set_autoload(programs.on_schedule_exit, by_tracepoint);
     ::bpf_program__set_autoload(programs.on_finish_task_switch, waits && !by_tracepoint);
+    ::bpf_program__set_autoload(programs.on_each_task, waits.has_value());
     ::bpf_map__set_autocreate(skeleton->maps.wait_sets, waits.has_value());
     ::bpf_map__set_autocreate(skeleton->maps.ended_waits, waits.has_value());
     if (!waits) return {};
@@ -231,9 +238,9 @@ Result<void> BpfObject::attach_waits() {
     impl_->skeleton->bss->schedule_end = begin + bytes;
     impl_->skeleton->bss->schedule_begin = begin;
   }
-  count_waits_from_now();
   links.on_switch = ::bpf_program__attach(programs.on_switch);
   if (links.on_switch == nullptr) return errno_error(errno, "off-cpu: attach to the tracepoint sched_switch");
+  count_waits_from_now();
   return {};
 }
 
@@ -244,6 +251,17 @@ void BpfObject::detach_waits() {
 }
 
 void BpfObject::count_waits_from_now() { std::atomic_ref(impl_->skeleton->bss->counted_since_ns).store(monotonic_ns()); }
+void BpfObject::count_waits_until_now() { std::atomic_ref(impl_->skeleton->data->counted_until_ns).store(monotonic_ns()); }
+
+Result<UniqueFd> BpfObject::look_at_threads(blocked_mode mode) {
+  bpf_link*& link = impl_->skeleton->links.on_each_task;
+  if (link == nullptr) link = ::bpf_program__attach_iter(impl_->skeleton->progs.on_each_task, nullptr);
+  if (link == nullptr) return errno_error(errno, "off-cpu: attach an iterator over threads");
+  impl_->skeleton->bss->blocked_mode = mode;
+  UniqueFd look(::bpf_iter_create(bpf_link__fd(link)));
+  if (!look) return errno_error(errno, "off-cpu: begin a look at all threads");
+  return look;
+}
 
 Result<void> BpfObject::attach_lifecycle() {
   auto& programs = impl_->skeleton->progs;

@@ -21,6 +21,7 @@
 #include "abi/unwind_table.h"
 #include "base/process_key.h"
 #include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace cicada::bpf_source {
 
@@ -63,8 +64,12 @@ class BpfObject {
   // Of options.waits: from now on they are seen, or no longer.
   Result<void> attach_waits();
   void detach_waits();
-  // Waits are counted from now on; what was waited before is left out.
+  // Waits are counted from now on, or until now; what was waited before or after is left out.
   void count_waits_from_now();
+  void count_waits_until_now();
+  // A look at the threads that do not run (bpf/blocked.bpf.c): each read() looks at some, and gives struct blocked_thread where the mode is to take
+  // them; 0 at the end. While waits are attached.
+  Result<UniqueFd> look_at_threads(blocked_mode mode);
   // Lifecycle programs: from now on forks, execs and exits are followed.
   Result<void> attach_lifecycle();
 

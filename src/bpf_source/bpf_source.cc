@@ -13,6 +13,7 @@
 #include "base/latency_histogram.h"
 #include "base/monotonic_clock.h"
 #include "base/parallel.h"
+#include "bpf_source/blocked_threads.h"
 #include "bpf_source/bpf_kernel_names.h"
 #include "bpf_source/bpf_mappings.h"
 #include "bpf_source/privileges.h"
@@ -35,6 +36,8 @@ constexpr uint32_t kWakeupBytes = 64 << 10;
 // A first look at the targets' mappings before sampling starts; what is not done by then is done while sampling.
 constexpr int kFirstScanMs = 500;
 constexpr int kLastSyncMs = 1000;
+// Of threads that did not run meanwhile nobody has loaded a table yet.
+constexpr std::chrono::milliseconds kBlockedWalks(5000);
 constexpr long kStormDrainNs = 8'000'000;
 constexpr double kWarnUnsampled = 0.02;
 constexpr int kSoonMs = 2, kFollowUpPolls = 2;
@@ -113,7 +116,7 @@ struct BpfSource::Parts {
   std::unique_ptr<ingest::Tracker> tracker;
   std::mutex pause_mutex;  // of events, once started
   std::optional<PerfEvents> events;
-  bool samples_waits = false;
+  bool samples_waits = false, paused = false;
   std::optional<TargetTime> target_time;
   std::unique_ptr<ingest::RecordPipeline> pipeline;
   std::vector<UniqueFd> target_fds;  // pidfds
@@ -154,6 +157,10 @@ struct BpfSource::Parts {
   void account(profile::Profile& profile, const std::vector<std::vector<CpuCount>>& fired, const std::vector<std::vector<CpuCounters>>& outcomes) const {
     for (size_t i = 0; i < fired.size(); ++i)
       fill_account(profile.header.events[i], {fired[i], events->events()[i], !config.include_idle}, outcomes[i], pipeline->assembler().counts(static_cast<uint8_t>(i)));
+  }
+  void drain_ring() {
+    while (!look(0)) {
+    }
   }
   // One look at the ring. False: there is more.
   bool look(int timeout_ms, std::span<const int> wake_fds = {}) {
@@ -259,7 +266,10 @@ Result<void> BpfSource::start(profile::Profile& profile) {
   p.prompt.emplace(ScopedShortSlice::kAheadOfUsual);
   p.target_time.emplace(p.config);
   TRY(p.events->enable());
-  if (p.samples_waits) TRY(p.kernel->attach_waits());
+  if (p.samples_waits) {
+    TRY(p.kernel->attach_waits());
+    TRY(note_blocked_threads(*p.kernel));
+  }
   p.sampling_ns = monotonic_ns();
   return {};
 }
@@ -291,15 +301,19 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   {
     const std::lock_guard lock(p.pause_mutex);
     p.events->disable();
-    if (p.samples_waits) p.kernel->detach_waits();
+    if (p.samples_waits) p.kernel->count_waits_until_now();
   }
+  if (p.samples_waits && !p.paused) {
+    const Result<void> taken = take_blocked_threads(*p.kernel, {[&] { p.drain_ring(); }, [&](std::span<const uint8_t> record) { p.pipeline->take(record, monotonic_ns()); }});
+    if (!taken) profile.header.warnings.push_back(fmt::format("waits that have not ended are missing: {}", taken.error().message()));
+  }
+  if (p.samples_waits) p.kernel->detach_waits();
   p.prompt.reset();
   profile.header.target_cpu_ns = p.target_time->used_ns(p.tracker->table().pids());
   const auto fired = p.count_fired();
-  while (!p.look(0)) {
-  }
+  p.drain_ring();
   p.tracker->sync(kLastSyncMs);
-  p.pipeline->finish();
+  p.pipeline->finish(p.samples_waits ? kBlockedWalks : ingest::DeferredUnwinder::kFinishTime);
   p.unwinders->stop();
   p.account(profile, fired, p.count_outcomes());
   const auto& rows = profile.header.events;
@@ -322,6 +336,8 @@ uint64_t BpfSource::pause(bool paused) {
   if (!paused) parts_->kernel->count_waits_from_now();
   parts_->kernel->set_sampling_wanted(!paused);
   parts_->events->pause(paused);
+  parts_->paused = paused;
+  if (!paused && parts_->samples_waits) static_cast<void>(note_blocked_threads(*parts_->kernel));
   return parts_->target_time->pause(paused, parts_->tracker->table().pids());
 }
 

@@ -153,9 +153,9 @@ std::vector<FinishedWalk> DeferredUnwinder::take() {
   return std::exchange(results_, {});
 }
 
-void DeferredUnwinder::finish() {
+void DeferredUnwinder::finish(std::chrono::milliseconds longest) {
   std::unique_lock lock(mutex_);
-  if (!settled_.wait_for(lock, kFinishTime, [&] { return stacks_.empty(); })) {
+  if (!settled_.wait_for(lock, longest, [&] { return stacks_.empty(); })) {
     *hurry_ = true;
     images_.stop();
     diagnostics().warn("stacks", "not all that were left to user space are finished: it took too long");

@@ -66,9 +66,9 @@ class DeferredUnwinder {
   std::vector<FinishedWalk> take();
   // Of what is not finished, and of what was not taken yet; UINT64_MAX: there is nothing.
   uint64_t first_arrival_ns();
-  // Works off what there is, for kFinishTime at most; what is left then ends unfinished. take() then has the rest. Waits for no walk that
+  // Works off what there is, for `longest` at most; what is left then ends unfinished. take() then has the rest. Waits for no walk that
   // hangs.
-  void finish();
+  void finish(std::chrono::milliseconds longest = kFinishTime);
 
  private:
   class View;

@@ -28,6 +28,10 @@ fail() {
   done
   cicada record -F 199 --stats -o reload.txt -- reload 8 mapping >reload.truth 2>reload.err; echo "record $? reload"
   cicada record --stats -e off-cpu/period=1000000/ -o waits.folded --by thread,state -- waits 3 >waits.truth 2>waits.err; echo "record $? waits"
+  waits 600 >/dev/null & pid=$!
+  until [ $(cat /proc/$pid/task/*/comm | grep -c -e "^stays" -e "^computes") = 5 ]; do sleep 0.1; done; sleep 1
+  cicada record --stats -e off-cpu/period=1000000/ -p $pid -d 3 -o waiting.folded --by thread,state 2>waiting.err; echo "record $? waiting"
+  kill $pid
   setpriv --nnp true 2>/dev/null
   for file in doctor *.txt *.folded *.truth *.err; do echo "--- $file"; cat $file; done
   true' >"$work/said" || { code=$?; cat "$work/said"; exit $code; }
@@ -53,3 +57,6 @@ python3 "$here/../live/truth.py" "$work/reload.txt" "$work/reload.err" "$work/re
 awk '/mappings had changed since/ { n = $1 } END { exit !(n > 0) }' "$work/reload.err" || fail "no walk was left to user space because the map had changed"
 grep -q '^record 0 waits' "$work/said" || fail "record -e off-cpu"
 python3 "$here/../live/waits.py" "$work/waits.folded" "$work/waits.truth" 0.04 0.25 || fail "threads waited longer, or elsewhere"
+grep -q '^record 0 waiting' "$work/said" || fail "record -e off-cpu -p"
+python3 "$here/../live/waits.py" --all-along "$work/waiting.folded" "$(sed -n 's/^.* waits in \([0-9.]*\) s .*/\1/p' "$work/waiting.err")" 0.25 ||
+  fail "threads that waited all along did not wait all of the time"

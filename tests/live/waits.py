@@ -2,9 +2,12 @@
 """Fails unless the waits of a recording of tests/workloads/waits are as long as its threads say, in the functions and states where they wait.
 
 usage: waits.py FOLDED TRUTH SHARE SECONDS
+       waits.py --all-along FOLDED SECONDS SHARE
 
 FOLDED: off-cpu, by thread and state, of a recording with a period of 1 ms. SHARE: how much of a thread's time may be missing or too much; between its
 clock and its switch there are moments that are neither. SECONDS: as much besides, for its beginning and its end, which are outside of its function.
+
+--all-along: of threads that waited before a recording of SECONDS began, and after it had ended. They wait all of that time, but for SHARE of it.
 """
 import collections
 import re
@@ -14,7 +17,7 @@ PERIOD_NS = 1e6
 # What may be preempted, or is short: each of the waits that are kept is worth the period, so their sum strays by its root. On a slow machine a
 # short sleep is over before it began: how much of it is a sleep is not known.
 SHORT = ("sleeps_briefly", "computes", "locks")
-STATES = {"sleeps": ["sleep"], "sleeps_briefly": ["sleep"], "moves": ["sleep"], "locks": ["lock"], "holds": ["sleep", "lock"], "reads": ["io"], "polls": ["io"], "computes": []}
+STATES = {"sleeps": ["sleep"], "sleeps_briefly": ["sleep"], "moves": ["sleep"], "locks": ["lock"], "holds": ["sleep", "lock"], "reads": ["io"], "polls": ["io"], "stays": ["lock"], "stays_on_a_file": ["lock"], "computes": []}
 READY = ("preempted", "runnable")
 
 
@@ -65,16 +68,42 @@ def faults_of(said, waits, elsewhere, share, edges_ns):
     return faults
 
 
+def end(faults):
+    for fault in faults:
+        print("WRONG   " + fault)
+    sys.exit(bool(faults))
+
+
+ALL_ALONG = ("sleeps", "moves", "holds", "reads", "polls", "stays", "stays_on_a_file")
+
+
+def faults_all_along(lines, seconds, share):
+    """What is wrong, in words."""
+    faults = []
+    lines = list(lines)
+    waits, elsewhere = read_waits(lines, ALL_ALONG)
+    for name in ALL_ALONG:
+        waited = sum(ns for (thread, _), ns in waits.items() if thread == name) / 1e9
+        print(f"{name}: waited {waited:.4f} s of {seconds:.4f}")
+        if not (1 - share) * seconds <= waited <= (1 + share / 4) * seconds:
+            faults.append(f"{name}: waited {waited:.4f} s of {seconds:.4f}")
+    stacks = [line for line in lines if line.startswith("stays (")]
+    if len(stacks) != 1 or not re.search(r";lock;.*;run;stays;.*futex", stacks[0]):
+        faults.append(f"stays: not one whole stack: {stacks}")
+    if elsewhere["stays_on_a_file"] < (1 - share) * seconds * 1e9:
+        faults.append("stays_on_a_file: its stack was read")
+    return faults
+
+
 def main():
+    if sys.argv[1] == "--all-along":
+        end(faults_all_along(open(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4])))
     folded, truth, share, seconds = sys.argv[1:]
     said = read_truth(open(truth))
     waits, elsewhere = read_waits(open(folded), said)
     for name, waited in sorted(said.items()):
         print(f"{name}: waited {waited / 1e9:.4f} s, found", {state: round(ns / 1e9, 4) for (thread, state), ns in sorted(waits.items()) if thread == name})
-    faults = faults_of(said, waits, elsewhere, float(share), float(seconds) * 1e9)
-    for fault in faults:
-        print("WRONG   " + fault)
-    sys.exit(bool(faults))
+    end(faults_of(said, waits, elsewhere, float(share), float(seconds) * 1e9))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that wait, each in a function and for a thing of its own, for argv[1] seconds; then each says how long it did not run meanwhile, by its own
-// clocks (one that only computes, by the scheduler's account): "waited FUNCTION NS". One of them is moved to another CPU while it sleeps: "moved N" times. "switched N": how often the CPU was taken from a thread.
+// clocks (one that only computes, by the scheduler's account): "waited FUNCTION NS". Two wait all the time, one of them on a stack that is a file's.
+// One is moved to another CPU while it sleeps: "moved N" times. "switched N": how often the CPU was taken from a thread.
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +17,7 @@
 static double seconds;
 static atomic_int over;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static sem_t end_of_all;
 static int pipe_ends[2], quiet_pipe[2], quiet_epoll;
 static atomic_int moving_thread;
 static int moved;
@@ -58,6 +62,12 @@ NOINLINE void polls(void) {
   epoll_wait(quiet_epoll, &event, 1, 6);
   NO_TAIL_CALL();
 }
+NOINLINE void stays(void) {
+  while (sem_wait(&end_of_all) != 0) {
+  }
+  NO_TAIL_CALL();
+}
+NOINLINE void stays_on_a_file(void) { stays(); NO_TAIL_CALL(); }
 NOINLINE void computes(void) { compute_ns(1000000); NO_TAIL_CALL(); }
 
 // How long this thread was ready to run and did not, by the scheduler's account.
@@ -87,7 +97,7 @@ static void *run(void *argument) {
 
 int main(int argc, char **argv) {
   static struct job jobs[] = {{"sleeps", sleeps}, {"sleeps_briefly", sleeps_briefly}, {"moves", moves}, {"locks", locks}, {"holds", holds},
-                              {"reads", reads},   {"polls", polls},                   {"computes", computes}, {"computes", computes}, {"computes", computes}};
+                              {"reads", reads},   {"polls", polls},                   {"stays", stays},   {"stays_on_a_file", stays_on_a_file}, {"computes", computes}, {"computes", computes}, {"computes", computes}};
   enum { kJobs = sizeof(jobs) / sizeof(*jobs) };
   pthread_t threads[kJobs];
   seconds = argc > 1 ? atof(argv[1]) : 2;
@@ -95,7 +105,15 @@ int main(int argc, char **argv) {
   if (pipe(pipe_ends) != 0 || pipe(quiet_pipe) != 0) return 1;
   struct epoll_event event = {.events = EPOLLIN};
   epoll_ctl(quiet_epoll, EPOLL_CTL_ADD, quiet_pipe[0], &event);
-  for (int i = 0; i < kJobs; i++) pthread_create(&threads[i], NULL, run, &jobs[i]);
+  sem_init(&end_of_all, 0, 0);
+  pthread_attr_t on_a_file;
+  pthread_attr_init(&on_a_file);
+  const size_t stack_bytes = 1 << 20;
+  const int file = memfd_create("stack", MFD_CLOEXEC);
+  if (ftruncate(file, (off_t)stack_bytes) != 0) return 1;
+  void *stack = mmap(NULL, stack_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (stack == MAP_FAILED || pthread_attr_setstack(&on_a_file, stack, stack_bytes) != 0) return 1;
+  for (int i = 0; i < kJobs; i++) pthread_create(&threads[i], jobs[i].work == stays_on_a_file ? &on_a_file : NULL, run, &jobs[i]);
   const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
   const double end = wall_seconds() + seconds;
   for (long turn = 0; wall_seconds() < end; turn++) {
@@ -107,6 +125,7 @@ int main(int argc, char **argv) {
     if (moving_thread) sched_setaffinity(moving_thread, sizeof one, &one);
   }
   over = 1;
+  for (int i = 0; i < 2; i++) sem_post(&end_of_all);
   if (write(pipe_ends[1], "x", 1) != 1) return 1;
   for (int i = 0; i < kJobs; i++) pthread_join(threads[i], NULL);
   struct rusage usage;

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bpf_source/blocked_threads.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "abi/records.h"
+#include "process/procfs/stack_reader.h"
+
+namespace cicada::bpf_source {
+namespace {
+
+// What the kernel looks at before it answers does not fit into one read(): the stacks in the ring and the time until one is copied are bounded so.
+using Batch = std::array<blocked_thread, 8>;
+
+// How many there are in the batch; 0: no more.
+Result<size_t> read_batch(int look, Batch& batch) {
+  for (;;) {
+    const ssize_t got = ::read(look, batch.data(), sizeof batch);
+    if (got >= 0) return static_cast<size_t>(got) / sizeof(blocked_thread);
+    if (errno != EAGAIN && errno != EINTR) return errno_error(errno, "off-cpu: look at all threads");  // EAGAIN: a million that were not wanted
+  }
+}
+
+template <typename T>
+std::span<const uint8_t> bytes_of(const T& record) {
+  return {reinterpret_cast<const uint8_t*>(&record), sizeof record};
+}
+
+class Taker {
+ public:
+  explicit Taker(const BlockedRecords& records) : records_(records) {}
+
+  void take(blocked_thread& thread) {
+    sample_record& sample = thread.sample;
+    auto& request = *reinterpret_cast<unwind_request*>(thread.request);
+    std::optional<process::StackReader::Copy> copy;
+    if ((sample.flags & SAMPLE_DEFERRED) != 0) copy = stacks_.read(sample.pid, sample.tid, request.gpr[ARCH_SP], thread.turns);
+    if (!copy) sample.flags &= static_cast<uint8_t>(~SAMPLE_DEFERRED);
+    records_.take(bytes_of(sample));
+    if (!copy) return;
+    request.pages = copy->pages;
+    request.stack_bytes = static_cast<uint32_t>(copy->bytes.size());
+    words_.resize((sizeof request + copy->bytes.size()) / sizeof(uint64_t));
+    auto* record = reinterpret_cast<uint8_t*>(words_.data());
+    std::memcpy(record, &request, sizeof request);
+    std::memcpy(record + sizeof request, copy->bytes.data(), copy->bytes.size());
+    records_.take({record, words_.size() * sizeof(uint64_t)});
+  }
+
+ private:
+  const BlockedRecords& records_;
+  process::StackReader stacks_;
+  std::vector<uint64_t> words_;
+};
+
+}  // namespace
+
+Result<void> note_blocked_threads(BpfObject& kernel) {
+  const UniqueFd look = TRY(kernel.look_at_threads(BLOCKED_NOTE));
+  Batch batch;
+  while (TRY(read_batch(look.get(), batch)) != 0) {
+  }
+  return {};
+}
+
+Result<void> take_blocked_threads(BpfObject& kernel, const BlockedRecords& records) {
+  const UniqueFd look = TRY(kernel.look_at_threads(BLOCKED_TAKE));
+  Taker taker(records);
+  Batch batch;
+  while (const size_t count = TRY(read_batch(look.get(), batch))) {
+    records.drain_ring();
+    for (blocked_thread& thread : std::span(batch).first(count)) taker.take(thread);
+  }
+  return {};
+}
+
+}  // namespace cicada::bpf_source
