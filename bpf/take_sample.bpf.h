@@ -11,7 +11,7 @@
 
 #include <bpf/bpf_core_read.h>
 
-// The program keeps others waiting: the stack is not copied for user space.
+// The program keeps others waiting: little of the stack is copied for user space.
 #define SAMPLE_IN_A_HURRY 0x100
 
 static __always_inline int is_wanted_thread(__s32 tid) {
@@ -84,7 +84,7 @@ static __always_inline void walk_user_side(struct scratch *memory, struct proces
     return;
   }
   if (process->mm == 0) process->mm = mm;
-  int may_send = memory->slot == 0 && !memory->in_a_hurry && !(record->flags & SAMPLE_32_BIT);
+  int may_send = memory->slot == 0 && !(record->flags & SAMPLE_32_BIT);
   if (may_send && mappings_changed(record->address_space, mm) && may_defer(record->time_ns)) {
     record->end_reason = END_MAPPINGS_CHANGED;
     record->flags |= SAMPLE_DEFERRED;

@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <vector>
@@ -14,14 +13,11 @@
 namespace cicada::bpf_source {
 namespace {
 
-// What the kernel looks at before it answers does not fit into one read(): the stacks in the ring and the time until one is copied are bounded so.
-using Batch = std::array<blocked_thread, 8>;
-
-// How many there are in the batch; 0: no more.
-Result<size_t> read_batch(int look, Batch& batch) {
+// The next one. False: no more.
+Result<bool> read_next(int look, blocked_thread& thread) {
   for (;;) {
-    const ssize_t got = ::read(look, batch.data(), sizeof batch);
-    if (got >= 0) return static_cast<size_t>(got) / sizeof(blocked_thread);
+    const ssize_t got = ::read(look, &thread, sizeof thread);
+    if (got >= 0) return got == sizeof thread;
     if (errno != EAGAIN && errno != EINTR) return errno_error(errno, "off-cpu: look at all threads");  // EAGAIN: a million that were not wanted
   }
 }
@@ -35,12 +31,14 @@ class Taker {
  public:
   explicit Taker(const BlockedRecords& records) : records_(records) {}
 
+  // At once: it may run on at any moment.
   void take(blocked_thread& thread) {
     sample_record& sample = thread.sample;
     auto& request = *reinterpret_cast<unwind_request*>(thread.request);
     std::optional<process::StackReader::Copy> copy;
     if ((sample.flags & SAMPLE_DEFERRED) != 0) copy = stacks_.read(sample.pid, sample.tid, request.gpr[ARCH_SP], thread.turns);
     if (!copy) sample.flags &= static_cast<uint8_t>(~SAMPLE_DEFERRED);
+    records_.drain_ring();
     records_.take(bytes_of(sample));
     if (!copy) return;
     request.pages = copy->pages;
@@ -62,8 +60,8 @@ class Taker {
 
 Result<void> note_blocked_threads(BpfObject& kernel) {
   const UniqueFd look = TRY(kernel.look_at_threads(BLOCKED_NOTE));
-  Batch batch;
-  while (TRY(read_batch(look.get(), batch)) != 0) {
+  blocked_thread none;
+  while (TRY(read_next(look.get(), none))) {
   }
   return {};
 }
@@ -71,11 +69,8 @@ Result<void> note_blocked_threads(BpfObject& kernel) {
 Result<void> take_blocked_threads(BpfObject& kernel, const BlockedRecords& records) {
   const UniqueFd look = TRY(kernel.look_at_threads(BLOCKED_TAKE));
   Taker taker(records);
-  Batch batch;
-  while (const size_t count = TRY(read_batch(look.get(), batch))) {
-    records.drain_ring();
-    for (blocked_thread& thread : std::span(batch).first(count)) taker.take(thread);
-  }
+  blocked_thread thread;
+  while (TRY(read_next(look.get(), thread))) taker.take(thread);
   return {};
 }
 

@@ -67,7 +67,7 @@ class BpfObject {
   // Waits are counted from now on, or until now; what was waited before or after is left out.
   void count_waits_from_now();
   void count_waits_until_now();
-  // A look at the threads that do not run (bpf/blocked.bpf.c): each read() looks at some, and gives struct blocked_thread where the mode is to take
+  // A look at the threads that do not run (bpf/blocked.bpf.c): each read() of one struct blocked_thread gives the next, where the mode is to take
   // them; 0 at the end. While waits are attached.
   Result<UniqueFd> look_at_threads(blocked_mode mode);
   // Lifecycle programs: from now on forks, execs and exits are followed.
