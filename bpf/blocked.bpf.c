@@ -14,12 +14,6 @@ static __always_inline int is_blocked(struct task_struct *task) {
   return task->exit_state == 0 && !(bpf_core_field_exists(task->on_cpu) && task->on_cpu);
 }
 
-static __always_inline int has_slot_beside(struct wait_set *set, struct wait_slot *own, __u32 tid) {
-  for (int i = 0; i < WAIT_WAYS; i++)
-    if (&set->slots[i] != own && (set->slots[i].who & TID_MASK) == tid) return 1;
-  return 0;
-}
-
 // It may run at any moment. on_switch has the last word: what it has noted stays, and what is noted of a thread that runs it replaces.
 static __always_inline void note_blocked(struct task_struct *task, struct wait_set *set) {
   __u32 tid = (__u32)task->pid;
@@ -27,7 +21,7 @@ static __always_inline void note_blocked(struct task_struct *task, struct wait_s
   __u32 who = tid | (__u32)kind_of_wait(task, 0, task->__state) << TID_BITS;
   struct wait_slot *slot = add_slot(set, who);
   if (!slot) return;
-  if (has_slot_beside(set, slot, tid) || task->exit_state) {
+  if (task->exit_state) {
     __sync_val_compare_and_swap(&slot->who, who, 0);
     return;
   }
@@ -66,7 +60,7 @@ static __always_inline int give_blocked(struct seq_file *reader, struct task_str
   __s32 tgid = task->tgid;
   struct process_value *process = 0;
   if (filter_mode != FILTER_ALL || !(task->flags & PF_KTHREAD)) process = bpf_map_lookup_elem(&processes, &tgid);
-  if (filter_mode != FILTER_ALL && !is_target(process, task)) return COUNTER_FILTERED;
+  if ((filter_mode != FILTER_ALL && !is_target(process, task)) || !is_asked_for(task)) return COUNTER_FILTERED;
   struct scratch *memory = claim_scratch();
   if (!memory) return COUNTER_LOST_NO_SCRATCH;
   struct sample_record *record = &memory->record;

@@ -52,6 +52,18 @@ struct sched_info {
   unsigned long long run_delay;  // ns that it was ready to run and did not, up to its last arrival on a CPU
 };
 
+struct kernfs_node {
+  __u64 id;
+};
+struct cgroup {
+  struct kernfs_node *kn;
+  int level;
+  struct cgroup *ancestors[1];  // by level, itself last
+};
+struct css_set {
+  struct cgroup *dfl_cgrp;
+};
+
 struct task_struct {
   unsigned int flags;
   int pid;
@@ -61,6 +73,7 @@ struct task_struct {
   struct task_struct *group_leader;
   struct signal_struct *signal;
   const struct cred *cred;
+  struct css_set *cgroups;
   unsigned in_execve : 1;
   unsigned in_iowait : 1;
   struct sched_info sched_info;

@@ -5,6 +5,7 @@
 #include "abi/settings.h"
 
 extern const volatile __u32 filter_mode;         // enum filter_mode
+extern const volatile struct asked_tasks asked;  // bpf/asked.bpf.h
 extern const volatile __u32 unwind_mode;         // enum unwind_mode
 extern const volatile __u32 include_idle;        // store samples of the idle task, not just count them
 extern const volatile __u32 kernel_stacks;       // walk the kernel's half

@@ -3,6 +3,7 @@
 // how little a program adds. Every run adds exactly one outcome to its event's counters (abi/counters.h): fired = stored + lost + not wanted.
 #pragma once
 #include "arch.bpf.h"
+#include "asked.bpf.h"
 #include "kernel_types.h"
 #include "map_version.bpf.h"
 #include "process.bpf.h"
@@ -156,6 +157,7 @@ static __always_inline int sample_task(void *context, const struct event_registe
   __s32 tgid = task->tgid;
   int is_idle = task->pid == 0;
   if (is_idle && !include_idle) return COUNTER_IDLE;
+  if (!is_asked_for(task)) return COUNTER_FILTERED;
   struct process_value *process = 0;
   if (filter_mode != FILTER_ALL || !(task->flags & PF_KTHREAD)) process = bpf_map_lookup_elem(&processes, &tgid);
   if (filter_mode == FILTER_ALL) {

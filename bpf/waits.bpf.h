@@ -54,17 +54,18 @@ static __always_inline struct wait_set *wait_set_of(__u32 tid) {
 
 // Who cannot be sampled takes no slot.
 static __always_inline int may_take_slot(struct task_struct *task) {
+  if (!is_asked_for(task)) return 0;
   if (filter_mode == FILTER_ALL) return 1;
   __s32 tgid = task->tgid;
   struct process_value *process = bpf_map_lookup_elem(&processes, &tgid);
   return process && process->flags & PROCESS_TARGET && is_wanted_thread(task->pid);
 }
 
-// Of a thread's first wait: that of the two who note it at once is one. Null: none is free.
+// Of a thread's first wait. on_switch and a look at all threads may note it at once: they get one slot. Null: none is free.
 static __always_inline struct wait_slot *add_slot(struct wait_set *set, __u32 who) {
   for (int i = 0; i < WAIT_WAYS; i++) {
-    if (set->slots[i].who != 0) continue;
-    __u32 before = __sync_val_compare_and_swap(&set->slots[i].who, 0, who);
+    __u32 before = set->slots[i].who;
+    if (before == 0) before = __sync_val_compare_and_swap(&set->slots[i].who, 0, who);
     if (before == 0 || (before & TID_MASK) == (who & TID_MASK)) return &set->slots[i];
   }
   __u32 event = wait_event;

@@ -20,6 +20,25 @@ enum unwind_mode {
 #undef X
 };
 
+// Of which tasks samples are wanted. Of each list one must fit; an empty one fits all.
+#define MAX_ASKED 16
+struct asked_name {
+  char text[16];
+  __u32 bytes;  // that must be equal: of a whole name the 0 at its end, too
+};
+struct asked_cgroup {
+  __u64 id;
+  __u32 level;  // of the hierarchy's root: 0
+  __u32 padding;
+};
+struct asked_tasks {
+  __u32 users, processes, threads, cgroups;  // how many of each
+  __u32 user[MAX_ASKED];
+  struct asked_name process[MAX_ASKED];  // the name of the main thread
+  struct asked_name thread[MAX_ASKED];
+  struct asked_cgroup cgroup[MAX_ASKED];  // it, or one below it
+};
+
 // What a look at all threads is for.
 enum blocked_mode {
   BLOCKED_NOTE = 0,  // who waits already

@@ -181,6 +181,8 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
   settings.filter_mode = options.targets == TargetKind::kMachine     ? FILTER_ALL
                          : options.targets == TargetKind::kProcesses ? FILTER_TARGETS
                                                                      : FILTER_TIDS;
+  static_assert(sizeof settings.asked == sizeof options.asked);
+  std::memcpy(&settings.asked, &options.asked, sizeof options.asked);
   settings.unwind_mode = options.unwind;
   settings.include_idle = options.include_idle ? 1 : 0;
   settings.kernel_stacks = options.kernel_frames ? 1 : 0;

@@ -40,6 +40,7 @@ struct BpfObjectOptions {
   bool kernel_frames = true;
   bool include_idle = false;
   std::optional<WaitOptions> waits = {};
+  asked_tasks asked = {};
   unwind_mode unwind = UNWIND_AUTO;
   uint32_t ring_bytes = 16 << 20;           // a power of two
   uint32_t max_mapping_blocks = 256 << 10;  // of the LPM trie, allocated as used

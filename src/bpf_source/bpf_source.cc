@@ -192,6 +192,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   options.kernel_frames = config.kernel_frames;
   options.include_idle = config.include_idle;
   options.unwind = config.unwind;
+  options.asked = config.asked;
   parts->events = TRY(PerfEvents::plan(config.events));
   options.waits = wait_options(config, parts->events->events());
   parts->samples_waits = options.waits.has_value();

@@ -11,11 +11,14 @@
 
 namespace cicada::bpf_source {
 
+inline bool asks(const asked_tasks& asked) { return (asked.users | asked.processes | asked.threads | asked.cgroups) != 0; }
+
 struct SamplingConfig {
   TargetKind targets = TargetKind::kMachine;
   std::vector<Pid> pids;  // kProcesses: these and what they fork from now on
   bool from_exec = false;  // kProcesses: from their next exec on; a child that waits to be released is cicada's code until then
   std::vector<Tid> tids;  // kThreads
+  asked_tasks asked = {};  // of the targets only these
   PerfEventOptions events;
   bool kernel_frames = true;
   uint64_t min_wait_ns = 0, max_wait_ns = ~uint64_t{0};  // off-cpu: others are left out

@@ -44,7 +44,7 @@ std::optional<uint64_t> clock_ns(TargetKind kind, int id) {
 
 }  // namespace
 
-TargetTime::TargetTime(const SamplingConfig& config) : kind_(config.targets), countable_(config.events.cpus.empty()) {
+TargetTime::TargetTime(const SamplingConfig& config) : kind_(config.targets), countable_(config.events.cpus.empty() && !asks(config.asked)) {
   if (kind_ == TargetKind::kMachine) cpus_before_ = read_cpu_times();
   const std::vector<int>& ids = kind_ == TargetKind::kThreads ? config.tids : config.pids;
   for (const int id : ids) targets_[id].before_ns = clock_ns(kind_, id).value_or(0);

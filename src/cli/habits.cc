@@ -19,6 +19,8 @@ constexpr Habit kHabits[] = {
     {"record", "--call-graph", kStacks},
     {"record", "-c", "a period belongs to its event: -e EVENT/period=N/"},
     {"record", "--count", "a period belongs to its event: -e EVENT/period=N/"},
+    {"record", "-u", "--user NAME"},
+    {"record", "-G", "--cgroup PATH"},
     {"record", "--off-cpu", "-e off-cpu, or cicada offcpu"},
     {"report", "-i", "the recording is an argument: cicada report FILE"},
     {"report", "--input", "the recording is an argument: cicada report FILE"},

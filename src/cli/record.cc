@@ -51,6 +51,7 @@ bpf_source::SamplingConfig sampling_config(const RecordOptions& options, const s
     sampling.pids = command ? std::vector<Pid>{command->pid()} : options.target.pids;
     sampling.from_exec = command.has_value();
   }
+  sampling.asked = options.target.asked;
   sampling.events = options.events;
   sampling.kernel_frames = options.kernel_frames;
   sampling.min_wait_ns = options.min_wait_ns;
@@ -86,11 +87,12 @@ bool shows_others(const RecordOptions& options, const InvokingUser& user) {
 }
 
 std::string title_of(const RecordOptions& options) {
-  if (options.target.whole_machine) return "whole machine";
+  if (options.target.whole_machine) return options.target.asked_for.empty() ? "whole machine" : options.target.asked_for;
   std::string title;
   if (!options.target.command.empty()) title = process::shown_arguments(options.target.command, arguments_of(options));
-  if (!options.target.asked.empty()) title = (options.target.asked.find_first_not_of("0123456789, ") == std::string::npos ? "process " : "") + options.target.asked;
+  if (!options.target.named.empty()) title = (options.target.named.find_first_not_of("0123456789, ") == std::string::npos ? "process " : "") + options.target.named;
   for (const Tid tid : options.target.tids) title += fmt::format("{}{}", title.empty() ? "thread " : ", ", tid);
+  if (!options.target.asked_for.empty()) title += fmt::format(" ({})", options.target.asked_for);
   return title;
 }
 

@@ -42,6 +42,11 @@ void add_what(CLI::App& record, RawRecordOptions& raw) {
       ->group("What to record");
   record.add_flag("-a,--all", raw.whole_machine, "the whole machine")->group("What to record");
   record.add_option("--cpu", raw.cpus, "only these CPUs, like 0-3,8 (default: all)")->type_name("LIST")->group("What to record");
+  record.add_flag("--children", raw.children, "with -p: processes that they have started already, too")->group("What to record");
+  record.add_option("--user,--uid", raw.asked.users, "of these only the tasks of these users, names or numbers (default: all); without another target of the whole machine")->type_name("USER,…")->group("What to record");
+  record.add_option("--comm", raw.asked.processes, "only processes with these names, which 15 letters are compared of; 'java*': that begin so (default: all)")->type_name("NAME,…")->group("What to record");
+  record.add_option("--thread-name", raw.asked.threads, "only threads with these names (default: all)")->type_name("NAME,…")->group("What to record");
+  record.add_option("--cgroup", raw.asked.cgroups, "only tasks of these control groups and those below them, paths or ids of containers (default: all)")->type_name("PATH|ID,…")->group("What to record");
   record.add_flag("--as-root", raw.as_root, "run the command as root, not as the user who called sudo")
       ->group("What to record");
 }

@@ -43,8 +43,15 @@ constexpr Choice<unwind_mode> kUnwindModes[] = {
 constexpr Choice<bool> kClones[] = {{"fold", true}, {"show", false}};
 
 Result<RecordTarget> check_target(const RawRecordOptions& raw) {
+  RecordTarget target;
+  target.asked = TRY(find_asked_tasks(raw.asked));
+  target.asked_for = describe(raw.asked);
   const int kinds = (raw.processes.empty() ? 0 : 1) + (raw.threads.empty() ? 0 : 1) + (raw.whole_machine ? 1 : 0) +
                     (raw.command.empty() ? 0 : 1);
+  if (kinds == 0 && !raw.asked.empty()) {
+    target.whole_machine = true;
+    return target;
+  }
   if (kinds == 0) {
     return make_error(
         ErrorKind::kInvalid,
@@ -53,18 +60,19 @@ Result<RecordTarget> check_target(const RawRecordOptions& raw) {
   }
   if (kinds > 1)
     return make_error(ErrorKind::kInvalid, "-p, -t, -a and a command after -- exclude each other; choose one");
-  RecordTarget target;
+  if (raw.children && raw.processes.empty()) return make_error(ErrorKind::kInvalid, "--children: of which processes? It goes with -p");
   target.whole_machine = raw.whole_machine;
   target.command = raw.command;
   for (const std::string& list : raw.processes) {
     for (const std::string& part : split_list(list)) {
       const std::vector<Pid> pids = TRY(find_processes(part));
-      target.asked += (target.asked.empty() ? "" : ", ") + part;
+      target.named += (target.named.empty() ? "" : ", ") + part;
       target.pids.insert(target.pids.end(), pids.begin(), pids.end());
     }
   }
   if (!raw.processes.empty() && target.pids.empty())
     return make_error(ErrorKind::kInvalid, "-p: no process named; give a pid or a name");
+  if (raw.children) target.pids = TRY(with_descendants(std::move(target.pids)));
   std::sort(target.pids.begin(), target.pids.end());
   target.pids.erase(std::unique(target.pids.begin(), target.pids.end()), target.pids.end());
   for (const std::string& list : raw.threads) {

@@ -10,6 +10,7 @@
 #include "base/process_key.h"
 #include "base/result.h"
 #include "bpf_source/perf_events.h"
+#include "cli/asked_tasks.h"
 #include "profile/call_tree.h"
 #include "symbolize/symbolizer.h"
 
@@ -19,9 +20,11 @@ namespace cicada::cli {
 struct RecordTarget {
   bool whole_machine = false;        // -a
   std::vector<Pid> pids;             // -p, names already resolved; each existed when the options were checked
-  std::string asked;                 // -p, as typed: what people know it by
+  std::string named;                 // -p, as typed: what people know it by
   std::vector<Tid> tids;             // -t
   std::vector<std::string> command;  // after --: argv, held until sampling runs
+  asked_tasks asked{};               // of these only …
+  std::string asked_for;             // … in words; empty: all
 };
 
 enum class Verbosity : uint8_t { kQuiet, kNormal, kVerbose };
@@ -65,7 +68,9 @@ struct RecordOptions {
 struct RawRecordOptions {
   std::vector<std::string> processes;  // -p, comma lists allowed: pids or names
   std::vector<std::string> threads;    // -t
+  bool children = false;               // with -p: those they have started already, too
   bool whole_machine = false;
+  RawAskedTasks asked;
   std::vector<std::string> command;
   std::vector<std::string> events;     // -e
   std::string frequency = "99", period, duration, max_map_memory = "64M", min_wait, max_wait;

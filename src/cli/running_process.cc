@@ -7,7 +7,9 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "process/procfs/proc_fs.h"
 
@@ -67,6 +69,23 @@ Result<std::vector<Pid>> find_processes(std::string_view pid_or_name) {
   }
   std::sort(found.begin(), found.end());
   return found;
+}
+
+Result<std::vector<Pid>> with_descendants(std::vector<Pid> pids) {
+  std::multimap<Pid, Pid> children;  // by parent
+  for (const Pid pid : TRY(process::list_processes())) {
+    const auto stat = process::read_stat(pid);
+    if (stat && stat->state != 'Z' && pid != ::getpid()) children.emplace(stat->parent_pid, pid);
+  }
+  std::set<Pid> all(pids.begin(), pids.end());
+  while (!pids.empty()) {
+    const auto [first, last] = children.equal_range(pids.back());
+    pids.pop_back();
+    for (auto child = first; child != last; ++child) {
+      if (all.insert(child->second).second) pids.push_back(child->second);
+    }
+  }
+  return std::vector<Pid>(all.begin(), all.end());
 }
 
 Result<Tid> find_thread(std::string_view text) {

@@ -14,6 +14,9 @@ namespace cicada::cli {
 // itself. Every match, ascending. Fails: kGone (no such pid, or a zombie), kNotFound (nothing of that name).
 Result<std::vector<Pid>> find_processes(std::string_view pid_or_name);
 
+// These and what they have started, and so on, as far as it runs; ascending.
+Result<std::vector<Pid>> with_descendants(std::vector<Pid> pids);
+
 // Fails: kGone (no such thread), kInvalid (not a number).
 Result<Tid> find_thread(std::string_view text);
 

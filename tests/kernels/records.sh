@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # records.sh SUITE: on that suite's kernel cicada loads, walks real stacks without frame pointers, and they are what the workload said;
 # `doctor` finds nothing missing. Where a library is loaded over another one, that the map has changed is seen in what this kernel's mm_struct has
-# (bpf/map_version.bpf.h). Threads wait as long as they say by their own clocks. On a kernel that is too old (5.10): one line that says so, and `doctor` says the same.
+# (bpf/map_version.bpf.h). Threads wait as long as they say by their own clocks. Of a user, a name, a control group only these are sampled. On a kernel that is too old (5.10): one line that says so, and `doctor` says the same.
 set -euo pipefail
 suite=${1:?usage: records.sh SUITE}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -30,8 +30,18 @@ fail() {
   cicada record --stats -e off-cpu/period=1000000/ -o waits.folded --by thread,state -- waits 3 >waits.truth 2>waits.err; echo "record $? waits"
   waits 600 >/dev/null & pid=$!
   until [ $(cat /proc/$pid/task/*/comm | grep -c -e "^stays" -e "^computes") = 5 ]; do sleep 0.1; done; sleep 1
+  ran() { for thread in /proc/$pid/task/*; do echo "$(cat $thread/comm) $(cut -d" " -f1 $thread/schedstat)"; done; }
+  ran >before.txt
   cicada record --stats -e off-cpu/period=1000000/ -p $pid -d 3 -o waiting.folded --by thread,state 2>waiting.err; echo "record $? waiting"
+  ran >after.txt
   kill $pid
+  mount -t cgroup2 none /sys/fs/cgroup && mkdir -p /sys/fs/cgroup/one/two
+  sh -c "echo 0 >/sys/fs/cgroup/one/two/cgroup.procs; exec recursion 600" >/dev/null & inside=$!
+  recursion 600 >/dev/null & outside=$!
+  sleep 1
+  cicada record -F 199 --user 0 --comm "rec*" --thread-name recursion --cgroup one -d 2 -o asked.folded --by process 2>asked.err; echo "record $? asked"
+  echo "inside $inside"
+  kill $inside $outside
   setpriv --nnp true 2>/dev/null
   for file in doctor *.txt *.folded *.truth *.err; do echo "--- $file"; cat $file; done
   true' >"$work/said" || { code=$?; cat "$work/said"; exit $code; }
@@ -58,5 +68,7 @@ awk '/mappings had changed since/ { n = $1 } END { exit !(n > 0) }' "$work/reloa
 grep -q '^record 0 waits' "$work/said" || fail "record -e off-cpu"
 python3 "$here/../live/waits.py" "$work/waits.folded" "$work/waits.truth" 0.04 0.25 || fail "threads waited longer, or elsewhere"
 grep -q '^record 0 waiting' "$work/said" || fail "record -e off-cpu -p"
-python3 "$here/../live/waits.py" --all-along "$work/waiting.folded" "$(sed -n 's/^.* waits in \([0-9.]*\) s .*/\1/p' "$work/waiting.err")" 0.25 ||
+python3 "$here/../live/waits.py" --all-along "$work/waiting.folded" "$(sed -n 's/^.* waits in \([0-9.]*\) s .*/\1/p' "$work/waiting.err")" 0.15 "$work/before.txt" "$work/after.txt" ||
   fail "threads that waited all along did not wait all of the time"
+grep -q '^record 0 asked' "$work/said" || fail "record --user --comm --thread-name --cgroup"
+awk -v begin="recursion ($(sed -n 's/^inside //p' "$work/said"))" 'index($0, begin) != 1 { bad++ } END { exit !(NR > 0 && bad == 0) }' "$work/asked.folded" || fail "not only what was asked"

@@ -30,12 +30,14 @@ class Waits(unittest.TestCase):
     def test_all_along(self):
         lines = [f"{name} (7);{'lock' if name.startswith('stays') else 'io'};start;run;{name};futex 1980000000\n" for name in waits.ALL_ALONG]
         lines[-1] = lines[-1].replace(";run;stays_on_a_file", "")
-        faults = lambda of: " / ".join(waits.faults_all_along(of, 2, 0.06))
+        ran = waits.read_ran(["polls 5\n", "moves 7000000000\n"], ["moves 7300000000\n", "polls 5\n"])
+        faults = lambda of: " / ".join(waits.faults_all_along(of, 2, 0.06, ran))
         with contextlib.redirect_stdout(io.StringIO()):
             self.assertEqual(faults(lines), "")
             self.assertIn("sleeps: waited 0.0000", faults(lines[1:]))
             self.assertIn("polls: waited 1.7", faults([line.replace("1980", "1780") for line in lines]))
             self.assertIn("polls: waited 2.1", faults([line.replace("1980", "2100") for line in lines]))
+            self.assertNotIn("moves: ", faults([line.replace("1980", "1600") for line in lines]))
             self.assertIn("stays: not one whole", faults([line.replace(";stays;", ";[unknown];") for line in lines]))
             self.assertIn("was read", faults([line.replace(";start;futex", ";start;stays_on_a_file;futex") for line in lines]))
 
