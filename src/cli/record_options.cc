@@ -188,6 +188,7 @@ Result<RecordOptions> check_record_options(const RawRecordOptions& raw) {
   // What touches the machine comes last: a typing error is not hidden behind a process that has gone.
   TRY(check_outputs(raw, options));
   options.target = TRY(check_target(raw));
+  if (options.kernel_threads && !options.target.whole_machine) return make_error(ErrorKind::kInvalid, "--kernel-threads: they belong to no process; it goes with -a");
   if (options.include_idle && !options.target.whole_machine)
     return make_error(ErrorKind::kInvalid, "--include-idle: an idle CPU belongs to no process; it goes with -a. Where a process waits: -e off-cpu");
   return options;

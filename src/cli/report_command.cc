@@ -14,6 +14,7 @@
 #include "cli/reader.h"
 #include "cli/report_input.h"
 #include "cli/report_json.h"
+#include "cli/report_states.h"
 #include "cli/report_text.h"
 #include "cli/terminal.h"
 #include "profile/cpu_time.h"
@@ -29,7 +30,7 @@ struct ReportOptions {
   std::string event, file, callers, callees, annotate, demangle;
   std::vector<std::string> by, filters;
   ReportLimits limits = {};
-  bool instructions = false, no_kernel = false, no_inlines = false, include_idle = false, json = false;
+  bool instructions = false, no_kernel = false, no_inlines = false, include_idle = false, json = false, states = false;
 };
 
 profile::CallTreeOptions tree_options(const ReportOptions& options, const profile::ProfileSnapshot& profile) {
@@ -67,8 +68,12 @@ Result<void> report(ReportOptions options, const ReaderFiles& files) {
   how.group_by = grouping;
   options.limits.seconds_per_value = profile::seconds_per_value(profile, *how.event);
   options.limits.duration_s = static_cast<double>(profile.header.duration_ns) * 1e-9;
-  profile::CallTree tree = profile::build_call_tree(profile, how);
   sink::OutputFile out = TRY(sink::OutputFile::create("-", {}));
+  if (options.states) {
+    out.write(clean_lines(TRY(format_states(profile, options.limits))));
+    return out.commit();
+  }
+  profile::CallTree tree = profile::build_call_tree(profile, how);
   if (!options.annotate.empty()) {
     out.write(clean_lines(TRY(annotate_function(profile, how, options.annotate, short_names, options.instructions))));
     return out.commit();
@@ -95,6 +100,7 @@ void add_options(CLI::App& command, ReportOptions& options) {
       ->type_name("FN")
       ->excludes(callers)
       ->excludes(callees);
+  command.add_flag("--states", options.states, "only: where each thread spent its time, on a CPU and in each state that it waited in (recordings with -e off-cpu)")->excludes(callers)->excludes(callees);
   command.add_flag("-i,--instructions", options.instructions, "--annotate: instructions, also where there are lines");
   command.add_option("--by,--group-by", options.by, "root frames and a table: program, process, thread, cpu, user, state, cgroup, image; several with commas (default: none)")
       ->type_name("LIST")

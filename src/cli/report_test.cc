@@ -9,6 +9,7 @@
 #include "cli/report_functions.h"
 #include "cli/report_input.h"
 #include "cli/report_json.h"
+#include "cli/report_states.h"
 #include "cli/report_text.h"
 #include "profile/synthetic_profile_for_test.h"
 #include "sink/profile_reader.h"
@@ -51,6 +52,48 @@ TEST(Functions, CountRecursionOnce) {
   EXPECT_EQ(tree.text(costs[0].name), "inner(int)");
   EXPECT_EQ(costs[0].self, 80u);
   EXPECT_EQ(costs[0].total, 80u);
+}
+
+// Two threads: 1 runs 2 s and sleeps 3 s, 2 waits for a lock 4 s and for a pipe 0.5 s.
+Profile with_states() {
+  Profile profile;
+  profile.header.events = {{.name = "cpu-clock", .sample_ns = 500'000'000}, {.name = "off-cpu", .unit = profile::Unit::kNanoseconds}};
+  const profile::ProcessId process = profile.intern_process(1, 1);
+  const auto add = [&](int tid, const char* state, uint64_t value) {
+    profile::Sample sample{.thread = profile.intern_thread(process, tid), .value = value, .event = {static_cast<uint8_t>(*state == 0 ? 0 : 1)}};
+    const profile::Label label{profile.intern(profile::kStateLabel), profile.intern(state)};
+    if (*state != 0) sample.labels = profile.intern_labels({&label, 1});
+    profile.append_sample(sample);
+  };
+  for (int i = 0; i < 4; ++i) add(1, "", 1);
+  add(1, "sleep", 3'000'000'000);
+  for (int i = 0; i < 2; ++i) add(2, "lock", 2'000'000'000);
+  add(2, "io", 500'000'000);
+  return profile;
+}
+
+TEST(States, AreColumnsOfThreads) {
+  const std::string text = *format_states(with_states(), {});
+  EXPECT_EQ(text,
+            "      total     on CPU       lock      sleep         io  thread\n"
+            "    5.000 s    2.000 s               3.000 s             [unknown] (1, main)\n"
+            "    4.500 s               4.000 s              500.0 ms  [unknown] (2)\n");
+}
+
+TEST(States, ThatDoNotFitAreOne) {
+  ReportLimits limits;
+  limits.columns = 60;
+  limits.rows = 1;
+  const std::string text = *format_states(with_states(), limits);
+  EXPECT_THAT(text, ContainsRegex("^ *total +on CPU +others  thread\n"));
+  EXPECT_THAT(text, ContainsRegex("\n +5\\.000 s +2\\.000 s +3\\.000 s"));
+  EXPECT_THAT(text, HasSubstr("… 1 more threads"));
+}
+
+TEST(States, AreNotThereWithoutWaits) {
+  const auto none = format_states(folded(kSmall), {});
+  ASSERT_FALSE(none);
+  EXPECT_THAT(none.error().message(), HasSubstr("-e off-cpu"));
 }
 
 TEST(ReportHeader, CountsASampleOfAnotherToolOnce) {

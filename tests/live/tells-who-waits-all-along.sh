@@ -12,6 +12,14 @@ ran >before
 ran >after
 python3 -B "$LIVE/waits.py" --all-along x.folded "$(sed -n 's/^.* waits in \([0-9.]*\) s .*/\1/p' err)" 0.03 before after || fail "a thread waited for more, or less, than all of the time"
 
+# What a thread ran, by samples, and what it waited are together as long.
+"$CICADA" record -q -e cpu-clock -F 499 -e off-cpu -p "$pid" -d 2 -o both.cicada 2>err || fail "record of both ended with $?"
+"$CICADA" report --states both.cicada >states || fail "report --states ended with $?"
+head -n 1 states | grep -qE '^ +total +on CPU .* thread$' || fail "not the columns: $(head -n 1 states)"
+# total, unit, …, name: 1.3 s of samples stray by 4 % (a standard deviation).
+awk '{ total = $1 * ($2 == "ms" ? 0.001 : 1) } / (computes|stays|sleeps|reads) \(/ { n++; if (total < 1.6 || total > 2.4) { print; bad++ } }
+     END { exit !(n == 6 && bad == 0) }' states || fail "on a CPU and waiting is not all of the time: $(cat states)"
+
 # One that sleeps all the time is the whole recording.
 start sleep "$FOREVER"
 wait_for eval '[[ $(cat /proc/$pid/wchan) == hrtimer_nanosleep ]]'
@@ -19,6 +27,8 @@ wait_for eval '[[ $(cat /proc/$pid/wchan) == hrtimer_nanosleep ]]'
 awk '/;clock_nanosleep;.*hrtimer_nanosleep/ { sum += $NF } END { exit !(NR == 1 && sum > 0.95e9) }' y.folded || fail "not one wait: $(cat y.folded)"
 grep -q '^1 waits in' err && grep -q ' 100 % of 1 user stack' err || fail "its stack is not complete"
 
-# A thread of the kernel's is told where it is asked for. Nothing of ours is left behind.
+# A thread of the kernel's is told where it is asked for.
+"$CICADA" offcpu -p "$pid" --kernel-threads -d 0.1 -o none.folded 2>err && fail "a process has no kernel threads"
+[[ $(wc -l <err) == 1 ]] && grep -q 'goes with -a' err || fail "not the message: $(cat err)"
 "$CICADA" offcpu -a --kernel-threads -d 0.5 -o k.folded --by thread 2>err || fail "offcpu -a ended with $?"
 awk '/^kthreadd/ { sum += $NF } END { exit !(sum > 0.45e9) }' k.folded || fail "kthreadd did not wait: $(grep kthreadd k.folded)"
