@@ -216,7 +216,7 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
   return std::unique_ptr<BpfObject>(new BpfObject(std::move(impl)));
 }
 
-Result<void> BpfObject::attach_waits() {
+Result<void> BpfObject::attach_ends_of_waits() {
   auto& programs = impl_->skeleton->progs;
   auto& links = impl_->skeleton->links;
   if (!impl_->by_function) {
@@ -240,7 +240,12 @@ Result<void> BpfObject::attach_waits() {
     impl_->skeleton->bss->schedule_end = begin + bytes;
     impl_->skeleton->bss->schedule_begin = begin;
   }
-  links.on_switch = ::bpf_program__attach(programs.on_switch);
+  return {};
+}
+
+Result<void> BpfObject::attach_waits() {
+  auto& links = impl_->skeleton->links;
+  links.on_switch = ::bpf_program__attach(impl_->skeleton->progs.on_switch);
   if (links.on_switch == nullptr) return errno_error(errno, "off-cpu: attach to the tracepoint sched_switch");
   count_waits_from_now();
   return {};

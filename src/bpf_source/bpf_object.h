@@ -62,7 +62,8 @@ class BpfObject {
   BpfObject(const BpfObject&) = delete;
   BpfObject& operator=(const BpfObject&) = delete;
 
-  // Of options.waits: from now on they are seen, or no longer.
+  // Of options.waits. First what takes them where they end, which can take long; then, from now on they are seen, or no longer.
+  Result<void> attach_ends_of_waits();
   Result<void> attach_waits();
   void detach_waits();
   // Waits are counted from now on, or until now; what was waited before or after is left out.

@@ -245,6 +245,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
     TRY(parts->tracker->adopt(owner));
   }
   parts->tracker->start();
+  if (parts->samples_waits) TRY(kernel.attach_ends_of_waits());
   if (!machine) parts->wait_for_tables();
   return std::unique_ptr<BpfSource>(new BpfSource(std::move(parts)));
 }
