@@ -117,6 +117,9 @@ void ProtocolServer::take(const Frame& frame) {
 
 std::string_view ProtocolServer::answer_to(const Frame& frame) {
   using Kind = Announcement::Kind;
+  const uint64_t heard_ns = monotonic_ns();
+  // Where something of another message was read with it, the last one who wrote may be that one's.
+  const uint64_t writer = host_.writer && !decoder_.is_waiting() ? host_.writer() : 0;
   announced_bytes_ += sizeof(Announcement) + frame.text.size();
   if (announced_bytes_ > kMaxAnnouncedBytes) {
     warn_once("clients announced more than fits into 64 MB; the rest is refused");
@@ -134,10 +137,10 @@ std::string_view ProtocolServer::answer_to(const Frame& frame) {
       }
       if (depth_++ > 0) warn_once("a benchmark began while another one ran: windows are split by process");
       set_open(true);
-      said_.push_back({.kind = Kind::kStart, .time_ns = monotonic_ns()});
+      said_.push_back({.kind = Kind::kStart, .time_ns = monotonic_ns(), .writer = writer});
       return kAckBytes;
     case FrameKind::kStop:
-      said_.push_back({.kind = Kind::kStop, .time_ns = monotonic_ns()});
+      said_.push_back({.kind = Kind::kStop, .time_ns = heard_ns, .writer = writer});
       if (depth_ == 0) warn_once("a benchmark ended that had not begun");
       else --depth_;
       set_open(depth_ > 0);
@@ -148,7 +151,7 @@ std::string_view ProtocolServer::answer_to(const Frame& frame) {
         warn_once(fmt::format("process {} announced a benchmark and is none of the command's: refused; it may be another runner's", frame.pid));
         return kErrBytes;
       }
-      said_.push_back({.kind = Kind::kCurrent, .time_ns = monotonic_ns(), .told_pid = frame.pid, .process = process, .uri = frame.text});
+      said_.push_back({.kind = Kind::kCurrent, .time_ns = heard_ns, .writer = writer, .told_pid = frame.pid, .process = process, .uri = frame.text});
       return kAckBytes;
     }
     case FrameKind::kAddMarker:

@@ -25,6 +25,7 @@ namespace cicada::benchmark {
 struct ServerHost {
   std::function<void(bool open)> gate;
   std::function<ProcessId(Pid told)> identify;  // whom a client means by its pid; {}: nobody of the command's, who is refused
+  std::function<uint64_t()> writer = {};         // Announcement::writer of what was just read; none: unknown
 };
 
 struct ServerCounts {

@@ -53,6 +53,7 @@ class ProtocolServerTest : public testing::Test {
     fifos_.emplace(std::move(*fifos));
     ServerHost host;
     host.gate = [this](bool open) { open_ = open; };
+    host.writer = [this] { return ++written_; };
     host.identify = [](Pid pid) { return pid == kStranger ? ProcessId{} : ProcessId{pid + 1000, 0}; };
     auto server = ProtocolServer::start(*fifos_, std::move(host));
     ASSERT_TRUE(server);
@@ -67,6 +68,7 @@ class ProtocolServerTest : public testing::Test {
   std::optional<FifoPair> fifos_;
   std::unique_ptr<ProtocolServer> server_;
   std::atomic<bool> open_ = true;
+  std::atomic<uint64_t> written_ = 0;
 };
 
 TEST_F(ProtocolServerTest, FlipsTheGateBeforeItAnswers) {
@@ -101,6 +103,22 @@ TEST_F(ProtocolServerTest, WritesDownWhatClientsSay) {
   EXPECT_EQ(server_->announcements()[3].uri, "a::b");
   EXPECT_EQ(server_->announcements()[3].process.pid, 1007);
   EXPECT_EQ(server_->counts().errors, 0U);
+}
+
+// Of two messages that were read at once the last one who wrote is the second one's.
+TEST_F(ProtocolServerTest, SaysWhoseAMessageIsWhereItKnows) {
+  {
+    const Client client(places_);
+    EXPECT_EQ(client.ask(u32(1)), kAckBytes);
+    client.send(u32(4) + u32(2) + u32(4) + u32(1));
+    EXPECT_EQ(client.answer() + client.answer(), std::string(kAckBytes) + std::string(kAckBytes));
+    EXPECT_EQ(client.ask(u32(2)), kAckBytes);
+  }
+  server_->stop();
+  std::vector<uint64_t> writers;
+  for (const Announcement& said : server_->announcements())
+    if (said.kind != Announcement::Kind::kNobody) writers.push_back(said.writer);
+  EXPECT_THAT(writers, testing::ElementsAre(1, 0, 2, 3));
 }
 
 // The client of another runner's command, which is of the same user.

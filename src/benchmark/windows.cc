@@ -10,16 +10,15 @@ namespace {
 
 using Kind = Announcement::Kind;
 
-// Starts wait for an end, ends wait for a name; which start an end belongs to is decided when a name comes, because only a name has a process.
+// Of one client, in the order in which it came.
 class Assigner {
  public:
-  // `rounds`: by process as the client knows it, by time.
-  Assigner(Windows& out, const std::map<Pid, std::vector<Round>>& rounds, uint64_t since_boot_ns) : out_(out), rounds_(rounds), since_boot_ns_(since_boot_ns) {}
+  explicit Assigner(std::vector<Window>& out) : out_(out) {}
 
   void take(const Announcement& said) {
     switch (said.kind) {
-      case Kind::kStart: start(said.time_ns); break;
-      case Kind::kStop: stop(said.time_ns); break;
+      case Kind::kStart: start(said); break;
+      case Kind::kStop: stop(said); break;
       case Kind::kCurrent: name(said); break;
       case Kind::kNobody:
         nobody_since_start_ = true;
@@ -30,124 +29,127 @@ class Assigner {
   }
 
   void finish() {
-    for (Open& open : open_) {
-      const auto end = std::find_if(ends_.begin(), ends_.end(), [&](const End& one) { return one.time_ns > open.begin_ns; });
-      if (open.name == nullptr || end == ends_.end()) continue;
-      close(open, *open.name, end->time_ns);
-      open.name = nullptr;
-      open.begin_ns = kTaken;
-      ends_.erase(end);
-    }
-    std::erase_if(open_, [](const Open& open) { return open.begin_ns == kTaken; });
-    out_.unnamed += ends_.size();
-    out_.abandoned += open_.size() - std::min(open_.size(), ends_.size());
+    while (!open_.empty()) abandon();
+    while (!ended_.empty()) leave_unnamed();
+    left_.insert(left_.end(), names_.begin(), names_.end());
   }
 
+  // After finish(): what belongs to no window, in any order.
+  const std::vector<const Announcement*>& left() const { return left_; }
+  uint64_t stray_stops() const { return stray_stops_; }
+  uint64_t unnamed() const { return unnamed_; }
+  uint64_t abandoned() const { return abandoned_; }
+
  private:
-  static constexpr uint64_t kTaken = ~uint64_t{0};
-  static constexpr size_t kMaxUnnamed = 256;  // clients name a window before the next one; each name is matched with all of these
+  static constexpr size_t kMaxUnnamed = 256;  // clients name a window before the next one
   struct Open {
-    uint64_t begin_ns = 0;
+    const Announcement* start = nullptr;
     const Announcement* name = nullptr;  // that came before
   };
-
-  struct End {
-    uint64_t time_ns = 0, busy_since_ns = 0;  // before the latter nothing was open
+  struct Ended {
+    const Announcement *start = nullptr, *end = nullptr;
   };
 
-  void close(const Open& open, const Announcement& name, uint64_t end_ns) {
+  void close(const Ended& ended, const Announcement& name) {
     Window window;
-    window.begin_ns = open.begin_ns;
-    window.end_ns = end_ns;
+    window.begin_ns = ended.start->time_ns;
+    window.end_ns = ended.end->time_ns;
     window.uri = name.uri;
     window.told_pid = name.told_pid;
     window.process = name.process;
-    last_end_[name.told_pid] = end_ns;
-    out_.windows.push_back(std::move(window));
+    out_.push_back(std::move(window));
   }
 
-  void start(uint64_t time_ns) {
-    if (nobody_since_start_ && open_.size() > ends_.size()) {  // whoever opened the rest is gone
-      out_.abandoned += open_.size() - ends_.size();
-      open_.resize(ends_.size());
-    }
-    nobody_since_start_ = false;
-    if (open_.size() > ends_.size()) ++out_.simultaneous;
-    else busy_since_ns_ = time_ns;
-    open_.push_back({time_ns, names_.empty() ? nullptr : names_.front()});
+  void abandon() {
+    ++abandoned_;
+    left_.push_back(open_.front().start);
+    if (open_.front().name != nullptr) left_.push_back(open_.front().name);
+    open_.pop_front();
+  }
+
+  void leave_unnamed() {
+    ++unnamed_;
+    left_.insert(left_.end(), {ended_.front().start, ended_.front().end});
+    ended_.pop_front();
+  }
+
+  void start(const Announcement& said) {
+    if (nobody_since_start_)  // whoever opened the rest is gone
+      while (!open_.empty()) abandon();
+    nobody_since_start_ = stray_ = false;
+    open_.push_back({&said, names_.empty() ? nullptr : names_.front()});
     if (!names_.empty()) names_.pop_front();
   }
 
-  void stop(uint64_t time_ns) {
-    if (open_.size() <= ends_.size()) {
-      ++out_.stray_stops;
+  // Of several that are open the first.
+  void stop(const Announcement& said) {
+    stray_ = open_.empty();
+    if (stray_) {
+      ++stray_stops_;
+      left_.push_back(&said);
       return;
     }
-    if (std::all_of(open_.begin(), open_.end(), [](const Open& open) { return open.name != nullptr; })) {
-      close(open_.front(), *open_.front().name, time_ns);
-      open_.erase(open_.begin());
+    const Open open = open_.front();
+    open_.pop_front();
+    const Ended ended{open.start, &said};
+    if (open.name != nullptr) return close(ended, *open.name);
+    if (!names_.empty()) {
+      close(ended, *names_.front());
+      names_.pop_front();
       return;
     }
-    ends_.push_back({time_ns, busy_since_ns_});
-    if (ends_.size() > kMaxUnnamed) {  // nobody is going to name the oldest
-      ends_.erase(ends_.begin());
-      open_.erase(std::find_if(open_.begin(), open_.end(), [](const Open& open) { return open.name == nullptr; }));
-      ++out_.unnamed;
-    }
-    if (names_.empty()) return;
-    const Announcement* waiting = names_.front();
-    if (match(*waiting)) names_.pop_front();
+    ended_.push_back(ended);
+    if (ended_.size() > kMaxUnnamed) leave_unnamed();  // nobody is going to name the oldest
   }
 
   void name(const Announcement& said) {
-    if (!match(said)) names_.push_back(&said);
-  }
-
-  // A start that the process can have made: not before its last window ended; else, of a process that has several at a time, before.
-  bool match(const Announcement& said) {
-    const auto last = last_end_.find(said.told_pid);
-    if (last == last_end_.end()) return match_since(said, 0);
-    const uint64_t last_end = last->second;
-    return match_since(said, last_end) || match_since(said, 0);
-  }
-
-  // The newest end, and a start not before the process was born. Of several the last before its first round; without rounds the first.
-  bool match_since(const Announcement& said, uint64_t since_ns) {
-    for (auto end = ends_.rbegin(); end != ends_.rend(); ++end) {
-      const uint64_t since = std::max(end->busy_since_ns, since_ns);
-      const uint64_t first_round = first_round_between(said.told_pid, since, end->time_ns);
-      auto found = open_.end();
-      for (auto open = open_.begin(); open != open_.end() && open->begin_ns < end->time_ns; ++open) {
-        if (open->name != nullptr || open->begin_ns < since || open->begin_ns + since_boot_ns_ < said.process.start_ns) continue;
-        if (found == open_.end() || (first_round != 0 && open->begin_ns <= first_round)) found = open;
-      }
-      if (found == open_.end()) continue;
-      close(*found, said, end->time_ns);
-      open_.erase(found);
-      ends_.erase(std::next(end).base());
-      return true;
+    if (stray_) {  // of what this stop has ended
+      left_.push_back(&said);
+    } else if (ended_.empty()) {
+      names_.push_back(&said);
+    } else {
+      close(ended_.back(), said);
+      ended_.pop_back();
     }
-    return false;
+    stray_ = false;
   }
 
-  uint64_t first_round_between(Pid pid, uint64_t since_ns, uint64_t until_ns) const {
-    const auto of_process = rounds_.find(pid);
-    if (of_process == rounds_.end()) return 0;
-    const std::vector<Round>& all = of_process->second;
-    const auto first = std::lower_bound(all.begin(), all.end(), since_ns, [](const Round& round, uint64_t time) { return round.begin_ns < time; });
-    return first != all.end() && first->begin_ns < until_ns ? first->begin_ns : 0;
-  }
-
-  Windows& out_;
-  const std::map<Pid, std::vector<Round>>& rounds_;
-  const uint64_t since_boot_ns_;
-  std::vector<Open> open_;      // by time
-  std::vector<End> ends_;   // by time; each belongs to one of open_
-  uint64_t busy_since_ns_ = 0;
-  std::map<Pid, uint64_t> last_end_;
+  std::vector<Window>& out_;
+  std::deque<Open> open_;                  // by time
+  std::deque<Ended> ended_;                // without a name
   std::deque<const Announcement*> names_;  // that came before their window
+  std::vector<const Announcement*> left_;
+  uint64_t stray_stops_ = 0, unnamed_ = 0, abandoned_ = 0;
   bool nobody_since_start_ = false;
+  bool stray_ = false;  // the last stop had no start
 };
+
+// Those of each writer, and then what is left of all.
+void assign(std::span<const Announcement> said, Windows& out) {
+  std::map<uint64_t, Assigner> writers;
+  std::vector<const Announcement*> left;
+  const auto finish_all = [&] {
+    for (auto& [writer, assigner] : writers) {
+      assigner.finish();
+      left.insert(left.end(), assigner.left().begin(), assigner.left().end());
+    }
+    writers.clear();
+  };
+  for (const Announcement& one : said) {
+    if (one.kind == Kind::kRoundStart || one.kind == Kind::kRoundEnd) continue;
+    if (one.kind == Kind::kNobody) finish_all();
+    if (one.writer != 0) writers.try_emplace(one.writer, out.windows).first->second.take(one);
+    else left.push_back(&one);
+  }
+  finish_all();
+  std::sort(left.begin(), left.end());  // as it was said
+  Assigner rest(out.windows);
+  for (const Announcement* one : left) rest.take(*one);
+  rest.finish();
+  out.stray_stops = rest.stray_stops();
+  out.unnamed = rest.unnamed();
+  out.abandoned = rest.abandoned();
+}
 
 // Starts and ends of one process, matched in the order of their time.
 std::vector<Round> pair_rounds(std::vector<const Announcement*> markers) {
@@ -191,16 +193,12 @@ std::optional<uint64_t> find_cpu_time(std::span<const Window> windows, const Win
   return found->cpu_ns;
 }
 
-Windows assign_windows(std::span<const Announcement> said, uint64_t end_ns, uint64_t since_boot_ns) {
+Windows assign_windows(std::span<const Announcement> said, uint64_t end_ns) {
   Windows out;
   std::map<Pid, std::vector<const Announcement*>> markers;
   for (const Announcement& one : said)
     if (one.kind == Kind::kRoundStart || one.kind == Kind::kRoundEnd) markers[one.told_pid].push_back(&one);
-  std::map<Pid, std::vector<Round>> rounds;
-  for (auto& [pid, of_process] : markers) rounds[pid] = pair_rounds(std::move(of_process));
-  Assigner assigner(out, rounds, since_boot_ns);
-  for (const Announcement& one : said) assigner.take(one);
-  assigner.finish();
+  assign(said, out);
   std::erase_if(out.windows, [&](const Window& window) { return window.begin_ns >= end_ns; });
   std::stable_sort(out.windows.begin(), out.windows.end(), [](const Window& a, const Window& b) { return a.begin_ns < b.begin_ns; });
   std::vector<uint64_t> ends;
@@ -209,8 +207,8 @@ Windows assign_windows(std::span<const Announcement> said, uint64_t end_ns, uint
     window.overlaps = (i > 0 && window.begin_ns < ends.back()) || (i + 1 < out.windows.size() && out.windows[i + 1].begin_ns < window.end_ns);
     ends.push_back(std::max(i > 0 ? ends.back() : 0, window.end_ns));
   }
-  for (const auto& [pid, of_process] : rounds) {
-    for (const Round& round : of_process) {
+  for (auto& [pid, of_process] : markers) {
+    for (const Round& round : pair_rounds(std::move(of_process))) {
       if (Window* window = find_window(out.windows, ends, round, pid)) window->rounds.push_back(round);
       else ++out.stray_rounds;
     }

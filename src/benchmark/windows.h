@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which span of time belongs to which benchmark: out of what clients said, in the order in which it came.
 //
-// Start and Stop carry no pid, so windows are global until a CurrentBenchmark names them: the newest finished one that has no name, else the
-// next. Rounds are placed by their time, never by their arrival: several clients tell them at the end.
+// Start and Stop carry no pid. Those of one writer are matched with each other, then what is left, as if one client had said it: CurrentBenchmark
+// names the newest finished window that has no name, else the next. Rounds are placed by their time, never by their arrival: several clients tell
+// them at the end.
 //
 //   tinybench   Start ······ Stop Current(a) Marker Marker
 //   playwright  Current(b) Start Marker Marker Stop
@@ -30,6 +31,7 @@ struct Announcement {
   enum class Kind : uint8_t { kStart, kStop, kCurrent, kRoundStart, kRoundEnd, kNobody };  // kNobody: no client was connected
   Kind kind;
   uint64_t time_ns = 0;       // of markers: what the client says
+  uint64_t writer = 0;        // the process whose message it is, by the ns since boot at which it began; 0: unknown
   Pid told_pid = 0;           // kCurrent, markers: as the client knows it
   ProcessId process = {};     // kCurrent
   std::string uri = {};       // kCurrent
@@ -56,14 +58,13 @@ struct Window {
 
 struct Windows {
   std::vector<Window> windows;  // by begin
-  uint64_t simultaneous = 0;  // starts while another window was open
   uint64_t stray_stops = 0, unnamed = 0, abandoned = 0, stray_rounds = 0;
 };
 
 // The CPU time of a window that has a span to itself. Nothing: it has not.
 std::optional<uint64_t> find_cpu_time(std::span<const Window> windows, const Window& window, std::span<const Span> spans);
 
-// `end_ns`: when the run ended; windows that are open then are abandoned. `since_boot_ns`: what the clock of processes is ahead (suspend).
-Windows assign_windows(std::span<const Announcement> said, uint64_t end_ns, uint64_t since_boot_ns = 0);
+// `end_ns`: when the run ended; windows that are open then are abandoned.
+Windows assign_windows(std::span<const Announcement> said, uint64_t end_ns);
 
 }  // namespace cicada::benchmark

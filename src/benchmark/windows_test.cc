@@ -4,15 +4,21 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <array>
+#include <map>
+#include <random>
+
 namespace cicada::benchmark {
 namespace {
 
 using Kind = Announcement::Kind;
 
-Announcement start(uint64_t t) { return {.kind = Kind::kStart, .time_ns = t}; }
-Announcement stop(uint64_t t) { return {.kind = Kind::kStop, .time_ns = t}; }
-Announcement current(uint64_t t, Pid pid, std::string uri, uint64_t since = 0) {
-  return {.kind = Kind::kCurrent, .time_ns = t, .told_pid = pid, .process = {pid, since}, .uri = std::move(uri)};
+// `writer` 0: unknown.
+Announcement start(uint64_t t, uint64_t writer = 1) { return {.kind = Kind::kStart, .time_ns = t, .writer = writer}; }
+Announcement stop(uint64_t t, uint64_t writer = 1) { return {.kind = Kind::kStop, .time_ns = t, .writer = writer}; }
+Announcement current(uint64_t t, uint64_t writer, std::string uri) {
+  const Pid pid = static_cast<Pid>(writer);
+  return {.kind = Kind::kCurrent, .time_ns = t, .writer = writer, .told_pid = pid, .process = {pid, 0}, .uri = std::move(uri)};
 }
 Announcement begin(uint64_t t, Pid pid = 1) { return {.kind = Kind::kRoundStart, .time_ns = t, .told_pid = pid}; }
 Announcement end(uint64_t t, Pid pid = 1) { return {.kind = Kind::kRoundEnd, .time_ns = t, .told_pid = pid}; }
@@ -49,17 +55,23 @@ TEST(AssignWindows, NamesTheNewestFinishedWindow) {
 
 TEST(AssignWindows, LeavesAWindowToThoseWhoWereThere) {
   // The first client died before it named its window; the second one begins with its name.
-  EXPECT_EQ(shown(assign({start(10), stop(20), nobody(), current(31, 2, "b", 30), start(35), stop(40)})), "b[35,40)x0 ");
+  EXPECT_EQ(shown(assign({start(10), stop(20), nobody(), current(31, 2, "b"), start(35, 2), stop(40, 2)})), "b[35,40)x0 ");
 }
 
 TEST(AssignWindows, ForgetsWhatADeadClientLeftOpen) {
-  const Windows all = assign({start(10), nobody(), start(30), stop(40), current(41, 2, "b", 25)});
+  const Windows all = assign({start(10), nobody(), start(30, 2), stop(40, 2), current(41, 2, "b")});
   EXPECT_EQ(shown(all), "b[30,40)x0 ");
   EXPECT_EQ(all.abandoned, 1U);
 }
 
 TEST(AssignWindows, ForgetsANameOfAClientThatHasGone) {
-  EXPECT_EQ(shown(assign({current(1, 1, "a"), nobody(), start(10), stop(20), current(21, 2, "b", 5), start(30), stop(40), current(41, 2, "c", 5)})), "b[10,20)x0 c[30,40)x0 ");
+  EXPECT_EQ(shown(assign({current(1, 1, "a"), nobody(), start(10, 2), stop(20, 2), current(21, 2, "b"), start(30, 2), stop(40, 2), current(41, 2, "c")})), "b[10,20)x0 c[30,40)x0 ");
+  // Of unknown clients, too.
+  const auto unknown = [](Announcement said) {
+    said.writer = 0;
+    return said;
+  };
+  EXPECT_EQ(shown(assign({unknown(current(1, 1, "a")), nobody(), start(10, 0), stop(20, 0), unknown(current(21, 2, "b"))})), "b[10,20)x0 ");
 }
 
 // A window that has a span between two pauses to itself has its CPU time.
@@ -70,7 +82,7 @@ TEST(FindCpuTime, IsThatOfASpanWithOneWindow) {
   EXPECT_EQ(find_cpu_time(apart.windows, apart.windows[0], spans), 8U);
   EXPECT_EQ(find_cpu_time(apart.windows, apart.windows[1], spans), 30U);
   EXPECT_EQ(find_cpu_time(apart.windows, apart.windows[0], {}), std::nullopt);
-  const Windows together = assign({start(30), start(35), stop(40), current(41, 1, "a"), stop(60), current(61, 2, "b")});
+  const Windows together = assign({start(30), start(35, 2), stop(40), current(41, 1, "a"), stop(60, 2), current(61, 2, "b")});
   ASSERT_EQ(together.windows.size(), 2U);
   for (const Window& window : together.windows) EXPECT_EQ(find_cpu_time(together.windows, window, spans), std::nullopt);
 }
@@ -84,17 +96,55 @@ TEST(AssignWindows, CountsStopsWithoutAStart) {
 TEST(AssignWindows, TakesTheFirstOfTwoStarts) {
   const Windows all = assign({start(10), start(12), stop(20), current(21, 1, "a")});
   EXPECT_EQ(shown(all), "a[10,20)x0 ");
-  EXPECT_EQ(all.simultaneous, 1U);
   EXPECT_EQ(all.abandoned, 1U);
 }
 
-// Who starts first stops first, and last; with rounds, and without.
+// Whoever starts first, or stops first: each has its own.
 TEST(AssignWindows, KeepsTwoClientsApart) {
-  EXPECT_EQ(shown(assign({start(10), start(15), stop(20), current(21, 1, "a", 5), stop(30), current(31, 2, "b", 12)})), "a[10,20)x0 b[15,30)x0 ");
-  EXPECT_EQ(shown(assign({start(10), start(15), stop(20), current(21, 2, "b", 12), stop(30), current(31, 1, "a", 5)})), "a[10,30)x0 b[15,20)x0 ");
-  EXPECT_EQ(shown(assign({start(10), start(15), begin(16, 2), end(17, 2), begin(11, 1), end(18, 1), stop(20), current(21, 2, "b"), stop(30), current(31, 1, "a")})),
-            "a[10,30)x1 b[15,20)x1 ");
-  EXPECT_EQ(shown(assign({current(1, 1, "a"), start(10), start(15), stop(20), current(21, 2, "b"), stop(30)})), "a[10,30)x0 b[15,20)x0 ");
+  EXPECT_EQ(shown(assign({start(10, 1), start(15, 2), stop(20, 1), current(21, 1, "a"), stop(30, 2), current(31, 2, "b")})), "a[10,20)x0 b[15,30)x0 ");
+  EXPECT_EQ(shown(assign({start(10, 1), start(15, 2), stop(20, 2), stop(30, 1), current(31, 2, "b"), current(32, 1, "a")})), "a[10,30)x0 b[15,20)x0 ");
+  EXPECT_EQ(shown(assign({current(1, 1, "a"), start(10, 1), start(15, 2), stop(20, 2), current(21, 2, "b"), stop(30, 1)})), "a[10,30)x0 b[15,20)x0 ");
+}
+
+// Twenty, each of whose turns comes by chance.
+TEST(AssignWindows, KeepsTwentyClientsApart) {
+  std::mt19937 random(1);
+  for (int turn = 0; turn < 1000; ++turn) {
+    std::vector<Announcement> said;
+    std::map<std::string, Round> truth;
+    std::array<unsigned, 20> steps{};
+    std::array<Round, 20> rounds{};
+    for (uint64_t t = 10; t < 1810; t += 10) {
+      uint64_t writer = 0;
+      do writer = random() % 20;
+      while (steps[writer] == 9);
+      switch (steps[writer]++ % 3) {
+        case 0:
+          rounds[writer].begin_ns = t;
+          said.push_back(start(t, writer + 1));
+          break;
+        case 1:
+          rounds[writer].end_ns = t;
+          said.push_back(stop(t, writer + 1));
+          break;
+        default:
+          said.push_back(current(t, writer + 1, fmt::format("{}.{}", writer, steps[writer])));
+          truth[said.back().uri] = rounds[writer];
+      }
+    }
+    const Windows all = assign(said);
+    ASSERT_EQ(all.windows.size(), 60U);
+    for (const Window& window : all.windows) ASSERT_TRUE(truth[window.uri].begin_ns == window.begin_ns && truth[window.uri].end_ns == window.end_ns) << window.uri;
+  }
+}
+
+// A message whose writer is not known, and programs that are started for each message.
+TEST(AssignWindows, MatchesWhatIsLeftOfAll) {
+  EXPECT_EQ(shown(assign({start(10, 0), stop(20), current(21, 1, "a"), start(30), stop(40), current(41, 1, "b")})), "a[10,20)x0 b[30,40)x0 ");
+  EXPECT_EQ(shown(assign({start(10, 1), start(15, 2), stop(20, 0), stop(30, 2), current(31, 2, "b"), current(32, 1, "a")})), "a[10,20)x0 b[15,30)x0 ");
+  const Windows all = assign({start(10, 1), nobody(), stop(20, 2), nobody(), current(21, 3, "a")});
+  EXPECT_EQ(shown(all), "a[10,20)x0 ");
+  EXPECT_EQ(all.unnamed + all.abandoned + all.stray_stops, 0U);
 }
 
 // Google Benchmark with interleaved repetitions.
@@ -106,7 +156,7 @@ TEST(AssignWindows, KeepsWindowsThatOverlapInOneProcess) {
 }
 
 TEST(AssignWindows, MarksOverlapsAndGivesRoundsToTheirProcess) {
-  const Windows all = assign({start(10), start(15), begin(16, 2), end(19, 2), begin(11, 1), end(29, 1), stop(20), current(21, 2, "b"), stop(30), current(31, 1, "a"), start(40), stop(50), current(51, 1, "c")});
+  const Windows all = assign({start(10), start(15, 2), begin(16, 2), end(19, 2), begin(11, 1), end(29, 1), stop(20, 2), current(21, 2, "b"), stop(30), current(31, 1, "a"), start(40), stop(50), current(51, 1, "c")});
   EXPECT_EQ(shown(all), "a[10,30)x1 b[15,20)x1 c[40,50)x0 ");
   EXPECT_TRUE(all.windows[0].overlaps);
   EXPECT_TRUE(all.windows[1].overlaps);
@@ -120,8 +170,8 @@ TEST(AssignWindows, EndsWithAnyNumberOfAnnouncements) {
   std::vector<Announcement> rounds, unnamed, nested = {start(1)};
   for (uint64_t t = 10; t < 2'000'000; t += 20) {
     rounds.insert(rounds.end(), {start(t), stop(t + 9), begin(t + 1), end(t + 3), current(t + 10, 1, "a")});
-    unnamed.insert(unnamed.end(), {start(t), stop(t + 9), current(t + 10, 1, "late", 3'000'000)});
-    nested.insert(nested.end(), {start(t), stop(t + 9), current(t + 10, 2, "inner"), begin(t + 1, 2), end(t + 3, 2)});
+    unnamed.insert(unnamed.end(), {start(t), stop(t + 9), current(t + 10, 2, "late")});
+    nested.insert(nested.end(), {start(t, 2), stop(t + 9, 2), current(t + 10, 2, "inner"), begin(t + 1, 2), end(t + 3, 2)});
   }
   const Windows all = assign_windows(rounds, 3'000'000);
   EXPECT_EQ(all.windows.size(), 100'000U);

@@ -20,6 +20,7 @@
 #include "benchmark/comparison.h"
 #include "benchmark/machine_state.h"
 #include "benchmark/reasons.h"
+#include "bpf_source/fifo_writers.h"
 #include "bpf_source/privileges.h"
 #include "cli/bench_pages.h"
 #include "cli/bench_run.h"
@@ -87,8 +88,7 @@ class BenchSession {
   static constexpr size_t kMaxProfileBytes = 128 << 20;  // of a benchmark's runs; those of a minute of compilers take 10 MB
 
  public:
-  BenchSession(const BenchOptions& options, InvokingUser user, std::optional<benchmark::FifoPair> fifos, StopSignals signals,
-               sink::FileRights rights)
+  BenchSession(const BenchOptions& options, InvokingUser user, std::optional<benchmark::FifoPair> fifos, StopSignals signals, sink::FileRights rights)
       : options_(options),
         user_(std::move(user)),
         fifos_(std::move(fifos)),
@@ -98,6 +98,11 @@ class BenchSession {
     result_.host = benchmark::machine_fingerprint();
     result_.version = CICADA_VERSION;
     result_.warnings = benchmark::machine_warnings();
+    if (!fifos_) return;
+    // Only while privileges last.
+    auto writers = bpf_source::FifoWriters::watch(fifos_->control());
+    if (writers) writers_ = *std::move(writers);
+    else warn("clients that announce benchmarks at the same time may be mixed up: " + writers.error().message());
   }
 
   // For the reader of the results; once.
@@ -261,6 +266,7 @@ class BenchSession {
     run.environment.push_back("CODSPEED_PROFILE_FOLDER=" + clients);
     const std::string file = fmt::format("run-{}.cicada", index + 1);
     run.recording = file;
+    if (writers_) run.writer = [this] { return writers_->last(); };
     if (!options_.quiet) print_progress(fmt::format("run {}{}: {}", number + 1, options_.runs ? fmt::format(" of {}", *options_.runs) : "", name_of(command)));
     benchmark::ProcessTree tree;
     BenchRunOutcome outcome = TRY(run_recorded(run, user_, fifos_ ? &*fifos_ : nullptr, tree, signals_));
@@ -395,6 +401,7 @@ class BenchSession {
   const BenchOptions& options_;
   const InvokingUser user_;
   std::optional<benchmark::FifoPair> fifos_;  // nothing: another runner has them
+  std::unique_ptr<bpf_source::FifoWriters> writers_;
   StopSignals signals_;
   const sink::FileRights rights_;  // below the directory of the results
   const std::string directory_;    // its path, for clients and people

@@ -119,15 +119,6 @@ benchmark::ProcessId identify(Pid told) {
   return {};
 }
 
-// Never less than it is, so that nobody seems to be born after what he began: whoever reads the clocks may be interrupted between them.
-uint64_t since_boot_ns() {
-  const uint64_t monotonic = monotonic_ns();
-  timespec boot{};
-  ::clock_gettime(CLOCK_BOOTTIME, &boot);
-  const uint64_t now = static_cast<uint64_t>(boot.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(boot.tv_nsec);
-  return now - std::min(now, monotonic);
-}
-
 double ns_of(const timeval& time) { return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_usec) * 1e3; }
 
 void add_usage(const rusage& usage, std::map<std::string, double>& out) {
@@ -201,7 +192,7 @@ Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const Invok
     if (open) spans.push_back({now_ns, now_ns, used_ns});
     else if (!spans.empty()) spans.back() = {spans.back().begin_ns, now_ns, used_ns - std::min(used_ns, spans.back().cpu_ns)};
   };
-  if (fifos != nullptr) server = TRY(benchmark::ProtocolServer::start(*fifos, {gate, identify}));
+  if (fifos != nullptr) server = TRY(benchmark::ProtocolServer::start(*fifos, {gate, identify, options.writer}));
 
   // The end is seen by a thread that does nothing else: the loop may be busy.
   const uint64_t begun = monotonic_ns();
@@ -227,7 +218,7 @@ Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const Invok
   counters.read(outcome.resources);
   if (server) {
     if (!outcome.spans.empty() && outcome.spans.back().begin_ns == outcome.spans.back().end_ns) outcome.spans.pop_back();  // never ended
-    outcome.windows = benchmark::assign_windows(server->announcements(), end_ns, since_boot_ns());
+    outcome.windows = benchmark::assign_windows(server->announcements(), end_ns);
     outcome.announced = !server->announcements().empty() || !server->integration().empty();
     outcome.counts = server->counts();
     outcome.integration = server->integration();

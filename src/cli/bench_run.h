@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run of a command under `cicada bench`: launched, served if it announces benchmarks, recorded, measured.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,6 +31,7 @@ struct BenchRunOptions {
   int input = -1;                            // to be the command's standard input; -1: ours
   std::optional<recorder::Readers> readers;  // for run_recorded
   bool keep_privileges = false;              // likewise
+  std::function<uint64_t()> writer;          // likewise: benchmark::ServerHost's
 };
 
 // What a command was measured by.
