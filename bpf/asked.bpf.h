@@ -18,7 +18,7 @@ static __always_inline int is_named(const char *comm, const volatile struct aske
 
 static __always_inline int has_asked_name(struct task_struct *task, const volatile struct asked_name *names, __u32 count) {
   char comm[16];
-  return bpf_probe_read_kernel(comm, sizeof(comm), task->comm) == 0 && is_named(comm, names, count);
+  return bpf_core_read(comm, sizeof(comm), &task->comm) == 0 && is_named(comm, names, count);
 }
 
 static __always_inline int is_in_asked_cgroup(struct task_struct *task) {
@@ -49,9 +49,8 @@ static __noinline int fits_what_is_asked(struct task_struct *task) {
   if (asked.threads && !has_asked_name(task, asked.thread, asked.threads)) return 0;
   if (asked.processes) {
     struct task_struct *leader = 0;
-    char comm[16];
     bpf_probe_read_kernel(&leader, sizeof(leader), &task->group_leader);
-    if (bpf_core_read(comm, sizeof(comm), &leader->comm) || !is_named(comm, asked.process, asked.processes)) return 0;
+    if (!has_asked_name(leader, asked.process, asked.processes)) return 0;
   }
   return !asked.cgroups || is_in_asked_cgroup(task);
 }

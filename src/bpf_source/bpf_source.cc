@@ -300,12 +300,14 @@ Result<bool> BpfSource::drain(profile::Profile& profile, int timeout_ms, std::sp
 
 Result<void> BpfSource::stop(profile::Profile& profile) {
   Parts& p = *parts_;
+  bool paused = false;
   {
     const std::lock_guard lock(p.pause_mutex);
     p.events->disable();
     if (p.samples_waits) p.kernel->count_waits_until_now();
+    paused = p.paused;
   }
-  if (p.samples_waits && !p.paused) {
+  if (p.samples_waits && !paused) {
     const Result<void> taken = take_blocked_threads(*p.kernel, {[&] { p.drain_ring(); }, [&](std::span<const uint8_t> record) { p.pipeline->take(record, monotonic_ns()); }});
     if (!taken) profile.header.warnings.push_back(fmt::format("waits that have not ended are missing: {}", taken.error().message()));
   }

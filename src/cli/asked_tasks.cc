@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/asked_tasks.h"
 
-#include <grp.h>
 #include <pwd.h>
 #include <sys/stat.h>
 
@@ -10,7 +9,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <sstream>
 
 #include "cli/quantity.h"

@@ -30,6 +30,11 @@ std::vector<std::string> argv_of(const std::string& text) {
   return words;
 }
 
+// In a few words; CLI11's own of a range says the largest number, with 309 digits.
+const CLI::Validator kNotNegative([](const std::string& text) {
+  char* end = nullptr;
+  return std::strtod(text.c_str(), &end) >= 0 && end != text.c_str() ? std::string() : fmt::format("{}: expected a number, 0 or more", text);
+}, "", "");
 const CLI::Validator kAboveZero([](const std::string& text) { return std::strtod(text.c_str(), nullptr) > 0 ? std::string() : fmt::format("{}: expected a number above 0", text); }, "", "");
 
 struct Commands {
@@ -107,7 +112,7 @@ std::shared_ptr<BenchCompareOptions> add_compare(CLI::App& bench) {
   command->add_option("BASE", options->base, "results before: a directory of `cicada bench`, or a client's")->required();
   command->add_option("NEW", options->now, "after")->required();
   command->add_option("-o,--output", options->directory, "differential flame graphs of what changed (default: none)")->type_name("DIR");
-  command->add_option("--threshold", options->threshold_percent, "changes below are none, in percent")->type_name("N")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command->add_option("--threshold", options->threshold_percent, "changes below are none, in percent")->type_name("N")->check(kNotNegative)->capture_default_str();
   command->add_option("--match", options->matches, "compare these two, by number or name (default: those of one name)")->type_name("BASE=NEW")->allow_extra_args(false);
   command->add_flag("--strict", options->strict, "exit code 2 where it cannot be told whether one became slower");
   command->add_flag("--markdown", options->markdown, "a table for a pull request");
@@ -133,7 +138,7 @@ Command add_bench_command(CLI::App& app) {
   command->add_option("-n,--runs", options->runs, "run everything so many times, in turn (default: one command once, several until they are told apart)")->type_name("N");
   command->add_option("--precision", options->precision_percent, "how well the ratio of several commands is to be known, in percent")->type_name("N")->check(kAboveZero)->capture_default_str();
   command->add_option("--max-time", options->max_time_s, "seconds after which that is given up")->type_name("S")->check(kAboveZero)->capture_default_str();
-  command->add_option("--threshold", options->threshold_percent, "changes below are none, in percent")->type_name("N")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command->add_option("--threshold", options->threshold_percent, "changes below are none, in percent")->type_name("N")->check(kNotNegative)->capture_default_str();
   command->add_flag("--strict", options->strict, "exit code 2 where it cannot be told whether a command is slower");
   command->add_option("--name", options->names, "of a command, in their order (default: its words)")->type_name("NAME")->allow_extra_args(false);
   command->add_option("--scan", given->scans, "run each command with each value in the place of {NAME} (default: none)")->type_name("NAME=V,V,…")->allow_extra_args(false);

@@ -21,7 +21,7 @@ void append_taken(const ProfileSnapshot& profile, const profile::Event& event, s
   const profile::Header& header = profile.header;
   const bool waits = event.unit == profile::Unit::kNanoseconds;
   std::string rate = waits ? fmt::format("from {} on all are kept", seconds_text(static_cast<double>(event.period) * 1e-9)) : event.frequency_hz != 0 ? fmt::format("{} Hz", event.frequency_hz) : fmt::format("every {}", grouped_digits(event.period));
-  out += fmt::format("\n{} {} in {}  ({}, {}, {} CPU{})\n", grouped_digits(event.fired), waits ? "waits" : "samples", seconds_text(static_cast<double>(header.duration_ns) * 1e-9, 4),
+  out += fmt::format("\n{} {} in {}  ({}, {}, {} CPU{})\n", grouped_digits(event.fired), (waits ? event.fired == 1 ? "wait" : "waits" : event.fired == 1 ? "sample" : "samples"), seconds_text(static_cast<double>(header.duration_ns) * 1e-9, 4),
                      clean_text(event.name), rate, header.cpu_count, header.cpu_count == 1 ? "" : "s");
 }
 

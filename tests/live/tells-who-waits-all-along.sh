@@ -25,7 +25,7 @@ start sleep "$FOREVER"
 wait_for eval '[[ $(cat /proc/$pid/wchan) == hrtimer_nanosleep ]]'
 "$CICADA" offcpu --stats -p "$pid" -d 1 -o y.folded 2>err || fail "offcpu -p ended with $?"
 awk '/;clock_nanosleep;.*hrtimer_nanosleep/ { sum += $NF } END { exit !(NR == 1 && sum > 0.95e9) }' y.folded || fail "not one wait: $(cat y.folded)"
-grep -q '^1 waits in' err && grep -q ' 100 % of 1 user stack' err || fail "its stack is not complete"
+grep -q '^1 wait in' err && grep -q ' 100 % of 1 user stack' err || fail "its stack is not complete"
 
 # A thread of the kernel's is told where it is asked for.
 "$CICADA" offcpu -p "$pid" --kernel-threads -d 0.1 -o none.folded 2>err && fail "a process has no kernel threads"

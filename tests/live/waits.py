@@ -15,9 +15,10 @@ import re
 import sys
 
 PERIOD_NS = 1e6
-# What may be preempted, or is short: each of the waits that are kept is worth the period, so their sum strays by its root. On a slow machine a
-# short sleep is over before it began: how much of it is a sleep is not known.
+# What may be preempted, or is short: each of the waits that are kept is worth the period, so their sum strays by its root.
 SHORT = ("sleeps_briefly", "computes", "locks")
+# On a slow machine a short sleep is over before it began: how much of it is a sleep is not known.
+OVER_SOON = "sleeps_briefly"
 STATES = {"sleeps": ["sleep"], "sleeps_briefly": ["sleep"], "moves": ["sleep"], "locks": ["lock"], "holds": ["sleep", "lock"], "reads": ["io"], "polls": ["io"], "stays": ["lock"], "stays_on_a_file": ["lock"], "computes": []}
 READY = ("preempted", "runnable")
 
@@ -62,7 +63,7 @@ def faults_of(said, waits, elsewhere, share, edges_ns):
         if STATES[name]:
             right = sum(states.get(state, 0) for state in STATES[name])
             wrong = sum(ns for state, ns in states.items() if state not in STATES[name] + list(READY))
-            if right < 0.2 * found and name not in SHORT or wrong > 0.01 * found + edges_ns:
+            if right < 0.2 * found and name != OVER_SOON or wrong > 0.01 * found + edges_ns:
                 faults.append(f"{name}: not {STATES[name]}: {states}")
         elif states.get("preempted", 0) < 0.5 * found:
             faults.append(f"{name}: not preempted: {states}")
