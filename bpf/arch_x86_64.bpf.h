@@ -42,6 +42,11 @@ static __always_inline __u16 system_call_of(struct task_struct *task) {
   return number < NO_SYSTEM_CALL ? (__u16)number : NO_SYSTEM_CALL;
 }
 
+static __always_inline int is_32_bit(struct task_struct *task) {
+  struct pt_regs *saved = (struct pt_regs *)bpf_task_pt_regs(task);
+  return saved && saved->cs == USER_CODE_SEGMENT_32;
+}
+
 // SAMPLE_NEW_TASK and SAMPLE_NEW_STACK for a task that has not been back in user mode since clone made it: it has its parent's registers, but
 // for the 0 of the system call and, if it was given one, the stack. clone says so in a register; clone3, in memory that may have changed.
 static __always_inline __u32 new_task_flags(const struct pt_regs *saved) {

@@ -14,6 +14,9 @@ static __always_inline int is_blocked(struct task_struct *task) {
   return task->exit_state == 0 && !(bpf_core_field_exists(task->on_cpu) && task->on_cpu);
 }
 
+// Threads that are noted in one look: each has a beginning of its own, by which a wakeup finds its wait.
+static __u64 noted;
+
 // It may run at any moment. on_switch has the last word: what it has noted stays, and what is noted of a thread that runs it replaces.
 static __always_inline void note_blocked(struct task_struct *task, struct wait_set *set) {
   __u32 tid = (__u32)task->pid;
@@ -25,8 +28,8 @@ static __always_inline void note_blocked(struct task_struct *task, struct wait_s
     __sync_val_compare_and_swap(&slot->who, who, 0);
     return;
   }
-  slot->run_delay = run_delay_of(task);
-  __sync_val_compare_and_swap(&slot->since_ns, 0, counted_since_ns);
+  slot->ready = wake_event == NO_EVENT ? run_delay_of(task) : 0;
+  __sync_val_compare_and_swap(&slot->since_ns, 0, counted_since_ns + __sync_fetch_and_add(&noted, 1));
 }
 
 // Bytes, as bpf_get_stack() has it. The kernel collects them in a place of this CPU's, which whoever runs in between may use, too.
@@ -56,7 +59,7 @@ static __always_inline void begin_user_side(struct task_struct *task, struct scr
 }
 
 // The outcome.
-static __always_inline int give_blocked(struct seq_file *reader, struct task_struct *task, __u32 kind, __u64 turns, __u64 length_ns) {
+static __always_inline int give_blocked(struct seq_file *reader, struct task_struct *task, __u32 kind, __u64 turns, __u64 since_ns, __u64 length_ns) {
   __s32 tgid = task->tgid;
   struct process_value *process = 0;
   if (filter_mode != FILTER_ALL || !(task->flags & PF_KTHREAD)) process = bpf_map_lookup_elem(&processes, &tgid);
@@ -66,6 +69,7 @@ static __always_inline int give_blocked(struct seq_file *reader, struct task_str
   struct sample_record *record = &memory->record;
   begin_record(record, task, process, wait_event, kind);
   record->value = worth_ns(length_ns);
+  record->begin_ns = since_ns;
   begin_user_side(task, memory, process);
   int outcome = COUNTER_STORED;
   if (kernel_stacks) {
@@ -98,12 +102,13 @@ static __always_inline void take_blocked(struct seq_file *reader, struct task_st
   __u32 kind = slot->who >> TID_BITS;
   __u64 since_ns = slot->since_ns, turns = turns_of(task);
   if (since_ns == 0 || since_ns >= counted_until_ns || !claim_wait(slot, since_ns)) return;
+  const __u64 begin_ns = since_ns;
   if (since_ns < counted_since_ns) since_ns = counted_since_ns;
   if (since_ns >= counted_until_ns) return;
   __u64 length_ns = counted_until_ns - since_ns;
-  int outcome = fate_of_wait(length_ns, random_length_ns());
+  int outcome = fate_of_wait(length_ns, least_length_ns((__u32)task->pid, begin_ns));
   if (outcome == COUNTER_STORED) {
-    outcome = give_blocked(reader, task, kind, turns, length_ns);
+    outcome = give_blocked(reader, task, kind, turns, begin_ns, length_ns);
     __sync_fetch_and_add(&counts->value_sum, worth_ns(length_ns));
   }
   if (outcome < 0 || outcome >= COUNTER_COUNT) return;

@@ -13,6 +13,6 @@ SEC("perf_event")
 int on_perf_event(struct perf_event_context *context) {
   __u64 cookie = bpf_get_attach_cookie(context);
   __u32 value = cookie_value(cookie);
-  take_sample(context, &context->regs, cookie_event(cookie), value ? value : context->sample_period, WAIT_NONE);
+  take_sample(context, &context->regs, cookie_event(cookie), value ? value : context->sample_period, WAIT_NONE, 0, 0);
   return 0;
 }

@@ -17,10 +17,14 @@ extern const volatile __u64 wakeup_bytes;        // wake the reader when the rin
 // bpf/waiting.bpf.c
 extern const volatile __u32 wait_event;              // index of the recording's events
 extern const volatile __u32 wait_set_mask;           // sets of wait_sets, less one
+extern const volatile __u32 wake_event;              // index of the recording's events; NO_EVENT: nobody wants to know who woke a thread
 extern const volatile __u32 include_kernel_threads;  // their waits, too
 extern const volatile __u64 wait_period_ns;          // waits as long as that are all kept
 extern const volatile __u64 min_wait_ns, max_wait_ns;
-extern volatile __u64 schedule_begin, schedule_end;  // addresses of __schedule(); 0: not known
+extern volatile struct code_range schedule_code;  // __schedule()
+extern volatile struct code_range wake_code;      // try_to_wake_up()
+extern volatile struct code_range entry_code;     // where the kernel is entered, by a thread or an interrupt
+extern volatile struct code_range thread_code[MAX_THREAD_CODE];  // where a thread enters (system calls, page faults), or acts before it goes on after an interrupt
 extern volatile __u64 counted_since_ns, counted_until_ns;  // what was waited before and after is not counted
 
 // bpf/blocked.bpf.c

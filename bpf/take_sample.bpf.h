@@ -12,8 +12,11 @@
 
 #include <bpf/bpf_core_read.h>
 
-// The program keeps others waiting: little of the stack is copied for user space.
-#define SAMPLE_IN_A_HURRY 0x100
+// Beside enum wait_kind, how a sample is taken.
+#define SAMPLE_IN_A_HURRY 0x100  // the program keeps others waiting: little of the stack is copied for user space
+#define SAMPLE_OF_WAKER 0x200    // whoever it is
+#define SAMPLE_WITHOUT_STACK 0x400
+#define WAIT_KIND_MASK 0xff
 
 static __always_inline int is_wanted_thread(__s32 tid) {
   if (filter_mode != FILTER_TIDS) return 1;
@@ -24,19 +27,45 @@ static __always_inline int is_target(const struct process_value *process, struct
   return process && (process->flags & (PROCESS_TARGET | PROCESS_BEFORE_EXEC)) == PROCESS_TARGET && is_wanted_thread(task->pid);
 }
 
-// Of a wait: how many frames are the switch itself and the program's way to be called. Always the same, once known.
-static volatile __u32 frames_of_switch;
+// How many frames are the switch or the wakeup itself and the program's way to be called. Always the same, once known.
+static volatile __u32 frames_of_switch, frames_of_wakeup;
 #define MAX_FRAMES_OF_SWITCH 8
 
-// Whether it is known just now.
-static __always_inline int skip_switch(const __u64 *frames) {
-  if (frames_of_switch || !schedule_begin) return 0;
-  for (__u32 i = 0; i < MAX_FRAMES_OF_SWITCH; i++) {
-    if (frames[i] < schedule_begin || frames[i] >= schedule_end) continue;
-    frames_of_switch = i + 1;
-    return 1;
-  }
+static __always_inline int is_in(__u64 address, volatile struct code_range *code) { return address >= code->begin && address < code->end; }
+
+// Up to a function. 0: it is not there, or not known.
+static __always_inline __u32 frames_up_to(const __u64 *frames, volatile struct code_range *code) {
+  for (__u32 i = 0; i < MAX_FRAMES_OF_SWITCH; i++)
+    if (is_in(frames[i], code)) return i + 1;
   return 0;
+}
+
+// Bytes.
+static __always_inline long kernel_stack_at(void *context, struct kernel_stack *stack, __u32 how) {
+  __u32 skipped = how & SAMPLE_OF_WAKER ? frames_of_wakeup : how & WAIT_KIND_MASK ? frames_of_switch : 0;
+  long bytes = bpf_get_stack(context, stack->frames, sizeof(stack->frames), skipped);
+  if (skipped || bytes <= 0 || !(how & (SAMPLE_OF_WAKER | WAIT_KIND_MASK))) return bytes;
+  if (how & SAMPLE_OF_WAKER) {
+    skipped = frames_of_wakeup = frames_up_to(stack->frames, &wake_code);
+  } else {
+    skipped = frames_of_switch = frames_up_to(stack->frames, &schedule_code);
+  }
+  return skipped ? bpf_get_stack(context, stack->frames, sizeof(stack->frames), skipped) : bytes;
+}
+
+// Whether an interrupt did this, and what it interrupted has nothing to do with it: how many frames are its own. 0: a thread did.
+// FRAMES_WITHOUT_ENTRY: it is not seen how the kernel was entered.
+#define FRAMES_WITHOUT_ENTRY 0xffff
+__weak __noinline __u32 frames_of_interrupt(struct kernel_stack *stack, __u32 frames) {
+  if (!stack) return 0;
+  for (__u32 i = 0; i < MAX_KERNEL_FRAMES; i++) {
+    if (i >= frames) break;
+    __u64 address = stack->frames[i];
+    for (__u32 k = 0; k < MAX_THREAD_CODE; k++)
+      if (is_in(address, &thread_code[k])) return 0;
+    if (is_in(address, &entry_code)) return i + 1;
+  }
+  return FRAMES_WITHOUT_ENTRY;
 }
 
 // Hash of the kernel stack; its return addresses are adjusted like the user's.
@@ -150,14 +179,24 @@ static __noinline void begin_record(struct sample_record *record, struct task_st
 
 static __always_inline int has_user_side(struct task_struct *task) { return !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)); }
 
+// Of a waker: INTERRUPT_ID, whose frames are left; SOMEBODY_ID, if that is not known; 0: the task itself. Who has no user side enters nowhere.
+static __always_inline __s32 find_nobody(struct scratch *memory, struct task_struct *task) {
+  if (task->pid == 0) return INTERRUPT_ID;  // it only waits for one
+  __u32 frames = frames_of_interrupt(&memory->kernel, memory->kernel_frames);
+  if (frames == FRAMES_WITHOUT_ENTRY) return has_user_side(task) ? SOMEBODY_ID : 0;
+  if (frames) memory->kernel_frames = frames;
+  return frames ? INTERRUPT_ID : 0;
+}
+
 // The outcome.
-static __always_inline int sample_task(void *context, const struct event_registers *regs, __u32 event, __u64 value, __u32 wait, struct event_counters *counts) {
+static __always_inline int sample_task(void *context, const struct event_registers *regs, __u32 event, __u64 value, __u32 how, struct task_struct *woken, __u64 begin_ns, struct event_counters *counts) {
   if (!sampling_wanted) return COUNTER_FILTERED;
   struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
   __s32 tgid = task->tgid;
-  int is_idle = task->pid == 0;
+  int is_anybody = how & SAMPLE_OF_WAKER;
+  int is_idle = task->pid == 0 && !is_anybody;
   if (is_idle && !include_idle) return COUNTER_IDLE;
-  if (!is_asked_for(task)) return COUNTER_FILTERED;
+  if (!is_anybody && !is_asked_for(task)) return COUNTER_FILTERED;
   struct process_value *process = 0;
   if (filter_mode != FILTER_ALL || !(task->flags & PF_KTHREAD)) process = bpf_map_lookup_elem(&processes, &tgid);
   if (filter_mode == FILTER_ALL) {
@@ -165,28 +204,38 @@ static __always_inline int sample_task(void *context, const struct event_registe
       process = adopt_process(task, PROCESS_TARGET);
       report_miss(process, bpf_ktime_get_ns());
     }
-  } else if (!is_target(process, task)) {
+  } else if (!is_anybody && !is_target(process, task)) {
     return COUNTER_FILTERED;
   }
   struct scratch *memory = claim_scratch();
   if (!memory) return COUNTER_LOST_NO_SCRATCH;
   struct sample_record *record = &memory->record;
-  begin_record(record, task, process, event, wait & ~SAMPLE_IN_A_HURRY);
+  begin_record(record, task, process, event, how & WAIT_KIND_MASK);
   record->value = value;
+  record->begin_ns = begin_ns;
   __u32 flags = is_idle ? SAMPLE_IDLE : 0;
+  __s32 nobody = 0;
   if (!regs || !is_user_mode(regs)) {
     flags |= SAMPLE_IN_KERNEL;
-    if (kernel_stacks) {
-      long bytes = bpf_get_stack(context, memory->kernel.frames, sizeof(memory->kernel.frames), wait ? frames_of_switch : 0);
-      if (wait && bytes > 0 && skip_switch(memory->kernel.frames))
-        bytes = bpf_get_stack(context, memory->kernel.frames, sizeof(memory->kernel.frames), frames_of_switch);
+    if ((kernel_stacks || is_anybody) && !(how & SAMPLE_WITHOUT_STACK)) {
+      long bytes = kernel_stack_at(context, &memory->kernel, how);
       memory->kernel_frames = bytes > 0 ? (__u32)bytes / 8 : 0;
-      if (memory->kernel_frames) record->kernel_stack = adjust_kernel_stack(&memory->kernel, memory->kernel_frames);
+      if (is_anybody) nobody = find_nobody(memory, task);
+      if (kernel_stacks && memory->kernel_frames) record->kernel_stack = adjust_kernel_stack(&memory->kernel, memory->kernel_frames);
     }
   }
-  memory->in_a_hurry = wait & SAMPLE_IN_A_HURRY;
-  memory->has_user_side = has_user_side(task) && read_user_registers(regs, task, memory->walk.regs.gpr, &memory->walk.regs.ip, &flags);
-  if (wait && memory->has_user_side) record->system_call = system_call_of(task);
+  if (how & SAMPLE_WITHOUT_STACK) nobody = SOMEBODY_ID;
+  if (nobody) {
+    record->pid = record->tid = nobody;
+    record->address_space = record->start_ticks_low = record->start_in_tick = record->uid = 0;
+    process = 0;
+  }
+  memory->in_a_hurry = how & SAMPLE_IN_A_HURRY;
+  memory->has_user_side = !nobody && has_user_side(task) && read_user_registers(regs, task, memory->walk.regs.gpr, &memory->walk.regs.ip, &flags);
+  if (how & WAIT_KIND_MASK) {
+    struct task_struct *waiting = is_anybody ? woken : task;
+    if (waiting && has_user_side(waiting) && !(is_anybody && is_32_bit(waiting))) record->system_call = system_call_of(waiting);
+  }
   memory->walk.regs.exact_ip = 1;
   memory->walk.regs.all_registers = 1;
   record->flags = (__u8)flags;
@@ -196,13 +245,14 @@ static __always_inline int sample_task(void *context, const struct event_registe
 }
 
 // Of the current task. `context`: the program's own; `regs`: those at the event, null where the program has none (it runs in the kernel);
-// `value`: in the event's unit; `wait`: enum wait_kind | SAMPLE_IN_A_HURRY.
-static __always_inline void take_sample(void *context, const struct event_registers *regs, __u32 event, __u64 value, __u32 wait) {
+// `value`: in the event's unit; `how`: enum wait_kind and SAMPLE_*; `woken`: of SAMPLE_OF_WAKER, else null;
+// `begin_ns`: as sample_record has it.
+static __always_inline void take_sample(void *context, const struct event_registers *regs, __u32 event, __u64 value, __u32 how, struct task_struct *woken, __u64 begin_ns) {
   struct event_counters *counts = bpf_map_lookup_elem(&counters, &event);
   if (!counts) return;
   counts->value_sum += value;
-  int outcome = sample_task(context, regs, event, value, wait, counts);
+  int outcome = sample_task(context, regs, event, value, how, woken, begin_ns, counts);
   if (outcome < 0 || outcome >= COUNTER_COUNT) return;
   counts->counter[outcome]++;
-  if (wait && outcome >= COUNTER_LOST_SAMPLE_RING_FULL && outcome <= COUNTER_LOST_NO_SCRATCH) counts->counter[COUNTER_LOST_WAITED_NS] += value;
+  if (how && outcome >= COUNTER_LOST_SAMPLE_RING_FULL && outcome <= COUNTER_LOST_NO_SCRATCH) counts->counter[COUNTER_LOST_WAITED_NS] += value;
 }

@@ -19,8 +19,10 @@ enum { WAITED, QUEUED, WAIT_PARTS };
 // The wait that has just ended on this CPU and may be kept. Nothing else is switched to before its thread is there to be looked at.
 struct ended_wait {
   __u32 tid;  // 0: none
-  __u32 run_delay;
-  __u64 least_ns;             // to be kept
+  __u32 ready;                  // as in its slot
+  __u64 since_ns;
+  __u64 least_ns;               // to be kept
+  __u64 ended_ns;
   __u64 length_ns[WAIT_PARTS];  // QUEUED: not yet known
   __u32 how[WAIT_PARTS];
   __u32 next_part;
@@ -47,7 +49,7 @@ static __always_inline void leave(struct task_struct *task, int preempted, __u32
   __u32 who = tid | (__u32)kind_of_wait(task, preempted, state) << TID_BITS;
   if (!slot && (!may_take_slot(task) || !(slot = add_slot(set, who)))) return;
   slot->who = who;
-  slot->run_delay = run_delay_of(task);
+  slot->ready = wake_event == NO_EVENT ? run_delay_of(task) : 0;
   slot->since_ns = now_ns;
 }
 
@@ -68,20 +70,22 @@ static __always_inline void arrive(struct task_struct *task, __u64 now_ns) {
   if (!slot) return;
   __u64 since_ns = slot->since_ns;
   if (since_ns == 0 || !claim_wait(slot, since_ns)) return;
+  ended->since_ns = since_ns;
   if (since_ns < counted_since_ns) since_ns = counted_since_ns;
   if (now_ns > counted_until_ns) now_ns = counted_until_ns;
   if (now_ns <= since_ns) return;
   __u64 length_ns = now_ns - since_ns;
   counts->counter[COUNTER_WAITED_NS] += length_ns;
-  __u64 least_ns = random_length_ns();
+  __u64 least_ns = least_length_ns(tid, ended->since_ns);
   if (length_ns < least_ns) {
     counts->counter[COUNTER_SHORT_WAIT]++;
     return;
   }
   ended->how[WAITED] = slot->who >> TID_BITS;
-  ended->run_delay = slot->run_delay;
+  ended->ready = slot->ready;
   ended->length_ns[WAITED] = length_ns;
   ended->least_ns = least_ns;
+  ended->ended_ns = now_ns;
   ended->next_part = 0;
   ended->tid = tid;
 }
@@ -93,6 +97,14 @@ int BPF_PROG(on_switch, _Bool preempted, struct task_struct *before, struct task
   leave(before, preempted, state, now_ns);
   arrive(next, now_ns);
   return 0;
+}
+
+// How long it was ready to run. By the wakeup, where that is known: then both ends of what was waited before are the waker's, too.
+static __always_inline __u64 queued_of(struct task_struct *task, struct ended_wait *ended) {
+  if (wake_event == NO_EVENT) return (__u64)(run_delay_of(task) - ended->ready) << 10;
+  if (ended->ready == 0 || ended->ready == LONGEST_READY) return 0;
+  __u64 woken_ns = ended->since_ns + ((__u64)ended->ready << 6);
+  return woken_ns < ended->ended_ns ? ended->ended_ns - woken_ns : 0;
 }
 
 static __always_inline int keeps_part(struct ended_wait *ended, __u32 part) {
@@ -116,10 +128,10 @@ __weak __noinline int next_part(void) {
   struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
   if (ended->tid != (__u32)task->pid) return WAIT_NONE;
   if (ended->next_part == WAITED) {
-    __u64 length_ns = ended->length_ns[WAITED], queued_ns = (__u64)(run_delay_of(task) - ended->run_delay) << 10;
-    int was_ready = ended->how[WAITED] == WAIT_PREEMPTED;
+    __u64 length_ns = ended->length_ns[WAITED], queued_ns = queued_of(task, ended);
+    int was_ready = ended->how[WAITED] == WAIT_PREEMPTED || ended->how[WAITED] == WAIT_RUNNABLE;
     if (was_ready || queued_ns > length_ns) queued_ns = length_ns;
-    ended->how[QUEUED] = was_ready ? WAIT_PREEMPTED : WAIT_RUNNABLE;
+    ended->how[QUEUED] = was_ready ? ended->how[WAITED] : WAIT_RUNNABLE;
     ended->length_ns[QUEUED] = queued_ns;
     ended->length_ns[WAITED] = length_ns - queued_ns;
     ended->next_part = QUEUED;
@@ -137,7 +149,7 @@ static __always_inline int take_ended_wait(void *context, __u32 flags) {
     int how = next_part();
     struct ended_wait *ended = how == WAIT_NONE ? 0 : bpf_map_lookup_elem(&ended_waits, &zero);
     if (!ended) break;
-    take_sample(context, 0, wait_event, ended->value_ns, (__u32)how | flags);
+    take_sample(context, 0, wait_event, ended->value_ns, (__u32)how | flags, 0, ended->since_ns);
   }
   return 0;
 }

@@ -7,10 +7,11 @@
 
 // Thread ids have 22 bits (PID_MAX_LIMIT). One that runs has no `since_ns`.
 struct wait_slot {
-  __u32 who;        // thread id | enum wait_kind << 24; 0: free
-  __u32 run_delay;  // low half of sched_info's, in 1,024 ns
+  __u32 who;    // thread id | enum wait_kind << 24; 0: free
+  __u32 ready;  // low half of sched_info's run_delay, in 1,024 ns. Where wakeups are sampled: from since_ns to the wakeup in 64 ns, 0: it has not come
   __u64 since_ns;
 };
+#define LONGEST_READY 0xffffffffu  // 274 s, or more
 
 #define WAIT_WAYS 4
 struct wait_set {
@@ -32,6 +33,7 @@ struct {
 #define TASK_UNINTERRUPTIBLE 0x0002
 #define TASK_STOPPED_OR_TRACED 0x000c
 #define TASK_DEAD 0x0080
+#define TASK_WAKING 0x0200
 
 #define TID_BITS 24
 #define TID_MASK ((1u << TID_BITS) - 1)
@@ -58,7 +60,7 @@ static __always_inline int may_take_slot(struct task_struct *task) {
   if (filter_mode == FILTER_ALL) return 1;
   __s32 tgid = task->tgid;
   struct process_value *process = bpf_map_lookup_elem(&processes, &tgid);
-  return process && process->flags & PROCESS_TARGET && is_wanted_thread(task->pid);
+  return is_target(process, task);
 }
 
 // Of a thread's first wait. on_switch and a look at all threads may note it at once: they get one slot. Null: none is free.
@@ -81,14 +83,16 @@ static __always_inline int claim_wait(struct wait_slot *slot, __u64 since_ns) { 
 // it interrupted itself), or yields.
 static __always_inline enum wait_kind kind_of_wait(struct task_struct *task, int preempted, __u32 state) {
   if (preempted || state == 0) return WAIT_PREEMPTED;
+  if (task->__state == TASK_WAKING) return WAIT_RUNNABLE;  // somebody was quicker than its switch
   if (BPF_CORE_READ_BITFIELD(task, in_iowait)) return WAIT_DISK;
   if (state & TASK_STOPPED_OR_TRACED) return WAIT_STOPPED;
   return state & TASK_UNINTERRUPTIBLE ? WAIT_UNINTERRUPTIBLE : WAIT_SLEEPING;
 }
 
-// Uniform over 0 to wait_period_ns.
-static __always_inline __u64 random_length_ns(void) {
-  __u64 random = bpf_get_prandom_u32();
+// How long a wait must be to be kept: uniform over 0 to wait_period_ns, and the same for whoever asks (its return, its waker, a look at those that are
+// blocked).
+static __always_inline __u64 least_length_ns(__u32 tid, __u64 since_ns) {
+  __u64 random = mix_hash(mix_hash(hash_seed ^ tid, since_ns), tid) >> 32;
   return random * (wait_period_ns >> 32) + (random * (wait_period_ns & 0xffffffff) >> 32);
 }
 

@@ -56,6 +56,8 @@ enum wait_kind {
 
 #define NO_SYSTEM_CALL 0xffff  // an exception
 #define NO_USER_SIDE 0xfffe    // a kernel thread, or a worker of the kernel's in a process
+#define INTERRUPT_ID (-1)      // pid and tid of what wakes a thread and is none itself
+#define SOMEBODY_ID (-2)       // of a waker for whose stack there was no time: without it nobody knows whether it was an interrupt
 
 // Every time.
 struct sample_record {
@@ -74,12 +76,13 @@ struct sample_record {
   __u16 start_in_tick;    // 1/65536 of a tick; 0 also if only ticks are known: a pid can be used again within a tick
   __u16 user_frames;      // frames walked
   __u8 event;             // index of the recording's events
-  __u8 wait;              // enum wait_kind
-  __u16 system_call;      // of a wait: its number, NO_SYSTEM_CALL, NO_USER_SIDE
+  __u8 wait;              // enum wait_kind; of a wakeup: how the other thread waited
+  __u16 system_call;      // of a wait: its number, NO_SYSTEM_CALL, NO_USER_SIDE; of a wakeup: the other thread's
   __u32 uid;              // effective, of the thread at this moment; initial user namespace
   __u32 padding2;
+  __u64 begin_ns;         // of a wait, and of the wakeup that ended it: when it began, by CLOCK_MONOTONIC, so that one leads to the other; else 0
 };
-ABI_ASSERT(sizeof(struct sample_record) == 72);
+ABI_ASSERT(sizeof(struct sample_record) == 80);
 
 // A walk that the kernel could not finish: the registers at that frame and a copy of the stack from sp up, without the pages that nobody has
 // touched yet (large frames have such). Sent directly after its sample, whose user_stack has the frames up to and including the one where the
@@ -108,7 +111,7 @@ struct blocked_thread {
   __u64 request[sizeof(struct unwind_request) / 8];  // one whose stack is not copied yet
   __u64 turns;  // how often it had run: as long as that is so, its stack is that of the wait
 };
-ABI_ASSERT(sizeof(struct blocked_thread) == 256);
+ABI_ASSERT(sizeof(struct blocked_thread) == 264);
 
 // fork: `pid` is the child, `parent_pid` its parent, whose address_space it shares. exec: address_space is new. exit: the thread group is gone.
 struct lifecycle_record {

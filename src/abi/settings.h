@@ -39,6 +39,14 @@ struct asked_tasks {
   struct asked_cgroup cgroup[MAX_ASKED];  // it, or one below it
 };
 
+#define NO_EVENT 0xffffffffu
+
+// Of the kernel's code; 0: not known.
+struct code_range {
+  __u64 begin, end;
+};
+#define MAX_THREAD_CODE 10
+
 // What a look at all threads is for.
 enum blocked_mode {
   BLOCKED_NOTE = 0,  // who waits already

@@ -118,8 +118,10 @@ void ProtocolServer::take(const Frame& frame) {
 std::string_view ProtocolServer::answer_to(const Frame& frame) {
   using Kind = Announcement::Kind;
   const uint64_t heard_ns = monotonic_ns();
-  // Where something of another message was read with it, the last one who wrote may be that one's.
-  const uint64_t writer = host_.writer && !decoder_.is_waiting() ? host_.writer() : 0;
+  // Where something of another message was read with it, or waits to be read, the last one who wrote may be that one's.
+  uint64_t writer = host_.writer ? host_.writer() : 0;  // of each message, so that a later one knows what is new
+  int more = 0;
+  if (decoder_.is_waiting() || ::ioctl(fifos_.control(), FIONREAD, &more) != 0 || more != 0) writer = 0;
   announced_bytes_ += sizeof(Announcement) + frame.text.size();
   if (announced_bytes_ > kMaxAnnouncedBytes) {
     warn_once("clients announced more than fits into 64 MB; the rest is refused");

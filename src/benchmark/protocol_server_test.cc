@@ -118,7 +118,7 @@ TEST_F(ProtocolServerTest, SaysWhoseAMessageIsWhereItKnows) {
   std::vector<uint64_t> writers;
   for (const Announcement& said : server_->announcements())
     if (said.kind != Announcement::Kind::kNobody) writers.push_back(said.writer);
-  EXPECT_THAT(writers, testing::ElementsAre(1, 0, 2, 3));
+  EXPECT_THAT(writers, testing::ElementsAre(1, 0, 3, 4));
 }
 
 // The client of another runner's command, which is of the same user.

@@ -19,6 +19,7 @@
 
 #include "abi/settings.h"
 #include "base/diagnostics.h"
+#include "base/kernel_setting.h"
 #include "bpf_source/privileges.h"
 #include "cicada.skel.h"
 #include "base/monotonic_clock.h"
@@ -144,9 +145,15 @@ struct BpfObject::Impl {
     ::bpf_program__set_autoload(programs.on_each_task, waits.has_value());
     ::bpf_map__set_autocreate(skeleton->maps.wait_sets, waits.has_value());
     ::bpf_map__set_autocreate(skeleton->maps.ended_waits, waits.has_value());
+    const bool wakes = waits && waits->wake_event != NO_EVENT;
+    ::bpf_program__set_autoload(programs.on_waking, wakes);
+    ::bpf_map__set_autocreate(skeleton->maps.wakings, wakes);
     if (!waits) return {};
+    // There the ring buffer's lock may sleep, and programs that run under the scheduler's locks must not.
+    if (first_line_of("/sys/kernel/realtime") == "1" && !by_tracepoint) return make_error(ErrorKind::kUnsupported, "off-cpu: not on a kernel with PREEMPT_RT that has no tracepoint sched_exit_tp");
     auto& settings = *skeleton->rodata;
     settings.wait_event = waits->event;
+    settings.wake_event = waits->wake_event;
     settings.wait_period_ns = waits->period_ns;
     settings.min_wait_ns = waits->min_ns;
     settings.max_wait_ns = waits->max_ns;
@@ -233,20 +240,38 @@ Result<void> BpfObject::attach_ends_of_waits() {
     if (links.on_finish_task_switch == nullptr)
       return make_error(ErrorKind::kUnsupported, "off-cpu: this kernel has neither the tracepoint sched_exit_tp nor a function finish_task_switch (sysctl kernel.kptr_restrict=1 shows it)");
   }
-  if (const uint64_t begin = find_symbol("__schedule"); begin != 0) {
-    const std::string name = resolve({&begin, 1}).front();  // "__schedule+0x0/0x9a0"
-    unsigned long long bytes = 0;
-    if (const size_t slash = name.rfind('/'); slash != std::string::npos) std::sscanf(name.c_str() + slash, "/%llx", &bytes);
-    impl_->skeleton->bss->schedule_end = begin + bytes;
-    impl_->skeleton->bss->schedule_begin = begin;
-  }
+  auto& addresses = *impl_->skeleton->bss;
+  addresses.schedule_code = find_function("__schedule");
+  addresses.wake_code = find_function("try_to_wake_up");
+  addresses.entry_code = {find_symbol("__entry_text_start"), find_symbol("__entry_text_end")};
+  if (impl_->skeleton->rodata->wake_event != NO_EVENT && (addresses.entry_code.begin == 0 || addresses.entry_code.end == 0))
+    return make_error(ErrorKind::kUnsupported, "wakeups: the kernel does not say where it is entered, so threads and interrupts cannot be told apart (sysctl kernel.kptr_restrict=1 shows it)");
+  const char* const of_threads[] = {"entry_SYSCALL_64_after_hwframe", "entry_SYSCALL_compat_after_hwframe", "entry_SYSENTER_compat_after_hwframe",
+                                    "entry_INT80_compat", "asm_int80_emulation", "asm_exc_page_fault",
+                                    // after an interrupt: signals, the end of the thread, work that was left for it
+                                    "irqentry_exit", "irqentry_exit_to_user_mode", "exit_to_user_mode_prepare", "exit_to_user_mode_loop"};
+  static_assert(std::size(of_threads) <= MAX_THREAD_CODE);
+  for (size_t i = 0; i < std::size(of_threads); ++i) addresses.thread_code[i] = find_function(of_threads[i]);
   return {};
+}
+
+code_range BpfObject::find_function(const char* name) {
+  const uint64_t address = find_symbol(name);
+  if (address == 0) return {};
+  const std::string text = resolve({&address, 1}).front();  // "__schedule+0x0/0x9a0"
+  unsigned long long bytes = 0;
+  if (const size_t slash = text.rfind('/'); slash != std::string::npos) std::sscanf(text.c_str() + slash, "/%llx", &bytes);
+  return {address, address + bytes};
 }
 
 Result<void> BpfObject::attach_waits() {
   auto& links = impl_->skeleton->links;
   links.on_switch = ::bpf_program__attach(impl_->skeleton->progs.on_switch);
   if (links.on_switch == nullptr) return errno_error(errno, "off-cpu: attach to the tracepoint sched_switch");
+  if (impl_->skeleton->rodata->wake_event != NO_EVENT) {
+    links.on_waking = ::bpf_program__attach(impl_->skeleton->progs.on_waking);
+    if (links.on_waking == nullptr) return errno_error(errno, "wakeups: attach to the tracepoint sched_waking");
+  }
   count_waits_from_now();
   return {};
 }
@@ -254,7 +279,7 @@ Result<void> BpfObject::attach_waits() {
 // No wait begins or ends any more; one that has just ended is still taken.
 void BpfObject::detach_waits() {
   auto& links = impl_->skeleton->links;
-  for (bpf_link** link : {&links.on_switch, &links.on_schedule_exit, &links.on_finish_task_switch}) ::bpf_link__destroy(std::exchange(*link, nullptr));
+  for (bpf_link** link : {&links.on_waking, &links.on_switch, &links.on_schedule_exit, &links.on_finish_task_switch}) ::bpf_link__destroy(std::exchange(*link, nullptr));
 }
 
 void BpfObject::count_waits_from_now() { std::atomic_ref(impl_->skeleton->bss->counted_since_ns).store(monotonic_ns()); }

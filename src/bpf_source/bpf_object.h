@@ -33,6 +33,7 @@ struct WaitOptions {
   uint64_t period_ns = 0;  // waits as long as that are all kept
   uint64_t min_ns = 0, max_ns = ~uint64_t{0};  // others are left out
   bool kernel_threads = false;
+  uint32_t wake_event = NO_EVENT;  // the index of that which tells who ended them
 };
 
 struct BpfObjectOptions {
@@ -112,6 +113,7 @@ class BpfObject {
  private:
   struct Impl;
   explicit BpfObject(std::unique_ptr<Impl> impl);
+  code_range find_function(const char* name);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -65,19 +65,26 @@ Result<void> check_visibility() {
 profile::Unit unit_of(EventKind kind) {
   switch (kind) {
     case EventKind::kCounter: return profile::Unit::kEvents;
-    case EventKind::kWait: return profile::Unit::kNanoseconds;
+    case EventKind::kWait:
+    case EventKind::kWake: return profile::Unit::kNanoseconds;
     case EventKind::kTimer:
     case EventKind::kClock: break;
   }
   return profile::Unit::kSamples;
 }
 
+profile::Spent spent_of(EventKind kind) {
+  if (kind == EventKind::kWait) return profile::Spent::kWaiting;
+  return kind == EventKind::kWake ? profile::Spent::kOthersWaiting : profile::Spent::kRunning;
+}
+
 // Nothing: no event is the time that threads wait.
 std::optional<WaitOptions> wait_options(const SamplingConfig& config, std::span<const PerfEvents::Event> events) {
-  for (size_t i = 0; i < events.size(); ++i)
-    if (events[i].type->kind == EventKind::kWait)
-      return WaitOptions{static_cast<uint32_t>(i), events[i].period, config.min_wait_ns, config.max_wait_ns, config.kernel_thread_waits};
-  return std::nullopt;
+  const auto find = [&](EventKind kind) { return std::find_if(events.begin(), events.end(), [&](const PerfEvents::Event& event) { return event.type->kind == kind; }); };
+  const auto waits = find(EventKind::kWait), wakes = find(EventKind::kWake);
+  if (waits == events.end()) return std::nullopt;
+  return WaitOptions{static_cast<uint32_t>(waits - events.begin()), waits->period, config.min_wait_ns, config.max_wait_ns, config.kernel_thread_waits,
+                     wakes == events.end() ? NO_EVENT : static_cast<uint32_t>(wakes - events.begin())};
 }
 
 // Publishes like BpfMappings and asks for the tables of what is published: targets will be sampled, so their tables are compiled
@@ -258,6 +265,7 @@ Result<void> BpfSource::start(profile::Profile& profile) {
   for (const PerfEvents::Event& event : p.events->events()) {
     profile.header.events.push_back({.name = std::string(event.type->name),
                                      .unit = unit_of(event.type->kind),
+                                     .spent = spent_of(event.type->kind),
                                      .value = event.value == 0 ? 1 : event.value,
                                      .period = event.period,
                                      .frequency_hz = event.frequency_hz,

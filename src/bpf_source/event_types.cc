@@ -12,7 +12,7 @@ namespace cicada::bpf_source {
 namespace {
 
 constexpr uint32_t kSoftware = PERF_TYPE_SOFTWARE, kHardware = PERF_TYPE_HARDWARE, kCache = PERF_TYPE_HW_CACHE;
-constexpr EventKind kTimer = EventKind::kTimer, kClock = EventKind::kClock, kCounter = EventKind::kCounter, kWait = EventKind::kWait;
+constexpr EventKind kTimer = EventKind::kTimer, kClock = EventKind::kClock, kCounter = EventKind::kCounter, kWait = EventKind::kWait, kWake = EventKind::kWake;
 
 constexpr uint64_t load_misses(uint64_t cache) { return cache | uint64_t{PERF_COUNT_HW_CACHE_OP_READ} << 8 | uint64_t{PERF_COUNT_HW_CACHE_RESULT_MISS} << 16; }
 
@@ -20,6 +20,7 @@ constexpr EventType kTypes[] = {
     {"cpu-clock", "", kTimer, kSoftware, PERF_COUNT_SW_CPU_CLOCK},
     {"task-clock", "", kTimer, kSoftware, PERF_COUNT_SW_TASK_CLOCK},
     {"off-cpu", "", kWait},
+    {"wakeups", "", kWake},
     {"page-faults", "faults", kCounter, kSoftware, PERF_COUNT_SW_PAGE_FAULTS},
     {"minor-faults", "", kCounter, kSoftware, PERF_COUNT_SW_PAGE_FAULTS_MIN},
     {"major-faults", "", kCounter, kSoftware, PERF_COUNT_SW_PAGE_FAULTS_MAJ},

@@ -13,6 +13,7 @@ enum class EventKind : uint8_t {
   kClock,    // a counter of the CPU's that runs as its clock does: stands for CPU time, as a timer
   kCounter,  // counts what happens; a sample is worth as many as its period
   kWait,     // time between two turns of a thread, in ns; no perf event
+  kWake,     // the same, of whoever ends such a time; with kWait
 };
 
 struct EventType {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
 #include "base/monotonic_clock.h"
 #include "fifo_writers.skel.h"
@@ -47,7 +48,8 @@ FifoWriters::~FifoWriters() {
 uint64_t FifoWriters::last() {
   const std::atomic_ref writes(kernel_->bss->writes);
   for (const uint64_t until = monotonic_ns() + kPatienceNs; writes.load(std::memory_order_acquire) == seen_ && monotonic_ns() < until;) ::usleep(50);
-  seen_ = writes.load(std::memory_order_acquire);
+  const uint64_t now = writes.load(std::memory_order_acquire);
+  if (std::exchange(seen_, now) == now) return 0;
   return std::atomic_ref(kernel_->bss->writer).load(std::memory_order_relaxed);
 }
 

@@ -19,7 +19,7 @@ class FifoWriters {
   ~FifoWriters();
 
   // The process that wrote last, by the ns since boot at which it began. Of bytes that were just read the kernel may tell a moment later who wrote
-  // them: waits up to 20 ms until somebody has written since the last call. 0: nobody ever has. Threads: one at a time.
+  // them: waits up to 20 ms until somebody has written since the last call. 0: nobody has. Threads: one at a time.
   uint64_t last();
 
  private:

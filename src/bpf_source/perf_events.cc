@@ -26,6 +26,9 @@ constexpr uint64_t kMaxWaitPeriodNs = 3600 * kNsPerSecond;
 // perf_swevent_start_hrtimer() raises shorter periods to this (kernel/events/core.c).
 constexpr uint64_t kMinTimerPeriodNs = 10'000;
 
+// Others are sampled where they happen.
+bool is_perf_event(const EventType& type) { return type.kind != EventKind::kWait && type.kind != EventKind::kWake; }
+
 perf_event_attr attributes(const PerfEvents::Event& event) {
   perf_event_attr attr{};
   attr.size = sizeof attr;
@@ -79,7 +82,7 @@ PerfEvents::Event PerfEvents::plan(const EventSpec& spec, const PerfEventOptions
   event.period = spec.period.value_or(spec.frequency_hz ? 0 : options.period);
   if (event.period == 0) {
     event.frequency_hz = spec.frequency_hz.value_or(options.frequency_hz);
-    if (event.frequency_hz > max_hz && spec.type->kind != EventKind::kWait) {
+    if (event.frequency_hz > max_hz && is_perf_event(*spec.type)) {
       warning = fmt::format("{}: {} Hz lowered to {}, the kernel's limit; raise it with `sysctl kernel.perf_event_max_sample_rate={}`", spec.type->name,
                             event.frequency_hz, max_hz, event.frequency_hz);
       event.frequency_hz = max_hz;
@@ -93,14 +96,14 @@ PerfEvents::Event PerfEvents::plan(const EventSpec& spec, const PerfEventOptions
       event.period = kMinTimerPeriodNs;
     }
   }
-  if (spec.type->kind == EventKind::kWait) {
+  if (!is_perf_event(*spec.type)) {
     if (event.period == 0) event.period = std::max<uint64_t>(1, kNsPerSecond / event.frequency_hz);
     if (event.period > kMaxWaitPeriodNs) {
       warning = fmt::format("{}: a period of {} ns lowered to {}, an hour", spec.type->name, event.period, kMaxWaitPeriodNs);
       event.period = kMaxWaitPeriodNs;
     }
   }
-  event.value = spec.type->kind == EventKind::kCounter || spec.type->kind == EventKind::kWait ? event.period : 1;
+  event.value = spec.type->kind == EventKind::kCounter || !is_perf_event(*spec.type) ? event.period : 1;
   return event;
 }
 
@@ -130,6 +133,10 @@ Result<PerfEvents> PerfEvents::plan(const PerfEventOptions& options) {
       add({find_event_type("cpu-clock"), {}, {}});
     }
   }
+  // A wakeup is worth the wait that it ends.
+  const auto find = [&](EventKind kind) { return std::find_if(all.events_.begin(), all.events_.end(), [&](const Event& event) { return event.type->kind == kind; }); };
+  if (const auto waits = find(EventKind::kWait), wakes = find(EventKind::kWake); waits != all.events_.end() && wakes != all.events_.end())
+    *wakes = {wakes->type, waits->period, waits->frequency_hz, waits->value};
   all.planned_cpus_ = cpus;
   return all;
 }
@@ -143,7 +150,7 @@ Result<void> PerfEvents::open(int program_fd) {
 Result<PerfEvents::OnCpu> PerfEvents::open_on(int cpu) const {
   OnCpu opened{cpu, {}, {}};
   for (size_t i = 0; i < events_.size(); ++i) {
-    if (events_[i].type->kind == EventKind::kWait) {
+    if (!is_perf_event(*events_[i].type)) {
       opened.fds.emplace_back();
       opened.links.emplace_back();
       continue;
@@ -198,7 +205,7 @@ int PerfEvents::follow_hotplug() {
   if (!all_cpus_ || !enabled_ || paused_) return 0;
   const Result<std::vector<int>> online = online_cpus();
   if (!online) return 0;
-  const auto first = std::find_if(events_.begin(), events_.end(), [](const Event& event) { return event.type->kind != EventKind::kWait; });
+  const auto first = std::find_if(events_.begin(), events_.end(), [](const Event& event) { return is_perf_event(*event.type); });
   if (first == events_.end()) return 0;
   int added = 0;
   for (OnCpu& known : cpus_) {
@@ -218,7 +225,7 @@ int PerfEvents::follow_hotplug() {
 
 std::vector<CpuCount> PerfEvents::counts(size_t event) const {
   std::vector<CpuCount> counts;
-  if (events_[event].type->kind == EventKind::kWait) return counts;
+  if (!is_perf_event(*events_[event].type)) return counts;
   CpuTimes now = read_cpu_times();
   for (const OnCpu& cpu : cpus_) {
     const std::optional<Counter> value = read_counter(cpu.fds[event]);

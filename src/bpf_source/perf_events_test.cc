@@ -53,6 +53,16 @@ TEST(PerfEvents, WaitsHaveAPeriodAndNoLimit) {
   EXPECT_NE(warning.find("lowered to"), std::string::npos) << warning;
 }
 
+TEST(PerfEvents, AWakeupIsWorthTheWaitThatItEnds) {
+  PerfEventOptions options;
+  options.events = *parse_event_specs("wakeups/period=7/,off-cpu/period=1000/");
+  const auto events = PerfEvents::plan(options);
+  ASSERT_TRUE(events) << events.error().message();
+  EXPECT_EQ(events->events()[0].period, 1000u);
+  EXPECT_EQ(events->events()[0].value, 1000u);
+  EXPECT_EQ(events->events()[0].type->name, "wakeups");
+}
+
 TEST(PerfEvents, NamesTheCpuThatIsNotThere) {
   PerfEventOptions options;
   options.cpus = {4000};

@@ -20,6 +20,7 @@ namespace {
 struct ConvertOptions {
   std::string event, input, title, demangle;
   std::vector<std::string> outputs, filters, group_by;
+  unsigned wakers = 0;
   bool no_kernel = false, no_inlines = false, include_idle = false, annotate = false, force = false, quiet = false;
 };
 
@@ -41,11 +42,13 @@ Result<bool> convert(const ConvertOptions& options, const ReaderFiles& files) {
   if (options.annotate)
     sink_options.annotate = [](const profile::ProfileSnapshot& profile, const profile::CallTreeOptions& tree) { return Annotator(profile, tree).hottest(); };
   sink_options.rights = files.rights();
+  if (options.wakers != 0 && std::any_of(options.outputs.begin(), options.outputs.end(), [](const std::string& path) { return sink::find_format(path)->recording; }))
+    return make_error(ErrorKind::kInvalid, "--wakers: a recording has waits and wakeups as they are; it is for pictures and other formats");
   const auto sinks = TRY(sink::make_sinks(options.outputs, sink_options));
   const profile::FilterOptions filter = TRY(parse_filters(options.filters));
 
   const std::optional<names::Demangle> demangle = TRY(parse_demangle(options.demangle));
-  profile::Profile profile = TRY(load_profile(files, options.input, filter, options.event));
+  profile::Profile profile = TRY(load_profile(files, options.input, filter, options.event, options.wakers));
   for (const std::string& warning : profile.header.warnings)
     if (!options.quiet) print_warning(fmt::format("{}: {}", options.input, warning));
   bool all = true;
@@ -81,6 +84,7 @@ Command add_convert_command(CLI::App& app) {
       ->type_name("LIST")
       ->allow_extra_args(false);
   command->add_option("--demangle", options->demangle, "names as full, short (without parameters and template arguments) or none (default: as recorded)")->type_name("HOW");
+  command->add_flag("--wakers{1}", options->wakers, "stacks of waits go on with who ended them; --wakers=N: N wakers, one behind the other")->check(CLI::Range(1U, kMostWakers))->take_last();
   command->add_flag("--annotate", options->annotate, "into .html: source and instructions of the hottest functions, with their samples");
   command->add_option("--title", options->title, "of pictures and reports (default: what was recorded)")->type_name("TEXT");
   command->add_flag("--no-kernel", options->no_kernel, "leave kernel frames out");

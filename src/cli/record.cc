@@ -19,6 +19,7 @@
 #include "cli/terminal.h"
 #include "engine/session.h"
 #include "process/metadata/arguments.h"
+#include "profile/wakeups.h"
 #include "recorder/recorder.h"
 #include "sink/sink_registry.h"
 #include "symbolize/files/debuginfod_client.h"
@@ -77,7 +78,8 @@ std::vector<std::string> kept_command_line(const RecordOptions& options) {
 
 // Does the recording show what the user might not see otherwise?
 bool shows_others(const RecordOptions& options, const InvokingUser& user) {
-  if (options.target.whole_machine) return true;
+  const auto of_others = [](const bpf_source::EventSpec& spec) { return spec.type->kind == bpf_source::EventKind::kWake; };
+  if (options.target.whole_machine || std::any_of(options.events.events.begin(), options.events.events.end(), of_others)) return true;
   const auto is_theirs = [&](int id) {
     struct stat st {};
     return ::stat(fmt::format("/proc/{}", id).c_str(), &st) == 0 && st.st_uid == user.uid();
@@ -109,11 +111,27 @@ sink::SinkOptions sink_options_of(const RecordOptions& options, const InvokingUs
   return sink_options;
 }
 
+// What follows the wakers of threads that waited.
+class WakerSink final : public profile::Sink {
+ public:
+  WakerSink(std::unique_ptr<profile::Sink> sink, unsigned wakers) : sink_(std::move(sink)), wakers_(wakers) {}
+  Result<void> finish(const profile::ProfileSnapshot& profile) override { return sink_->finish(profile::follow_wakers(profile, wakers_)); }
+  std::string description() const override { return sink_->description(); }
+
+ private:
+  const std::unique_ptr<profile::Sink> sink_;
+  const unsigned wakers_;
+};
+
 Result<void> add_sinks(engine::Session& session, const RecordOptions& options, const sink::SinkOptions& sink_options) {
   // The recording first: nothing that goes wrong with a picture can cost it.
   std::vector<std::string> outputs = options.outputs;
   std::stable_partition(outputs.begin(), outputs.end(), is_recording);
-  for (auto& sink : TRY(sink::make_sinks(outputs, sink_options))) session.add_sink(std::move(sink));
+  auto sinks = TRY(sink::make_sinks(outputs, sink_options));
+  for (size_t i = 0; i < sinks.size(); ++i) {
+    if (options.wakers != 0 && !is_recording(outputs[i])) sinks[i] = std::make_unique<WakerSink>(std::move(sinks[i]), options.wakers);
+    session.add_sink(std::move(sinks[i]));
+  }
   return {};
 }
 
@@ -129,7 +147,8 @@ Result<std::string> write_elsewhere(const profile::ProfileSnapshot& profile, con
 void print_summary(engine::Session& session, const RecordOptions& options, std::vector<std::string> written) {
   for (std::string& advice : symbolize::jit_advice(session.profile())) session.profile().header.warnings.push_back(std::move(advice));
   if (options.outputs.size() == 1 && written.size() == 1 && is_recording(options.outputs[0]))
-    written[0] += fmt::format("   (cicada report {0}; cicada convert {0} x.html)", options.outputs[0]);
+    written[0] += fmt::format("   (cicada report {1}{0}; cicada convert {2}{0} x.html)", options.outputs[0], options.wakers != 0 ? "--wakers " : "",
+                              options.wakers != 0 ? fmt::format("--wakers={} ", options.wakers) : "");
   SummaryOptions summary;
   summary.include_idle = options.include_idle;
   summary.stats = options.stats;

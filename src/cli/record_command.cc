@@ -8,6 +8,7 @@
 #include "cli/exit_code.h"
 #include "cli/help_formatter.h"
 #include "cli/record.h"
+#include "cli/report_input.h"
 #include "cli/terminal.h"
 #include "sink/sink_registry.h"
 
@@ -66,6 +67,7 @@ void add_how(CLI::App& record, RawRecordOptions& raw) {
       ->group("How");
   record.add_option("--min-wait", raw.min_wait, "off-cpu: waits at least that long: 100us, 1ms (default: 0)")->type_name("TIME")->group("How");
   record.add_option("--max-wait", raw.max_wait, "off-cpu: waits at most that long (default: any)")->type_name("TIME")->group("How");
+  record.add_flag("--wakers{1}", raw.wakers, "off-cpu: who woke the threads, too; pictures show it behind what was waited in. --wakers=N: and who woke that one, if it had waited, N wakers in all")->check(CLI::Range(1U, kMostWakers))->take_last()->group("How");
   record.add_flag("--kernel-threads", raw.kernel_threads, "off-cpu: the kernel's threads, too")->group("How");
   record.add_option("-d,--duration", raw.duration, "stop after this time: 10, 500ms, 2m (default: when what is recorded ends, or at Ctrl-C)")
       ->type_name("TIME")

@@ -105,7 +105,12 @@ Result<void> check_rate(const RawRecordOptions& raw, RecordOptions& options) {
 Result<void> check_waits(const RawRecordOptions& raw, RecordOptions& options) {
   const auto& events = options.events.events;
   const bool waits = std::any_of(events.begin(), events.end(), [](const bpf_source::EventSpec& spec) { return spec.type->kind == bpf_source::EventKind::kWait; });
-  for (const auto& [given, option] : {std::pair(!raw.min_wait.empty(), "--min-wait"), {!raw.max_wait.empty(), "--max-wait"}, {raw.kernel_threads, "--kernel-threads"}})
+  const auto wakes = [](const bpf_source::EventSpec& spec) { return spec.type->kind == bpf_source::EventKind::kWake; };
+  if (raw.wakers > kMostWakers) return make_error(ErrorKind::kInvalid, "--wakers={}: {} at most", raw.wakers, kMostWakers);
+  options.wakers = raw.wakers;
+  if (waits && raw.wakers != 0 && std::none_of(events.begin(), events.end(), wakes)) options.events.events.push_back({bpf_source::find_event_type("wakeups"), {}, {}});
+  if (!waits && std::any_of(events.begin(), events.end(), wakes)) return make_error(ErrorKind::kInvalid, "-e wakeups: it goes with -e off-cpu, whose waits they end");
+  for (const auto& [given, option] : {std::pair(!raw.min_wait.empty(), "--min-wait"), {!raw.max_wait.empty(), "--max-wait"}, {raw.kernel_threads, "--kernel-threads"}, {raw.wakers != 0, "--wakers"}})
     if (given && !waits) return make_error(ErrorKind::kInvalid, "{}: it goes with -e off-cpu, or `cicada offcpu`", option);
   if (!raw.min_wait.empty()) options.min_wait_ns = TRY(parse_duration_ns(raw.min_wait, "--min-wait"));
   if (!raw.max_wait.empty()) options.max_wait_ns = TRY(parse_duration_ns(raw.max_wait, "--max-wait"));

@@ -35,6 +35,7 @@ struct RecordOptions {
   bpf_source::PerfEventOptions events;  // -e, -F, -c, --cpu
   uint64_t min_wait_ns = 0, max_wait_ns = ~uint64_t{0};  // off-cpu: others are left out
   bool kernel_threads = false;                            // off-cpu: theirs, too
+  unsigned wakers = 0;                                    // off-cpu: how many of them pictures follow, one behind the other
   std::optional<uint64_t> duration_ns;  // -d; none: until the command ends or Ctrl-C
 
   // --- what is kept
@@ -73,6 +74,7 @@ struct RawRecordOptions {
   RawAskedTasks asked;
   std::vector<std::string> command;
   std::vector<std::string> events;     // -e
+  unsigned wakers = 0;                 // --wakers
   std::string frequency = "99", period, duration, max_map_memory = "64M", min_wait, max_wait;
   std::vector<std::string> cpus, outputs, group_by;
   std::string unwind = "auto", demangle = "full", clones = "fold";

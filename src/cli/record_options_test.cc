@@ -82,6 +82,23 @@ TEST_F(RecordOptionsTest, TakesSeveralEvents) {
   EXPECT_THAT(error(), HasSubstr("asked for twice"));
 }
 
+TEST_F(RecordOptionsTest, WakersGoWithWaits) {
+  raw_.wakers = 1;
+  EXPECT_THAT(error(), HasSubstr("--wakers: it goes with -e off-cpu"));
+  raw_.events = {"off-cpu"};
+  const auto options = check_record_options(raw_);
+  ASSERT_TRUE(options) << options.error().message();
+  ASSERT_EQ(options->events.events.size(), 2U);
+  EXPECT_EQ(options->events.events[1].type->name, "wakeups");
+  raw_.events = {"off-cpu,wakeups"};
+  EXPECT_EQ(check_record_options(raw_)->events.events.size(), 2U);
+  raw_.wakers = 17;
+  EXPECT_THAT(error(), HasSubstr("--wakers=17: 16 at most"));
+  raw_.wakers = 0;
+  raw_.events = {"wakeups"};
+  EXPECT_THAT(error(), HasSubstr("-e wakeups: it goes with -e off-cpu"));
+}
+
 TEST_F(RecordOptionsTest, LengthsOfWaitsGoWithWaits) {
   raw_.min_wait = "1ms";
   EXPECT_THAT(error(), HasSubstr("--min-wait: it goes with -e off-cpu"));

@@ -15,6 +15,7 @@
 #include "cli/report_input.h"
 #include "cli/report_json.h"
 #include "cli/report_states.h"
+#include "cli/report_wakers.h"
 #include "cli/report_text.h"
 #include "cli/terminal.h"
 #include "profile/cpu_time.h"
@@ -30,7 +31,7 @@ struct ReportOptions {
   std::string event, file, callers, callees, annotate, demangle;
   std::vector<std::string> by, filters;
   ReportLimits limits = {};
-  bool instructions = false, no_kernel = false, no_inlines = false, include_idle = false, json = false, states = false;
+  bool instructions = false, no_kernel = false, no_inlines = false, include_idle = false, json = false, states = false, wakers = false;
 };
 
 profile::CallTreeOptions tree_options(const ReportOptions& options, const profile::ProfileSnapshot& profile) {
@@ -57,7 +58,13 @@ Result<void> report(ReportOptions options, const ReaderFiles& files) {
   const std::vector<profile::GroupBy> grouping = TRY(parse_grouping(options.by));
   const profile::FilterOptions filter = TRY(parse_filters(options.filters));
   const std::optional<names::Demangle> demangle = TRY(parse_demangle(options.demangle));
-  profile::Profile profile = TRY(load_profile(files, options.file, filter, options.event));
+  profile::Profile profile = TRY(load_profile(files, options.file, options.wakers ? profile::FilterOptions() : filter, options.event));
+  if (options.wakers) {
+    sink::OutputFile table = TRY(sink::OutputFile::create("-", {}));
+    const profile::SampleFilter wanted = TRY(profile::make_sample_filter(profile, filter));
+    table.write(clean_lines(TRY(format_wakers(profile, options.limits, wanted))));
+    return table.commit();
+  }
   if (!profile.header.kernel.empty())  // other tools' files do not say whose frames those are
     for (std::string& advice : symbolize::jit_advice(profile)) profile.header.warnings.push_back(std::move(advice));
   if (demangle) symbolize::demangle_again(profile, *demangle);
@@ -101,13 +108,14 @@ void add_options(CLI::App& command, ReportOptions& options) {
       ->excludes(callers)
       ->excludes(callees);
   command.add_flag("--states", options.states, "only: where each thread spent its time, on a CPU and in each state that it waited in (recordings with -e off-cpu)")->excludes(callers)->excludes(callees);
+  CLI::Option* wakers = command.add_flag("--wakers", options.wakers, "only: which threads waited for which, and who for each other (recordings with off-cpu --wakers)")->excludes(callers)->excludes(callees);
   command.add_flag("-i,--instructions", options.instructions, "--annotate: instructions, also where there are lines");
   command.add_option("--by,--group-by", options.by, "root frames and a table: program, process, thread, cpu, user, state, cgroup, image; several with commas (default: none)")
       ->type_name("LIST")
       ->allow_extra_args(false);
   command.add_option("--demangle", options.demangle, "names as full, short (functions of one short name are one) or none (default: short, with more where rows would read alike; --json: as recorded)")
       ->type_name("HOW");
-  command.add_option("--event", options.event, "of several events, this one (default: the first with samples)")->type_name("NAME");
+  command.add_option("--event", options.event, "of several events, this one (default: the first with samples)")->type_name("NAME")->excludes(wakers);
   command.add_option("--filter", options.filters, "a part: process=, thread=, time=2s..5s, function=REGEX; all must hold (default: everything)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/quantity.h"
+#include "profile/wakeups.h"
 #include "sink/recording/recording_chunks.h"
 #include "sink/profile_reader.h"
 #include "symbolize/symbolizer.h"
@@ -99,11 +100,17 @@ Result<std::optional<names::Demangle>> parse_demangle(const std::string& word) {
   return make_error(ErrorKind::kInvalid, "--demangle {}: use one of full, short, none", word);
 }
 
-Result<profile::Profile> load_profile(Bytes file, const std::string& path, const profile::FilterOptions& filter, const std::string& event) {
+Result<profile::Profile> load_profile(Bytes file, const std::string& path, const profile::FilterOptions& filter, const std::string& event, unsigned wakers) {
   profile::Profile profile = TRY(sink::parse_profile(file, path));
   if (is_recording(file) && wants_names(profile)) {
     const auto images = symbolize::on_disk_images();
     symbolize::symbolize(profile, *images, {});
+  }
+  if (wakers != 0) {
+    const auto& events = profile.header.events;
+    if (std::any_of(events.begin(), events.end(), [&](const profile::Event& one) { return one.name == event && one.spent == profile::Spent::kOthersWaiting; }))
+      return make_error(ErrorKind::kInvalid, "--event {}: with --wakers it is part of the waits", event);
+    profile = profile::follow_wakers(profile, wakers);
   }
   if (!event.empty()) profile = TRY(profile::extract_event(profile, event));
   const bool everything = filter.processes.empty() && filter.threads.empty() && !filter.from_ns && !filter.to_ns && filter.function.empty();
@@ -111,8 +118,8 @@ Result<profile::Profile> load_profile(Bytes file, const std::string& path, const
   return profile::extract(profile, TRY(profile::make_sample_filter(profile, filter)));
 }
 
-Result<profile::Profile> load_profile(const ReaderFiles& files, const std::string& path, const profile::FilterOptions& filter, const std::string& event) {
-  return load_profile(TRY(files.input(path)), path, filter, event);
+Result<profile::Profile> load_profile(const ReaderFiles& files, const std::string& path, const profile::FilterOptions& filter, const std::string& event, unsigned wakers) {
+  return load_profile(TRY(files.input(path)), path, filter, event, wakers);
 }
 
 }  // namespace cicada::cli

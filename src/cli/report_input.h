@@ -27,8 +27,12 @@ Result<std::optional<names::Demangle>> parse_demangle(const std::string& word);
 // A recording without names gets them from the files on this machine that have its build-ids. Names in foreign formats stay
 // as they are: there is nothing to check a file's version by.
 // `path` is what errors call the file. Fails: as sink::parse_profile; kInvalid for a malformed regular expression.
+// `wakers`: stacks of waits go on with so many (profile/wakeups.h), before anything is left out.
 Result<profile::Profile> load_profile(Bytes file, const std::string& path, const profile::FilterOptions& filter = {},
-                                      const std::string& event = {});
-Result<profile::Profile> load_profile(const ReaderFiles& files, const std::string& path, const profile::FilterOptions& filter = {}, const std::string& event = {});
+                                      const std::string& event = {}, unsigned wakers = 0);
+Result<profile::Profile> load_profile(const ReaderFiles& files, const std::string& path, const profile::FilterOptions& filter = {}, const std::string& event = {}, unsigned wakers = 0);
+
+// Of --wakers=N.
+inline constexpr unsigned kMostWakers = 16;
 
 }  // namespace cicada::cli

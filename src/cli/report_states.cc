@@ -41,8 +41,8 @@ std::vector<double> seconds_of_events(const profile::ProfileSnapshot& profile) {
   bool has_clock = false;
   for (size_t i = 0; i < profile.header.events.size(); ++i) {
     const profile::EventId id{static_cast<uint8_t>(i)};
-    double per_value = profile.event(id).unit == profile::Unit::kNanoseconds ? 1e-9 : 0;
-    if (per_value == 0 && !has_clock) {
+    double per_value = profile.event(id).spent == profile::Spent::kWaiting ? 1e-9 : 0;
+    if (profile.event(id).spent == profile::Spent::kRunning && !has_clock) {
       per_value = profile::seconds_per_value(profile, id);
       has_clock = per_value != 0;
     }
@@ -95,7 +95,7 @@ std::string cell(double seconds) { return fmt::format("{:>{}}", seconds == 0 ? "
 
 Result<std::string> format_states(const profile::ProfileSnapshot& profile, const ReportLimits& limits) {
   const auto& events = profile.header.events;
-  if (std::none_of(events.begin(), events.end(), [](const profile::Event& event) { return event.unit == profile::Unit::kNanoseconds; }))
+  if (std::none_of(events.begin(), events.end(), [](const profile::Event& event) { return event.spent == profile::Spent::kWaiting; }))
     return make_error(ErrorKind::kNotFound, "--states: nothing here says where threads waited; record it with -e cpu-clock -e off-cpu");
   const Table table = add_up(profile, seconds_of_events(profile));
   std::vector<size_t> columns = ordered(table.columns.size(), [&](size_t i) { return table.columns[i] == kOnCpu ? 1e300 : table.sums[i]; });

@@ -10,6 +10,7 @@
 #include "cli/report_input.h"
 #include "cli/report_json.h"
 #include "cli/report_states.h"
+#include "cli/report_wakers.h"
 #include "cli/report_text.h"
 #include "profile/synthetic_profile_for_test.h"
 #include "sink/profile_reader.h"
@@ -57,7 +58,7 @@ TEST(Functions, CountRecursionOnce) {
 // Two threads: 1 runs 2 s and sleeps 3 s, 2 waits for a lock 4 s and for a pipe 0.5 s.
 Profile with_states() {
   Profile profile;
-  profile.header.events = {{.name = "cpu-clock", .sample_ns = 500'000'000}, {.name = "off-cpu", .unit = profile::Unit::kNanoseconds}};
+  profile.header.events = {{.name = "cpu-clock", .sample_ns = 500'000'000}, {.name = "off-cpu", .unit = profile::Unit::kNanoseconds, .spent = profile::Spent::kWaiting}};
   const profile::ProcessId process = profile.intern_process(1, 1);
   const auto add = [&](int tid, const char* state, uint64_t value) {
     profile::Sample sample{.thread = profile.intern_thread(process, tid), .value = value, .event = {static_cast<uint8_t>(*state == 0 ? 0 : 1)}};
@@ -94,6 +95,40 @@ TEST(States, AreNotThereWithoutWaits) {
   const auto none = format_states(folded(kSmall), {});
   ASSERT_FALSE(none);
   EXPECT_THAT(none.error().message(), HasSubstr("-e off-cpu"));
+}
+
+// a waits for b 3 s of 4, b for a, and c sleeps.
+TEST(Wakers, AreATableAndCircles) {
+  Profile profile;
+  profile.header.events = {{.name = "off-cpu", .unit = profile::Unit::kNanoseconds, .spent = profile::Spent::kWaiting},
+                           {.name = "wakeups", .unit = profile::Unit::kNanoseconds, .spent = profile::Spent::kOthersWaiting}};
+  profile.header.start_monotonic_ns = 0;
+  profile.header.duration_ns = 100'000'000'000;
+  const profile::ProcessId process = profile.intern_process(1, 1);
+  const auto thread = [&](const char* name) {
+    const profile::ThreadId id = profile.intern_thread(process, *name);
+    profile.edit_thread(id, [&](profile::Thread& row) { row.name = profile.intern(name); });
+    return id;
+  };
+  uint64_t now = 0;
+  const auto add = [&](const char* waiting, const char* waker, uint64_t seconds) {
+    const uint64_t ns = seconds * 1'000'000'000;
+    now += ns;
+    if (*waker != 0) profile.append_sample({.time_ns = now, .thread = thread(waker), .value = ns, .lasted_ns = ns, .event = {1}});
+    profile.append_sample({.time_ns = now + 5, .thread = thread(waiting), .value = ns, .lasted_ns = ns + 5, .event = {0}});
+    now += 100;
+  };
+  add("a", "b", 3);
+  add("a", "timer", 1);
+  add("b", "a", 2);
+  add("c", "timer", 5);
+  add("d", "", 1);
+  const std::string text = *format_wakers(profile, {}, [](const auto&, size_t) { return true; });
+  EXPECT_THAT(text, HasSubstr("   3.000 s  75.0 %  a        b"));
+  EXPECT_THAT(text, HasSubstr("   1.000 s 100.0 %  d        [not seen]"));
+  EXPECT_LT(text.find("5.000 s 100.0 %  c        timer"), text.find("3.000 s"));
+  EXPECT_THAT(text, ::testing::EndsWith("\nwait for each other:\n  a <-> b\n"));
+  EXPECT_THAT(format_wakers(folded(kSmall), {}, {}).error().message(), HasSubstr("offcpu --wakers"));
 }
 
 TEST(ReportHeader, CountsASampleOfAnotherToolOnce) {

@@ -137,7 +137,7 @@ class TreeText {
 std::string format_cpu_time(const profile::ProfileSnapshot& profile) {
   const double used = static_cast<double>(profile.header.target_cpu_ns) * 1e-9, wall = static_cast<double>(profile.header.duration_ns) * 1e-9;
   if (used == 0 || wall == 0) return "";
-  const bool shown = std::any_of(profile.header.events.begin(), profile.header.events.end(), [](const profile::Event& event) { return event.unit == profile::Unit::kNanoseconds || event.name == "context-switches"; });
+  const bool shown = std::any_of(profile.header.events.begin(), profile.header.events.end(), [](const profile::Event& event) { return event.spent == profile::Spent::kWaiting || event.name == "context-switches"; });
   const bool waited = used < kMostlyWaited * wall && !shown;
   return fmt::format("used {} of CPU in {} ({:.1f} % of one){}", seconds_text(used), seconds_text(wall), 100 * used / wall,
                      waited ? ": mostly waiting, which CPU samples do not show; `cicada offcpu` shows where" : "");

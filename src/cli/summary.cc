@@ -19,7 +19,7 @@ using profile::ProfileSnapshot;
 
 void append_taken(const ProfileSnapshot& profile, const profile::Event& event, std::string& out) {
   const profile::Header& header = profile.header;
-  const bool waits = event.unit == profile::Unit::kNanoseconds;
+  const bool waits = event.spent != profile::Spent::kRunning;
   std::string rate = waits ? fmt::format("from {} on all are kept", seconds_text(static_cast<double>(event.period) * 1e-9)) : event.frequency_hz != 0 ? fmt::format("{} Hz", event.frequency_hz) : fmt::format("every {}", grouped_digits(event.period));
   out += fmt::format("\n{} {} in {}  ({}, {}, {} CPU{})\n", grouped_digits(event.fired), (waits ? event.fired == 1 ? "wait" : "waits" : event.fired == 1 ? "sample" : "samples"), seconds_text(static_cast<double>(header.duration_ns) * 1e-9, 4),
                      clean_text(event.name), rate, header.cpu_count, header.cpu_count == 1 ? "" : "s");
@@ -48,14 +48,14 @@ void append_completeness(const ProfileSnapshot& profile, bool stats, std::string
 
 // Of an event that is the time threads wait: for what.
 void append_states(const ProfileSnapshot& profile, profile::EventId event, const SummaryOptions& options, std::string& out) {
-  if (profile.event(event).unit != profile::Unit::kNanoseconds) return;
+  if (profile.event(event).spent != profile::Spent::kWaiting) return;
   const profile::CallTree tree = profile::build_call_tree(profile, {.group_by = {profile::GroupBy::kState}, .event = event});
   out += "\n" + format_groups(tree, {.rows = options.rows, .columns = options.columns}, profile::unit_text(profile.event(event).unit));
 }
 
 void append_functions(const ProfileSnapshot& profile, profile::EventId event, const SummaryOptions& options, std::string& out) {
   // Where the program waits, not where the kernel switched: that is always the same.
-  const bool waits = profile.event(event).unit == profile::Unit::kNanoseconds;
+  const bool waits = profile.event(event).spent != profile::Spent::kRunning;
   const profile::FunctionTotals functions = profile::total_functions(profile, {.include_idle = options.include_idle, .kernel_frames = !waits, .event = event});
   if (functions.total == 0) return;
   if (profile.header.events.size() > 1) out += fmt::format("\n{}:", clean_text(profile.event(event).name));
@@ -79,7 +79,7 @@ std::string format_summary(const ProfileSnapshot& profile, const std::vector<std
   if (options.stats) {
     for (const profile::Event& event : profile.header.events) {
       for (const Count& count : event.counts) {
-        if (!count.outcome && (count.value != 0 || &event == &profile.header.events[0])) out += fmt::format("  {:>12}            {}\n", grouped_digits(count.value), count.name);
+        if (!count.outcome && (count.value != 0 || &event == &profile.header.events[0])) out += fmt::format("  {:>12}            {}{}\n", grouped_digits(count.value), count.name, &event == &profile.header.events[0] ? "" : " (" + event.name + ")");
       }
     }
   }
@@ -87,7 +87,7 @@ std::string format_summary(const ProfileSnapshot& profile, const std::vector<std
   for (const std::string& warning : profile.header.warnings) out += fmt::format("\nwarning: {}", clean_text(warning));
   if (!profile.header.warnings.empty()) out += "\n";
   if (profile.sample_count() == 0) {
-    const bool waits = std::any_of(profile.header.events.begin(), profile.header.events.end(), [](const profile::Event& event) { return event.unit == profile::Unit::kNanoseconds; });
+    const bool waits = std::any_of(profile.header.events.begin(), profile.header.events.end(), [](const profile::Event& event) { return event.spent == profile::Spent::kWaiting; });
     if (waits) out += "\nno samples: no wait ended meanwhile that was to be kept; a wait that lasts to the end of the recording is not seen\n";
     else out += "\nno samples: the target used no CPU time, or too little to be seen; -F 4999 sees more of a short program, `cicada offcpu` where it waits\n";
   }

@@ -76,7 +76,7 @@ TEST_F(SummaryTest, LeavesIdleOutUnlessAsked) {
 }
 
 TEST_F(SummaryTest, OfWaitsSaysForWhatAndTimes) {
-  profile_.header.events[0] = {.name = "off-cpu", .unit = profile::Unit::kNanoseconds, .value = 10'000'000, .period = 10'000'000, .frequency_hz = 100};
+  profile_.header.events[0] = {.name = "off-cpu", .unit = profile::Unit::kNanoseconds, .spent = profile::Spent::kWaiting, .value = 10'000'000, .period = 10'000'000, .frequency_hz = 100};
   add_samples("futex_wait", "/a", 2);
   const profile::Label label{profile_.intern(profile::kStateLabel), profile_.intern("lock")};
   profile::Sample sample;

@@ -91,6 +91,7 @@ void SampleAssembler::store(const sample_record& sample, profile::ThreadId threa
                           .thread = thread,
                           .stack = *stack,
                           .value = sample.value,
+                          .lasted_ns = sample.begin_ns != 0 && sample.begin_ns < sample.time_ns ? sample.time_ns - sample.begin_ns : 0,
                           .labels = (sample.flags & SAMPLE_IDLE) != 0 ? profile::LabelSetId() : labels_.find_or_add(sample.uid, wait_state(sample)),
                           .cpu = sample.cpu,
                           .event = {sample.event},

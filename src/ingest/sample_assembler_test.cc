@@ -114,6 +114,21 @@ TEST_F(SampleAssemblerTest, LabelsEachSampleWithItsUser) {
   EXPECT_FALSE(profile.sample(3).labels.valid());
 }
 
+// So a wait and what ended it have their beginning in common.
+TEST_F(SampleAssemblerTest, KeepsHowLongAWaitHasLasted) {
+  mappings.watermark = 100 * kMs;
+  for (const auto& [begin, time] : {std::pair<uint64_t, uint64_t>{0, 5}, {5, 12}, {13, 12}}) {
+    sample_record s = sample(time);
+    s.begin_ns = begin;
+    assembler.add(s, 1);
+  }
+  assembler.flush();
+  ASSERT_EQ(profile.sample_count(), 3u);
+  EXPECT_EQ(profile.sample(0).lasted_ns, 0u);
+  EXPECT_EQ(profile.sample(1).lasted_ns, 7u);
+  EXPECT_EQ(profile.sample(2).lasted_ns, 0u);  // not believed
+}
+
 TEST_F(SampleAssemblerTest, KeepsEventAndValue) {
   sample_record s = sample(1);
   s.event = 1;

@@ -5,6 +5,7 @@
 
 #include "ingest/metadata_reader.h"
 #include "process/metadata/metadata_cache.h"
+#include "process/procfs/proc_fs.h"
 #include "process/tracking/process_table.h"
 #include "process/tracking/thread_names.h"
 
@@ -36,6 +37,17 @@ size_t ThreadTable::process_of(const sample_record& sample) {
   return known.back();
 }
 
+// At once: who has woken somebody may be gone soon. A process of one thread is called as that is (refresh).
+void ThreadTable::name_stranger(const sample_record& sample, profile::ThreadId thread, profile::ProcessId process) {
+  const auto name_of = [&](const std::string& directory) {
+    const Result<std::string> name = process::read_proc_file(directory + "/comm", 64);
+    return name ? profile_.intern(name->substr(0, name->find('\n'))) : profile::StringId();
+  };
+  const std::string directory = fmt::format("/proc/{}", sample.pid);
+  if (sample.tid != sample.pid && !profile_.processes()[process.value].name.valid()) profile_.edit_process(process, [&](auto& row) { row.name = name_of(directory); });
+  profile_.edit_thread(thread, [&](auto& row) { row.name = name_of(fmt::format("{}/task/{}", directory, sample.tid)); });
+}
+
 profile::ThreadId ThreadTable::find_or_add(const sample_record& sample) {
   const size_t process = process_of(sample);
   const uint64_t key = uint64_t{process} << 32 | static_cast<uint32_t>(sample.tid);
@@ -44,9 +56,12 @@ profile::ThreadId ThreadTable::find_or_add(const sample_record& sample) {
     at->second = profile_.intern_thread(processes_[process].id, sample.tid);
     profile_.edit_thread(at->second, [&](auto& row) { row.main = sample.tid == sample.pid; });
     threads_.push_back({at->second, sample.tid, process, sample.time_ns});
-    if (sample.pid == 0) {
-      profile_.edit_process(processes_[process].id, [&](auto& row) { row.name = profile_.intern("idle"); });
-      profile_.edit_thread(at->second, [&](auto& row) { row.name = profile_.intern("idle"); });
+    if (sample.pid <= 0) {
+      const char* name = sample.pid == INTERRUPT_ID ? "interrupts" : sample.pid == SOMEBODY_ID ? "somebody" : "idle";
+      profile_.edit_process(processes_[process].id, [&](auto& row) { row.name = profile_.intern(name); });
+      profile_.edit_thread(at->second, [&](auto& row) { row.name = profile_.intern(name); });
+    } else if (processes_[process].start == SampledStart()) {  // nobody tells of it
+      name_stranger(sample, at->second, processes_[process].id);
     }
   }
   return at->second;
@@ -54,7 +69,7 @@ profile::ThreadId ThreadTable::find_or_add(const sample_record& sample) {
 
 void ThreadTable::refresh(ProcessEntry& entry, const process::ProcessTable& processes, const process::ProcessMetadataCache& metadata,
                           uint64_t known_until_ns) {
-  if (entry.pid == 0) return;
+  if (entry.pid <= 0) return;
   const bool tracked = entry.start != SampledStart();
   const auto info = processes.find_process(entry.pid, tracked ? std::optional(entry.start) : std::nullopt);
   if (!info) {

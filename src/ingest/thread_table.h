@@ -41,6 +41,8 @@ class ThreadTable {
     bool described = false;  // command line and cgroup are in the profile
     uint8_t strikes = 0;     // refreshes that found nobody; kMaxStrikes: gone for good
   };
+  void name_stranger(const sample_record& sample, profile::ThreadId thread, profile::ProcessId process);
+
   struct ThreadEntry {
     profile::ThreadId id;
     Tid tid;

@@ -3,6 +3,8 @@
 
 #include <sys/syscall.h>
 
+#include "profile/tables.h"
+
 namespace cicada::ingest {
 namespace {
 
@@ -65,8 +67,8 @@ std::string_view state_in(uint16_t system_call) {
 std::string_view wait_state(const sample_record& sample) {
   switch (sample.wait) {
     case WAIT_NONE: return "";
-    case WAIT_PREEMPTED: return sample.system_call == SYS_sched_yield ? "runnable" : "preempted";
-    case WAIT_RUNNABLE: return "runnable";
+    case WAIT_PREEMPTED: return sample.system_call == SYS_sched_yield ? profile::kRunnableState : profile::kPreemptedState;
+    case WAIT_RUNNABLE: return profile::kRunnableState;
     case WAIT_STOPPED: return "stopped";
     default: break;
   }
@@ -74,8 +76,8 @@ std::string_view wait_state(const sample_record& sample) {
   if (sample.wait == WAIT_DISK) return sample.system_call == SYS_io_uring_enter ? "io" : "disk";  // for its sockets, too, it says iowait
   if (sample.system_call == NO_SYSTEM_CALL || sample.system_call == NO_USER_SIDE || (sample.flags & SAMPLE_32_BIT) != 0) return "other";  // other numbers
   const std::string_view state = state_in(sample.system_call);
-  // What cannot be interrupted is no pipe: it is a lock of the kernel's, or a file system's.
-  return sample.wait == WAIT_UNINTERRUPTIBLE && state == "io" ? "other" : state;
+  // What cannot be interrupted is no pipe, and no sleep: it is a lock of the kernel's, or a file system's.
+  return sample.wait == WAIT_UNINTERRUPTIBLE && (state == "io" || state == "sleep") ? "other" : state;
 }
 
 }  // namespace cicada::ingest

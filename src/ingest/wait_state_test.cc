@@ -36,6 +36,7 @@ TEST(WaitState, AStoppedThreadWaitsForNothingOfItsOwn) { EXPECT_EQ(state(WAIT_ST
 TEST(WaitState, ReadsOfFilesWaitForTheDisk) {
   EXPECT_EQ(state(WAIT_DISK, SYS_read), "disk");
   EXPECT_EQ(state(WAIT_UNINTERRUPTIBLE, SYS_read), "other");
+  EXPECT_EQ(state(WAIT_UNINTERRUPTIBLE, SYS_clock_nanosleep), "other");
   EXPECT_EQ(state(WAIT_DISK, SYS_io_uring_enter), "io");
   EXPECT_EQ(state(WAIT_UNINTERRUPTIBLE, SYS_futex), "lock");
 }

@@ -15,6 +15,13 @@ namespace cicada::profile {
 // What a sample's value counts.
 enum class Unit : uint8_t { kSamples, kNanoseconds, kBytes, kEvents };
 
+// Whose time a sample's value is, or stands for.
+enum class Spent : uint8_t {
+  kRunning,          // its thread's, on a CPU; also of what is no time
+  kWaiting,          // its thread's, which did not run
+  kOthersWaiting,    // of another thread, whose wait this one ended
+};
+
 // A count with the text that people see: an outcome of samples ("stored"), or something worth knowing.
 struct Count {
   std::string name;
@@ -25,6 +32,7 @@ struct Count {
 struct Event {
   std::string name = "cpu-clock";
   Unit unit = Unit::kSamples;
+  Spent spent = Spent::kRunning;
   uint64_t value = 1;         // of each sample that says no other; set before the first sample
   uint64_t period = 0;        // event units from one sample to the next; 0: the kernel adapts it to frequency_hz
   uint64_t frequency_hz = 0;  // as asked for; 0: a period was
@@ -34,7 +42,7 @@ struct Event {
 
   // Values of equal ones can be added up.
   bool is_comparable(const Event& other) const {
-    return name == other.name && unit == other.unit && period == other.period && sample_ns == other.sample_ns;
+    return name == other.name && unit == other.unit && spent == other.spent && period == other.period && sample_ns == other.sample_ns;
   }
 };
 

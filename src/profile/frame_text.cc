@@ -82,6 +82,13 @@ std::string thread_text(const ProfileSnapshot& profile, ThreadId id) {
   return with_number(name, thread.tid, thread.main ? ", main" : "");
 }
 
+std::string thread_name(const ProfileSnapshot& profile, ThreadId id) {
+  const Thread& thread = profile.threads()[id.value];
+  const std::string_view process = profile.text(profile.processes()[thread.process.value].name), name = profile.text(thread.name);
+  if (name.empty() && process.empty()) return "[unknown]";
+  return name.empty() || name == process ? std::string(process) : process.empty() ? std::string(name) : fmt::format("{} of {}", name, process);
+}
+
 std::string_view label_text(const ProfileSnapshot& profile, const Sample& sample, std::string_view key, std::string_view none) {
   for (const Label& label : profile.labels(sample.labels))
     if (profile.text(label.key) == key) return profile.text(label.value);

@@ -17,6 +17,7 @@ NodeKind node_kind(const ProfileSnapshot& profile, FrameId frame, PlaceId place)
 ImageId image_of(const ProfileSnapshot& profile, FrameId frame, PlaceId place);
 
 std::string process_text(const ProfileSnapshot& profile, ProcessId id);  // "make (4711)"
+std::string thread_name(const ProfileSnapshot& profile, ThreadId id);  // "worker", "worker of make": those of one name are one
 std::string thread_text(const ProfileSnapshot& profile, ThreadId id);    // "worker (4712)", "make (4711, main)"
 // The root frame that `by` puts above a sample. Image: the one the sample was taken in (its innermost frame with an image).
 std::string group_text(const ProfileSnapshot& profile, GroupBy by, const Sample& sample);

@@ -31,7 +31,7 @@ std::vector<EventId> merge_events(Header& into, const Header& from) {
     auto same = std::find_if(into.events.begin(), into.events.end(), [&](const Event& e) { return e.is_comparable(event); });
     // Folded stacks say nothing of their event: numbers of samples are added to numbers of samples.
     if (same == into.events.end()) {
-      same = std::find_if(into.events.begin(), into.events.end(), [&](const Event& e) { return e.unit == event.unit && (!has_rate(e) || !has_rate(event)); });
+      same = std::find_if(into.events.begin(), into.events.end(), [&](const Event& e) { return e.unit == event.unit && e.spent == event.spent && (!has_rate(e) || !has_rate(event)); });
       if (same != into.events.end()) into.warnings.push_back(fmt::format("merged recordings of different events: {} and {}", same->name, event.name));
     }
     if (same != into.events.end()) {

@@ -9,6 +9,7 @@ Sample ProfileSnapshot::sample(size_t index) const {
           .thread = samples_.thread[index],
           .stack = samples_.stack[index],
           .value = value(index),
+          .lasted_ns = samples_.lasted_ns(index),
           .labels = samples_.labels[index],
           .cpu = samples_.cpu[index],
           .event = samples_.event[index],

@@ -124,6 +124,17 @@ TEST(Samples, APlainOneTakes24BytesAndAValueOfItsOwnEightMoreInItsBlock) {
   EXPECT_EQ(profile.totals_of({}).value, 9999 + (uint64_t{1} << 40));
 }
 
+TEST(Samples, SayHowLongAWaitHadLasted) {
+  Profile profile;
+  const ThreadId thread = profile.intern_thread(profile.intern_process(1, 1), 1);
+  for (uint64_t i = 0; i < 10000; ++i) profile.append_sample({.time_ns = i, .thread = thread, .lasted_ns = i % 4999 == 1 ? i : 0});
+  const size_t plain = 10000 * 24;
+  EXPECT_GE(profile.sample_bytes(), plain + 2 * 8 * 4096);
+  for (uint64_t i = 0; i < 10000; ++i) ASSERT_EQ(profile.sample(i).lasted_ns, i % 4999 == 1 ? i : 0) << i;
+  const size_t dropped = profile.drop_samples(4999);
+  EXPECT_EQ(profile.sample(5000 - dropped).lasted_ns, 5000U);
+}
+
 TEST(ProfileSnapshot, IsWhatTheProfileWas) {
   Profile profile;
   const ProcessId process = profile.intern_process(7, 1);

@@ -44,7 +44,7 @@ class FormatTest : public ::testing::TestWithParam<Case> {
     if (GetParam().off_cpu) {
       Profile changed = std::move(profile);
       profile = Profile();
-      profile.header.events = {{.name = "off-cpu", .unit = profile::Unit::kNanoseconds}};
+      profile.header.events = {{.name = "off-cpu", .unit = profile::Unit::kNanoseconds, .spent = profile::Spent::kWaiting}};
       const auto thread = profile.intern_thread(profile.intern_process(1, 1), 1);
       const auto stack = profile.intern_stack({}, profile.intern_frame({profile::FrameKind::kKernel, {}, 0, 0x10, {}}));
       for (uint32_t i = 0; i < 100; ++i) profile.append_sample({.time_ns = i ^ 1, .thread = thread, .stack = stack, .value = (i + 1) * uint64_t{1000}});

@@ -14,7 +14,7 @@ root=$work/root
 mkdir -p "$root"/{bin,proc,sys,dev,tmp,etc,work}
 chmod 1777 "$root/tmp"  # in memory as it is; a file system mounted there would hide a tree below /tmp
 cp /bin/busybox "$root/bin/"
-for name in sh mount cat cut dmesg grep head kill rm sleep poweroff id setpriv; do ln -s busybox "$root/bin/$name"; done
+for name in sh mount cat cut dmesg grep head kill rm sleep poweroff id setpriv ifconfig; do ln -s busybox "$root/bin/$name"; done
 add() {
   local file
   cp -L "$1" "$root/bin/"
@@ -24,7 +24,7 @@ add() {
   done < <(ldd "$1" 2>/dev/null | sed -nE 's/^(.* => |\t)(\/.*) \(0x[0-9a-f]+\)$/\2/p')
 }
 add "$CICADA"
-for name in chain_gcc_O2_pie recursion threads in_kernel reload waits switch_storm; do add "$WORKLOADS/$name"; done
+for name in chain_gcc_O2_pie recursion threads in_kernel reload waits wakes switch_storm; do add "$WORKLOADS/$name"; done
 mkdir -p "$root$WORKLOADS"
 cp "$WORKLOADS"/libplugin_{one,two}.so "$root$WORKLOADS/"  # loaded by path
 printf 'root:x:0:0::/tmp:/bin/sh\nnobody:x:65534:65534::/tmp:/bin/sh\n' >"$root/etc/passwd"

@@ -15,8 +15,8 @@ SECONDS_OF_BOOT=$((seconds + 300)) "$here/boot.sh" "$suite" '
     i=$((i + 1))
     switch_storm 8 4 >storm.$i 2>&1 &
     storm=$!
-    cicada record -q --force -a -e off-cpu/period=100000/ -e cpu-clock -d 6 -o a.cicada 2>a.err & a=$!
-    cicada record -q --force -a -e off-cpu -d 4 -o b.cicada 2>b.err & b=$!
+    cicada record -q --force -a -e off-cpu/period=100000/ -e wakeups -e cpu-clock -d 6 -o a.cicada 2>a.err & a=$!
+    cicada record -q --force -a -e off-cpu -e wakeups -d 4 -o b.cicada 2>b.err & b=$!
     sleep 2
     echo 0 >/sys/devices/system/cpu/cpu1/online
     sleep 1

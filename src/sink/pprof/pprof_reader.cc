@@ -85,6 +85,9 @@ class PprofReader {
       event.unit = known.unit;
       factor = known.factor;
     }
+    // As we write it.
+    if (event.name == "off-cpu") event.spent = profile::Spent::kWaiting;
+    if (event.name == "wakeups") event.spent = profile::Spent::kOthersWaiting;
     return event;
   }
 

@@ -52,10 +52,13 @@ class SampleCoder {
     for (auto& row : rows) row.value = (columns & kValues) != 0 ? io_.number(row.value) : known_.event(row.event).value;
     io_.end_column();
     if ((columns & kLabels) != 0) code_ids(io_, rows, &profile::Sample::labels, known_.label_set_count());
+    if ((columns & kLasted) == 0) return;
+    for (auto& row : rows) row.lasted_ns = io_.number(row.lasted_ns);
+    io_.end_column();
   }
 
  private:
-  enum Columns : uint8_t { kEvents = 1, kValues = 2, kLabels = 4 };  // that are there
+  enum Columns : uint8_t { kEvents = 1, kValues = 2, kLabels = 4, kLasted = 8 };  // that are there
 
   uint8_t columns_of(const std::vector<profile::Sample>& rows) const {
     unsigned columns = 0;
@@ -63,6 +66,7 @@ class SampleCoder {
       if (row.event.value != 0) columns |= kEvents;
       if (row.value != known_.event(row.event).value) columns |= kValues;
       if (row.labels.valid()) columns |= kLabels;
+      if (row.lasted_ns != 0) columns |= kLasted;
     }
     return static_cast<uint8_t>(columns);
   }

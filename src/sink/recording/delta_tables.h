@@ -61,6 +61,7 @@ void code_header(Io& io, profile::Header& header) {
     code_counts(io, event.counts);
   }
   code_enums(io, header.events, &profile::Event::unit, profile::Unit::kEvents);
+  code_enums(io, header.events, &profile::Event::spent, profile::Spent::kOthersWaiting);
   if (header.events.empty() || header.events.size() > kMaxEvents) io.fail();
   io.end_column();
 }

@@ -17,7 +17,7 @@ struct ZSTD_CCtx_s;
 namespace cicada::sink {
 
 inline constexpr std::string_view kRecordingMagic{"\x89" "CICADA\n", 8};
-inline constexpr uint32_t kRecordingVersion = 5;
+inline constexpr uint32_t kRecordingVersion = 6;
 inline constexpr uint64_t kMaxRawChunkBytes = 64 << 20;
 // What a file may expand to, decompressed and in memory: kFreeBytes, and kTimesFile times its size. Real ones take 3 to 30 times their size; a file
 // that takes more was made to. Somebody's programs can make our own so, with the same few frames in a million ways: those are written longer.

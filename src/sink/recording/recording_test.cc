@@ -58,6 +58,18 @@ TEST_F(RecordingTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(all_written.bytes(), all_read.bytes());
 }
 
+TEST_F(RecordingTest, ReadsBackWaits) {
+  Profile profile = profile::make_synthetic_profile({.samples = 100});
+  profile.header.events.push_back({.name = "off-cpu", .unit = profile::Unit::kNanoseconds, .spent = profile::Spent::kWaiting, .value = 5});
+  const uint64_t time_ns = profile.sample(99).time_ns + 1;
+  profile.append_sample({.time_ns = time_ns, .thread = profile.sample(0).thread, .value = 7, .lasted_ns = 6, .event = {static_cast<uint8_t>(profile.header.events.size() - 1)}});
+  const auto recording = read_recording(written(profile), "x");
+  ASSERT_TRUE(recording && recording->complete);
+  EXPECT_EQ(recording->profile.sample(99).lasted_ns, 0U);
+  EXPECT_EQ(recording->profile.sample(100).lasted_ns, 6U);
+  EXPECT_EQ(recording->profile.header.events.back().spent, profile::Spent::kWaiting);
+}
+
 // What programs can do to a recording: nothing of it may be more than its reader takes.
 class ExpandingRecording : public RecordingTest, public ::testing::WithParamInterface<int> {};
 

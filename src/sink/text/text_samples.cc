@@ -57,7 +57,7 @@ class TextSamplesSink : public FileSink {
       const profile::Thread& thread = profile.threads()[sample.thread.value];
       const profile::Process& process = profile.processes()[thread.process.value];
       file.write(fmt::format("{} {}/{} [{:03}] {}.{:09}: {} {}:{}\n", clean_text(profile.text(thread.name.valid() ? thread.name : process.name)),
-                             process.pid, thread.tid, sample.cpu, sample.time_ns / 1000000000, sample.time_ns % 1000000000,
+                             std::max(0, process.pid), std::max(0, thread.tid), sample.cpu, sample.time_ns / 1000000000, sample.time_ns % 1000000000,
                              sample.value * factors[sample.event.value], clean_text(profile.event(sample.event).name), incomplete(sample.end_reason)));
       const auto context = contexts.find(sample.stack);
       for (profile::StackId stack = sample.stack; stack.valid(); stack = profile.stacks()[stack.value].parent) {

@@ -29,8 +29,8 @@ class CodeguruSink : public FileSink {
     for (size_t i = 0; i < leaf_of_sample.size(); ++i) {
       if (leaf_of_sample[i] == profile::kNoNode) continue;
       const State state = profile::is_idle(samples.state[i])                              ? kIdle
-                          : profile.event(samples.event[i]).unit == profile::Unit::kNanoseconds ? kWaiting
-                                                                                                : kRunnable;
+                          : profile.event(samples.event[i]).spent == profile::Spent::kWaiting ? kWaiting
+                                                                                            : kRunnable;
       counts[leaf_of_sample[i]][state] += profile.value(i);
     }
     JsonStream json([&](std::string_view bytes) { file.write(bytes); });
