@@ -181,11 +181,13 @@ static __always_inline int has_user_side(struct task_struct *task) { return !(ta
 
 // Of a waker: INTERRUPT_ID, whose frames are left; SOMEBODY_ID, if that is not known; 0: the task itself. Who has no user side enters nowhere.
 static __always_inline __s32 find_nobody(struct scratch *memory, struct task_struct *task) {
-  if (task->pid == 0) return INTERRUPT_ID;  // it only waits for one
   __u32 frames = frames_of_interrupt(&memory->kernel, memory->kernel_frames);
-  if (frames == FRAMES_WITHOUT_ENTRY) return has_user_side(task) ? SOMEBODY_ID : 0;
-  if (frames) memory->kernel_frames = frames;
-  return frames ? INTERRUPT_ID : 0;
+  if (frames && frames != FRAMES_WITHOUT_ENTRY) {
+    memory->kernel_frames = frames;
+    return INTERRUPT_ID;
+  }
+  if (task->pid == 0) return INTERRUPT_ID;  // it only waits for one, and does what was left of it
+  return frames && has_user_side(task) ? SOMEBODY_ID : 0;
 }
 
 // The outcome.
