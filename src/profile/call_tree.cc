@@ -5,8 +5,64 @@
 #include <numeric>
 
 #include "profile/live_tree.h"
+#include "profile/stack_totals.h"
 
 namespace cicada::profile {
+namespace {
+
+constexpr size_t kMaxStates = 15;  // there are nine; a foreign file may have any number
+
+class StateSums {
+ public:
+  StateSums(const ProfileSnapshot& profile, CallTree& tree) : profile_(profile), tree_(tree) {}
+
+  void add_up(std::span<const uint32_t> leaf_of_sample, bool count_samples) {
+    const Samples& samples = profile_.samples();
+    for (const LabelSetId labels : samples.labels) state_of(labels);
+    if (tree_.states.empty()) return;
+    std::vector<uint64_t> sums(tree_.nodes.size() * tree_.states.size());
+    for (size_t i = 0; i < samples.size(); ++i) {
+      const size_t state = leaf_of_sample[i] == kNoNode ? 0 : state_of(samples.labels[i]);
+      if (state != 0) sums[leaf_of_sample[i] * tree_.states.size() + state - 1] += count_samples ? 1 : profile_.value(i);
+    }
+    tree_.state_of_node.resize(tree_.nodes.size());
+    for (size_t at = tree_.nodes.size(); at-- > 0;) {  // a parent stands before its children
+      const std::span own = std::span(sums).subspan(at * tree_.states.size(), tree_.states.size());
+      const auto most = std::max_element(own.begin(), own.end());
+      if (*most != 0) tree_.state_of_node[at] = static_cast<uint8_t>(most - own.begin() + 1);
+      if (at == 0) break;
+      for (size_t state = 0; state < own.size(); ++state) sums[tree_.nodes[at].parent * own.size() + state] += own[state];
+    }
+  }
+
+ private:
+  // 1 + index into the tree's states.
+  size_t state_of(LabelSetId labels) {
+    if (!labels.valid()) return 0;
+    if (known_.size() <= labels.value) known_.resize(labels.value + 1, kUnknown);
+    if (known_[labels.value] == kUnknown) known_[labels.value] = find_or_add(profile_.labels(labels));
+    return known_[labels.value];
+  }
+  uint8_t find_or_add(std::span<const Label> labels) {
+    for (const Label& label : labels) {
+      if (profile_.text(label.key) != kStateLabel) continue;
+      const StringId name = tree_.strings.intern(profile_.text(label.value));
+      const auto found = std::find(tree_.states.begin(), tree_.states.end(), name);
+      const auto index = static_cast<uint8_t>(found - tree_.states.begin());
+      if (index == kMaxStates) return 0;
+      if (found == tree_.states.end()) tree_.states.push_back(name);
+      return index + 1;
+    }
+    return 0;
+  }
+
+  static constexpr uint8_t kUnknown = 0xff;
+  const ProfileSnapshot& profile_;
+  CallTree& tree_;
+  std::vector<uint8_t> known_;  // by set of labels
+};
+
+}  // namespace
 
 // Names are ranked once, because comparing texts for each pair of nodes costs ten times as much.
 void link_children(CallTree& tree) {
@@ -27,8 +83,12 @@ void link_children(CallTree& tree) {
 
 CallTree build_call_tree(const ProfileSnapshot& profile, const CallTreeOptions& options, std::vector<uint32_t>* leaf_of_sample) {
   LiveTree live(options);
+  std::vector<uint32_t> leaves;
+  const bool states = options.states && profile.event(shown_event(profile, options)).spent != Spent::kRunning;
+  if (states && leaf_of_sample == nullptr) leaf_of_sample = &leaves;
   live.add_all(profile, leaf_of_sample);
   live.add_totals();
+  if (states) StateSums(profile, live.tree_).add_up(*leaf_of_sample, options.count_samples);
   link_children(live.tree_);
   return std::move(live.tree_);
 }

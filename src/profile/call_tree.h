@@ -41,12 +41,15 @@ struct CallTreeOptions {
   bool group_numbers = true;           // false: "name", which two recordings have in common
   std::function<bool(const ProfileSnapshot&, size_t sample_index)> filter = {};  // empty: all
   bool count_samples = false;  // each sample counts one, whatever its value
+  bool states = false;         // CallTree::states, where the event's samples have any
   std::optional<EventId> event = {};  // a tree has values of one event; empty: main_event()
 };
 
 struct CallTree {
   std::vector<CallNode> nodes;  // nodes[0] is the root; a parent stands before its children
   StringTable strings;
+  std::vector<StringId> states;        // in which threads waited: "lock", "disk", … (kStateLabel)
+  std::vector<uint8_t> state_of_node;  // of the largest part of its total: 1 + index into states, 0 for none. Empty without states
 
   std::string_view text(StringId id) const { return strings.text(id); }
   uint64_t total() const { return nodes.empty() ? 0 : nodes[0].total; }

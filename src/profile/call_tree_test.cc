@@ -54,6 +54,33 @@ TEST_F(CallTreeTest, MergesEqualNamesAndOrdersByName) {
   EXPECT_THAT(lines(), ElementsAre("main 8/15", "main;a 4/4", "main;b 3/3"));
 }
 
+// main waits for a lock and for a pipe; where its callees wait is their own.
+TEST_F(CallTreeTest, KnowsTheStateOfMostOfANodesTime) {
+  const FrameId main = named("main"), lock = named("lock"), read = named("read");
+  profile.header.events = {{.name = "off-cpu", .unit = Unit::kNanoseconds, .spent = Spent::kWaiting}};
+  const auto waits = [&](std::vector<FrameId> frames, std::string_view state, uint64_t value) {
+    const Label label{profile.intern(kStateLabel), profile.intern(state)};
+    profile.append_sample({.thread = thread, .stack = profile.intern_stack({}, frames), .value = value, .labels = profile.intern_labels({&label, 1})});
+  };
+  waits({main, lock}, "lock", 5);
+  waits({main, lock}, "runnable", 1);
+  waits({main, read}, "io", 4);
+  const auto states = [&](const CallTreeOptions& options) {
+    const CallTree tree = build_call_tree(profile, options);
+    std::vector<std::string> out;
+    for (size_t at = 0; at < tree.state_of_node.size(); ++at)
+      out.push_back(fmt::format("{} {}", tree.text(tree.nodes[at].name), tree.state_of_node[at] == 0 ? "-" : tree.text(tree.states[tree.state_of_node[at] - 1])));
+    return out;
+  };
+  EXPECT_THAT(states({.states = true}), ElementsAre(" lock", "main lock", "lock lock", "read io"));
+  EXPECT_THAT(states({.count_samples = true, .states = true}), ElementsAre(" lock", "main lock", "lock lock", "read io"));
+  EXPECT_THAT(states({}), ElementsAre());
+  for (int i = 0; i < 100; ++i) waits({read}, fmt::format("state {}", i), 1);
+  EXPECT_THAT(states({.states = true}), ElementsAre(" lock", "main lock", "lock lock", "read io", "read state 0"));
+  profile.header.events[0].spent = Spent::kRunning;
+  EXPECT_THAT(states({.states = true}), ElementsAre());
+}
+
 TEST_F(CallTreeTest, ExpandsInlinedCallsOutermostFirst) {
   const FrameId frame = named("x");
   const auto function = [&](const char* name) { return profile.intern_function({profile.intern(name), {}, {}}); };

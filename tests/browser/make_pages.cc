@@ -144,6 +144,24 @@ Recording busy() {
   return r;
 }
 
+// Two threads that wait: for a mutex and, of the time 30 %, in the kernel for a pipe.
+Recording waiting() {
+  Recording r;
+  r.profile.header.events = {{.name = "off-cpu", .unit = Unit::kNanoseconds, .spent = Spent::kWaiting}};
+  r.profile.header.duration_ns = 1'000'000'000;
+  r.profile.header.start_monotonic_ns = 1'000'000'000;
+  const ImageId app = r.image("/usr/bin/server", ImageKind::kExecutable), kernel = r.image("[kernel]", ImageKind::kKernel);
+  const FrameId main = r.frame(FrameKind::kNative, app, "main"), lock = r.frame(FrameKind::kNative, app, "takes_a_mutex"), read = r.frame(FrameKind::kKernel, kernel, "pipe_read");
+  const auto waits = [&](std::vector<FrameId> frames, std::string_view state, uint64_t ms) {
+    const Label label{r.profile.intern(kStateLabel), r.profile.intern(state)};
+    r.profile.append_sample({.time_ns = 1'000'000'000 + r.profile.sample_count(), .thread = r.thread(1, "server", 1, "server", ""), .stack = r.profile.intern_stack(StackId(), frames),
+                             .value = ms * 1'000'000, .labels = r.profile.intern_labels({&label, 1})});
+  };
+  waits({main, lock}, "lock", 700);
+  waits({main, read}, "io", 300);
+  return r;
+}
+
 Recording hostile() {
   Recording r;
   const ImageId image = r.image("/tmp/<b>&\"'/\xff.so", ImageKind::kLibrary);
@@ -249,6 +267,7 @@ int main(int argc, char** argv) {
   if (!stacks) return 1;
   make(*stacks, directory + "/folded.html", "without times");
   make(busy().profile, directory + "/busy.html", "two CPUs");
+  for (const char* extension : {".svg", ".html"}) make(waiting().profile, directory + "/waiting" + extension, "waiting");
   make(good.profile, directory + "/annotated.html", "with code");
   std::string alike;
   for (const char* type : {"int", "char", "unsigned long"})

@@ -39,6 +39,7 @@ class HtmlSink : public FileSink {
   // One event: its data; several: an array of them, among which the page has a switch.
   void write(const ProfileSnapshot& profile, OutputFile& file) override {
     profile::CallTreeOptions options = options_.tree;
+    options.states = true;
     const std::vector<profile::EventId> events = options.event ? std::vector{*options.event} : sampled_events(profile);
     std::string all;
     for (const profile::EventId event : events) {

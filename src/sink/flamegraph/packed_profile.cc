@@ -22,10 +22,19 @@ constexpr uint32_t kUnset = 0xffffffff;
 
 void append_item(std::string& list, const std::string& item) { (list += list.empty() ? "" : ",") += item; }
 
+std::string style_json(std::string_view name, const KindStyle& style) {
+  return fmt::format("{{\"name\":{},\"shades\":[\"{}\"]}}", json_text(name), fmt::join(style.shades, "\",\""));
+}
+
 std::string kinds_json() {
   std::string out;
-  for (const KindStyle& kind : kKinds)
-    append_item(out, fmt::format("{{\"name\":\"{}\",\"shades\":[\"{}\"]}}", kind.text, fmt::join(kind.shades, "\",\"")));
+  for (const KindStyle& kind : kKinds) append_item(out, style_json(kind.text, kind));
+  return out;
+}
+
+std::string states_json(const CallTree& tree) {
+  std::string out;
+  for (const StringId state : tree.states) append_item(out, style_json(tree.text(state), style_of_state(tree.text(state))));
   return out;
 }
 
@@ -38,11 +47,11 @@ PackedProfile::PackedProfile(const CallTree& tree, std::vector<bool> kept) : tre
   uint32_t count = 0;
   for (uint32_t at = 0; at < tree.nodes.size(); ++at) place[at] = keeps(at) ? count++ : 0;
   columns_.uleb128(std::max<size_t>(count, 1));
-  if (count == 0) columns_.uleb128(0), columns_.uleb128(frame_index({}, true));
+  if (count == 0) columns_.uleb128(0), columns_.uleb128(frame_index(0));
   for (uint32_t at = 0; at < tree.nodes.size(); ++at) {
     if (!keeps(at)) continue;
     columns_.uleb128(place[at] - place[tree.nodes[at].parent]);
-    columns_.uleb128(frame_index(tree.nodes[at], at == 0));
+    columns_.uleb128(frame_index(at));
   }
 }
 
@@ -121,9 +130,9 @@ std::string PackedProfile::json(const Caption& caption, uint64_t duration_us) co
   raw.append(columns_.bytes());
   std::string notes;
   for (const std::string& note : caption.notes) append_item(notes, json_text(note));
-  std::string out = fmt::format("{{\"version\":2,\"title\":{},\"subtitle\":{},\"notes\":[{}],\"unit\":{},\"event\":{},\"seconds_per_value\":{},\"duration_us\":{},\"comparison\":{},{}\"kinds\":[{}],\"payload\":\"",
+  std::string out = fmt::format("{{\"version\":2,\"title\":{},\"subtitle\":{},\"notes\":[{}],\"unit\":{},\"event\":{},\"seconds_per_value\":{},\"duration_us\":{},\"comparison\":{},{}\"kinds\":[{}],\"states\":[{}],\"payload\":\"",
                                 json_text(caption.title), json_text(caption.subtitle), notes, json_text(caption.unit), json_text(caption.event), caption.seconds_per_value, duration_us,
-                                !comparison_.empty(), comparison_, kinds_json());
+                                !comparison_.empty(), comparison_, kinds_json(), states_json(tree_));
   return out += gzip_text(raw.bytes()) + "\"}";
 }
 
@@ -140,12 +149,13 @@ uint32_t PackedProfile::name_index(StringId id) {
   return index;
 }
 
-uint32_t PackedProfile::frame_index(const CallNode& node, bool root) {
-  const uint32_t name = root ? name_index("all") : name_index(node.name), image = name_index(node.image);
+uint32_t PackedProfile::frame_index(uint32_t at) {
+  const CallNode node = tree_.nodes.empty() ? CallNode() : tree_.nodes[at];
+  const uint32_t name = at == 0 ? name_index("all") : name_index(node.name), image = name_index(node.image);
   int64_t where = -1;
   if (node.file.valid() && !tree_.text(node.file).empty())
     where = name_index(node.line == 0 ? std::string(tree_.text(node.file)) : fmt::format("{}:{}", tree_.text(node.file), node.line));
-  const std::string key = fmt::format("{},{},{},{}", name, image, style_of(tree_, node), where);
+  const std::string key = fmt::format("{},{},{},{}", name, image, tree_.nodes.empty() ? 0 : style_of(tree_, at), where);
   const auto [entry, fresh] = frame_index_.emplace(key, static_cast<uint32_t>(frame_index_.size()));
   if (fresh) append_item(frames_, key);
   return entry->second;

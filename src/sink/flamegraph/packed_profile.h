@@ -46,7 +46,7 @@ class PackedProfile {
   bool keeps(uint32_t at) const { return kept_.empty() || kept_[at]; }
   uint32_t name_index(const std::string& text);
   uint32_t name_index(profile::StringId id);
-  uint32_t frame_index(const profile::CallNode& node, bool root);
+  uint32_t frame_index(uint32_t at);
 
   const profile::CallTree& tree_;
   const std::vector<bool> kept_;

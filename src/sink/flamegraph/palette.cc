@@ -7,11 +7,38 @@
 #include <cmath>
 
 namespace cicada::sink {
+namespace {
 
-uint32_t style_of(const profile::CallTree& tree, const profile::CallNode& node) {
+constexpr std::array<KindStyle, 9> kStates = {{{"lock", {"#f4a9a4", "#ef9e98", "#e0837c", "#d87970"}},
+                                               {"io", {"#a2ddc3", "#97d5ba", "#79c4a4", "#6fbb9a"}},
+                                               {"sleep", {"#c5d0e2", "#bbc8dc", "#a3b4cd", "#99abc6"}},
+                                               {"disk", {"#f0bd8f", "#eab483", "#d99d66", "#d1945c"}},
+                                               {"page fault", {"#f3b5d8", "#edaad0", "#dd8fbc", "#d486b3"}},
+                                               {"runnable", {"#f8e28e", "#f3da7f", "#e3c75b", "#dabe52"}},
+                                               {"preempted", {"#d5e28e", "#cbda80", "#b6c65e", "#adbd55"}},
+                                               {"stopped", {"#d9d9d9", "#cfcfcf", "#b8b8b8", "#aeaeae"}},
+                                               {"other", {"#e5dbc8", "#ddd2bd", "#c8ba9c", "#bfb193"}}}};
+
+}  // namespace
+
+const KindStyle& style_of_state(std::string_view state) {
+  const auto* found = std::ranges::find(kStates, state, &KindStyle::text);
+  return found != kStates.end() ? *found : kStates.back();
+}
+
+uint32_t style_of(const profile::CallTree& tree, uint32_t at) {
+  const profile::CallNode& node = tree.nodes[at];
   uint32_t hash = 2166136261U;
   for (const char c : tree.text(node.name)) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619U;
-  return static_cast<uint32_t>(node.kind) << 2 | ((hash >> 13) & 3);
+  uint32_t shade = (hash >> 13) & 3, state = 0;
+  if (!tree.state_of_node.empty() && node.kind != profile::NodeKind::kRoot && node.kind != profile::NodeKind::kMarker) state = tree.state_of_node[at];
+  if (state != 0) shade = (shade & 1) | (node.kind == profile::NodeKind::kKernel ? 2 : 0);
+  return state << 6 | static_cast<uint32_t>(node.kind) << 2 | shade;
+}
+
+std::string_view colour_of(const profile::CallTree& tree, uint32_t style) {
+  const uint32_t state = style >> 6, shade = style & 3;
+  return state != 0 ? style_of_state(tree.text(tree.states[state - 1])).shades[shade] : kKinds[style >> 2].shades[shade];
 }
 
 uint32_t heat_step(double after, double before, double all_after, double all_before) {

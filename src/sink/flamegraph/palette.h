@@ -25,8 +25,13 @@ inline constexpr std::array<KindStyle, 10> kKinds = {{{"all", {"#c9d1de", "#bfc8
                                                       {"marker", {"#e0b4ea", "#d8a6e4", "#e8c4f0", "#d19bdf"}},
                                                       {"unknown", {"#d5d5d5", "#cbcbcb", "#dedede", "#c3c3c3"}}}};
 
-// Kind × 4 + shade: a function keeps its shade from one picture to the next, and neighbours are told apart.
-uint32_t style_of(const profile::CallTree& tree, const profile::CallNode& node);
+// Of waiting, by state: two shades of the program's functions, two of the kernel's. A state without colours of its own has those of "other".
+const KindStyle& style_of_state(std::string_view state);
+
+// State × 64 + kind × 4 + shade; the state as CallTree::state_of_node, 0 for markers between stacks and the root. A function keeps its shade from one picture
+// to the next, and neighbours are told apart.
+uint32_t style_of(const profile::CallTree& tree, uint32_t node);
+std::string_view colour_of(const profile::CallTree& tree, uint32_t style);
 
 // From 0 (blue: less than before) over grey to kHeatSteps - 1 (red: more). Pale where the samples do not carry the
 // difference (below three standard errors). The values are of one node, `all_…` what they are shares of.

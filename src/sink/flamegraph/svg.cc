@@ -95,22 +95,32 @@ class Drawing {
     double x = kMargin;
     const auto swatch = [&](std::string_view fill, const std::string& text) {
       out_ += fmt::format("<rect fill=\"{}\" x=\"{:.0f}\" y=\"88\" width=\"12\" height=\"12\" rx=\"3\"/><text x=\"{:.0f}\" y=\"98\">{}</text>",
-                          fill, x, x + 17, text);
+                          fill, x, x + 17, xml_text(text));
       x += 17 + 6.4 * static_cast<double>(text.size()) + 20;
     };
     if (baseline_ != nullptr) {
       swatch(heat_colour(kHeatSteps - 1), "more than before");
       swatch(heat_colour(0), "less than before");
+    } else if (!tree_.states.empty()) {
+      std::vector<uint64_t> self(tree_.states.size() + 1);
+      for (uint32_t at = 1; at < tree_.nodes.size(); ++at) self[tree_.state_of_node[at]] += tree_.nodes[at].self;
+      for (size_t state = 1; state < self.size(); ++state) {
+        const std::string_view name = tree_.text(tree_.states[state - 1]);
+        if (self[state] != 0) swatch(style_of_state(name).shades[0], percent_text(name, self[state]));
+      }
     } else {
       uint64_t self[kKinds.size()] = {};
       for (const CallNode& node : tree_.nodes) self[static_cast<size_t>(node.kind)] += node.self;
       for (size_t kind = 0; kind < kKinds.size(); ++kind) {
         if (self[kind] == 0 || kind < 2) continue;
-        const double percent = 100 * static_cast<double>(self[kind]) / static_cast<double>(tree_.total());
-        swatch(kKinds[kind].shades[0], fmt::format("{} {:.1f} %", kKinds[kind].text, percent));
+        swatch(kKinds[kind].shades[0], percent_text(kKinds[kind].text, self[kind]));
       }
     }
     out_ += "</g>\n";
+  }
+
+  std::string percent_text(std::string_view name, uint64_t value) const {
+    return fmt::format("{} {:.1f} %", name, 100 * static_cast<double>(value) / static_cast<double>(tree_.total()));
   }
 
   void append_frames() {
@@ -150,8 +160,7 @@ class Drawing {
   std::string colour(uint32_t at) const {
     if (baseline_ != nullptr)
       return heat_colour(heat_step(static_cast<double>(total(at)), static_cast<double>(baseline_->total[at]), baseline_->after(tree_), baseline_->before()));
-    const uint32_t style = style_of(tree_, tree_.nodes[at]);
-    return std::string(kKinds[style / 4].shades[style % 4]);
+    return std::string(colour_of(tree_, style_of(tree_, at)));
   }
 
   std::string_view text_of(uint32_t at) const { return at == 0 ? "all" : tree_.text(tree_.nodes[at].name); }
@@ -178,7 +187,9 @@ class SvgSink : public FileSink {
 
  private:
   void write(const profile::ProfileSnapshot& profile, OutputFile& file) override {
-    const CallTree tree = profile::build_call_tree(profile, options_.tree);
+    profile::CallTreeOptions options = options_.tree;
+    options.states = true;
+    const CallTree tree = profile::build_call_tree(profile, options);
     ShortNames names;
     names.add(profile);
     std::string out;

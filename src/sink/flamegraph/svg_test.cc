@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "sink/flamegraph/palette.h"
 #include "sink/flamegraph/svg_caption.h"
 #include "sink/flamegraph/svg_text.h"
 
@@ -138,6 +139,29 @@ TEST(Svg, IsColouredWithoutItsStyleSheet) {
   EXPECT_EQ(count(picture, "class="), 0U);
   EXPECT_EQ(count(picture, "var("), 0U);
   EXPECT_EQ(count(picture, "style="), 0U);
+}
+
+TEST(Svg, WaitingIsColouredByState) {
+  CallTree tree;
+  add_node(tree, 0, "", 0);
+  add_node(tree, 0, "takes_a_mutex", 600);
+  add_node(tree, 0, "reads", 300);
+  add_node(tree, 0, "[woken by x]", 100);
+  tree.nodes[2].kind = profile::NodeKind::kKernel;
+  tree.nodes[3].kind = profile::NodeKind::kMarker;
+  tree.states = {tree.strings.intern("lock"), tree.strings.intern("<new>")};
+  tree.state_of_node = {1, 1, 2, 1};
+  const std::string svg = draw(tree);
+  const auto colour = [&](uint32_t at) { return colour_of(tree, style_of(tree, at)); };
+  const auto has = [](const KindStyle& style, std::string_view shade) { return std::ranges::find(style.shades, shade) != style.shades.end(); };
+  EXPECT_TRUE(has(style_of_state("lock"), colour(1)));
+  EXPECT_TRUE(has(style_of_state("other"), colour(2))) << "a state of a later version";
+  EXPECT_TRUE(has(kKinds[static_cast<size_t>(profile::NodeKind::kRoot)], colour(0)));
+  EXPECT_TRUE(has(kKinds[static_cast<size_t>(profile::NodeKind::kMarker)], colour(3)));
+  for (uint32_t at = 0; at < 4; ++at) EXPECT_NE(svg.find(fmt::format("<rect fill=\"{}\" x=", colour(at))), std::string::npos) << at;
+  EXPECT_NE(svg.find(">lock 70.0 %<"), std::string::npos);
+  EXPECT_NE(svg.find(">&lt;new&gt; 30.0 %<"), std::string::npos);
+  EXPECT_EQ(svg.find(">native "), std::string::npos);
 }
 
 TEST(Svg, DifferencesAreRedAndBlue) {

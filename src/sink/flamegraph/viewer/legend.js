@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which colour is what, and how much of the tree was spent there itself.
 import { element, share } from './format.js';
+import { groupKind } from './profile_data.js';
 
 export function showLegend(legend, profile, tree) {
-  const sums = new Float64Array(profile.kinds.length), {heat} = profile.about;
+  const {about: {heat}, states} = profile, sums = new Map();
   const entry = (colour, text) => {
     const swatch = element('i');
     swatch.style.background = colour;
@@ -11,6 +12,10 @@ export function showLegend(legend, profile, tree) {
   };
   legend.replaceChildren();
   if (heat) return [[heat.length - 1, 'more than before'], [0, 'less than before']].forEach(([step, text]) => entry(heat[step], text));
-  for (let i = 0; i < tree.self.length; ++i) sums[profile.frames.kind[tree.frame[i]]] += tree.self[i];
-  sums.forEach((sum, kind) => { if (sum && kind > 1) entry(profile.kinds[kind].shades[0], `${profile.kinds[kind].name} ${share(sum, tree.total[0])}`); });
+  for (let i = 1; i < tree.self.length; ++i) {
+    const style = profile.styleOf(tree.frame[i]);
+    if (tree.self[i]) sums.set(style, (sums.get(style) || 0) + tree.self[i]);
+  }
+  for (const style of states.length ? states : profile.kinds.slice(groupKind + 1))
+    if (sums.has(style)) entry(style.shades[0], `${style.name} ${share(sums.get(style), tree.total[0])}`);
 }

@@ -2,7 +2,7 @@
 // The data source of the pages: unpacks what packed_profile.cc wrote (docs/viewer.md has the layout). Views see only the Profile it
 // returns, so that the live view can put another source in its place.
 //
-// Profile: kinds {name, shades}, names[], functions {name, image, frame}, shown (their names as drawn), frames {functionOf, kind, shade, where}, nodes {parent, frame},
+// Profile: kinds and states {name, shades}, names[], functions {name, image, frame}, shown (their names as drawn), frames {functionOf, state, kind, shade, where}, nodes {parent, frame},
 // samples {time, thread, node, value, cpu} sorted by time in µs from the start, threads, processes. Without samples: the nodes'
 // values {self, rest (of what was left out below), before and heat (in a comparison)}.
 
@@ -51,12 +51,12 @@ class NumberReader {
 export function makeProfile(about, tables, nodes, samples, values) {
   const {names, frames, threads, processes} = tables;
   const frameCount = frames.length / 4, functionOf = new Uint32Array(frameCount), kind = new Uint8Array(frameCount),
-        shade = new Uint8Array(frameCount), where = new Int32Array(frameCount), functions = [], known = new Map();
+        shade = new Uint8Array(frameCount), state = new Uint8Array(frameCount), where = new Int32Array(frameCount), functions = [], known = new Map();
   for (let i = 0; i < frameCount; ++i) {
     const name = frames[4 * i], image = frames[4 * i + 1], style = frames[4 * i + 2], place = frames[4 * i + 3], key = name * 4294967296 + image;
     if (!known.has(key)) { known.set(key, functions.length); functions.push({name: names[name], image: names[image], frame: i}); }
     functionOf[i] = known.get(key);
-    kind[i] = style >> 2; shade[i] = style & 3; where[i] = place;
+    state[i] = style >> 6; kind[i] = (style >> 2) & 15; shade[i] = style & 3; where[i] = place;
   }
   let order = null;  // of the functions by name: made when first asked for, because sorting 400,000 names takes a second
   const rankOf = () => {
@@ -66,7 +66,7 @@ export function makeProfile(about, tables, nodes, samples, values) {
     sorted.forEach((f, i) => { order[f] = i; });
     return order;
   };
-  const framesNow = {functionOf, kind, shade, where}, groupFrames = new Map();
+  const framesNow = {functionOf, state, kind, shade, where}, groupFrames = new Map();
   // The frame of a group that the reader asked for: made when it is first needed.
   function groupFrame(text) {
     if (groupFrames.has(text)) return groupFrames.get(text);
@@ -74,6 +74,7 @@ export function makeProfile(about, tables, nodes, samples, values) {
     functions.push({name: text, image: '', frame: at});
     order = null;
     framesNow.functionOf = grow(framesNow.functionOf, functions.length - 1);
+    framesNow.state = grow(framesNow.state, 0);
     framesNow.kind = grow(framesNow.kind, groupKind);
     framesNow.shade = grow(framesNow.shade, at & 3);
     framesNow.where = grow(framesNow.where, -1);
@@ -96,7 +97,9 @@ export function makeProfile(about, tables, nodes, samples, values) {
     if (!secondsPerValue) return [amount(value, about.unit), ...(whole ? [share(value, whole)] : [])];
     return [duration(seconds * 1e6), ...(timed ? [utilisation(seconds, stretch)] : [])];
   };
-  return {about, kinds: about.kinds, names, functions, shown, get rank() { return rankOf(); }, frames: framesNow, groupFrame, nodes, samples, samplesBetween, kernelNode, hasSamples,
+  // What a box of this frame looks like; of waiting by state, if it has one.
+  const states = about.states || [], styleOf = frame => framesNow.state[frame] ? states[framesNow.state[frame] - 1] : about.kinds[framesNow.kind[frame]];
+  return {about, kinds: about.kinds, states, styleOf, names, functions, shown, get rank() { return rankOf(); }, frames: framesNow, groupFrame, nodes, samples, samplesBetween, kernelNode, hasSamples,
           values, threads, processes, processText, threadText, timed, duration: lasted, secondsPerValue, cpuTexts, annotations: tables.annotations || [], wholeValue: value.reduce((sum, one) => sum + one, 0)};
 }
 
