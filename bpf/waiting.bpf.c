@@ -138,6 +138,7 @@ __weak __noinline int next_part(void) {
     if (keeps_part(ended, WAITED)) return (int)ended->how[WAITED];
   }
   ended->tid = 0;
+  ended->since_ns = bpf_ktime_get_ns() - ended->length_ns[QUEUED];  // no wakeup is looked up by it: it says how long this part lasted
   return keeps_part(ended, QUEUED) ? (int)ended->how[QUEUED] : WAIT_NONE;
 }
 

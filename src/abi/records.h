@@ -80,7 +80,7 @@ struct sample_record {
   __u16 system_call;      // of a wait: its number, NO_SYSTEM_CALL, NO_USER_SIDE; of a wakeup: the other thread's
   __u32 uid;              // effective, of the thread at this moment; initial user namespace
   __u32 padding2;
-  __u64 begin_ns;         // of a wait, and of the wakeup that ended it: when it began, by CLOCK_MONOTONIC, so that one leads to the other; else 0
+  __u64 begin_ns;         // of a wait, and of the wakeup that ended it: when it began, by CLOCK_MONOTONIC, so that one leads to the other. Of time in the run queue: when that began. Else 0
 };
 ABI_ASSERT(sizeof(struct sample_record) == 80);
 

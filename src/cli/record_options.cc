@@ -46,6 +46,9 @@ Result<RecordTarget> check_target(const RawRecordOptions& raw) {
   RecordTarget target;
   target.asked = TRY(find_asked_tasks(raw.asked));
   target.asked_for = describe(raw.asked);
+  // An optional number: CLI11 takes it for the command.
+  if (raw.wakers != 0 && !raw.command.empty() && raw.command.front().find_first_not_of("0123456789") == std::string::npos)
+    return make_error(ErrorKind::kInvalid, "--wakers {0}: write --wakers={0}", raw.command.front());
   const int kinds = (raw.processes.empty() ? 0 : 1) + (raw.threads.empty() ? 0 : 1) + (raw.whole_machine ? 1 : 0) +
                     (raw.command.empty() ? 0 : 1);
   if (kinds == 0 && !raw.asked.empty()) {

@@ -94,6 +94,10 @@ TEST_F(RecordOptionsTest, WakersGoWithWaits) {
   EXPECT_EQ(check_record_options(raw_)->events.events.size(), 2U);
   raw_.wakers = 17;
   EXPECT_THAT(error(), HasSubstr("--wakers=17: 16 at most"));
+  raw_.wakers = 1;
+  raw_.command = {"2", "--", "make"};
+  EXPECT_THAT(error(), HasSubstr("--wakers 2: write --wakers=2"));
+  raw_.command = {"make"};
   raw_.wakers = 0;
   raw_.events = {"wakeups"};
   EXPECT_THAT(error(), HasSubstr("-e wakeups: it goes with -e off-cpu"));

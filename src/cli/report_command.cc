@@ -16,6 +16,7 @@
 #include "cli/report_json.h"
 #include "cli/report_states.h"
 #include "cli/report_wakers.h"
+#include "cli/run_queue_table.h"
 #include "cli/report_text.h"
 #include "cli/terminal.h"
 #include "profile/cpu_time.h"
@@ -59,12 +60,6 @@ Result<void> report(ReportOptions options, const ReaderFiles& files) {
   const profile::FilterOptions filter = TRY(parse_filters(options.filters));
   const std::optional<names::Demangle> demangle = TRY(parse_demangle(options.demangle));
   profile::Profile profile = TRY(load_profile(files, options.file, options.wakers ? profile::FilterOptions() : filter, options.event));
-  if (options.wakers) {
-    sink::OutputFile table = TRY(sink::OutputFile::create("-", {}));
-    const profile::SampleFilter wanted = TRY(profile::make_sample_filter(profile, filter));
-    table.write(clean_lines(TRY(format_wakers(profile, options.limits, wanted))));
-    return table.commit();
-  }
   if (!profile.header.kernel.empty())  // other tools' files do not say whose frames those are
     for (std::string& advice : symbolize::jit_advice(profile)) profile.header.warnings.push_back(std::move(advice));
   if (demangle) symbolize::demangle_again(profile, *demangle);
@@ -76,8 +71,14 @@ Result<void> report(ReportOptions options, const ReaderFiles& files) {
   options.limits.seconds_per_value = profile::seconds_per_value(profile, *how.event);
   options.limits.duration_s = static_cast<double>(profile.header.duration_ns) * 1e-9;
   sink::OutputFile out = TRY(sink::OutputFile::create("-", {}));
+  if (options.wakers) {
+    const profile::SampleFilter wanted = TRY(profile::make_sample_filter(profile, filter));
+    out.write(clean_lines(TRY(format_wakers(profile, options.limits, wanted))));
+    return out.commit();
+  }
   if (options.states) {
-    out.write(clean_lines(TRY(format_states(profile, options.limits))));
+    const std::string states = TRY(format_states(profile, options.limits)), run_queue = format_run_queue(profile);
+    out.write(clean_lines(states + (run_queue.empty() ? "" : "\n" + run_queue)));
     return out.commit();
   }
   profile::CallTree tree = profile::build_call_tree(profile, how);
@@ -107,7 +108,7 @@ void add_options(CLI::App& command, ReportOptions& options) {
       ->type_name("FN")
       ->excludes(callers)
       ->excludes(callees);
-  command.add_flag("--states", options.states, "only: where each thread spent its time, on a CPU and in each state that it waited in (recordings with -e off-cpu)")->excludes(callers)->excludes(callees);
+  command.add_flag("--states", options.states, "only: where each thread spent its time, on a CPU and in each state that it waited in, and how long threads waited for a CPU (recordings with -e off-cpu)")->excludes(callers)->excludes(callees);
   CLI::Option* wakers = command.add_flag("--wakers", options.wakers, "only: which threads waited for which, and who for each other (recordings with off-cpu --wakers)")->excludes(callers)->excludes(callees);
   command.add_flag("-i,--instructions", options.instructions, "--annotate: instructions, also where there are lines");
   command.add_option("--by,--group-by", options.by, "root frames and a table: program, process, thread, cpu, user, state, cgroup, image; several with commas (default: none)")

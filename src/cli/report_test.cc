@@ -10,8 +10,9 @@
 #include "cli/report_input.h"
 #include "cli/report_json.h"
 #include "cli/report_states.h"
-#include "cli/report_wakers.h"
 #include "cli/report_text.h"
+#include "cli/report_wakers.h"
+#include "cli/run_queue_table.h"
 #include "profile/synthetic_profile_for_test.h"
 #include "sink/profile_reader.h"
 
@@ -97,6 +98,26 @@ TEST(States, AreNotThereWithoutWaits) {
   EXPECT_THAT(none.error().message(), HasSubstr("-e off-cpu"));
 }
 
+// By a period of 1 ms: a wait of 10 µs stands for a hundred.
+TEST(RunQueue, IsAHistogramOfTheWaitsForACpu) {
+  Profile profile;
+  profile.header.events = {{.name = "off-cpu", .unit = profile::Unit::kNanoseconds, .spent = profile::Spent::kWaiting}};
+  const auto add = [&](std::string_view state, uint64_t ns) {
+    const profile::Label label{profile.intern(profile::kStateLabel), profile.intern(state)};
+    profile.append_sample({.thread = profile.intern_thread(profile.intern_process(1, 1), 1), .value = std::max<uint64_t>(ns, 1'000'000), .lasted_ns = ns, .labels = profile.intern_labels({&label, 1})});
+  };
+  EXPECT_EQ(format_run_queue(profile), "");
+  for (int i = 0; i < 2; ++i) add(profile::kRunnableState, 10'000);
+  add(profile::kPreemptedState, 40'000'000);
+  add("lock", 5'000);
+  add(profile::kRunnableState, 0);
+  const std::string text = format_run_queue(profile);
+  EXPECT_THAT(text, HasSubstr("waiting for a CPU: 42.00 ms in about 201 waits; half of them up to 10.0 µs, 99 % up to 10.0 µs, the longest 40.0 ms\n"));
+  EXPECT_THAT(text, HasSubstr("\n    8.19 µs            200    2.00 ms  ##\n"));
+  EXPECT_THAT(text, HasSubstr("\n    16.4 µs              0\n"));
+  EXPECT_THAT(text, ::testing::EndsWith("\n    33.6 ms              1    40.0 ms  ########################################\n"));
+}
+
 // a waits for b 3 s of 4, b for a, and c sleeps.
 TEST(Wakers, AreATableAndCircles) {
   Profile profile;
@@ -127,7 +148,7 @@ TEST(Wakers, AreATableAndCircles) {
   EXPECT_THAT(text, HasSubstr("   3.000 s  75.0 %  a        b"));
   EXPECT_THAT(text, HasSubstr("   1.000 s 100.0 %  d        [not seen]"));
   EXPECT_LT(text.find("5.000 s 100.0 %  c        timer"), text.find("3.000 s"));
-  EXPECT_THAT(text, ::testing::EndsWith("\nwait for each other:\n  a <-> b\n"));
+  EXPECT_THAT(text, ::testing::EndsWith("\nwait for each other:\n  a <-> b\n     75.0 % of a's time for b: [no stack]\n    100.0 % of b's time for a: [no stack]\n"));
   EXPECT_THAT(format_wakers(folded(kSmall), {}, {}).error().message(), HasSubstr("offcpu --wakers"));
 }
 

@@ -50,6 +50,10 @@ class Pairs {
     std::stable_sort(rows.begin(), rows.end(), [](const Pair* a, const Pair* b) { return a->ns > b->ns; });
     return rows;
   }
+  const Pair* find(const std::string& waiting, const std::string& waker) const {
+    const auto found = pairs_.find({waiting, waker});
+    return found == pairs_.end() ? nullptr : &found->second;
+  }
   double share(const Pair& pair) const { return static_cast<double>(pair.ns) / static_cast<double>(waited_.at(pair.waiting)); }
 
   // Names of threads each of which waits for the next, and the last for the first; Tarjan's strongly connected components.
@@ -103,13 +107,14 @@ class Pairs {
 };
 
 // Where most of it was waited: the innermost functions of the program, the outer one first.
-std::string place_of(const profile::ProfileSnapshot& profile, const Pair& pair) {
+std::string place_of(const profile::ProfileSnapshot& profile, const TableNames& short_names, const Pair& pair) {
   const auto most = std::max_element(pair.stacks.begin(), pair.stacks.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   std::vector<std::string> names;
   for (profile::StackId at = most->first; at.valid() && names.size() < kShownFunctions; at = profile.stacks()[at.value].parent) {
     const profile::FrameId frame = profile.stacks()[at.value].frame;
-    if (profile.frames()[frame.value].kind != profile::FrameKind::kKernel) names.push_back(profile::frame_name(profile, frame, profile.place(frame)));
+    if (profile.frames()[frame.value].kind != profile::FrameKind::kKernel) names.push_back(short_names.short_name(profile::frame_name(profile, frame, profile.place(frame))));
   }
+  if (names.empty()) return most->first.valid() ? "[kernel]" : "[no stack]";
   std::reverse(names.begin(), names.end());
   return fmt::format("{}", fmt::join(names, " > "));
 }
@@ -125,20 +130,30 @@ Result<std::string> format_wakers(const profile::ProfileSnapshot& profile, const
   const size_t shown = std::min(rows.size(), limits.rows);
   size_t waiting = 7, waker = 8;
   for (size_t i = 0; i < shown; ++i) {
-    waiting = std::max(waiting, std::min<size_t>(clean_text(rows[i]->waiting).size(), 40));
-    waker = std::max(waker, std::min<size_t>(clean_text(rows[i]->waker).size(), 40));
+    waiting = std::max(waiting, std::min<size_t>(count_letters(clean_text(rows[i]->waiting)), 40));
+    waker = std::max(waker, std::min<size_t>(count_letters(clean_text(rows[i]->waker)), 40));
   }
   std::string out = fmt::format("{:>10} {:>7}  {:<{}}  {:<{}}  where it waited\n", "time", "of its", "waiting", waiting, "woken by", waker);
   const size_t used = 10 + 1 + 7 + 2 + waiting + 2 + waker + 2;
   for (size_t i = 0; i < shown; ++i) {
-    const std::string place = sink::shortened(clean_text(place_of(profile, *rows[i])), limits.columns > used + 16 ? limits.columns - used : 16);
+    const std::string place = sink::shortened(clean_text(place_of(profile, limits.names, *rows[i])), limits.columns > used + 16 ? limits.columns - used : 16);
     out += fmt::format("{:>10} {:>5.1f} %  {:<{}}  {:<{}}  {}\n", seconds_text(static_cast<double>(rows[i]->ns) * 1e-9, 4), 100 * pairs.share(*rows[i]),
                        sink::shortened(clean_text(rows[i]->waiting), 40), waiting, sink::shortened(clean_text(rows[i]->waker), 40), waker, place);
   }
   if (rows.size() > shown) out += fmt::format("  … {} more\n", rows.size() - shown);
   const auto circles = pairs.circles();
   if (!circles.empty()) out += "\nwait for each other:\n";
-  for (const std::vector<std::string>& circle : circles) out += fmt::format("  {}\n", clean_text(fmt::format("{}", fmt::join(circle, " <-> "))));
+  for (const std::vector<std::string>& circle : circles) {
+    out += fmt::format("  {}\n", clean_text(fmt::format("{}", fmt::join(circle, " <-> "))));
+    for (const std::string& one : circle) {
+      for (const std::string& other : circle) {
+        const Pair* pair = pairs.find(one, other);
+        if (pair == nullptr || pairs.share(*pair) < kOfACircle) continue;
+        out += sink::shortened(fmt::format("    {:>5.1f} % of {}'s time for {}: {}", 100 * pairs.share(*pair), clean_text(one), clean_text(other),
+                                           clean_text(place_of(profile, limits.names, *pair))), std::max<size_t>(limits.columns, 60)) + "\n";
+      }
+    }
+  }
   return out;
 }
 

@@ -19,7 +19,7 @@ struct Sample {
   ThreadId thread = {};
   StackId stack = {};  // user frames outermost, then kernel frames towards the leaf
   uint64_t value = 1;  // in the event's unit
-  uint64_t lasted_ns = 0;  // of a wait, or of what ended one: since it began; so a wait and its end have time_ns - lasted_ns in common. 0: no wait
+  uint64_t lasted_ns = 0;  // of a wait, or of what ended one: since it began; so a wait and its end have time_ns - lasted_ns in common. Time in the run queue has a beginning of its own. 0: no wait
   LabelSetId labels = {};
   uint16_t cpu = 0;
   EventId event = {};

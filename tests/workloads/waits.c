@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that wait, each in a function and for a thing of its own, for argv[1] seconds; then each says how long it did not run meanwhile, by its own
 // clocks (one that only computes, by the scheduler's account): "waited FUNCTION NS". Two wait all the time, one of them on a stack that is a file's.
-// One is moved to another CPU while it sleeps: "moved N" times. "switched N": how often the CPU was taken from a thread.
+// One is moved to another CPU while it sleeps: "moved N" times. "switched N": how often the CPU was taken from a thread. "queued NS N": how long and how
+// often threads were ready to run and did not.
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -70,12 +71,15 @@ NOINLINE void stays(void) {
 NOINLINE void stays_on_a_file(void) { stays(); NO_TAIL_CALL(); }
 NOINLINE void computes(void) { compute_ns(1000000); NO_TAIL_CALL(); }
 
+static _Atomic uint64_t all_queued_ns, times_queued;
+
 // How long this thread was ready to run and did not, by the scheduler's account.
-static uint64_t queued_ns(void) {
-  unsigned long long ran = 0, queued = 0;
+static uint64_t queued_ns(int is_last) {
+  unsigned long long ran = 0, queued = 0, times = 0;
   FILE *file = fopen("/proc/thread-self/schedstat", "r");
-  if (file == NULL || fscanf(file, "%llu %llu", &ran, &queued) != 2) abort();
+  if (file == NULL || fscanf(file, "%llu %llu %llu", &ran, &queued, &times) != 3) abort();
   fclose(file);
+  if (is_last) all_queued_ns += queued, times_queued += times;
   return queued;
 }
 
@@ -87,10 +91,11 @@ static void *run(void *argument) {
   const struct job *job = argument;
   pthread_setname_np(pthread_self(), job->name);
   if (job->work == moves) moving_thread = (int)syscall(SYS_gettid);
-  const uint64_t queued = queued_ns(), wall = now_ns(CLOCK_MONOTONIC), used = now_ns(CLOCK_THREAD_CPUTIME_ID);
+  const uint64_t queued = queued_ns(0), wall = now_ns(CLOCK_MONOTONIC), used = now_ns(CLOCK_THREAD_CPUTIME_ID);
   while (!over) job->work();
   uint64_t waited = now_ns(CLOCK_MONOTONIC) - wall - (now_ns(CLOCK_THREAD_CPUTIME_ID) - used);
-  if (job->work == computes) waited = queued_ns() - queued;  // what a hypervisor takes is in no thread's CPU time
+  const uint64_t queued_since = queued_ns(1) - queued;
+  if (job->work == computes) waited = queued_since;  // what a hypervisor takes is in no thread's CPU time
   printf("waited %s %llu\n", job->name, (unsigned long long)waited);
   return NULL;
 }
@@ -130,6 +135,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < kJobs; i++) pthread_join(threads[i], NULL);
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  printf("moved %d\nswitched %ld\n", moved, usage.ru_nvcsw + usage.ru_nivcsw);
+  queued_ns(1);
+  printf("moved %d\nswitched %ld\nqueued %llu %llu\n", moved, usage.ru_nvcsw + usage.ru_nivcsw, (unsigned long long)all_queued_ns, (unsigned long long)times_queued);
   return 0;
 }
