@@ -42,7 +42,9 @@ struct Frame {
 enum class NameSource : uint8_t {
   kNone, kSymtab, kDynsym, kMiniDebugInfo, kDebugFile, kDwarf, kPerfMap, kJitDump, kKernel, kKallsyms, kVdso, kPlt, kDebuginfod,
   kCallFrame,  // no name: image + begin of the function, from the unwind table
+  kGoTable,    // .gopclntab of a Go program without symbols
 };
+inline constexpr NameSource kLastNameSource = NameSource::kGoTable;
 
 struct Function {
   StringId name;         // as shown: demangled

@@ -27,7 +27,7 @@ Result<void> NamedAddresses::check(size_t addresses) const {
     if (position.depth != (position.outer.valid() ? positions[position.outer.value].depth + 1 : 1) || position.depth > profile::Profile::kMaxLocations) return broken("depth");
     if (position.function >= functions.size()) return broken("function");
     if (position.file >= text_ends.size()) return broken("file");
-    if (position.inlined > 1 || position.source > profile::NameSource::kCallFrame) return broken("kind of position");
+    if (position.inlined > 1 || position.source > profile::kLastNameSource) return broken("kind of position");
   }
   for (const Function& function : functions) {
     if (std::max({function.shown, function.linkage, function.module}) >= text_ends.size()) return broken("function's name");

@@ -15,7 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::vector<uint8_t> rest(data + 1, data + size);  // an allocation of its own: one byte too many is seen
   if ((what & 1) != 0) {
     uint32_t last = 0;
-    for (const unwind::CodeRule& rule : unwind::find_go_rules(rest, LinkAddr(0x400000))) {
+    const auto functions = elf::GoFunctions::read(rest);
+    if (!functions) return 0;
+    for (const unwind::CodeRule& rule : unwind::find_go_rules(*functions, LinkAddr(0x400000))) {
       if (rule.begin < last || rule.end <= rule.begin) std::abort();
       last = rule.end;
     }

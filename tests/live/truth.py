@@ -37,7 +37,7 @@ ENOUGH = 100
 POOL_ENOUGH = 10_000
 POOL_PERCENT = 99.9
 RECORDING_PERCENT = 99.7
-ROOTS = re.compile(r"_start|_dl_start_user|_{0,2}clone3?|thread_start|start_thread|__start_context|coroutine|runtime\.goexit.*|runtime\.mstart.*|"
+ROOTS = re.compile(r"_start|_dl_start_user|_{0,2}clone3?|thread_start|start_thread|__start_context|coroutine|runtime\.goexit.*|runtime\.mstart.*|runtime\.mcall|"
                    r"runtime\.rt0_go.*|_rt0_amd64.*|libc_start_main_stage2|(libc\.so\.6|libc\.so|ld-musl-x86_64\.so\.1)\+0x[0-9a-f]+")
 LOADER = re.compile(r"ld-linux-x86-64\.so\.2\+0x([0-9a-f]+)")
 

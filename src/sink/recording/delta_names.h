@@ -80,7 +80,7 @@ void code_names(Io& io, const profile::ProfileSnapshot& known, std::vector<Named
   io.end_column();
   for (Place& row : places) {
     const uint8_t origin = io.byte(static_cast<uint8_t>(static_cast<unsigned>(row.source) << 1 | (row.inlined ? 1U : 0U)));
-    if (origin >> 1 > static_cast<uint8_t>(profile::NameSource::kCallFrame)) return io.fail();
+    if (origin >> 1 > static_cast<uint8_t>(profile::kLastNameSource)) return io.fail();
     row.source = static_cast<profile::NameSource>(origin >> 1);
     row.inlined = (origin & 1) != 0;
   }

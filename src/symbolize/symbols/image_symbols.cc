@@ -106,6 +106,7 @@ std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::st
   }
   if (parts.debug) builder.append_section(parts.debug->file.elf, ".symtab", parts.debug->source);
   if (!has_symtab && !parts.debug) {
+    builder.append_go(parts.elf);
     auto mini = load_mini_debug_info(parts.elf);
     if (!mini) diagnostics().warn(path, "{}", mini.error().message());
     if (mini && *mini) {
@@ -117,7 +118,7 @@ std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::st
   parts.plt.append_to(builder);
   parts.index = builder.build();
   const bool in_debug_file = parts.debug && parts.dwarf_file() == &parts.debug->file.elf;
-  diagnostics().info(path, "opened for names: {}{}{}", parts.index.empty() ? "no symbols" : has_symtab ? "symbols" : parts.mini ? "MiniDebugInfo" : "dynamic symbols",
+  diagnostics().info(path, "opened for names: {}{}{}", parts.index.empty() ? "no symbols" : has_symtab ? "symbols" : parts.mini ? "MiniDebugInfo" : "dynamic symbols, or those of Go",
                      parts.dwarf_file() == nullptr ? "" : in_debug_file ? ", DWARF of its debug file" : ", DWARF",
                      parts.debug ? " (" + parts.debug->file.path + ")" : "");
   return symbols;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/work_budget.h"
+#include "elf/go_functions.h"
 #include "names/demangle.h"
 #include "symbolize/symbols/dynamic_section.h"
 
@@ -73,6 +74,18 @@ void SymbolIndexBuilder::append_section(const elf::ElfFile& elf, std::string_vie
 void SymbolIndexBuilder::append_dynamic(const elf::ElfFile& elf) {
   const DynamicSection dynamic = DynamicSection::read(elf);
   append_table(elf, dynamic.symbols(), dynamic.strings(), profile::NameSource::kDynsym);
+}
+
+void SymbolIndexBuilder::append_go(const elf::ElfFile& elf) {
+  const auto functions = elf::GoFunctions::find(elf);
+  if (!functions) return;
+  WorkBudget names(std::max(kLeastNameBytes, functions->bytes() * kMaxNamesRatio));
+  functions->for_each([&](const elf::GoFunction& function) {
+    const std::string_view name = functions->name(function);
+    if (candidates_.size() >= kMaxSymbols || !names.spend(name.empty() ? kMaxTextAtBytes : name.size())) return false;
+    append({functions->text() + function.begin, functions->text() + function.end}, name, profile::NameSource::kGoTable);
+    return true;
+  });
 }
 
 void SymbolIndexBuilder::append(Range<LinkAddr> code, std::string_view name, profile::NameSource source) {

@@ -59,6 +59,8 @@ class SymbolIndexBuilder {
   void append_section(const elf::ElfFile& elf, std::string_view section, profile::NameSource source);
   // The run-time symbol table through PT_DYNAMIC, for files whose section headers were removed.
   void append_dynamic(const elf::ElfFile& elf);
+  // The functions of a Go program, which names them for its own stacks also where its symbols were removed.
+  void append_go(const elf::ElfFile& elf);
   // One range from elsewhere (a PLT stub). `name` must outlive the index.
   void append(Range<LinkAddr> code, std::string_view name, profile::NameSource source);
   SymbolIndex build();

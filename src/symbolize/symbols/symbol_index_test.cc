@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "elf/go_table_for_test.h"
 #include "symbolize/symbols/elf_image_for_test.h"
 #include "symbolize/symbols/plt_symbols.h"
 
@@ -41,6 +42,24 @@ TEST(SymbolIndex, NamesEveryByteOfASymbolAndNothingBehindIt) {
   EXPECT_EQ(index.at(0x1010), "-");
   EXPECT_EQ(index.at(0x1020), "g");
   EXPECT_EQ(index.at(0x1030), "-");
+}
+
+TEST(SymbolIndex, HasTheFunctionsOfAGoProgram) {
+  elf::GoTableBuilder table(0xfffffff1);
+  table.add(0x40, {}, 0, "main.main");
+  table.add(0x20, {}, 0, "runtime.futex.abi0");
+  ElfImage image;
+  image.add_text(elf::GoTableBuilder::kText, 0x1000);
+  image.add({".gopclntab", SHT_PROGBITS, SHF_ALLOC, 0x500000, 0, 0, table.build()});
+  Indexed go{image.parse(), {}};
+  SymbolIndexBuilder builder;
+  builder.append_go(go.elf);
+  go.index = builder.build();
+  EXPECT_EQ(go.at(0x401000), "main.main");
+  EXPECT_EQ(go.at(0x40103f), "main.main");
+  EXPECT_EQ(go.at(0x401040), "runtime.futex.abi0");
+  EXPECT_EQ(go.at(0x401060), "-");
+  EXPECT_EQ(go.index.find(LinkAddr(0x401000))->source, NameSource::kGoTable);
 }
 
 TEST(SymbolIndex, ChoosesOneAliasWhateverTheOrder) {

@@ -123,8 +123,8 @@ void add_heuristic_rules(const elf::ElfFile& elf, const ExecutableRanges& code, 
     patches.add(range.begin, found, 1);
     table.stats.signal_trampolines += found.size();
   };
-  const Bytes pclntab = find_pclntab(elf);
-  const bool go = !pclntab.empty() || elf.find_section(".note.go.buildid") != nullptr;
+  const auto go_functions = elf::GoFunctions::find(elf);
+  const bool go = go_functions || elf.find_section(".note.go.buildid") != nullptr;
   const bool program = elf.type() == ET_EXEC || !elf.interpreter().empty();  // the entry of a library means nothing
   const auto sections = ExecutableRanges::find_code(elf);
   if (!sections) return;
@@ -168,7 +168,7 @@ void add_heuristic_rules(const elf::ElfFile& elf, const ExecutableRanges& code, 
     patches.add(whole.begin, init ? find_init_rules(bytes) : find_stub_rules(section.name, bytes));
   }
   std::vector<CodeRule> go_code;
-  if (go) go_code = within(find_go_rules(pclntab, table.base), gaps, table.base);
+  if (go_functions) go_code = within(find_go_rules(*go_functions, table.base), gaps, table.base);
   std::vector<CodeRule> compiled;
   if (!go && table.stats.covered_bytes * 2 < sections->total_bytes()) {
     compiled = within(find_compiled_code_rules(elf, sections->ranges(), table.base), gaps, table.base);

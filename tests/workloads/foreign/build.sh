@@ -22,12 +22,13 @@ stale() {
 }
 c_options=(-O2 -fomit-frame-pointer -D_GNU_SOURCE -I "$here/..")
 case $name in
-  go | go_stripped)
+  go | go_stripped | go_waits)
     need go
     export HOME=$directory GOCACHE=$directory/go-cache GOFLAGS=-mod=mod GO111MODULE=off
     options=()
-    [[ $name == go ]] || options=(-ldflags "-s -w")
-    ! stale "$directory/$name" "$here/go.go" || go build "${options[@]}" -o "$directory/$name" "$here/go.go" >&2
+    [[ $name != go_stripped ]] || options=(-ldflags "-s -w")
+    source=$here/${name%_stripped}.go
+    ! stale "$directory/$name" "$source" || go build "${options[@]}" -o "$directory/$name" "$source" >&2
     say "$directory/$name"
     ;;
   musl | musl_static)
