@@ -18,20 +18,20 @@
 //   for (record : those records) table.apply(record);
 //   table.advance(watermark);                                  // scans, images that were opened, publishing
 //
-// Threads: all the tracker's, except where said. One lock, here: the parts have none and are changed under it where a find_* looks at them
-// (processes, exited ones, spaces, stale mappings). The tracker, who alone changes them, reads them without, so nobody waits for its system
-// calls. A published view would have to be copied a thousand times a second for readers that are rare: finished walks, names at the end.
+// Threads: all the tracker's, except where said. What a find_* looks at is Known, the tracker's own state: the tracker reads it without a lock and changes it
+// with one (base/owned_state.h), so nobody waits for its system calls. The parts have no locks; counts of the others are atomic. A published view would have
+// to be copied a thousand times a second for readers that are rare: finished walks, names at the end.
 #pragma once
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <shared_mutex>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "abi/records.h"
+#include "base/owned_state.h"
 #include "process/tracking/address_spaces.h"
 #include "process/tracking/exec_matcher.h"
 #include "process/tracking/maps_scanner.h"
@@ -107,10 +107,10 @@ class ProcessTable {
   // Code that was replaced when the sample of this process and time was taken, and that the walk did not know of; `later`: and since.
   std::vector<StaleMapping> find_stale(uint32_t address_space, Pid pid, uint64_t time_ns, bool later) const;
   // No sample of this time or later needs to ask; only for what has been applied (the watermark).
-  uint64_t stale_until_ns() const { return stale_.until_ns(); }
+  uint64_t stale_until_ns() const { return known_.get().stale.until_ns(); }
   ProcessTableCounts counts() const;
   std::vector<Pid> pids() const;  // of all that run
-  uint64_t replaced_mappings() const { return stale_.replaced_images(); }  // of counts(), without looking at every space
+  uint64_t replaced_mappings() const { return known_.get().stale.replaced_images(); }  // of counts(), without looking at every space
   // From the exec (fork of an unknown parent, adoption: not counted), and from a later mmap, until the kernel walk can see the mapping.
   // Includes the first opening of a file nobody has mapped before.
   const LatencyHistogram& exec_latency() const { return trie_.exec_latency(); }
@@ -123,19 +123,30 @@ class ProcessTable {
     uint64_t born_ns = 0;    // when it became known: of its fork or exec record, or of its adoption
     uint64_t reused_ns = 0;  // from here on its pid has another process, whose records have not come yet; 0: no
   };
-  Process* find(Pid pid);
-  Process& create(const ProcessInfo& info, uint64_t born_ns, uint64_t mapped_since_ns);
-  void exit(Process& process);
+  struct Known {
+    explicit Known(std::function<uint32_t()> allocate) : spaces(std::move(allocate)) {}
+
+    std::unordered_map<Pid, Process> processes;
+    RecentlyEnded<Pid, ProcessInfo> exited;
+    AddressSpaces spaces;
+    StaleMappings stale;
+    ProcessTableCounts counts;  // of what is applied here
+
+    Process* find(Pid pid);
+    const Process* find(Pid pid) const;
+  };
+  Process& create(Known& known, const ProcessInfo& info, uint64_t born_ns, uint64_t mapped_since_ns);
+  void exit(Known& known, Process& process);
   bool is_same(Process& process, const lifecycle_record& record) const;
 
   void apply_thread_fork(const MappingEvent& event);
-  void apply(Process& process, const MappingEvent& event);
-  void forked(const lifecycle_record& record);
-  void execed(Process& process, const lifecycle_record& record);
-  void map(Process& process, const MappingEvent& event);
-  void insert(Pid pid, const Mapping& mapping, uint64_t since_ns, bool of_exec);
+  void apply(Known& known, Process& process, const MappingEvent& event);
+  void forked(Known& known, const lifecycle_record& record);
+  void execed(Known& known, Process& process, const lifecycle_record& record);
+  void map(Known& known, Process& process, const MappingEvent& event);
+  void insert(Known& known, Pid pid, const Mapping& mapping, uint64_t since_ns, bool of_exec);
   void apply(MapsScanner::Found found);
-  void replay_orphans(Process& process);
+  void replay_orphans(Known& known, Process& process);
 
   void re_resolve_ready();
   void publish_due(uint64_t watermark_ns, uint64_t young_ns);
@@ -146,13 +157,7 @@ class ProcessTable {
   const bool whole_machine_;
   std::function<uint64_t()> now_ns_;
 
-  mutable std::shared_mutex mutex_;  // of these:
-  std::unordered_map<Pid, Process> processes_;
-  RecentlyEnded<Pid, ProcessInfo> exited_;
-  AddressSpaces spaces_;
-  StaleMappings stale_;
-  ProcessTableCounts counts_;  // of what is applied here
-
+  OwnedState<Known> known_;
   TriePublisher trie_;
   MapsScanner scanner_;
   OrphanEvents orphans_;
