@@ -87,7 +87,7 @@ static void *run(void *argument) {
   const struct job *job = argument;
   pthread_setname_np(pthread_self(), job->name);
   if (job->work == moves) moving_thread = (int)syscall(SYS_gettid);
-  const uint64_t queued = queued_ns(), wall = now_ns(CLOCK_MONOTONIC), used = now_ns(CLOCK_THREAD_CPUTIME_ID);
+  const uint64_t queued = job->work == computes ? queued_ns() : 0, wall = now_ns(CLOCK_MONOTONIC), used = now_ns(CLOCK_THREAD_CPUTIME_ID);
   while (!over) job->work();
   uint64_t waited = now_ns(CLOCK_MONOTONIC) - wall - (now_ns(CLOCK_THREAD_CPUTIME_ID) - used);
   if (job->work == computes) waited = queued_ns() - queued;  // what a hypervisor takes is in no thread's CPU time
