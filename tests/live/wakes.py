@@ -18,6 +18,9 @@ STRAYS = 5  # samples of nobody in particular
 # delivered by a thread of the kernel's, which does the work of interrupts where there is much.
 BARE = 0.25
 DELIVERS = "ksoftirqd/"
+# The kernel's own locks, of the memory map that threads share: whoever has one wakes those who wait for it, while it forks, maps or touches memory. The
+# program knows nothing of that.
+KERNEL_LOCK = "rwsem_wake"
 
 Said = collections.namedtuple("Said", "least short most")
 
@@ -35,22 +38,25 @@ def read_truth(lines):
 
 
 def read_wakeups(lines):
-    """{(waker, state): ns} in its function; the same elsewhere; of nobody in particular"""
-    found, elsewhere, bare = collections.Counter(), collections.Counter(), collections.Counter()
+    """{(waker, state): ns} in its function; the same elsewhere; of nobody in particular; of those who gave back a lock of the kernel's"""
+    found, elsewhere, bare, locks = collections.Counter(), collections.Counter(), collections.Counter(), collections.Counter()
     for line in lines:
         stack, value = line.rsplit(" ", 1)
         frames = stack.split(";")
         waker, state = re.sub(r" \(.*", "", frames[0]), frames[1]
         names = [frame.split("(")[0] for frame in frames[2:]]
         function = FUNCTIONS.get(waker, waker)
-        where = bare if not names or waker.startswith(DELIVERS) else found if function in names else elsewhere
+        if any(name.partition(".")[0] == KERNEL_LOCK for name in names):
+            where = locks
+        else:
+            where = bare if not names or waker.startswith(DELIVERS) else found if function in names else elsewhere
         where[waker, state] += int(value)
-    return found, elsewhere, bare
+    return found, elsewhere, bare, locks
 
 
 def faults_of(period, said, wakeups, share):
     """What is wrong, in words."""
-    found, elsewhere, bare = wakeups
+    found, elsewhere, bare, _ = wakeups
     if not said:
         return ["the workload said nothing"]
     faults = []
@@ -87,7 +93,7 @@ def main():
     wakeups = read_wakeups(open(folded))
     for (waker, state), (least, short, most) in sorted(said.items()):
         print(f"{waker}: {state}, {least / 1e9:.4f} to {most / 1e9:.4f} s, {short / 1e9:.4f} s of it short; found {wakeups[0][waker, state] / 1e9:.4f} s")
-    for where, what in zip(wakeups, ("by others", "outside of their functions", "without a stack")):
+    for where, what in zip(wakeups, ("by others", "outside of their functions", "without a stack", "by locks of the kernel")):
         rest = {f"{waker}, {state}": round(ns / 1e9, 4) for (waker, state), ns in sorted(where.items()) if where is not wakeups[0] or (waker, state) not in said}
         print(f"{what}: {sum(rest.values()):.4f} s", rest)
     end(faults_of(period, said, wakeups, float(share)))

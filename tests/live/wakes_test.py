@@ -41,6 +41,11 @@ class Wakes(unittest.TestCase):
         self.assertEqual(self.faults(delivered(200000000)), "")
         self.assertIn("answers woke", self.faults(delivered(300000000)))
 
+    def test_the_kernels_locks_are_not_the_programs(self):
+        forks = "forks (8);other;run;forks;__fork;copy_process;dup_mmap;%s;wake_up_q 90000000\n"
+        self.assertEqual(self.faults(FOLDED + [forks % "rwsem_wake.isra.0"]), "")
+        self.assertIn("forks woke who waited 0.0900 s (other)", self.faults(FOLDED + [forks % "complete"]))
+
     def test_who_computes_wakes_nobody(self):
         self.assertIn("computes woke who waited 0.0200 s", self.faults([line.replace(" 2000000\n", " 20000000\n") for line in FOLDED]))
         self.assertIn("computes woke", self.faults([line.replace("interrupts (-1, main);sleep", "computes (9);sleep") for line in FOLDED]))

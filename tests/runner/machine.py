@@ -172,16 +172,21 @@ def abort_connections(known):
                 pass
 
 
-def programs():
-    """The ids of the BPF programs that are loaded."""
+def bpf_objects(kind):
+    """The ids of the BPF objects that the kernel has: "prog", "map" or "link"."""
+    command = {"prog": 11, "map": 12, "link": 31}[kind]  # BPF_PROG_GET_NEXT_ID and so on
     found, attributes = set(), ctypes.create_string_buffer(128)
     number = 0
     while True:
         struct.pack_into("<III", attributes, 0, number, 0, 0)
-        if libc.syscall(321, 11, attributes, 128) != 0:  # bpf(BPF_PROG_GET_NEXT_ID)
+        if libc.syscall(321, command, attributes, 128) != 0:  # bpf
             return found
         number = struct.unpack_from("<I", attributes, 4)[0]
         found.add(number)
+
+
+def programs():
+    return bpf_objects("prog")
 
 
 def abandoned_programs(known, seconds=10):

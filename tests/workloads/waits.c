@@ -3,6 +3,7 @@
 // clocks (one that only computes, by the scheduler's account): "waited FUNCTION NS". Two wait all the time, one of them on a stack that is a file's.
 // One is moved to another CPU while it sleeps: "moved N" times. "switched N": how often the CPU was taken from a thread. "queued NS N": how long and how
 // often threads were ready to run and did not.
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -73,12 +74,15 @@ NOINLINE void computes(void) { compute_ns(1000000); NO_TAIL_CALL(); }
 
 static _Atomic uint64_t all_queued_ns, times_queued;
 
-// How long this thread was ready to run and did not, by the scheduler's account.
+// How long this thread was ready to run and did not, by the scheduler's account. Without stdio, whose buffer would be a heap for each thread.
 static uint64_t queued_ns(int is_last) {
-  unsigned long long ran = 0, queued = 0, times = 0;
-  FILE *file = fopen("/proc/thread-self/schedstat", "r");
-  if (file == NULL || fscanf(file, "%llu %llu %llu", &ran, &queued, &times) != 3) abort();
-  fclose(file);
+  char text[128] = "";
+  const int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+  if (file < 0 || read(file, text, sizeof text - 1) <= 0) abort();
+  close(file);
+  char *end = text;
+  strtoull(end, &end, 10);  // ran
+  const uint64_t queued = strtoull(end, &end, 10), times = strtoull(end, &end, 10);
   if (is_last) all_queued_ns += queued, times_queued += times;
   return queued;
 }
@@ -91,11 +95,11 @@ static void *run(void *argument) {
   const struct job *job = argument;
   pthread_setname_np(pthread_self(), job->name);
   if (job->work == moves) moving_thread = (int)syscall(SYS_gettid);
-  const uint64_t queued = queued_ns(0), wall = now_ns(CLOCK_MONOTONIC), used = now_ns(CLOCK_THREAD_CPUTIME_ID);
+  const uint64_t queued = job->work == computes ? queued_ns(0) : 0, wall = now_ns(CLOCK_MONOTONIC), used = now_ns(CLOCK_THREAD_CPUTIME_ID);
   while (!over) job->work();
   uint64_t waited = now_ns(CLOCK_MONOTONIC) - wall - (now_ns(CLOCK_THREAD_CPUTIME_ID) - used);
-  const uint64_t queued_since = queued_ns(1) - queued;
-  if (job->work == computes) waited = queued_since;  // what a hypervisor takes is in no thread's CPU time
+  const uint64_t queued_until = queued_ns(1);
+  if (job->work == computes) waited = queued_until - queued;  // what a hypervisor takes is in no thread's CPU time
   printf("waited %s %llu\n", job->name, (unsigned long long)waited);
   return NULL;
 }
