@@ -21,6 +21,7 @@ DELIVERS = "ksoftirqd/"
 # The kernel's own locks, of the memory map that threads share: whoever has one wakes those who wait for it, while it forks, maps or touches memory. The
 # program knows nothing of that.
 KERNEL_LOCK = "rwsem_wake"
+LOCKS = 0.05  # of all that was waited; 0.0025 where page faults are slowest, under emulation
 
 Said = collections.namedtuple("Said", "least short most")
 
@@ -56,7 +57,7 @@ def read_wakeups(lines):
 
 def faults_of(period, said, wakeups, share):
     """What is wrong, in words."""
-    found, elsewhere, bare, _ = wakeups
+    found, elsewhere, bare, locks = wakeups
     if not said:
         return ["the workload said nothing"]
     faults = []
@@ -75,6 +76,8 @@ def faults_of(period, said, wakeups, share):
     total = sum(one.least for one in said.values())
     if sum(bare.values()) > BARE * total:
         faults.append(f"{sum(bare.values()) / 1e9:.4f} of {total / 1e9:.4f} s without a stack")
+    if sum(locks.values()) > LOCKS * total:
+        faults.append(f"{sum(locks.values()) / 1e9:.4f} of {total / 1e9:.4f} s by locks of the kernel")
     woken = sum(ns for where in (found, elsewhere) for (waker, _), ns in where.items() if waker == COMPUTES)
     if woken > strays:
         faults.append(f"{COMPUTES} woke who waited {woken / 1e9:.4f} s")

@@ -44,6 +44,7 @@ class Wakes(unittest.TestCase):
     def test_the_kernels_locks_are_not_the_programs(self):
         forks = "forks (8);other;run;forks;__fork;copy_process;dup_mmap;%s;wake_up_q 90000000\n"
         self.assertEqual(self.faults(FOLDED + [forks % "rwsem_wake.isra.0"]), "")
+        self.assertIn("by locks of the kernel", self.faults(FOLDED + 2 * [forks % "rwsem_wake"]))
         self.assertIn("forks woke who waited 0.0900 s (other)", self.faults(FOLDED + [forks % "complete"]))
 
     def test_who_computes_wakes_nobody(self):
