@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # boot.sh SUITE COMMAND: boots that suite's kernel in an emulator (2 CPUs, no KVM: seconds), with cicada, the workloads and what they
-# link in its first file system, runs COMMAND there with sh, as root, in /tmp, and prints what it printed. CICADA and WORKLOADS as in tests/live.
+# link in its first file system, runs COMMAND there with sh, as root, in /tmp, and prints what it printed. CICADA and WORKLOADS as in tests/live. EMULATOR_THREADS: "multi",
+# "single" (QEMU's thread=), for each try.
 set -euo pipefail
 : "${CICADA:?}" "${WORKLOADS:?}" "${KERNELS:?a directory to keep kernels in}"
 suite=${1:?usage: boot.sh SUITE COMMAND} command=${2:?}
@@ -48,18 +49,17 @@ echo "$command" >"$root/command"
 
 # The emulator's faults. Without cx16: cmpxchg16b leaves garbage in the flags (QEMU 7.2), and a kernel that allocates with it dies in a following interrupt.
 # Kernels without the tracepoint sched_exit_tp (6.1, 6.12) have a kprobe at finish_task_switch: while one CPU arms it, the other one may jump to 0, without cicada, too,
-# unless one thread emulates both. The guest's clock runs while the emulator waits for a CPU: a CPU is called stalled after minutes, not after 20 s.
-# Whatever else fails: once more, then it counts.
-threads=(multi multi single)
-[[ $suite != bookworm* ]] || threads=(single multi)
-for thread in "${threads[@]}"; do
+# unless one thread emulates both; then each CPU has half the speed and long turns, which judges of times do not bear. The guest's clock runs while the emulator
+# waits for a CPU: a CPU is called stalled after minutes, not after 20 s. So a boot that fails is tried again, at last on one thread; then it counts.
+for thread in ${EMULATOR_THREADS:-multi multi single}; do
   timeout "${SECONDS_OF_BOOT:-360}" qemu-system-x86_64 -accel tcg,thread=$thread -cpu max,-cx16 -smp 2 -m 1536 -nographic -no-reboot -kernel "$KERNELS/$suite/vmlinuz" \
-    -initrd "$work/initrd" -append "console=ttyS0 quiet panic=-1" </dev/null >"$work/console" 2>&1 || true
+    -initrd "$work/initrd" -append "console=ttyS0 quiet panic=-1 oops=panic" </dev/null >"$work/console" 2>&1 || true
   tr -d '\r' <"$work/console" >"$work/text"
   if grep -q '=== end' "$work/text"; then
     sed -n '/=== begin/,/=== end/p' "$work/text" | sed '1d;$d'
     exit "$(sed -n 's/.*=== end //p' "$work/text")"
   fi
+  echo "$suite, emulated by $thread thread(s): $(grep -m 1 -E 'BUG:|Oops|RIP:|stall|lockup|panic' "$work/text" || echo 'it did not end')" >&2
 done
 tail -n 20 "$work/text"
 echo "the kernel of $suite did not get through"
