@@ -206,9 +206,9 @@ void Tracker::end_cycle(uint64_t now) {
   if (!keep) {
     cycles_kept_ = 0;
     table_->end_cycle();
+    names_.end_cycle();
+    options_.metadata->end_cycle();
   }
-  names_.end_cycle();
-  options_.metadata->end_cycle();
   if (const Result<void> followed = events_->follow_cpus(); !followed) {
     diagnostics().warn("mapping events", "{}", followed.error().message());
   }

@@ -151,5 +151,30 @@ TEST_F(TrackerTest, AMappingInPlaceOfAnotherMakesOlderWalksStale) {
   EXPECT_TRUE(tracker->find_stale(9, 500000, now, false).empty());
 }
 
+// Cycles are a second long; without stacks that wait, the second one after the end forgets.
+TEST_F(TrackerTest, WhoEndedKeepsTheNameWhileStacksWait) {
+  const uint64_t now = monotonic_ns();
+  exec(500000, 9, now);
+  process::MappingEvent event;
+  event.kind = process::MappingEventKind::kComm;
+  event.time_ns = now + 3000;
+  event.pid = 500000;
+  event.tid = 500001;
+  event.name = "worker";
+  events->add(event);
+  event.kind = process::MappingEventKind::kThreadExit;
+  event.time_ns = now + 4000;
+  events->add(event);
+  tracker->retain_exited_since(now);
+  tracker->start();
+  tracker->sync(5000);
+  std::this_thread::sleep_for(std::chrono::milliseconds(3500));
+  EXPECT_EQ(tracker->names().find(500001, now + 3500), "worker");
+  tracker->retain_exited_since(0);
+  for (int i = 0; i < 600 && tracker->names().find(500001, now + 3500); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_FALSE(tracker->names().find(500001, now + 3500));
+  tracker->stop();
+}
+
 }  // namespace
 }  // namespace cicada::ingest
