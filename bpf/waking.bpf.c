@@ -2,7 +2,7 @@
 // Who wakes threads that wait: a sample of the waker, worth what the other one has waited, of each wait that will be kept (the length that a wait must
 // have to be kept is a hash of what it is, so both know). Who is woken cannot run before this has returned.
 //
-// The thread that is woken is locked meanwhile, and interrupts are off. So the stack is taken in a hurry, and samples of one CPU take a fiftieth of
+// The thread that is woken is locked meanwhile, and interrupts are off. So the stack is taken in a hurry, and samples of one CPU take a twentieth of
 // its time at most: beyond that they have none, and are nobody in particular (COUNTER_WAKERS_IN_HASTE).
 #include "waits.bpf.h"
 
@@ -15,7 +15,7 @@ struct waking {
   __u64 seen_ns;   // the clock at the last one
   __u64 used_ns;   // for stacks, and not yet earned again
 };
-#define EARNED_IN 50  // ns
+#define EARNED_IN 20  // ns
 #define MOST_USED_NS 1000000
 #define MOST_OF_ONE_NS 100000  // whatever the hypervisor did meanwhile
 

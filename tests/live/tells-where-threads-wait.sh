@@ -32,10 +32,9 @@ seen, switches = json.load(sys.stdin)["header"]["fired"], int(re.search(r"switch
 print(f"{switches} switches, {seen} waits")
 sys.exit(abs(seen - switches) > 0.01 * switches + 20)' || fail "another number of waits"
 
-# How long and how often threads waited for a CPU, by the scheduler's account. A thread's first time is not seen.
-"$CICADA" record --stats -e off-cpu/period=1/ -e wakeups -o q.cicada -- "$WORKLOADS/waits" 3 >truth 2>err || fail "record ended with $?"
-"$CICADA" report --states q.cicada >states || fail "report --states ended with $?"
-python3 - <<'PY' || fail "threads waited longer for a CPU, or more often"
+# How long and how often threads waited for a CPU, by the scheduler's account. A thread's first time is not seen. With wakeups both ends are seen to 64 ns, not
+# to 1,024, so each one counts, but for those that were woken before they had left their CPU; but a waker's stack is time, too, for whoever is woken.
+cat >judge.py <<'PY'
 import re, sys
 ns, times = map(int, re.search(r"queued (\d+) (\d+)", open("truth").read()).groups())
 text = open("states").read()
@@ -43,10 +42,17 @@ amount, unit, waits = re.search(r"waiting for a CPU: ([0-9.]+) (\S+) in about ([
 seconds, waits = float(amount) * {"s": 1, "ms": 1e-3, "µs": 1e-6}[unit], int(waits.replace(",", ""))
 rows = [(int(row[0].replace(",", "")), row[1]) for row in re.findall(r"^ +[0-9.]+ [nµm]?s +([0-9,]+)( .*)?$", text[text.index("waiting for a CPU"):], re.M)]
 print(f"{ns / 1e9:.3f} s in {times} waits, {seconds} s in {waits}")
-if abs(seconds - ns / 1e9) > 0.03 * ns / 1e9: sys.exit("another time")
-if abs(waits - times) > 0.02 * times + 20: sys.exit("another number")
+if sys.argv[1] == "time" and abs(seconds - ns / 1e9) > 0.03 * ns / 1e9: sys.exit("another time")
+if sys.argv[1] == "number" and abs(waits - times) > 0.05 * times + 20: sys.exit("another number")
 if abs(sum(row[0] for row in rows) - waits) > len(rows): sys.exit("the rows do not add up")
 PY
+for what in time number; do
+  events=(-e off-cpu/period=1/)
+  [[ $what == time ]] || events+=(-e wakeups)
+  "$CICADA" record --stats "${events[@]}" -o "$what.cicada" -- "$WORKLOADS/waits" 3 >truth 2>err || fail "record ended with $?"
+  "$CICADA" report --states "$what.cicada" >states || fail "report --states ended with $?"
+  python3 judge.py $what || fail "another $what of waits for a CPU"
+done
 
 # Only waits of a length; a run-queue time is a wait of its own.
 "$CICADA" offcpu --min-wait 3500us --max-wait 4500us -c 1 -o y.folded -- "$WORKLOADS/waits" 1 >truth 2>err || fail "offcpu ended with $?"

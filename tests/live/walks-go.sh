@@ -28,14 +28,14 @@ wait_for said_all
 "$CICADA" offcpu --stats --by thread -c 100000 -p "$pid" -d 3 -o waits.folded 2>err || fail "offcpu ended with $?"
 python3 - waits.folded <<'PY' || fail "threads of Go's scheduler"
 import sys
-whole = idle = wrong = 0
+whole = idle = wrong = 0  # ns
 for line in open(sys.argv[1]):
     stack, value = line.rsplit(" ", 1)
     frames = stack.split(";")[1:]
-    idle += "runtime.mcall" in frames
-    wrong += "runtime.mcall" in frames[1:]
-    whole += 1
-print(f"{whole} different stacks, {idle} of the scheduler")
-sys.exit(not (idle > 5 and wrong == 0))
+    whole += int(value)
+    idle += int(value) * ("runtime.mcall" in frames)
+    wrong += int(value) * ("runtime.mcall" in frames[1:])
+print(f"{whole / 1e9:.3f} s, {idle / 1e9:.3f} of it in the scheduler, {wrong / 1e9:.3f} behind it")
+sys.exit(not (idle > 1e9 and wrong == 0))
 PY
 grep -qE '(100|99\.9[0-9]?) % of [0-9,]+ user' err || fail "waiting: incomplete stacks: $(grep 'complete' err)"
