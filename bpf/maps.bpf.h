@@ -6,6 +6,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "abi/counters.h"
+#include "abi/java_code.h"
 #include "abi/mapping.h"
 #include "abi/records.h"
 #include "abi/settings.h"
@@ -49,6 +50,14 @@ struct {
   __type(key, __u32);
   __array(values, struct unwind_slab);
 } unwind_slabs SEC(".maps") __weak;
+
+// Address space -> the code of the Java virtual machine in it. User space writes, the walk reads. Full: such code is walked by frame pointer.
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 1024);
+  __type(key, __u32);
+  __type(value, struct java_code);
+} java_codes SEC(".maps") __weak;
 
 // tgid -> process. Lifecycle programs and the sampler write; user space adds with BPF_NOEXIST. Full: PROCESS_TABLE_FULL, such
 // processes have no user stack. Twice the default kernel.pid_max.

@@ -124,8 +124,12 @@ ABI_INLINE int unwind_step(void *reader, const struct unwind_rule *rule, struct 
   } else if (kind == CFA_NONE) {
     return END_NO_RULE;
   } else if (kind == CFA_FRAME_POINTER) {
-    if (cfa_reg == UNWIND_JIT_CODE && regs->gpr[ARCH_FP] == 0) return END_BAD_FRAME_POINTER;
-    return unwind_step_frame_pointer(reader, regs);
+    if (cfa_reg != 0 && regs->gpr[ARCH_FP] == 0) return END_BAD_FRAME_POINTER;
+    __u64 sender = 0;
+    if (cfa_reg == UNWIND_INTERPRETED_JAVA && unwind_read(reader, regs->gpr[ARCH_FP] - 8, &sender)) return END_BAD_FRAME_POINTER;
+    int reason = unwind_step_frame_pointer(reader, regs);
+    if (sender - regs->gpr[ARCH_SP] < 1 << 20) regs->gpr[ARCH_SP] = sender;
+    return reason;
   } else {
     return END_UNSUPPORTED_RULE;
   }

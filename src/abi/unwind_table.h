@@ -31,11 +31,13 @@ enum unwind_cfa_kind {
   CFA_SIGNAL = 4,       // rt_sigreturn frame: all registers from the ucontext at sp + cfa_offset
   CFA_OUTERMOST = 5,    // return address undefined: the stack is complete
   CFA_UNSUPPORTED = 6,  // the compiler wrote a rule that does not fit: unwinding is deferred. cfa_reg says why, for people
-  CFA_FRAME_POINTER = 255,  // code without CFI: unwind_step_frame_pointer(). cfa_reg: 0, or UNWIND_JIT_CODE
+  CFA_FRAME_POINTER = 255,  // code without CFI: unwind_step_frame_pointer(). cfa_reg: 0, or one of those below
 };
 
 // JIT code, in which no stack begins: a frame pointer of zero is not the outermost frame's.
 #define UNWIND_JIT_CODE 1
+// The same, and the caller's stack pointer is not above the frame, but below it: a method's interpreter has moved it for arguments or local variables.
+#define UNWIND_INTERPRETED_JAVA 2
 
 // saved[i] == 0 and bit i of via_base clear: the register keeps its value. Else it is in memory at CFA + 8 × saved[i], or,
 // with bit i of via_base set, at base + 8 × saved[i]. base: (CFA − 8) rounded down to a multiple of 2^via_align where that is not 0,

@@ -89,8 +89,7 @@ process::PublishOutcome BpfMappings::publish(uint32_t address_space, std::span<c
     ++outcome.applied;
     ++i;
   }
-  const auto spaces = kernel_.address_spaces();
-  std::atomic_ref(spaces[address_space % spaces.size()].generation).fetch_add(1, std::memory_order_release);
+  kernel_.forget_frames(address_space);
   return outcome;
 }
 

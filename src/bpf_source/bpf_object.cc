@@ -316,6 +316,18 @@ void BpfObject::forget_sent_stacks() {
   for (uint64_t& tag : impl_->stack_tags.values) std::atomic_ref(tag).store(0, std::memory_order_relaxed);
 }
 std::span<const uint64_t> BpfObject::image_usage() const { return impl_->usage.values; }
+void BpfObject::forget_frames(uint32_t address_space) {
+  const auto spaces = address_spaces();
+  std::atomic_ref(spaces[address_space % spaces.size()].generation).fetch_add(1, std::memory_order_release);
+}
+
+void BpfObject::set_java_code(uint32_t address_space, const java_code* code) {
+  const int fd = bpf_map__fd(impl_->skeleton->maps.java_codes);
+  if (code == nullptr)
+    ::bpf_map_delete_elem(fd, &address_space);
+  else
+    ::bpf_map_update_elem(fd, &address_space, code, BPF_ANY);
+}
 std::span<address_space_state> BpfObject::address_spaces() const { return impl_->spaces.values; }
 volatile uint32_t* BpfObject::eviction_epoch() const { return &impl_->skeleton->bss->eviction_epoch; }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "abi/java_code.h"
 #include "abi/counters.h"
 #include "abi/map_version.h"
 #include "abi/mapping.h"
@@ -84,6 +85,10 @@ class BpfObject {
   std::span<const uint64_t> image_usage() const;  // last-sampled time, ns, by image id modulo its size
   std::span<address_space_state> address_spaces() const;  // by id modulo its size
   volatile uint32_t* eviction_epoch() const;
+  // Frames of it that are cached are looked up anew. Threads: any.
+  void forget_frames(uint32_t address_space);
+  // Null: it has none (any more). Not: there is no room, and the frame pointer is followed.
+  void set_java_code(uint32_t address_space, const java_code* code);
   // False: the sampling program, should it run, takes no sample. Threads: any.
   void set_sampling_wanted(bool wanted);
 

@@ -87,36 +87,54 @@ std::optional<WaitOptions> wait_options(const SamplingConfig& config, std::span<
                      wakes == events.end() ? NO_EVENT : static_cast<uint32_t>(wakes - events.begin())};
 }
 
-// Publishes like BpfMappings and asks for the tables of what is published: targets will be sampled, so their tables are compiled
-// before they are missed. For the whole machine tables are compiled when a sample first needs them.
-class PrefetchingPublisher final : public BpfMappings {
+// Publishes like BpfMappings, and tells who wants to know of what is published: tables of targets are compiled before they are missed (for the whole machine
+// when a sample first needs them), and Java virtual machines are asked where their code is.
+class ObservedPublisher final : public BpfMappings {
  public:
-  PrefetchingPublisher(BpfObject& kernel, TableLoader& loader, bool eager) : BpfMappings(kernel), loader_(loader), eager_(eager) {}
+  ObservedPublisher(BpfObject& kernel, TableLoader& loader, bool eager, const process::ImageRegistry& images, ingest::JavaMachines& java)
+      : BpfMappings(kernel), loader_(loader), eager_(eager), images_(images), java_(java) {}
   process::PublishOutcome publish(uint32_t address_space, std::span<const process::BlockOperation> operations) override {
-    if (eager_) {
-      for (const auto& op : operations) {
-        if (op.change != process::BlockChange::kDelete && op.value.image != 0) loader_.request(op.value.image);
-      }
+    for (const auto& op : operations) {
+      if (op.change == process::BlockChange::kDelete || op.value.image == 0) continue;
+      if (eager_) loader_.request(op.value.image);
+      if (is_java(op.value.image)) java_.note_library(address_space, RuntimeAddr(op.value.bias));
     }
     return BpfMappings::publish(address_space, operations);
   }
 
  private:
+  bool is_java(uint32_t image) {
+    const auto [at, is_new] = is_java_.try_emplace(image, false);
+    if (is_new) {
+      const auto found = images_.find(image);
+      at->second = found && found->path.ends_with("/libjvm.so");
+    }
+    return at->second;
+  }
+
   TableLoader& loader_;
-  bool eager_;
+  const bool eager_;
+  const process::ImageRegistry& images_;
+  ingest::JavaMachines& java_;
+  std::unordered_map<uint32_t, bool> is_java_;  // by image
 };
 
 }  // namespace
 
 // Order matters: what is below borrows what is above, and threads end before what they use.
 struct BpfSource::Parts {
+  ~Parts() {
+    if (java) java->stop();  // it asks the tracker
+  }
+
   SamplingConfig config;
   std::unique_ptr<BpfObject> kernel;
   std::unique_ptr<process::ImageRegistry> images;
   std::unique_ptr<ingest::ImageUnwinders> unwinders;
   std::unique_ptr<TableStore> store;
   std::unique_ptr<TableLoader> loader;
-  std::unique_ptr<PrefetchingPublisher> mappings;
+  std::unique_ptr<ingest::JavaMachines> java;
+  std::unique_ptr<ObservedPublisher> mappings;
   ingest::JitRecorder jit_recorder;  // the tracker tells it of exits
   std::shared_ptr<process::ProcessMetadataCache> metadata;
   std::unique_ptr<ingest::MetadataReader> metadata_reader;  // the tracker tells it of execs
@@ -145,8 +163,9 @@ struct BpfSource::Parts {
     while (monotonic_ns() < deadline) {
       tracker->sync(kFirstScanMs);
       const uint64_t requested = loader->requested();
-      if (loader->idle() && requested == before) return;
-      before = loader->idle() ? requested : ~uint64_t{0};
+      const bool idle = loader->idle() && java->is_settled();
+      if (idle && requested == before) return;
+      before = idle ? requested : ~uint64_t{0};
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   }
@@ -212,7 +231,15 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   parts->unwinders = std::make_unique<ingest::ImageUnwinders>(*parts->images, config.image_reader);
   parts->loader = std::make_unique<TableLoader>(*parts->store, *parts->unwinders, few_threads());
   const bool machine = config.targets == TargetKind::kMachine;
-  parts->mappings = std::make_unique<PrefetchingPublisher>(kernel, *parts->loader, !machine && config.unwind != UNWIND_FRAME_POINTER);
+  parts->java = std::make_unique<ingest::JavaMachines>(ingest::JavaMachines::Ports{
+      [&tracker = parts->tracker](uint32_t space) { return tracker ? tracker->table().find_user(space) : 0; },
+      [&kernel](uint32_t space, const java_code* code) {
+        kernel.set_java_code(space, code);
+        kernel.forget_frames(space);
+      },
+      [&kernel](uint32_t space) { kernel.forget_frames(space); }});
+  parts->mappings =
+      std::make_unique<ObservedPublisher>(kernel, *parts->loader, !machine && config.unwind != UNWIND_FRAME_POINTER, *parts->images, *parts->java);
   callbacks.on_exit = [recorder = &parts->jit_recorder, on_exit = std::move(callbacks.on_exit)](const process::ProcessInfo& process) {
     recorder->note_exit(process.pid);
     if (on_exit) on_exit(process);
@@ -260,7 +287,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
 Result<void> BpfSource::start(profile::Profile& profile) {
   Parts& p = *parts_;
   p.pipeline = std::make_unique<ingest::RecordPipeline>(
-      profile, ingest::RecordPipeline::Parts{*p.tracker, *p.images, *p.unwinders, *p.loader, p.jit_recorder, *p.metadata_reader, *p.metadata});
+      profile, ingest::RecordPipeline::Parts{*p.tracker, *p.images, *p.unwinders, *p.loader, p.jit_recorder, *p.java, *p.metadata_reader, *p.metadata});
   profile.header.events.clear();
   for (const PerfEvents::Event& event : p.events->events()) {
     profile.header.events.push_back({.name = std::string(event.type->name),

@@ -12,6 +12,12 @@
 #include "profile/completeness.h"
 #include "unwind/walk/deferred_walk.h"
 
+static inline int java_code_read(void* reader, __u64 address, void* to, __u32 bytes) {
+  auto* const memory = static_cast<cicada::process::ProcessMemory*>(reader);
+  return memory->read(cicada::RuntimeAddr(address), {static_cast<uint8_t*>(to), bytes}) == bytes ? 0 : 1;
+}
+#include "abi/java_lookup.h"
+
 namespace cicada::ingest {
 namespace {
 
@@ -41,11 +47,12 @@ FinishedWalk unfinished(const UnwindJob& job) { return {job.sample, job.arrived_
 // more.
 class DeferredUnwinder::View final : public unwind::AddressSpaceView {
  public:
-  View(const MappingHistory& mappings, ImageUnwinders& images, process::ProcessMemory& memory, const unwind_request& start,
+  View(const MappingHistory& mappings, ImageUnwinders& images, process::ProcessMemory& memory, const JavaMachines* java, const unwind_request& start,
        std::shared_ptr<const std::atomic<bool>> hurry, std::stop_token stop)
       : mappings_(mappings),
         images_(images),
         memory_(memory),
+        java_(java),
         hurry_(std::move(hurry)),
         stop_(std::move(stop)),
         pid_(static_cast<Pid>(start.pid)),
@@ -87,6 +94,18 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
     if (*hurry_ || stop_.stop_requested()) return std::nullopt;
     return memory_.read_word(address);
   }
+  std::optional<unwind_rule> find_rule_of_code(RuntimeAddr address) override {
+    if (java_ == nullptr) return std::nullopt;
+    auto code = java_->find(address_space_);
+    while (code && code->segment_shift == 0 && !*hurry_ && !stop_.stop_requested() && monotonic_ns() < time_ns_ + in_ns(kMaxWaitForOne)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      code = java_->find(address_space_);
+    }
+    if (*hurry_ || stop_.stop_requested()) return std::nullopt;
+    unwind_rule rule{};
+    if (!code || java_code_rule(&memory_, &*code, address.value, &rule) != END_NONE) return std::nullopt;
+    return rule;
+  }
 
  private:
   // The first replacement since the sample's time: what it replaced was there then.
@@ -102,6 +121,7 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
   const MappingHistory& mappings_;
   ImageUnwinders& images_;
   process::ProcessMemory& memory_;
+  const JavaMachines* const java_;
   const std::shared_ptr<const std::atomic<bool>> hurry_;
   const std::stop_token stop_;
   const Pid pid_;
@@ -111,10 +131,11 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
   uint32_t missing_ = 0;
 };
 
-DeferredUnwinder::DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables)
+DeferredUnwinder::DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables, const JavaMachines* java)
     : mappings_(mappings),
       images_(images),
       tables_(tables),
+      java_(java),
       memory_readers_(std::make_shared<DisposableChildren>(kMaxWaitForMemory)),
       walkers_({.thread_name = "cicada-unwind", .workers = 2, .of_one_owner = 1, .max_abandoned = 16, .stop_timeout = kFinishTime}),
       compilers_({.thread_name = "cicada-rows",
@@ -328,7 +349,7 @@ std::vector<DeferredUnwinder::Outcome> DeferredUnwinder::walk(uint32_t owner, st
       diagnostics().info(fmt::format("process {}", start.pid), "stacks are walked late, in user space; the first: {}",
                          profile::kEndReasons[start.end_reason].text);
     process::ProcessMemory& memory = memories.try_emplace(start.pid, memory_readers_, static_cast<Pid>(start.pid)).first->second;
-    walks.emplace_back(copy_of(job), views.emplace_back(mappings_, images_, memory, start, hurry_, stop));
+    walks.emplace_back(copy_of(job), views.emplace_back(mappings_, images_, memory, java_, start, hurry_, stop));
   }
   unwind::finish_walks(walks, owner, [&] {
     attempt.progress();

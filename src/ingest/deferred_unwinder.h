@@ -29,6 +29,7 @@
 #include "base/disposable_child.h"
 #include "base/work_queue.h"
 #include "ingest/image_unwinders.h"
+#include "ingest/java_machines.h"
 #include "ingest/mapping_history.h"
 #include "ingest/pending_samples.h"
 #include "ingest/table_requests.h"
@@ -58,7 +59,8 @@ class DeferredUnwinder {
   static constexpr auto kHangs = std::chrono::seconds(1);  // at the end, what no image is read for any more
   static constexpr auto kFinishTime = std::chrono::milliseconds(300);
 
-  DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables);
+  // `java` may be null.
+  DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables, const JavaMachines* java = nullptr);
   ~DeferredUnwinder();
 
   // False: refused.
@@ -99,6 +101,7 @@ class DeferredUnwinder {
   MappingHistory& mappings_;
   ImageUnwinders& images_;
   TableRequests& tables_;
+  const JavaMachines* const java_;
   const std::shared_ptr<DisposableChildren> memory_readers_;  // with a walk that was given up
   std::mutex mutex_;
   std::condition_variable settled_;

@@ -23,7 +23,7 @@ RecordPipeline::RecordPipeline(profile::Profile& profile, const Parts& parts)
     : parts_(parts),
       stacks_(profile, parts.images),
       threads_(profile, parts.metadata_reader),
-      deferred_(parts.tracker, parts.unwinders, parts.tables),
+      deferred_(parts.tracker, parts.unwinders, parts.tables, &parts.java),
       assembler_(profile, stacks_, threads_, parts.tracker, [this](UnwindJob job) { return deferred_.submit(std::move(job)); }),
       files_(stacks_, parts.images) {}
 

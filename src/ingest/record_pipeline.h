@@ -20,6 +20,7 @@
 
 #include "ingest/deferred_unwinder.h"
 #include "ingest/image_unwinders.h"
+#include "ingest/java_machines.h"
 #include "ingest/jit_recorder.h"
 #include "ingest/metadata_reader.h"
 #include "ingest/pinned_images.h"
@@ -40,6 +41,7 @@ class RecordPipeline {
     ImageUnwinders& unwinders;
     TableRequests& tables;
     JitRecorder& jit;
+    JavaMachines& java;
     MetadataReader& metadata_reader;
     process::ProcessMetadataCache& metadata;
   };

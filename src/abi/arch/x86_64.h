@@ -51,6 +51,41 @@ ABI_INLINE __u64 arch_plt_cfa(__u64 sp, __u64 ip, __s32 bound) { return sp + 8 +
 #define ARCH_TRAMPOLINE_CFA 16
 ABI_INLINE int arch_is_trampoline(__u64 code_at_return) { return (code_at_return & 0xffffffffffull) == 0xc308c48348ull; }
 
+// How many bytes of its frame code of a Java virtual machine has pushed: 0: all, 8: the return address, 16: that and the caller's frame pointer. From the bytes
+// of code before and at the instruction. A return address is looked up in the last byte of its call, which is none of those that are looked for.
+// A method begins with "push %rbp; sub $n,%rsp", after which there may be a barrier before the frame is called complete. It ends with "add $n,%rsp; pop %rbp",
+// a look whether to stop ("cmp n(%r15),%rsp; ja", before 16 "mov n(%r15),%r10; test %eax,(%r10)", in 8 "test %eax,n(%rip)"), and "ret".
+#define ARCH_JAVA_CODE_BEFORE 32
+#define ARCH_JAVA_CODE_BYTES 16
+// `length` bytes of the method are before it.
+ABI_INLINE __u32 arch_java_pushed_in_prologue(const __u8 *code, __u64 length) {
+  for (__u32 i = 4; i <= ARCH_JAVA_CODE_BEFORE; i++) {
+    const __u8 *sub = code + ARCH_JAVA_CODE_BEFORE - i;
+    if (i <= length && sub[0] == 0x48 && sub[2] == 0xec && (sub[1] == 0x83 || (sub[1] == 0x81 && i >= 7))) return 0;
+  }
+  return length > 0 && code[ARCH_JAVA_CODE_BEFORE - 1] == 0x55 ? 16 : 8;
+}
+ABI_INLINE __u32 arch_java_pushed_in_epilogue(const __u8 *code) {
+  const __u8 *at = code + ARCH_JAVA_CODE_BEFORE;
+  if (at[0] == 0x5d) return 16;                                                            // pop %rbp
+  if (at[0] == 0xc3) return 8;                                                             // ret
+  if (at[0] == 0x49 && at[1] == 0x3b && (at[2] == 0x67 || at[2] == 0xa7)) return 8;        // cmp n(%r15),%rsp
+  if (at[0] == 0x0f && at[1] == 0x87 && ((at[-7] == 0x49 && at[-6] == 0x3b && at[-5] == 0xa7) || (at[-4] == 0x49 && at[-3] == 0x3b && at[-2] == 0x67)))
+    return 8;                                                                              // ja, after that
+  if (at[0] == 0x41 && at[1] == 0x85 && at[2] == 0x02 && at[3] == 0xc3) return 8;          // test %eax,(%r10); ret
+  if (at[0] == 0x4d && at[1] == 0x8b && at[2] == 0x97 && at[7] == 0x41 && at[8] == 0x85 && at[9] == 0x02 && at[10] == 0xc3) return 8;
+  if (at[0] == 0x85 && at[1] == 0x05 && at[6] == 0xc3) return 8;                           // test %eax,n(%rip); ret
+  return 0;
+}
+// A stub, which may begin with "push %rbp; mov %rsp,%rbp".
+ABI_INLINE __u32 arch_java_pushed_by_stub(const __u8 *code) {
+  const __u8 *at = code + ARCH_JAVA_CODE_BEFORE;
+  if (at[0] == 0x55 && at[1] == 0x48 && at[2] == 0x8b && at[3] == 0xec) return 8;
+  if (at[0] == 0x48 && at[1] == 0x8b && at[2] == 0xec) return 16;
+  if (at[0] == 0xc3 || (at[0] == 0xc5 && at[1] == 0xf8 && at[2] == 0x77 && at[3] == 0xc3)) return 8;
+  return 0;
+}
+
 // Files.
 #define ARCH_ELF_MACHINE 62  // EM_X86_64
 #define ARCH_RELOCATION_GLOB_DAT 6

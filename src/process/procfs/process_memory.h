@@ -6,6 +6,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "base/address.h"
 #include "base/disposable_child.h"
@@ -16,14 +17,22 @@ namespace cicada::process {
 class ProcessMemory {
  public:
   ProcessMemory(std::shared_ptr<DisposableChildren> children, Pid pid) : children_(std::move(children)), pid_(pid) {}
-  // The eight bytes there, the first of them lowest; zeros where no memory follows. Nothing: there is none, we may not look, or it does not
-  // come in time: then nothing is read any more.
+  ~ProcessMemory();
+  ProcessMemory(ProcessMemory&& other) noexcept;
+  ProcessMemory& operator=(ProcessMemory&&) = delete;
+
+  // As many of the bytes as there are, from the first on. 0: there are none, we may not look, or they do not come in time: then nothing is read any more.
+  size_t read(RuntimeAddr address, std::span<uint8_t> bytes);
+  // The eight bytes there, the first of them lowest; zeros where no memory follows. Nothing: as above.
   std::optional<uint64_t> read_word(RuntimeAddr address);
 
  private:
+  bool begin();
+
   std::shared_ptr<DisposableChildren> children_;
   Pid pid_;
   bool begun_ = false;
+  uint8_t* shared_ = nullptr;  // with the child, which reads into it
   std::optional<DisposableChildren::Conversation> child_;
 };
 

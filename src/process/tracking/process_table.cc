@@ -354,6 +354,12 @@ ProcessTableCounts ProcessTable::counts() const {
   return counts;
 }
 
+Pid ProcessTable::find_user(uint32_t address_space) const {
+  const auto known = known_.read();
+  const auto users = known->spaces.users(address_space);
+  return users.empty() ? 0 : users.front().pid;
+}
+
 std::vector<Pid> ProcessTable::pids() const {
   const auto known = known_.read();
   std::vector<Pid> pids;

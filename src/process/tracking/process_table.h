@@ -110,6 +110,7 @@ class ProcessTable {
   uint64_t stale_until_ns() const { return known_.get().stale.until_ns(); }
   ProcessTableCounts counts() const;
   std::vector<Pid> pids() const;  // of all that run
+  Pid find_user(uint32_t address_space) const;  // somebody who runs in it; 0: nobody
   uint64_t replaced_mappings() const { return known_.get().stale.replaced_images(); }  // of counts(), without looking at every space
   // From the exec (fork of an unknown parent, adoption: not counted), and from a later mmap, until the kernel walk can see the mapping.
   // Includes the first opening of a file nobody has mapped before.

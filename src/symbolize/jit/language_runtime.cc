@@ -23,7 +23,7 @@ constexpr std::array<Row, kLanguages> kRows{{
     {{"JavaScript", "restart it as `node --perf-basic-prof-only-functions --interpreted-frames-native-stack`"},
      {"node", "nodejs"},
      {"Builtins_Interpreter", "Builtins_Baseline"}},
-    {{"Java", "restart it as `java -XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit`"}, {"java", "libjvm"}, {}},
+    {{"Java", "run `jcmd PID Compiler.perfmap` (17 or newer) while it is recorded, or restart it as `java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit`"}, {"java", "libjvm"}, {}},
     {{"Ruby", "`ruby --yjit-perf` (3.3 or newer) names what its JIT compiles; rbspy and stackprof show all of them"}, {"ruby", "libruby"}, {kAnyFunction}},
     {{"PHP", "`php -d opcache.enable_cli=1 -d opcache.jit_buffer_size=64M -d opcache.jit_debug=16` (8.0 or newer) names what its JIT compiles"},
      {"php", "libphp", "php-fpm", "php-cgi"},

@@ -72,8 +72,9 @@ class DeferredWalk::Walk {
     if (!mapping) return END_UNMAPPED_PC;
     if ((mapping->flags & MAPPING_JIT) != 0) {
       frame = frame_at(FRAME_JIT, address.value);
-      if (returns_into_trampoline()) {
-        const unwind_rule rule = unwind_trampoline_rule();
+      const auto told = view_.find_rule_of_code(address);
+      if (told || returns_into_trampoline()) {
+        const unwind_rule rule = told ? *told : unwind_trampoline_rule();
         known_ = ARCH_CALLEE_SAVED;
         return unwind_step(&stack_, &rule, &regs_);
       }

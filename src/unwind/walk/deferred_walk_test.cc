@@ -54,6 +54,11 @@ class TestSpace final : public AddressSpaceView {
     }
     return std::nullopt;
   }
+  std::optional<unwind_rule> find_rule_of_code(RuntimeAddr address) override {
+    if (address.value - kJit >= 0x800 && address.value - kJit < 0x900) return told;
+    return std::nullopt;
+  }
+  std::optional<unwind_rule> told;  // of a part of the JIT code
   const ImageUnwinder* find_image(uint32_t image) override { return image == 9 ? image_.get() : nullptr; }
   std::optional<uint64_t> read_code(RuntimeAddr address) override {
     if (address.value != kTrampoline) return std::nullopt;
@@ -117,6 +122,44 @@ TEST(FinishWalks, AskNobodyWhenTheyAreNotToGoOn) {
   finish_walks({&walk, 1}, 0, [] { return false; });
   EXPECT_TRUE(space.asked.empty());
   EXPECT_EQ(walk.take().end, END_DEFERRED_FAILED);
+}
+
+// Where a run time says how large a frame is, that is followed, whatever is in the frame pointer.
+TEST(FinishWalk, FollowsWhatARunTimeSaysOfItsCode) {
+  TestSpace space({kPlain, kOutermost});
+  space.told = unwind_rule{.cfa_kind = CFA_OFFSET, .cfa_reg = ARCH_SP, .via_base = 0, .via_align = 0, .cfa_offset = 32, .saved = {}, .cfa_addend = 0};
+  space.told->saved[ARCH_SAVED_FP] = -2;
+  Stack stack;
+  stack.from.ip = kJit + 0x810;
+  stack.from.gpr[ARCH_FP] = 0x1234;
+  stack.words[2] = 0;
+  stack.words[3] = kCode + 0x110;
+  const DeferredStack ended = stack.finish(space);
+  EXPECT_EQ(ended.end, END_DEFERRED);
+  EXPECT_EQ(ended.frames, (std::vector<uint64_t>{frame_at(FRAME_JIT, kJit + 0x810), frame_in_image(9, 0x1110f)}));
+  stack.from.ip = kJit + 0x910;  // nobody says it here
+  EXPECT_EQ(stack.finish(space).end, END_BAD_FRAME_POINTER);
+}
+
+// An interpreted method of Java: the caller's stack pointer is in its frame.
+TEST(FinishWalk, TakesTheCallersStackPointerFromAnInterpretedFrame) {
+  TestSpace space({{0x0e, 24}, kOutermost});  // cfa = rsp + 24
+  space.told = unwind_rule{.cfa_kind = CFA_FRAME_POINTER, .cfa_reg = UNWIND_INTERPRETED_JAVA, .via_base = 0, .via_align = 0, .cfa_offset = 0, .saved = {}, .cfa_addend = 0};
+  Stack stack;
+  stack.from.ip = kJit + 0x810;
+  stack.from.gpr[ARCH_FP] = kStack + 8 * 10;
+  stack.words[9] = kStack + 8 * 20;
+  stack.words[10] = kStack + 8 * 30;
+  stack.words[11] = kCode + 0x10;
+  stack.words[22] = kCode + 0x110;
+  EXPECT_EQ(stack.finish(space).end, END_DEFERRED);
+  EXPECT_EQ(stack.finish(space).frames.size(), 3u);
+  stack.words[9] = kStack + (2 << 20);  // nowhere near: it stays where the frame ends
+  stack.words[22] = 0;
+  stack.words[14] = kCode + 0x110;
+  EXPECT_EQ(stack.finish(space).end, END_DEFERRED);
+  stack.from.gpr[ARCH_FP] = 0;
+  EXPECT_EQ(stack.finish(space).end, END_BAD_FRAME_POINTER);
 }
 
 // A child of clone() on a stack of its own, before its first instruction: nothing is above clone.
