@@ -14,7 +14,7 @@
 #if defined(__bpf__)
 #define JAVA_SEGMENT_HOPS 16  // of up to 254 segments of 128 bytes each, but joined blocks have a hop of their own
 #else
-#define JAVA_SEGMENT_HOPS 65536
+#define JAVA_SEGMENT_HOPS 512
 #endif
 #define JAVA_FRAME_WORDS (1 << 17)
 
