@@ -108,6 +108,7 @@ sink::SinkOptions sink_options_of(const RecordOptions& options, const InvokingUs
   if (user.through_sudo()) sink_options.rights.owner = sink::FileOwner{user.uid(), user.gid()};
   if (shows_others(options, user)) sink_options.rights.mode = 0600;
   sink_options.rights.replace_recordings = options.force;
+  sink_options.keeps_last = options.retention.keep_ns.has_value();
   return sink_options;
 }
 
@@ -156,6 +157,15 @@ void print_summary(engine::Session& session, const RecordOptions& options, std::
   print_message(format_summary(session.profile(), written, summary));
   if (!options.stats) return;
   for (const std::string& line : session.statistics()) print_message(line + "\n");
+}
+
+// --last: what a reader of the rest must know.
+void note_dropped(profile::Profile& profile) {
+  const uint64_t dropped = profile.samples().dropped();
+  if (dropped == 0 || profile.sample_count() == 0) return;
+  const uint64_t first_ns = profile.samples().time_ns[0], end_ns = profile.header.start_monotonic_ns + profile.header.duration_ns;
+  profile.header.warnings.push_back(fmt::format("only the last {:.0f} s are kept: {} of {} samples", static_cast<double>(end_ns - std::min(end_ns, first_ns)) * 1e-9,
+                                                profile.sample_count(), profile.sample_count() + dropped));
 }
 
 void open_in_browser(const std::string& path, const InvokingUser& user) {
@@ -208,6 +218,7 @@ int run_record(const RecordOptions& options) {
   config.sampling = sampling_config(options, command);
   config.session.command_line = kept_command_line(options);
   config.session.names = symbolize_options(options, user);
+  config.session.retention = options.retention;
   const bool progress = shows_progress(options);
   if (progress) config.session.functions = profile::CallTreeOptions{.include_idle = options.include_idle};
   const auto opened = recorder::open(*readers, std::move(config));
@@ -239,6 +250,7 @@ int run_record(const RecordOptions& options) {
   // Nothing of the command's end is sampled any more, but it is ended before results are written: it may print on the same terminal.
   std::vector<std::string> failures;
   if (const Result<void> stopped = session.stop(); !stopped) failures.push_back(stopped.error().message());
+  note_dropped(session.profile());
   const std::optional<int> signal = signals->take();
   if (command && command->find_exit_code() && !signal) {
     session.profile().header.runs = 1;

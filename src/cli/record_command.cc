@@ -72,6 +72,9 @@ void add_how(CLI::App& record, RawRecordOptions& raw) {
   record.add_option("-d,--duration", raw.duration, "stop after this time: 10, 500ms, 2m (default: when what is recorded ends, or at Ctrl-C)")
       ->type_name("TIME")
       ->group("How");
+  record.add_option("--last", raw.last, "keep only what was sampled in the last so much of the time: 30s, 5m; record until it happens, then Ctrl-C (default: everything)")
+      ->type_name("TIME")
+      ->group("How");
   record.add_option("--unwind", raw.unwind, "auto: unwind tables, frame pointers where there are none; fp: frame pointers; table: unwind tables")
       ->type_name("MODE")
       ->capture_default_str()

@@ -181,6 +181,7 @@ Result<RecordOptions> check_record_options(const RawRecordOptions& raw) {
   if (options.max_map_memory_bytes < kMinMapMemory) {
     return make_error(ErrorKind::kInvalid, "--max-map-memory {}: at least 1M is needed", raw.max_map_memory);
   }
+  if (!raw.last.empty()) options.retention.keep_ns = TRY(parse_duration_ns(raw.last, "--last"));
   if (raw.quiet && raw.verbose) return make_error(ErrorKind::kInvalid, "-q and -v exclude each other");
   if (raw.inlines || raw.no_inlines) options.inlines = raw.inlines;
   if (raw.lines || raw.no_lines) options.lines = raw.lines;

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "bpf_source/perf_events.h"
 #include "cli/asked_tasks.h"
+#include "engine/retention.h"
 #include "profile/call_tree.h"
 #include "symbolize/symbolizer.h"
 
@@ -43,6 +44,7 @@ struct RecordOptions {
   bool include_idle = false;
   unwind_mode unwind = UNWIND_AUTO;
   uint64_t max_map_memory_bytes = uint64_t{64} << 20;
+  engine::Retention retention;  // --last
 
   // --- names
   std::optional<bool> inlines;  // none: where debug information is at hand
@@ -75,7 +77,7 @@ struct RawRecordOptions {
   std::vector<std::string> command;
   std::vector<std::string> events;     // -e
   unsigned wakers = 0;                 // --wakers
-  std::string frequency = "99", period, duration, max_map_memory = "64M", min_wait, max_wait;
+  std::string frequency = "99", period, duration, max_map_memory = "64M", last, min_wait, max_wait;
   std::vector<std::string> cpus, outputs, group_by;
   std::string unwind = "auto", demangle = "full", clones = "fold";
   bool kernel = false, no_kernel = false, include_idle = false, kernel_threads = false, as_root = false, stats = false, with_arguments = false,

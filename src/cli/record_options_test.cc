@@ -40,6 +40,18 @@ TEST_F(RecordOptionsTest, AcceptsTheDefaults) {
   EXPECT_EQ(options->max_map_memory_bytes, uint64_t{64} << 20);
 }
 
+TEST_F(RecordOptionsTest, KeepsEverythingUnlessAsked) {
+  auto options = check_record_options(raw_);
+  ASSERT_TRUE(options) << options.error().message();
+  EXPECT_FALSE(options->retention.keep_ns || options->retention.keep_bytes || options->retention.keep_samples);
+  raw_.last = "30s";
+  options = check_record_options(raw_);
+  ASSERT_TRUE(options) << options.error().message();
+  EXPECT_EQ(options->retention.keep_ns, 30'000'000'000u);
+  raw_.last = "soon";
+  EXPECT_THAT(error(), HasSubstr("--last"));
+}
+
 TEST_F(RecordOptionsTest, WritesNothingWhileChecking) {
   ASSERT_TRUE(check_record_options(raw_));
   EXPECT_TRUE(std::filesystem::is_empty(directory_));

@@ -15,7 +15,7 @@ double seconds_per_value(const ProfileSnapshot& profile, EventId event) {
 
 Unsampled find_unsampled(const ProfileSnapshot& profile, EventId event) {
   const Event& row = profile.event(event);
-  if (row.sample_ns == 0) return {};
+  if (row.sample_ns == 0 || profile.samples().dropped() != 0) return {};
   const Unsampled found{profile.totals_of(event).value, profile.header.target_cpu_ns / row.sample_ns};
   // As many as a random clock would miss by chance in one of 1,000 recordings.
   const double chance = 3 * std::sqrt(static_cast<double>(found.expected)) + 1;

@@ -19,6 +19,7 @@ struct SinkOptions {
   profile::CallTreeOptions tree = {};
   std::string title = {};  // empty: the sink's own choice
   FileRights rights = {};
+  bool keeps_last = false;  // a recording has what the profile keeps; else whatever it ever had
   // The code of functions, for reports that show it. Empty: they have none.
   std::function<std::vector<Annotation>(const profile::ProfileSnapshot&, const profile::CallTreeOptions&)> annotate = {};
 };

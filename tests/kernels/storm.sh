@@ -10,6 +10,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # Recordings begin and end all the time here: code of the kernel's is patched while another CPU runs it, which the emulator's threads cannot bear (boot.sh).
 export EMULATOR_THREADS="single multi"
+# As a whole: bash reads a script while it runs it, and an hour is long enough to edit it.
+main() {
 SECONDS_OF_BOOT=$((seconds + 300)) "$here/boot.sh" "$suite" '
   i=0
   end=$(($(cut -d. -f1 /proc/uptime) + '"$seconds"'))
@@ -42,3 +44,6 @@ rounds=$(grep -c '^round' "$work/said" || true)
 grep -q '^last 0$' "$work/said" || { echo "FAILED: no recording afterwards"; exit 1; }
 ! grep -qiE 'bug:|oops:|warning:|stall|lockup|call trace' "$work/said" || { echo "FAILED: the kernel complains"; exit 1; }
 echo "$rounds rounds"
+}
+main
+exit

@@ -16,7 +16,7 @@ constexpr int kLevel = 9, kLevelOfMany = 3;  // of zstd; 23.9 bytes a sample of 
 
 class RecordingSink : public profile::Sink {
  public:
-  RecordingSink(std::string path, const FileRights& rights) : path_(std::move(path)), rights_(rights) {}
+  RecordingSink(std::string path, const SinkOptions& options) : path_(std::move(path)), options_(options) {}
 
   Result<void> update(const ProfileSnapshot& profile) override {
     if (chunks_ && profile.sizes() == written_) return {};
@@ -36,26 +36,30 @@ class RecordingSink : public profile::Sink {
 
  private:
   Result<void> write_rest(const ProfileSnapshot& profile) {
-    const bool whole = profile.samples().dropped() == 0 && profile.sample_count() <= kMaxRewritten;
+    const bool whole = (options_.keeps_last || profile.samples().dropped() == 0) && profile.sample_count() <= kMaxRewritten;
     if (chunks_ && chunks_->count() > 1 && whole && chunks_->file().replaceable()) {
       // If that fails (no room for both), the file written so far is still there, and is continued.
-      if (RecordingSink(path_, rights_).finish(profile)) return {};
+      if (RecordingSink(path_, options_).finish(profile)) return {};
     }
     TRY(append(profile));
     raw_.clear();
-    raw_.uleb128(profile.sizes().samples);
+    raw_.uleb128(profile.sizes().samples - first_);
     TRY(chunks_->write(ChunkKind::kEnd, raw_, kLevel));
     return chunks_->file().commit();
   }
 
   // What is new, and the header in any case.
   Result<void> append(const ProfileSnapshot& profile) {
-    // Compacted: ids mean other things, so the file begins anew, with what the profile keeps.
-    if (chunks_ && written_.lineage != profile.sizes().lineage) {
+    // Compacted: ids mean other things, so the file begins anew, with what the profile keeps. The same where half of it is not to be kept.
+    const uint64_t dropped = profile.samples().dropped();
+    if (chunks_ && (written_.lineage != profile.sizes().lineage || (options_.keeps_last && dropped - first_ > profile.sample_count()))) {
       chunks_.reset();
       written_ = {};
     }
-    if (!chunks_) chunks_.emplace(TRY(OutputFile::create(path_, rights_)));
+    if (!chunks_) {
+      chunks_.emplace(TRY(OutputFile::create(path_, options_.rights)));
+      first_ = dropped;
+    }
     const int level = profile.sizes().samples - written_.samples > kMaxRewritten ? kLevelOfMany : kLevel;
     do {
       raw_.clear();
@@ -66,9 +70,10 @@ class RecordingSink : public profile::Sink {
   }
 
   std::string path_;
-  FileRights rights_;
+  SinkOptions options_;
   std::optional<ChunkWriter> chunks_;
   profile::SnapshotSizes written_;
+  uint64_t first_ = 0;  // number of the first sample in the file
   ByteWriter raw_;
   bool opens_ = false;  // something readable is under the final name
 };
@@ -76,7 +81,7 @@ class RecordingSink : public profile::Sink {
 }  // namespace
 
 std::unique_ptr<profile::Sink> make_recording_sink(std::string path, const SinkOptions& options) {
-  return std::make_unique<RecordingSink>(std::move(path), options.rights);
+  return std::make_unique<RecordingSink>(std::move(path), options);
 }
 
 }  // namespace cicada::sink

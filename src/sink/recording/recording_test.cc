@@ -142,6 +142,38 @@ TEST_F(RecordingTest, BeginsAnewWithWhatACompactedProfileKeeps) {
   EXPECT_EQ(recording->profile.stacks().size(), profile.stacks().size());
 }
 
+// What is asked to keep the last does not grow with what is dropped, and has at the end what the profile has.
+TEST_F(RecordingTest, KeepsTheLast) {
+  for (const bool keeps_last : {true, false}) {
+    Profile profile = profile::make_synthetic_profile({.samples = 20000});
+    SinkOptions options;
+    options.keeps_last = keeps_last;
+    const auto sink = make_recording_sink(path, options);
+    ASSERT_TRUE(sink->update(profile));
+    size_t most = 0;
+    for (int round = 0; round < 20; ++round) {
+      for (size_t i = 0; i < 8192; ++i) profile.append_sample(profile.sample(i));
+      profile.drop_samples(8192);
+      ASSERT_TRUE(sink->update(profile));
+      const auto bytes = content(path);
+      const auto so_far = read_recording(bytes, "x");
+      ASSERT_TRUE(so_far) << so_far.error().message();
+      most = std::max(most, so_far->profile.sample_count());
+    }
+    const auto finished = sink->finish(profile);
+    ASSERT_TRUE(finished) << finished.error().message();
+    const auto bytes = content(path);
+    const auto recording = read_recording(bytes, "x");
+    ASSERT_TRUE(recording) << recording.error().message();
+    EXPECT_TRUE(recording->complete);
+    ASSERT_TRUE(recording->profile.validate());
+    EXPECT_TRUE(recording->profile.header.warnings.empty());
+    EXPECT_EQ(recording->profile.sample_count(), keeps_last ? profile.sample_count() : 20000 + 20 * 8192);
+    EXPECT_LE(most, keeps_last ? 3 * profile.sample_count() : 20000 + 20 * 8192);
+    std::filesystem::remove(path);
+  }
+}
+
 TEST_F(RecordingTest, AnEmptyRecordingIsComplete) {
   const auto bytes = written(Profile());
   const auto recording = read_recording(bytes, "x");
