@@ -53,18 +53,12 @@ static __always_inline int returns_into_trampoline(__u64 return_address) {
   return !bpf_probe_read_user(&code, ARCH_TRAMPOLINE_BYTES, (const void *)return_address) && arch_is_trampoline(code);
 }
 
-static __always_inline int java_code_read(void *reader, __u64 address, void *to, __u32 bytes) {
-  (void)reader;
-  return (int)bpf_probe_read_user(to, bytes, (const void *)address);
-}
-#include "abi/java_lookup.h"
-
 // Into walk->rule. What cannot be read here may be read by user space, which can have it fetched, or waits for it.
 __weak __noinline int look_up_generated(struct walk_state *walk, __u64 address) {
   if (!walk) return END_NO_TABLE;
   __u32 address_space = walk->address_space;
   const struct java_code *java = bpf_map_lookup_elem(&java_codes, &address_space);
-  int reason = java ? java_code_rule((void *)0, java, address, &walk->rule) : END_NO_RULE;
+  int reason = java ? java_code_rule((void *)0, java, address, &walk->java, &walk->rule) : END_NO_RULE;
   if (reason == END_UNREADABLE) return END_UNSUPPORTED_RULE;
   if (reason != END_NONE) {
     walk->rule = (struct unwind_rule){.cfa_kind = CFA_FRAME_POINTER, .cfa_reg = UNWIND_JIT_CODE};
@@ -73,8 +67,10 @@ __weak __noinline int look_up_generated(struct walk_state *walk, __u64 address) 
   return unwind_mode == UNWIND_TABLE ? END_NO_RULE : END_NONE;
 }
 
-// walk->frame always gets something to show. END_NONE: walk->rule tells how to go on. `cache` may be null.
-__weak __noinline int look_up_frame(struct walk_state *walk, struct frame_cache *cache, __u64 address) {
+#define LOOK_UP_GENERATED 0x102  // look_up_mapped: it is JIT code
+
+// The first part of look_up_frame.
+__weak __noinline int look_up_mapped(struct walk_state *walk, struct frame_cache *cache, __u64 address) {
   if (!walk) return END_NO_TABLE;
   struct mapping_value mapping;
   if (!find_mapping(cache, walk->address_space, walk->generation, address, &mapping)) {
@@ -84,7 +80,7 @@ __weak __noinline int look_up_frame(struct walk_state *walk, struct frame_cache 
   }
   if (mapping.flags & MAPPING_JIT) {
     walk->frame = frame_at(FRAME_JIT, address);
-    return look_up_generated(walk, address);
+    return LOOK_UP_GENERATED;
   }
   __u64 link_address = address - mapping.bias;
   walk->frame = frame_in_image(mapping.image, link_address);
@@ -104,6 +100,13 @@ __weak __noinline int look_up_frame(struct walk_state *walk, struct frame_cache 
   if (reason) return reason;
   walk->rule = *found;
   return walk->rule.cfa_kind == CFA_NONE ? END_NO_RULE : END_NONE;
+}
+
+// walk->frame always gets something to show. END_NONE: walk->rule tells how to go on. `cache` may be null.
+// Two functions, one after the other: together with their callers they would need more stack than a program has (512 bytes).
+static __always_inline int look_up_frame(struct walk_state *walk, struct frame_cache *cache, __u64 address) {
+  int reason = look_up_mapped(walk, cache, address);
+  return reason == LOOK_UP_GENERATED ? look_up_generated(walk, address) : reason;
 }
 
 // The same for what neither level of the frame cache holds, and into both.

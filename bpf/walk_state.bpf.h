@@ -8,6 +8,12 @@
 static __always_inline int unwind_read(void *reader, __u64 address, __u64 *value);
 #include "abi/unwind_step.h"
 
+static __always_inline int java_code_read(void *reader, __u64 address, void *to, __u32 bytes) {
+  (void)reader;
+  return (int)bpf_probe_read_user(to, bytes, (const void *)address);
+}
+#include "abi/java_lookup.h"
+
 struct walk_state {
   struct unwind_fast_regs fast;  // of the current frame; in a full walk .sp only, for the window
   struct unwind_regs regs;  // of the current frame in a full walk; the fast path leaves the leaf's here
@@ -29,4 +35,5 @@ struct walk_state {
   __u64 cache_key;
   __u32 cache_salt;
   __u64 now_ns;
+  struct java_reading java;
 };

@@ -26,22 +26,27 @@
 #define JAVA_NATIVE_METHOD 0x6e2065766974616eull     // "native n"method; of these those that only jump
 #define JAVA_METHOD 0x00646f6874656d6eull
 
-ABI_INLINE int java_read_field(void *reader, __u64 object, struct java_field field, __s64 *value) {
-  __u64 word = 0;
-  if (java_code_read(reader, object + field.offset, &word, sizeof(word))) return END_UNREADABLE;
+// What is read on the way. Of the caller, because BPF's stack is small.
+struct java_reading {
+  __u64 word;
+  __u8 code[ARCH_JAVA_CODE_BEFORE + ARCH_JAVA_CODE_BYTES];
+};
+
+ABI_INLINE int java_read_field(void *reader, struct java_reading *reading, __u64 object, struct java_field field, __s64 *value) {
+  if (java_code_read(reader, object + field.offset, &reading->word, sizeof(reading->word))) return END_UNREADABLE;
   __u32 unused_bits = (64 - 8 * (__u32)field.bytes) & 63;
-  word <<= unused_bits;
+  __u64 word = reading->word << unused_bits;
   *value = field.is_signed ? (__s64)word >> unused_bits : (__s64)(word >> unused_bits);
   return END_NONE;
 }
 
 // The CodeBlob around an address of the heap. END_NO_RULE: there is none.
-ABI_INLINE int java_find_blob(void *reader, const struct java_code *code, __u64 low, __u64 segments, __u64 address, __u64 *blob) {
+ABI_INLINE int java_find_blob(void *reader, struct java_reading *reading, const struct java_code *code, __u64 low, __u64 segments, __u64 address, __u64 *blob) {
   __u32 shift = code->segment_shift & 31;
   __u64 segment = (address - low) >> shift;
   for (__u32 i = 0; i < JAVA_SEGMENT_HOPS; i++) {
-    __u8 back = 0xff;
-    if (java_code_read(reader, segments + segment, &back, 1)) return END_UNREADABLE;
+    if (java_code_read(reader, segments + segment, reading->code, 1)) return END_UNREADABLE;
+    __u8 back = reading->code[0];
     if (back == 0xff || back > segment) return END_NO_RULE;
     if (back == 0) {
       *blob = low + (segment << shift) + code->block_header_bytes;
@@ -60,7 +65,7 @@ ABI_INLINE __u32 java_pushed_by_name(__u64 name, const __u8 *code) {
 
 // `address` as the walk looks it up. END_NONE: *rule says how to go on. END_NO_RULE: nobody but perhaps the frame pointer says where the frame ends.
 // END_UNREADABLE: what says so cannot be read, or not yet.
-ABI_INLINE int java_code_rule(void *reader, const struct java_code *java, __u64 address, struct unwind_rule *rule) {
+ABI_INLINE int java_code_rule(void *reader, const struct java_code *java, __u64 address, struct java_reading *reading, struct unwind_rule *rule) {
   struct unwind_rule none = {};
   *rule = none;
   if (java->segment_shift == 0) return END_UNREADABLE;
@@ -72,25 +77,25 @@ ABI_INLINE int java_code_rule(void *reader, const struct java_code *java, __u64 
   }
   if (!segments) return END_NO_RULE;
   __u64 blob = 0;
-  int reason = java_find_blob(reader, java, low, segments, address, &blob);
+  int reason = java_find_blob(reader, reading, java, low, segments, address, &blob);
   if (reason) return reason;
   __s64 words = 0;
-  __u8 code[ARCH_JAVA_CODE_BEFORE + ARCH_JAVA_CODE_BYTES] __attribute__((aligned(8))) = {};
-  if (java_read_field(reader, blob, java->frame_size, &words)) return END_UNREADABLE;
-  if (java_code_read(reader, address - ARCH_JAVA_CODE_BEFORE, code, sizeof(code))) return END_UNREADABLE;
+  const __u8 *code = reading->code;
+  if (java_read_field(reader, reading, blob, java->frame_size, &words)) return END_UNREADABLE;
+  if (java_code_read(reader, address - ARCH_JAVA_CODE_BEFORE, reading->code, sizeof(reading->code))) return END_UNREADABLE;
   __u32 pushed;
   if (words > 0 && words < JAVA_FRAME_WORDS) {
     __s64 begin = 0, complete = 0;
-    if (java_read_field(reader, blob, java->code_begin, &begin)) return END_UNREADABLE;
-    if (java_read_field(reader, blob, java->frame_complete, &complete)) return END_UNREADABLE;
+    if (java_read_field(reader, reading, blob, java->code_begin, &begin)) return END_UNREADABLE;
+    if (java_read_field(reader, reading, blob, java->frame_complete, &complete)) return END_UNREADABLE;
     if (java->code_begin.bytes < 8) begin += (__s64)blob;
     __s64 at = (__s64)address - begin;
     pushed = at < complete ? arch_java_pushed_in_prologue(code, at < 0 ? 0 : (__u64)at) : arch_java_pushed_in_epilogue(code);
     if (pushed == 0) pushed = 8 * (__u32)words;
   } else {
     __s64 text = 0;
-    __u64 name = 0;
-    if (java_read_field(reader, blob, java->name, &text) || java_code_read(reader, (__u64)text, &name, sizeof(name))) return END_UNREADABLE;
+    if (java_read_field(reader, reading, blob, java->name, &text) || java_code_read(reader, (__u64)text, &reading->word, sizeof(reading->word))) return END_UNREADABLE;
+    __u64 name = reading->word;
     if (name == JAVA_INTERPRETER) {
       rule->cfa_kind = CFA_FRAME_POINTER;
       rule->cfa_reg = UNWIND_INTERPRETED_JAVA;

@@ -103,7 +103,8 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
     }
     if (*hurry_ || stop_.stop_requested()) return std::nullopt;
     unwind_rule rule{};
-    if (!code || java_code_rule(&memory_, &*code, address.value, &rule) != END_NONE) return std::nullopt;
+    java_reading reading{};
+    if (!code || java_code_rule(&memory_, &*code, address.value, &reading, &rule) != END_NONE) return std::nullopt;
     return rule;
   }
 

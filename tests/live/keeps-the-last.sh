@@ -6,8 +6,9 @@ source "$(dirname "$0")/lib.sh"
 # SAMPLES KEPT-SECONDS of a recording's own words.
 told() { "$CICADA" report "$1" | awk '/^samples / { gsub(",", ""); samples = $2 } /only the last/ { last = $5 } END { print samples + 0, last + 0 }'; }
 
-start "$WORKLOADS/switch_storm" 60 2
-"$CICADA" record -q --force -e off-cpu/period=100000/ --children -p "$pid" --last 2s -o last.cicada -o last.folded -d 14 & recorder=$!
+start "$WORKLOADS/switch_storm" 17 2
+storm=$pid
+"$CICADA" record -q --force -e off-cpu/period=100000/ --children -p "$storm" --last 2s -o last.cicada -o last.folded -d 14 & recorder=$!
 largest=0 small=0
 for _ in $(seq 12); do
   sleep 1
@@ -16,6 +17,7 @@ for _ in $(seq 12); do
   ((size <= largest)) || largest=$size
 done
 wait "$recorder" || fail "record --last ended with $?"
+wait "$storm" || fail "the storm ended with $?"
 read -r samples seconds < <(told last.cicada)
 ((samples > 1000)) || fail "$samples samples only"
 ((seconds >= 2 && seconds <= 6)) || fail "the last $seconds seconds are kept, of 2 that were asked for"

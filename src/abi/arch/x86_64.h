@@ -59,9 +59,10 @@ ABI_INLINE int arch_is_trampoline(__u64 code_at_return) { return (code_at_return
 #define ARCH_JAVA_CODE_BYTES 16
 // `length` bytes of the method are before it.
 ABI_INLINE __u32 arch_java_pushed_in_prologue(const __u8 *code, __u64 length) {
-  for (__u32 i = 4; i <= ARCH_JAVA_CODE_BEFORE; i++) {
-    const __u8 *sub = code + ARCH_JAVA_CODE_BEFORE - i;
-    if (i <= length && sub[0] == 0x48 && sub[2] == 0xec && (sub[1] == 0x83 || (sub[1] == 0x81 && i >= 7))) return 0;
+  for (__u32 i = 0; i <= ARCH_JAVA_CODE_BEFORE - 4; i++) {
+    const __u8 *sub = code + i;
+    if (i + length < ARCH_JAVA_CODE_BEFORE) continue;  // before the method
+    if (sub[0] == 0x48 && sub[2] == 0xec && (sub[1] == 0x83 || (sub[1] == 0x81 && i <= ARCH_JAVA_CODE_BEFORE - 7))) return 0;
   }
   return length > 0 && code[ARCH_JAVA_CODE_BEFORE - 1] == 0x55 ? 16 : 8;
 }

@@ -73,7 +73,8 @@ class JavaLookup : public testing::Test {
     memory.pieces[kSegments] = segments_;
     for (size_t i = 0; i < texts_.size(); ++i) memory.put(kNames + 64 * i, texts_[i]);
     std::memset(&rule_, 0xee, sizeof rule_);
-    return java_code_rule(&memory, &code_, address, &rule_);
+    java_reading reading{};
+    return java_code_rule(&memory, &code_, address, &reading, &rule_);
   }
   void expect_pushed(uint64_t address, int bytes) {
     ASSERT_EQ(find(address), END_NONE) << std::hex << address;
