@@ -53,17 +53,22 @@ static __always_inline int returns_into_trampoline(__u64 return_address) {
   return !bpf_probe_read_user(&code, ARCH_TRAMPOLINE_BYTES, (const void *)return_address) && arch_is_trampoline(code);
 }
 
+// A walk asks for so many frames that no cache has; each costs a dozen reads of user memory.
+#define MOST_JAVA_LOOKUPS 192
+
 // Into walk->rule. What cannot be read here may be read by user space, which can have it fetched, or waits for it.
 __weak __noinline int look_up_generated(struct walk_state *walk, __u64 address) {
   if (!walk) return END_NO_TABLE;
-  __u32 address_space = walk->address_space;
-  const struct java_code *java = bpf_map_lookup_elem(&java_codes, &address_space);
-  int reason = java ? java_code_rule((void *)0, java, address, &walk->java, &walk->rule) : END_NO_RULE;
-  if (reason == END_UNREADABLE) return END_UNSUPPORTED_RULE;
-  if (reason != END_NONE) {
-    walk->rule = (struct unwind_rule){.cfa_kind = CFA_FRAME_POINTER, .cfa_reg = UNWIND_JIT_CODE};
-    if (returns_into_trampoline(address + 1)) walk->rule = unwind_trampoline_rule();
+  if (unwind_mode != UNWIND_FRAME_POINTER) {
+    __u32 address_space = walk->address_space;
+    const struct java_code *java = bpf_map_lookup_elem(&java_codes, &address_space);
+    if (java && walk->missed > MOST_JAVA_LOOKUPS) return END_UNSUPPORTED_RULE;
+    int reason = java ? java_code_rule((void *)0, java, address, &walk->java, &walk->rule) : END_NO_RULE;
+    if (reason == END_UNREADABLE) return END_UNSUPPORTED_RULE;
+    if (reason == END_NONE) return END_NONE;
   }
+  walk->rule = (struct unwind_rule){.cfa_kind = CFA_FRAME_POINTER, .cfa_reg = UNWIND_JIT_CODE};
+  if (returns_into_trampoline(address + 1)) walk->rule = unwind_trampoline_rule();
   return unwind_mode == UNWIND_TABLE ? END_NO_RULE : END_NONE;
 }
 

@@ -14,7 +14,7 @@
 #if defined(__bpf__)
 #define JAVA_SEGMENT_HOPS 16  // of up to 254 segments of 128 bytes each, but joined blocks have a hop of their own
 #else
-#define JAVA_SEGMENT_HOPS 512
+#define JAVA_SEGMENT_HOPS 64
 #endif
 #define JAVA_FRAME_WORDS (1 << 17)
 
@@ -84,14 +84,16 @@ ABI_INLINE int java_code_rule(void *reader, const struct java_code *java, __u64 
   if (java_read_field(reader, reading, blob, java->frame_size, &words)) return END_UNREADABLE;
   if (java_code_read(reader, address - ARCH_JAVA_CODE_BEFORE, reading->code, sizeof(reading->code))) return END_UNREADABLE;
   __u32 pushed;
+  int saves;
   if (words > 0 && words < JAVA_FRAME_WORDS) {
     __s64 begin = 0, complete = 0;
     if (java_read_field(reader, reading, blob, java->code_begin, &begin)) return END_UNREADABLE;
     if (java_read_field(reader, reading, blob, java->frame_complete, &complete)) return END_UNREADABLE;
-    if (java->code_begin.bytes < 8) begin += (__s64)blob;
-    __s64 at = (__s64)address - begin;
+    if (java->code_begin.bytes < 8) begin = (__s64)((__u64)begin + blob);
+    __s64 at = (__s64)(address - (__u64)begin);
     pushed = at < complete ? arch_java_pushed_in_prologue(code, at < 0 ? 0 : (__u64)at) : arch_java_pushed_in_epilogue(code);
-    if (pushed == 0) pushed = 8 * (__u32)words;
+    saves = pushed != ARCH_JAVA_RETURN && pushed != ARCH_JAVA_ROOM;
+    if (pushed == ARCH_JAVA_WHOLE || pushed == ARCH_JAVA_ROOM) pushed = 8 * (__u32)words;
   } else {
     __s64 text = 0;
     if (java_read_field(reader, reading, blob, java->name, &text) || java_code_read(reader, (__u64)text, &reading->word, sizeof(reading->word))) return END_UNREADABLE;
@@ -102,11 +104,12 @@ ABI_INLINE int java_code_rule(void *reader, const struct java_code *java, __u64 
       return END_NONE;
     }
     pushed = java_pushed_by_name(name, code);
-    if (pushed == 0) return END_NO_RULE;
+    if (pushed == ARCH_JAVA_WHOLE) return END_NO_RULE;
+    saves = pushed == ARCH_JAVA_POINTER;
   }
   rule->cfa_kind = CFA_OFFSET;
   rule->cfa_reg = ARCH_SP;
   rule->cfa_offset = (__s32)pushed;
-  if (pushed > 8) rule->saved[ARCH_SAVED_FP] = -2;
+  if (saves) rule->saved[ARCH_SAVED_FP] = -2;
   return END_NONE;
 }

@@ -36,7 +36,7 @@ enum unwind_cfa_kind {
 
 // JIT code, in which no stack begins: a frame pointer of zero is not the outermost frame's.
 #define UNWIND_JIT_CODE 1
-// The same, and the caller's stack pointer is not above the frame, but below it: a method's interpreter has moved it for arguments or local variables.
+// The same, but the caller's stack pointer is what is stored below the frame pointer: the interpreter has moved it, for arguments or local variables.
 #define UNWIND_INTERPRETED_JAVA 2
 
 // saved[i] == 0 and bit i of via_base clear: the register keeps its value. Else it is in memory at CFA + 8 × saved[i], or,

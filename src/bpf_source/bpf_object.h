@@ -87,7 +87,7 @@ class BpfObject {
   volatile uint32_t* eviction_epoch() const;
   // Frames of it that are cached are looked up anew. Threads: any.
   void forget_frames(uint32_t address_space);
-  // Null: it has none (any more). Not: there is no room, and the frame pointer is followed.
+  // Null: it has none (any more). Where there is no room for it, its code is walked by frame pointer.
   void set_java_code(uint32_t address_space, const java_code* code);
   // False: the sampling program, should it run, takes no sample. Threads: any.
   void set_sampling_wanted(bool wanted);

@@ -159,13 +159,19 @@ void print_summary(engine::Session& session, const RecordOptions& options, std::
   for (const std::string& line : session.statistics()) print_message(line + "\n");
 }
 
-// --last: what a reader of the rest must know.
+// --last: the recording is of what is kept, and says so.
 void note_dropped(profile::Profile& profile) {
   const uint64_t dropped = profile.samples().dropped();
-  if (dropped == 0 || profile.sample_count() == 0) return;
-  const uint64_t first_ns = profile.samples().time_ns[0], end_ns = profile.header.start_monotonic_ns + profile.header.duration_ns;
-  profile.header.warnings.push_back(fmt::format("only the last {:.0f} s are kept: {} of {} samples", static_cast<double>(end_ns - std::min(end_ns, first_ns)) * 1e-9,
-                                                profile.sample_count(), profile.sample_count() + dropped));
+  if (dropped == 0) return;
+  profile::Header& header = profile.header;
+  const uint64_t end_ns = header.start_monotonic_ns + header.duration_ns;
+  const uint64_t first_ns = profile.sample_count() == 0 ? end_ns : std::clamp(profile.samples().time_ns[0], header.start_monotonic_ns, end_ns);
+  header.warnings.push_back(fmt::format("only the last {:.0f} of {:.0f} s are kept: {} of {} samples", static_cast<double>(end_ns - first_ns) * 1e-9,
+                                        static_cast<double>(header.duration_ns) * 1e-9, profile.sample_count(), profile.sample_count() + dropped));
+  header.start_realtime_ns += first_ns - header.start_monotonic_ns;
+  header.start_monotonic_ns = first_ns;
+  header.duration_ns = end_ns - first_ns;
+  header.target_cpu_ns = 0;  // of the whole time
 }
 
 void open_in_browser(const std::string& path, const InvokingUser& user) {

@@ -94,18 +94,16 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
     if (*hurry_ || stop_.stop_requested()) return std::nullopt;
     return memory_.read_word(address);
   }
-  std::optional<unwind_rule> find_rule_of_code(RuntimeAddr address) override {
-    if (java_ == nullptr) return std::nullopt;
-    auto code = java_->find(address_space_);
-    while (code && code->segment_shift == 0 && !*hurry_ && !stop_.stop_requested() && monotonic_ns() < time_ns_ + in_ns(kMaxWaitForOne)) {
+  end_reason find_rule_of_code(RuntimeAddr address, unwind_rule& rule) override {
+    while (java_ != nullptr && !*hurry_ && !stop_.stop_requested()) {
+      const auto code = java_->find(address_space_);
+      if (!code) return END_NO_RULE;
+      java_reading reading{};
+      if (code->segment_shift != 0) return static_cast<end_reason>(java_code_rule(&memory_, &*code, address.value, &reading, &rule));
+      if (monotonic_ns() >= time_ns_ + in_ns(kMaxWaitForOne)) break;  // it has not said yet where its code is
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      code = java_->find(address_space_);
     }
-    if (*hurry_ || stop_.stop_requested()) return std::nullopt;
-    unwind_rule rule{};
-    java_reading reading{};
-    if (!code || java_code_rule(&memory_, &*code, address.value, &reading, &rule) != END_NONE) return std::nullopt;
-    return rule;
+    return java_ == nullptr ? END_NO_RULE : END_UNREADABLE;
   }
 
  private:

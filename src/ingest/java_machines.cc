@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/catching.h"
 #include "base/diagnostics.h"
 #include "process/procfs/proc_fs.h"
 #include "process/procfs/process_memory.h"
@@ -22,6 +23,7 @@ constexpr std::chrono::milliseconds kAnswerTimeout(1000);
 
 struct JavaMachines::Machine {
   RuntimeAddr library;
+  uint32_t uid = ~0U;
   Clock::time_point first_seen{}, next{};
   Clock::duration retry = kFirstRetry;
   bool looked = false, busy = false, known = false, refused = false;
@@ -33,6 +35,7 @@ struct JavaMachines::Machine {
 struct JavaMachines::Shared {
   explicit Shared(Ports given) : ports(std::move(given)) {}
   void look(uint32_t address_space, Pid pid, RuntimeAddr library, std::optional<unwind::JavaMachine>& layout);
+  size_t count_of(uint32_t uid) const;
   void forget(uint32_t address_space);
   void refuse(uint32_t address_space, Machine& machine) const;
 
@@ -60,11 +63,21 @@ void JavaMachines::note_library(uint32_t address_space, RuntimeAddr library) {
   const std::lock_guard lock(shared_->mutex);
   auto& machines = shared_->machines;
   if (shared_->stopped || machines.contains(address_space)) return;
-  if (machines.size() >= kMaxMachines) return diagnostics().warn("Java", "more than {} virtual machines run; of the others' code the frame pointer is followed", kMaxMachines);
+  const auto asked = std::count_if(machines.begin(), machines.end(), [](const auto& entry) { return !entry.second.refused; });
+  if (static_cast<size_t>(asked) >= kMaxMachines) return diagnostics().warn("Java", "more than {} virtual machines run; of the others' code the frame pointer is followed", kMaxMachines);
   const auto now = Clock::now();
   machines[address_space] = {.library = library, .first_seen = now, .next = now};
   shared_->ports.publish(address_space, &machines[address_space].code);
-  if (!thread_.joinable()) thread_ = std::jthread([this](std::stop_token stop) { run(std::move(stop)); });
+  if (!thread_.joinable()) {
+    const Result<void> started = catching("a thread", [&]() -> Result<void> {
+      thread_ = std::jthread([this](std::stop_token stop) {
+        const Result<void> ran = catching("looking for code", [&]() -> Result<void> { return run(stop), Result<void>(); });
+        if (!ran) diagnostics().warn("Java", "{}; of code that is new the frame pointer is followed", ran.error().message());
+      });
+      return {};
+    });
+    if (!started) diagnostics().warn("Java", "{}; of its code the frame pointer is followed", started.error().message());
+  }
   shared_->is_due = true;
   shared_->changed.notify_all();
 }
@@ -107,7 +120,8 @@ void JavaMachines::run(std::stop_token stop) {
         shared_->forget(space);
         continue;
       }
-      if (!machine.known && now > machine.first_seen + kMaxWait) shared_->refuse(space, machine);
+      machine.uid = uid;
+      if (!machine.known && !machine.refused && (now > machine.first_seen + kMaxWait || shared_->count_of(uid) > kMaxMachines / 2)) shared_->refuse(space, machine);
       if (machine.known || machine.refused) {
         machine.next = now + kLookAgain;
         if (machine.known) shared_->ports.refresh(space);
@@ -120,6 +134,10 @@ void JavaMachines::run(std::stop_token stop) {
     }
     shared_->changed.wait_until(lock, stop, next, [&] { return std::exchange(shared_->is_due, false); });
   }
+}
+
+size_t JavaMachines::Shared::count_of(uint32_t uid) const {
+  return static_cast<size_t>(std::count_if(machines.begin(), machines.end(), [&](const auto& entry) { return entry.second.uid == uid && !entry.second.refused; }));
 }
 
 void JavaMachines::Shared::forget(uint32_t address_space) {

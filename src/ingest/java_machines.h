@@ -7,7 +7,7 @@
 //
 // Until it is known a walk that meets code of its process is left to user space, which waits for it.
 // Once a second those that are known are looked at again: a process that has ended is forgotten, and cached rules of code that may have been replaced are
-// dropped (refresh). Bounds: kMaxMachines; users take turns, and nobody has both threads (base/work_queue.h).
+// dropped (refresh). Bounds: kMaxMachines, half of them of one user; users take turns, and nobody has both threads (base/work_queue.h).
 //
 // Threads: any.
 #pragma once

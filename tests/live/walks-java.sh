@@ -46,10 +46,14 @@ judge() {
       interpreted = gsub(/;Interpreter/, "&")
       all[file] += $NF
       if (calls != 21 && calls + interpreted < 21) bad[file] += $NF
+      if (what == "interpreted" && file == 1) of[interpreted] += $NF
     }
     END {
       for (i = 1; i <= (what == "interpreted" ? 1 : 2); i++) {
         if (!all[i]) { print what ": no stack of " (i == 1 ? "the thread that waits" : "the one that computes"); exit 1 }
+        most = 0
+        for (n in of) if (of[n] > most) most = of[n]
+        if (what == "interpreted" && most < all[1] * 0.998) { printf "%s: %.2f %% have not all the same depth\n", what, 100 - 100 * most / all[1]; exit 1 }
         if (bad[i] > all[i] * 0.002) { printf "%s: %.2f %% have not all their calls\n", what, 100 * bad[i] / all[i]; exit 1 }
       }
     }' off.folded on.folded || fail "chains of $what"

@@ -51,20 +51,33 @@ ABI_INLINE __u64 arch_plt_cfa(__u64 sp, __u64 ip, __s32 bound) { return sp + 8 +
 #define ARCH_TRAMPOLINE_CFA 16
 ABI_INLINE int arch_is_trampoline(__u64 code_at_return) { return (code_at_return & 0xffffffffffull) == 0xc308c48348ull; }
 
-// How many bytes of its frame code of a Java virtual machine has pushed: 0: all, 8: the return address, 16: that and the caller's frame pointer. From the bytes
-// of code before and at the instruction. A return address is looked up in the last byte of its call, which is none of those that are looked for.
-// A method begins with "push %rbp; sub $n,%rsp", after which there may be a barrier before the frame is called complete. It ends with "add $n,%rsp; pop %rbp",
-// a look whether to stop ("cmp n(%r15),%rsp; ja", before 16 "mov n(%r15),%r10; test %eax,(%r10)", in 8 "test %eax,n(%rip)"), and "ret".
+// How much of its frame code of a Java virtual machine has made: from the bytes of code before and at the instruction. A return address is looked up in the last
+// byte of its call, which is none of those that are looked for.
+// A method begins with "push %rbp; sub $n,%rsp", some with "mov %rsp,%rbp" in between, others with "sub $n,%rsp; mov %rbp,m(%rsp)"; then there may be a barrier
+// before the frame is called complete. It ends with "add $n,%rsp; pop %rbp", a look whether to stop ("cmp n(%r15),%rsp; ja", before 16 "mov n(%r15),%r10;
+// test %eax,(%r10)", in 8 "test %eax,n(%rip)"), and "ret".
+#define ARCH_JAVA_WHOLE 0     // all of it
+#define ARCH_JAVA_RETURN 8    // the return address
+#define ARCH_JAVA_POINTER 16  // that and the caller's frame pointer
+#define ARCH_JAVA_ROOM 1      // all of it, but the caller's frame pointer is not in it yet
 #define ARCH_JAVA_CODE_BEFORE 32
 #define ARCH_JAVA_CODE_BYTES 16
 // `length` bytes of the method are before it.
 ABI_INLINE __u32 arch_java_pushed_in_prologue(const __u8 *code, __u64 length) {
+  const __u8 *at = code + ARCH_JAVA_CODE_BEFORE;
+  int saves_next = at[0] == 0x48 && at[1] == 0x89 && (at[2] == 0x6c || at[2] == 0xac) && at[3] == 0x24;  // mov %rbp,m(%rsp)
   for (__u32 i = 0; i <= ARCH_JAVA_CODE_BEFORE - 4; i++) {
     const __u8 *sub = code + i;
     if (i + length < ARCH_JAVA_CODE_BEFORE) continue;  // before the method
-    if (sub[0] == 0x48 && sub[2] == 0xec && (sub[1] == 0x83 || (sub[1] == 0x81 && i <= ARCH_JAVA_CODE_BEFORE - 7))) return 0;
+    if (sub[0] != 0x48 || sub[2] != 0xec) continue;
+    if (sub[1] == 0x83) return saves_next && i == ARCH_JAVA_CODE_BEFORE - 4 ? ARCH_JAVA_ROOM : ARCH_JAVA_WHOLE;
+    if (sub[1] == 0x81 && i <= ARCH_JAVA_CODE_BEFORE - 7) return saves_next && i == ARCH_JAVA_CODE_BEFORE - 7 ? ARCH_JAVA_ROOM : ARCH_JAVA_WHOLE;
   }
-  return length > 0 && code[ARCH_JAVA_CODE_BEFORE - 1] == 0x55 ? 16 : 8;
+  if (length >= 1 && code[ARCH_JAVA_CODE_BEFORE - 1] == 0x55) return ARCH_JAVA_POINTER;
+  if (length >= 4 && code[ARCH_JAVA_CODE_BEFORE - 4] == 0x55 && code[ARCH_JAVA_CODE_BEFORE - 3] == 0x48 && code[ARCH_JAVA_CODE_BEFORE - 2] == 0x8b &&
+      code[ARCH_JAVA_CODE_BEFORE - 1] == 0xec)
+    return ARCH_JAVA_POINTER;
+  return ARCH_JAVA_RETURN;
 }
 ABI_INLINE __u32 arch_java_pushed_in_epilogue(const __u8 *code) {
   const __u8 *at = code + ARCH_JAVA_CODE_BEFORE;

@@ -356,8 +356,7 @@ ProcessTableCounts ProcessTable::counts() const {
 
 Pid ProcessTable::find_user(uint32_t address_space) const {
   const auto known = known_.read();
-  const auto users = known->spaces.users(address_space);
-  return users.empty() ? 0 : users.front().pid;
+  return known->spaces.in_use(address_space) ? known->spaces.users(address_space).front().pid : 0;
 }
 
 std::vector<Pid> ProcessTable::pids() const {

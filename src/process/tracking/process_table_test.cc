@@ -300,5 +300,22 @@ TEST_F(ProcessTableFixture, AnExecWhoseEventWasLostNamesItsProgram) {
   EXPECT_EQ(names.find(5, now), "renamed");
 }
 
+// Also of a space that is forgotten.
+TEST_F(ProcessTableFixture, KnowsWhoRunsInASpace) {
+  EXPECT_EQ(table->find_user(12345), 0);
+  table->apply(exec_event(5));
+  table->apply(kernel_exec(5));
+  advance();
+  const uint32_t space = kernel.processes[5].address_space;
+  EXPECT_EQ(table->find_user(space), 5);
+  table->apply(record(RECORD_EXIT, 5, now, space));
+  EXPECT_EQ(table->find_user(space), 0);
+  for (int i = 0; i < 4; ++i) {
+    advance();
+    table->end_cycle();
+    EXPECT_EQ(table->find_user(space), 0);
+  }
+}
+
 }  // namespace
 }  // namespace cicada::process

@@ -20,6 +20,10 @@ class RecordingSink : public profile::Sink {
 
   Result<void> update(const ProfileSnapshot& profile) override {
     if (chunks_ && profile.sizes() == written_) return {};
+    if (options_.keeps_last) {  // what has gone into a pipe cannot be taken back
+      TRY(create());
+      if (!chunks_->file().replaceable()) return {};
+    }
     TRY(append(profile));
     TRY(chunks_->file().publish());
     opens_ = true;
@@ -36,8 +40,9 @@ class RecordingSink : public profile::Sink {
 
  private:
   Result<void> write_rest(const ProfileSnapshot& profile) {
-    const bool whole = (options_.keeps_last || profile.samples().dropped() == 0) && profile.sample_count() <= kMaxRewritten;
-    if (chunks_ && chunks_->count() > 1 && whole && chunks_->file().replaceable()) {
+    const bool has_more = options_.keeps_last && profile.samples().dropped() != first_;
+    const bool small = profile.samples().dropped() == first_ && profile.sample_count() <= kMaxRewritten && chunks_ && chunks_->count() > 1;
+    if (chunks_ && opens_ && (has_more || small) && chunks_->file().replaceable()) {
       // If that fails (no room for both), the file written so far is still there, and is continued.
       if (RecordingSink(path_, options_).finish(profile)) return {};
     }
@@ -48,6 +53,11 @@ class RecordingSink : public profile::Sink {
     return chunks_->file().commit();
   }
 
+  Result<void> create() {
+    if (!chunks_) chunks_.emplace(TRY(OutputFile::create(path_, options_.rights)));
+    return {};
+  }
+
   // What is new, and the header in any case.
   Result<void> append(const ProfileSnapshot& profile) {
     // Compacted: ids mean other things, so the file begins anew, with what the profile keeps. The same where half of it is not to be kept.
@@ -56,10 +66,8 @@ class RecordingSink : public profile::Sink {
       chunks_.reset();
       written_ = {};
     }
-    if (!chunks_) {
-      chunks_.emplace(TRY(OutputFile::create(path_, options_.rights)));
-      first_ = dropped;
-    }
+    TRY(create());
+    if (written_ == profile::SnapshotSizes()) first_ = dropped;
     const int level = profile.sizes().samples - written_.samples > kMaxRewritten ? kLevelOfMany : kLevel;
     do {
       raw_.clear();

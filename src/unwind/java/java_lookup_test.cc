@@ -76,12 +76,12 @@ class JavaLookup : public testing::Test {
     java_reading reading{};
     return java_code_rule(&memory, &code_, address, &reading, &rule_);
   }
-  void expect_pushed(uint64_t address, int bytes) {
+  void expect_pushed(uint64_t address, int bytes, bool saves = true) {
     ASSERT_EQ(find(address), END_NONE) << std::hex << address;
     EXPECT_EQ(rule_.cfa_kind, CFA_OFFSET);
     EXPECT_EQ(rule_.cfa_reg, ARCH_SP);
     EXPECT_EQ(rule_.cfa_offset, bytes) << std::hex << address;
-    for (int i = 0; i < SAVED_COUNT; ++i) EXPECT_EQ(rule_.saved[i], i == ARCH_SAVED_FP && bytes > 8 ? -2 : 0);
+    for (int i = 0; i < SAVED_COUNT; ++i) EXPECT_EQ(rule_.saved[i], i == ARCH_SAVED_FP && bytes > 8 && saves ? -2 : 0);
     EXPECT_EQ(rule_.via_base, 0);
   }
 
@@ -122,6 +122,20 @@ TEST_F(JavaLookup, HasTheWholeFrameInABarrier) {
   expect_pushed(method + 8, 144);
   expect_pushed(method + 16, 144);
   expect_pushed(method + 22, 144);
+}
+
+TEST_F(JavaLookup, KnowsOtherPrologues) {
+  // push %rbp; mov %rsp,%rbp; sub $0x20,%rsp
+  const uint64_t pointer = add("native nmethod", 6, 8, {0x55, 0x48, 0x8b, 0xec, 0x48, 0x83, 0xec, 0x20, 0x90});
+  expect_pushed(pointer, 8);
+  expect_pushed(pointer + 1, 16);
+  expect_pushed(pointer + 4, 16);
+  expect_pushed(pointer + 8, 48);
+  // sub $0x28,%rsp; mov %rbp,0x20(%rsp)
+  const uint64_t leaf = add("nmethod", 6, 12, {0x48, 0x81, 0xec, 0x28, 0x00, 0x00, 0x00, 0x48, 0x89, 0x6c, 0x24, 0x20, 0x90});
+  expect_pushed(leaf, 8);
+  expect_pushed(leaf + 7, 48, false);  // there is room for the frame pointer, and it is not in it
+  expect_pushed(leaf + 12, 48);
 }
 
 TEST_F(JavaLookup, KnowsEpiloguesOfOlderMachines) {
@@ -193,7 +207,8 @@ TEST_F(JavaLookup, SaysNothingOfWhatIsNotThere) {
 TEST_F(JavaLookup, FollowsASegmentMapOfSingleSteps) {
   add("nmethod", 6, 0, {0x90}, 200);
   for (size_t i = 1; i < 200; ++i) segments_[i] = 1;
-  EXPECT_EQ(find(kHeap + 199 * kSegment), END_NONE);
+  EXPECT_EQ(find(kHeap + (JAVA_SEGMENT_HOPS - 1) * kSegment), END_NONE);
+  EXPECT_EQ(find(kHeap + JAVA_SEGMENT_HOPS * kSegment), END_UNREADABLE);
 }
 
 }  // namespace

@@ -263,12 +263,13 @@ TEST(JavaMachine, BelievesNothing) {
   process.finish();
   uint32_t random = 1;
   const auto read = process.reader();
+  int accepted = 0;
   for (int round = 0; round < 300; ++round) {
     const ReadMemory torn = [&](RuntimeAddr address, std::span<uint8_t> to) {
       if (!read(address, to)) return false;
       for (int i = 0; i < 3; ++i) {
         random = random * 1664525 + 1013904223;
-        if (!to.empty() && random >> 30 == 0) to[(random >> 8) % to.size()] = static_cast<uint8_t>(random >> 4);
+        if (!to.empty() && random >> 26 == 0) to[(random >> 8) % to.size()] = static_cast<uint8_t>(random >> 4);
       }
       return true;
     };
@@ -276,9 +277,14 @@ TEST(JavaMachine, BelievesNothing) {
     if (!machine) continue;
     const auto code = machine->find_code(torn);
     if (!code) continue;
-    for (const java_code_heap& heap : code->heaps) EXPECT_GE(heap.high, heap.low);
-    EXPECT_LT(code->segment_shift, 32u);
+    ++accepted;
+    for (const java_code_heap& heap : code->heaps) EXPECT_LE(heap.high - heap.low, uint64_t{4} << 30);
+    EXPECT_GE(code->segment_shift, 3u);
+    EXPECT_LE(code->segment_shift, 20u);
+    EXPECT_LE(code->block_header_bytes, 256u);
+    for (const java_field field : {code->name, code->frame_size, code->code_begin, code->frame_complete}) EXPECT_TRUE(field.bytes >= 1 && field.bytes <= 8);
   }
+  EXPECT_GT(accepted, 10);
 }
 
 }  // namespace

@@ -72,9 +72,11 @@ class DeferredWalk::Walk {
     if (!mapping) return END_UNMAPPED_PC;
     if ((mapping->flags & MAPPING_JIT) != 0) {
       frame = frame_at(FRAME_JIT, address.value);
-      const auto told = view_.find_rule_of_code(address);
-      if (told || returns_into_trampoline()) {
-        const unwind_rule rule = told ? *told : unwind_trampoline_rule();
+      unwind_rule rule{};
+      const end_reason told = view_.find_rule_of_code(address, rule);
+      if (told != END_NONE && told != END_NO_RULE) return told;
+      if (told == END_NONE || returns_into_trampoline()) {
+        if (told != END_NONE) rule = unwind_trampoline_rule();
         known_ = ARCH_CALLEE_SAVED;
         return unwind_step(&stack_, &rule, &regs_);
       }

@@ -34,8 +34,9 @@ class AddressSpaceView {
   virtual const ImageUnwinder* find_image(uint32_t image) = 0;  // null: not (yet) known. Valid during the walk
   // Eight bytes of JIT code from the process's memory, the first of them lowest. Nothing: they cannot be read (any more).
   virtual std::optional<uint64_t> read_code(RuntimeAddr) { return std::nullopt; }
-  // How to go on from this address of JIT code, as its run time says. Nothing: it does not say.
-  virtual std::optional<unwind_rule> find_rule_of_code(RuntimeAddr) { return std::nullopt; }
+  // How to go on from this address of JIT code, as its run time says, into `rule`. END_NO_RULE: it does not say. Else why it is not known: the frame pointer of such
+  // code is anything.
+  virtual end_reason find_rule_of_code(RuntimeAddr, unwind_rule&) { return END_NO_RULE; }
 };
 
 // The state to go on from, as in unwind_request.

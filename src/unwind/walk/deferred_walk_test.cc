@@ -54,9 +54,10 @@ class TestSpace final : public AddressSpaceView {
     }
     return std::nullopt;
   }
-  std::optional<unwind_rule> find_rule_of_code(RuntimeAddr address) override {
-    if (address.value - kJit >= 0x800 && address.value - kJit < 0x900) return told;
-    return std::nullopt;
+  end_reason find_rule_of_code(RuntimeAddr address, unwind_rule& rule) override {
+    if (address.value - kJit < 0x800 || address.value - kJit >= 0x900) return END_NO_RULE;
+    if (told) rule = *told;
+    return told ? END_NONE : END_UNREADABLE;
   }
   std::optional<unwind_rule> told;  // of a part of the JIT code
   const ImageUnwinder* find_image(uint32_t image) override { return image == 9 ? image_.get() : nullptr; }
@@ -139,6 +140,11 @@ TEST(FinishWalk, FollowsWhatARunTimeSaysOfItsCode) {
   EXPECT_EQ(ended.frames, (std::vector<uint64_t>{frame_at(FRAME_JIT, kJit + 0x810), frame_in_image(9, 0x1110f)}));
   stack.from.ip = kJit + 0x910;  // nobody says it here
   EXPECT_EQ(stack.finish(space).end, END_BAD_FRAME_POINTER);
+  stack.from.ip = kJit + 0x810;  // what says it cannot be read: a frame pointer that leads somewhere is not followed
+  stack.from.gpr[ARCH_FP] = kStack + 16;
+  space.told.reset();
+  EXPECT_EQ(stack.finish(space).end, END_UNREADABLE);
+  EXPECT_EQ(stack.finish(space).frames.size(), 1u);
 }
 
 // An interpreted method of Java: the caller's stack pointer is in its frame.
