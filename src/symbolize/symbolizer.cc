@@ -87,6 +87,7 @@ struct Question {
   std::optional<NamedAddresses> names{};  // the answer
   std::chrono::nanoseconds cost{};
   WorkQueue::JobId job = 0;
+  uint64_t jit_additions = 0;  // there were when it was asked
   std::atomic<bool> begun{false}, over{false};
 
   void ask(const std::stop_token& stop) {
@@ -121,6 +122,7 @@ struct Symbolizer::Parts : std::enable_shared_from_this<Symbolizer::Parts> {
   size_t frames_seen = 0;
   uint64_t images_seen = 0;  // namers know them by this number
   bool more_jit = false;
+  uint64_t jit_additions = 0;
 
   bool full_busy = false;
   Clock::time_point next_full{};
@@ -181,6 +183,7 @@ void Symbolizer::Parts::post(WorkQueue& queue, Subject& subject, NameDepth depth
   auto question = std::make_shared<Question>();
   question->subject = &subject;
   question->depth = depth;
+  question->jit_additions = jit_additions;
   std::swap(question->wanted, wanted);
   std::sort(question->wanted.begin(), question->wanted.end());
   question->job = queue.submit({.owner = subject.owner, .bytes = question->wanted.size() * sizeof(Wanted), .run = [self = shared_from_this(), question](WorkQueue::Attempt& attempt) {
@@ -236,7 +239,8 @@ void Symbolizer::Parts::settle(Question& question) {
   }
   if (subject.kind != FrameKind::kJit) return;
   for (size_t i = 0; i < question.wanted.size(); ++i) {
-    if (!question.names->innermost[i].valid()) subject.unknown.push_back(question.wanted[i]);
+    if (question.names->innermost[i].valid()) continue;
+    (question.jit_additions == jit_additions ? subject.unknown : subject.fresh).push_back(question.wanted[i]);  // more may have come since it was asked
   }
 }
 
@@ -367,7 +371,9 @@ Symbolizer::Symbolizer(ImageFiles& files, SymbolizeOptions options)
 Symbolizer::~Symbolizer() = default;
 
 void Symbolizer::add_jit_symbols(std::vector<JitSymbol> symbols) {
-  parts_->more_jit |= !symbols.empty();
+  if (symbols.empty()) return;
+  parts_->more_jit = true;
+  ++parts_->jit_additions;
   parts_->jit.add(std::move(symbols));
 }
 
