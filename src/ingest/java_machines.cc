@@ -38,6 +38,7 @@ struct JavaMachines::Shared {
   size_t count_of(uint32_t uid) const;
   void forget(uint32_t address_space);
   void refuse(uint32_t address_space, Machine& machine) const;
+  void give_up(const Error& why) noexcept;
 
   const Ports ports;
   const std::shared_ptr<DisposableChildren> children = std::make_shared<DisposableChildren>(kAnswerTimeout);
@@ -72,11 +73,13 @@ void JavaMachines::note_library(uint32_t address_space, RuntimeAddr library) {
     const Result<void> started = catching("a thread", [&]() -> Result<void> {
       thread_ = std::jthread([this](std::stop_token stop) {
         const Result<void> ran = catching("looking for code", [&]() -> Result<void> { return run(stop), Result<void>(); });
-        if (!ran) diagnostics().warn("Java", "{}; of code that is new the frame pointer is followed", ran.error().message());
+        if (ran) return;
+        const std::lock_guard of_machines(shared_->mutex);
+        shared_->give_up(ran.error());
       });
       return {};
     });
-    if (!started) diagnostics().warn("Java", "{}; of its code the frame pointer is followed", started.error().message());
+    if (!started) return shared_->give_up(started.error());
   }
   shared_->is_due = true;
   shared_->changed.notify_all();
@@ -151,6 +154,14 @@ void JavaMachines::Shared::refuse(uint32_t address_space, Machine& machine) cons
   machine.refused = machine.looked = true;
   machine.next = Clock::now() + kLookAgain;
   ports.publish(address_space, nullptr);
+}
+
+// Nobody looks any more: whoever waits for a machine goes on without it.
+void JavaMachines::Shared::give_up(const Error& why) noexcept {
+  stopped = true;
+  for (auto& [space, machine] : machines)
+    if (!std::exchange(machine.refused, true)) machine.looked = true, ports.publish(space, nullptr);
+  diagnostics().warn("Java", "{}; of its code the frame pointer is followed from now on", why.message());
 }
 
 // One look at its memory.

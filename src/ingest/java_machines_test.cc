@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <map>
+#include <new>
 
 namespace cicada::ingest {
 namespace {
@@ -68,6 +69,20 @@ TEST(JavaMachines, AreRefusedIfTheyAreNone) {
   kernel.wait_for_forgotten(1);
   while (machines.find(9)) ::usleep(1000);
   EXPECT_TRUE(machines.is_settled());
+}
+
+// Nobody waits for what nobody looks for.
+TEST(JavaMachines, AreGivenUpWhenLookingFails) {
+  Kernel kernel;
+  JavaMachines::Ports ports = kernel.ports();
+  ports.find_user = [](uint32_t) -> Pid { throw std::bad_alloc(); };
+  JavaMachines machines(std::move(ports));
+  machines.note_library(7, RuntimeAddr(0x1000));
+  kernel.wait_for_forgotten(1);
+  while (machines.find(7)) ::usleep(1000);
+  EXPECT_TRUE(machines.is_settled());
+  machines.note_library(8, RuntimeAddr(0x1000));
+  EXPECT_FALSE(machines.find(8));
 }
 
 TEST(JavaMachines, SayNothingOnceStopped) {

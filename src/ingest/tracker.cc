@@ -48,6 +48,7 @@ Result<std::unique_ptr<Tracker>> Tracker::open(std::unique_ptr<process::MappingE
   tracker->images_ = &images;
   process::ProcessTable::Options table;
   table.whole_machine = whole_machine;
+  table.scans = tracker->options_.scans;
   table.scans.workers = kScanWorkers;
   tracker->table_ = std::make_unique<process::ProcessTable>(publisher, images, tracker->names_, table);
   return tracker;
