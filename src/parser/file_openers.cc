@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -92,7 +93,8 @@ Result<Found> find(const Message& question, Channel& channel) {
   const std::filesystem::path real = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", found.file.get()), error);
   if (is_the_kernels(static_cast<uint32_t>(fs.f_type)))
     return make_error(ErrorKind::kPermission, "{}: not a file that has debug information", question.text);
-  if (process::is_answered_by_others(static_cast<uint32_t>(fs.f_type))) {
+  if (process::is_answered_by_others(static_cast<uint32_t>(fs.f_type)) ||
+      process::is_disk_of_others(gnu_dev_major(st.st_dev), gnu_dev_minor(st.st_dev))) {
     UniqueFd copy = TRY(copy_of(found.file.get(), static_cast<uint64_t>(st.st_size), question.text, channel));
     found.file = std::move(copy);  // closing the other may hang: before the answer, so that who asked waits for it
   }

@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/magic.h>
+#include <linux/major.h>
 #include <linux/openat2.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 
 #include "elf/image_header.h"
@@ -50,17 +53,9 @@ std::optional<FileOpener::Device> device_of(int handle) {
   return FileOpener::Device(st.stx_dev_major, st.stx_dev_minor);
 }
 
-bool is_disk(FileOpener::Device device) { return device.first != 0; }
-
-// A handle, if the kernel knows where the name leads without asking a file system, and that is to a disk. Programs that have just run are
-// found so.
-UniqueFd open_on_disk(const std::string& path) {
-  struct open_how how {};
-  how.flags = O_PATH | O_CLOEXEC;
-  how.resolve = RESOLVE_CACHED;
-  UniqueFd handle(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
-  const auto device = handle ? device_of(handle.get()) : std::nullopt;
-  return device && is_disk(*device) ? std::move(handle) : UniqueFd();
+// Of these another may come: disks keep theirs.
+bool is_used_again(FileOpener::Device device) {
+  return device.first == 0 || device.first == LOOP_MAJOR || device.first == FileOpener::kNames;
 }
 
 // False: errno says why.
@@ -77,6 +72,8 @@ bool read_facts(int fd, FileFacts& facts) {
   facts.contents = {st.stx_mtime.tv_sec, st.stx_mtime.tv_nsec, st.stx_size};
   return true;
 }
+
+bool is_distant(const FileFacts& facts) { return is_answered_by_others(facts.magic) || facts.disk_of_others; }
 
 // It has what is below it answer, which may be anybody's: everyone can mount one in a user namespace of his own.
 bool is_overlay(const FileFacts& facts) { return facts.magic == OVERLAYFS_SUPER_MAGIC; }
@@ -104,9 +101,12 @@ void serve(ChildEnd end, Shared& shared, int handle, const char* path) {
   int file = -1;
   if (handle < 0 || !read_facts(handle, shared.facts)) {
     answer.error = errno;
-  } else if (S_ISREG(shared.facts.mode) && (is_answered_by_others(shared.facts.magic) || is_overlay(shared.facts))) {
-    file = open_readable(handle);
-    if (file < 0 || !read_facts(file, shared.facts)) answer.error = errno;
+  } else {
+    shared.facts.disk_of_others = is_disk_of_others(shared.facts.identity.major, shared.facts.identity.minor);
+    if (S_ISREG(shared.facts.mode) && (is_distant(shared.facts) || is_overlay(shared.facts))) {
+      file = open_readable(handle);
+      if (file < 0 || !read_facts(file, shared.facts)) answer.error = errno;
+    }
   }
   answer.fd = handle;
   end.say(answer);
@@ -130,6 +130,27 @@ bool is_answered_by_others(uint32_t magic) {
   return std::find(kMagics.begin(), kMagics.end(), magic) != kMagics.end();
 }
 
+// The file of a loop device may have a name that leads nowhere here: then nobody knows whose it is.
+bool is_disk_of_others(uint32_t major, uint32_t minor) {
+  if (major != LOOP_MAJOR && major != BLOCK_EXT_MAJOR) return major == NBD_MAJOR;
+  for (const char* disk : {"", "/.."}) {  // of a partition
+    std::array<char, 4097> text{};
+    std::snprintf(text.data(), text.size(), "/sys/dev/block/%u:%u%s/loop/backing_file", major, minor, disk);
+    const UniqueFd name(::open(text.data(), O_RDONLY | O_CLOEXEC));
+    if (!name) continue;
+    const ssize_t got = ::read(name.get(), text.data(), text.size() - 1);
+    if (got <= 1) return true;
+    text[static_cast<size_t>(got) - 1] = '\0';  // its newline
+    struct statfs fs {};
+    struct stat st {};
+    if (::statfs(text.data(), &fs) != 0 || ::stat(text.data(), &st) != 0) return true;
+    const auto magic = static_cast<uint32_t>(fs.f_type);
+    const dev_t below = S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev;
+    return is_answered_by_others(magic) || magic == OVERLAYFS_SUPER_MAGIC || is_disk_of_others(gnu_dev_major(below), gnu_dev_minor(below));
+  }
+  return major == LOOP_MAJOR;
+}
+
 struct OpenedFile::Distant {
   FileOpener& opener;
   FileOpener::Device device;
@@ -149,14 +170,24 @@ Result<size_t> OpenedFile::read(uint64_t offset, std::span<uint8_t> to) {
   return size;
 }
 
-// Of a device with a disk nothing needs to be asked.
 std::optional<FileOpener::Kind> FileOpener::known(Device device) {
-  if (device.first != kNames && is_disk(device)) return Kind::kLocal;
   const auto now = std::chrono::steady_clock::now();
   const std::lock_guard lock(mutex_);
-  std::erase_if(known_, [&](const auto& entry) { return now - entry.second.since >= cache_lifetime_; });
+  std::erase_if(known_, [&](const auto& entry) {
+    return now - entry.second.since >= cache_lifetime_ && (entry.second.kind == Kind::kSilent || is_used_again(entry.first));
+  });
   const auto at = known_.find(device);
   return at == known_.end() ? std::nullopt : std::optional(at->second.kind);
+}
+
+// Programs that have just run are found so.
+UniqueFd FileOpener::open_on_known(const std::string& path) {
+  struct open_how how {};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_CACHED;
+  UniqueFd handle(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
+  const auto device = handle ? device_of(handle.get()) : std::nullopt;
+  return device && known(*device) == Kind::kLocal ? std::move(handle) : UniqueFd();
 }
 
 // O_PATH first: opening a FIFO or a device for reading may block or do things. Nothing is opened that is not a regular file.
@@ -171,7 +202,7 @@ Result<OpenedFile> FileOpener::open(const FileIdentity& file, const std::string&
 }
 
 Result<OpenedFile> FileOpener::open_by_name(uint32_t owner, const std::string& path) {
-  if (const UniqueFd handle = open_on_disk(path)) return open_here(handle.get(), path);
+  if (const UniqueFd handle = open_on_known(path)) return open_here(handle.get(), path);
   const Device names(kNames, owner);
   return known(names) == Kind::kSilent ? no_answer() : open_by_child(names, -1, path.c_str(), path);
 }
@@ -205,8 +236,9 @@ Result<OpenedFile> FileOpener::open_by_child(Device device, int handle, const ch
   if (answer->error != 0) return errno_error(answer->error, fmt::format("open {}", name));
   OpenedFile opened;
   opened.facts_ = shared->facts;
-  if (!is_answered_by_others(opened.facts_.magic) && (!is_overlay(opened.facts_) || is_mounted_here(opened.facts_))) {
+  if (!is_distant(opened.facts_) && (!is_overlay(opened.facts_) || is_mounted_here(opened.facts_))) {
     note(device, Kind::kLocal);
+    note({opened.facts_.identity.major, opened.facts_.identity.minor}, Kind::kLocal);  // not what it was said to be
     return open_here(answer->fd.get(), name);
   }
   if (!S_ISREG(opened.facts_.mode)) return make_error(ErrorKind::kUnsupported, "{}: not a regular file", name);

@@ -5,8 +5,10 @@
 // (base/disposable_child.h), each time; here is only a handle to it (O_PATH), which can be let go of without an answer. Distant is also an
 // overlay that is not among our own mounts: what is below it may be such a file system.
 //
-// Cost: a fork (1 to 3 ms, on a worker) for each distant file, for each name of which the kernel does not know that it leads to a disk, and
-// for the first file of each device without a disk, again after a minute, because such devices' numbers are used again. Threads: any.
+// A disk may be such a one, too: a program's (fuseblk), another machine's (nbd), or a file (loop). So each device is asked once.
+//
+// Cost: a fork (1 to 3 ms, on a worker) for each distant file, for each name of which the kernel does not know that it leads to a device
+// that was asked, and for the first file of each device; again after a minute where numbers of devices are used again. Threads: any.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -27,10 +29,13 @@ namespace cicada::process {
 
 // Do others answer for a file system with this magic (statfs)?
 bool is_answered_by_others(uint32_t magic);
+// … or for this disk: nbd, and loop devices whose file's file system or disk they answer for. System calls only, which may not return.
+bool is_disk_of_others(uint32_t major, uint32_t minor);
 
 struct FileFacts {
   uint32_t magic = 0;  // of its file system
   uint32_t mode = 0, owner = 0;
+  bool disk_of_others = false;
   FileIdentity identity;
   FileContents contents;
 };
@@ -73,7 +78,7 @@ class FileOpener {
   // has not answered lately.
   Result<OpenedFile> open(const FileIdentity& file, const std::string& path);
   // The same for a name that a file of this user had. It may lead anywhere by now: after silence, no other name of his is followed for a
-  // while of which the kernel does not know that it leads to a disk.
+  // while of which the kernel does not know that it leads to a device that answered.
   Result<OpenedFile> open_by_name(uint32_t owner, const std::string& path);
   // The same for a handle to a file. `name` is what errors call it.
   Result<OpenedFile> open_handle(int handle, const std::string& name);
@@ -89,6 +94,8 @@ class FileOpener {
 
   // Nothing: it must be asked.
   std::optional<Kind> known(Device device);
+  // A handle, if the kernel knows where the name leads without asking a file system, and that is to a device that answered.
+  UniqueFd open_on_known(const std::string& path);
   Result<OpenedFile> open_here(int handle, const std::string& name);
   // By `path`, or if there is none by `handle`. What is found out is kept about `device`.
   Result<OpenedFile> open_by_child(Device device, int handle, const char* path, const std::string& name);

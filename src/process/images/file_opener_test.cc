@@ -4,7 +4,10 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/loop.h>
 #include <linux/magic.h>
+#include <linux/major.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -61,6 +64,18 @@ TEST_F(FileOpenerTest, OneInMemoryIsReadHere) {
     EXPECT_EQ(opened->read(~uint64_t{0}, bytes).value(), 0U);
     EXPECT_NE(::fcntl(opened->fd(), F_GETFL) & O_PATH, O_PATH);
   }
+}
+
+// Its number says nothing of who answers for it: a program may (fuseblk).
+TEST_F(FileOpenerTest, ADiskIsAskedAsOthersAre) {
+  struct stat st {};
+  ASSERT_EQ(::stat("/proc/self/exe", &st), 0);
+  const FileIdentity exe{major(st.st_dev), minor(st.st_dev), st.st_ino, 0};
+  const auto opened = files_.open(exe, "/proc/self/exe");
+  ASSERT_TRUE(opened) << opened.error().message();
+  EXPECT_TRUE(files_.open_by_name(0, "/proc/self/exe"));
+  EXPECT_EQ(files_.note_silent({exe.major, exe.minor}).kind(), ErrorKind::kIo);
+  EXPECT_EQ(files_.open(exe, "/proc/self/exe").error().kind(), ErrorKind::kIo);
 }
 
 TEST_F(FileOpenerTest, SaysWhatOpeningSays) {
@@ -190,6 +205,49 @@ TEST_F(FileOpenerTest, AnOverlayThatWeSeeMountedIsReadHere) {
   }
   std::filesystem::remove_all(at);
   if (!mounted) GTEST_SKIP() << "we may not mount an overlay";
+}
+
+// A loop device of a file, for as long as this lives.
+class LoopDevice {
+ public:
+  explicit LoopDevice(int file) {
+    const UniqueFd control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));
+    const int number = control ? ::ioctl(control.get(), LOOP_CTL_GET_FREE) : -1;
+    if (number < 0) return;
+    device_.reset(::open(fmt::format("/dev/loop{}", number).c_str(), O_RDWR | O_CLOEXEC));
+    if (device_ && ::ioctl(device_.get(), LOOP_SET_FD, file) == 0) number_ = number;
+  }
+  ~LoopDevice() {
+    if (number_ >= 0) ::ioctl(device_.get(), LOOP_CLR_FD, 0);
+  }
+  int fd() const { return device_.get(); }
+  bool exists() const { return number_ >= 0; }
+  bool is_of_others() const { return is_disk_of_others(LOOP_MAJOR, static_cast<uint32_t>(number_)); }
+
+ private:
+  UniqueFd device_;
+  int number_ = -1;
+};
+
+TEST(DiskOfOthersTest, ALoopDeviceIsAsItsFileIs) {
+  char name[] = "/dev/shm/cicada-loop-XXXXXX";
+  const UniqueFd file(::mkostemp(name, O_CLOEXEC)), nameless(::memfd_create("disk", MFD_CLOEXEC));
+  ASSERT_TRUE(file && ::ftruncate(file.get(), 1 << 20) == 0 && ::ftruncate(nameless.get(), 1 << 20) == 0);
+  {
+    const LoopDevice loop(file.get()), stacked(loop.fd()), unknown(nameless.get()), stacked_unknown(unknown.fd());
+    EXPECT_FALSE(loop.exists() && loop.is_of_others());
+    EXPECT_FALSE(stacked.exists() && stacked.is_of_others());
+    EXPECT_TRUE(!unknown.exists() || unknown.is_of_others()) << "nobody knows whose file it is";
+    EXPECT_TRUE(!stacked_unknown.exists() || stacked_unknown.is_of_others());
+  }
+  ::unlink(name);
+}
+
+TEST(DiskOfOthersTest, NetworkDisksAreAndDisksAreNot) {
+  EXPECT_TRUE(is_disk_of_others(NBD_MAJOR, 0));
+  EXPECT_FALSE(is_disk_of_others(SCSI_DISK0_MAJOR, 1));
+  EXPECT_FALSE(is_disk_of_others(BLOCK_EXT_MAJOR, 0xffff));
+  EXPECT_TRUE(is_disk_of_others(LOOP_MAJOR, 0xffff)) << "there is none any more";
 }
 
 TEST(AnsweredByOthersTest, TellsServedFromLocalFileSystems) {

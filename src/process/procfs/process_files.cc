@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include <charconv>
 
 #include "base/file_mapping.h"
+#include "process/images/file_opener.h"
 #include "process/procfs/proc_fs.h"
 
 namespace cicada::process {
@@ -120,7 +122,7 @@ bool open_in_child(const OpenRequest& request, ChildAnswer& answer) {
     answer.number = kCopied;
     return copy_names(fd, request.memory);
   }
-  if (is_answered_by_kernel(static_cast<uint64_t>(fs.f_type))) {
+  if (is_answered_by_kernel(static_cast<uint64_t>(fs.f_type)) && !is_disk_of_others(gnu_dev_major(st.st_dev), gnu_dev_minor(st.st_dev))) {
     answer.fd = fd;
     return true;
   }
