@@ -13,13 +13,15 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/left_behind.h"
+
 namespace cicada {
 namespace {
 
 // Not SIGCHLD when it ends, and not among those that a wait() of who embeds us finds.
 constexpr int kExitSignal = 0;
 constexpr size_t kMaxKept = 6;
-constexpr std::chrono::milliseconds kExitTimeout(100);
+constexpr std::chrono::milliseconds kExitTimeout(100), kStopInterval(20);
 
 struct Message {
   Message() {
@@ -59,18 +61,16 @@ void close_all_but(const std::array<int, kMaxKept + 1>& kept, size_t count) {
   ::syscall(SYS_close_range, from, ~0U, 0U);
 }
 
-void reap(const UniqueFd& pidfd, int options) {
-  siginfo_t info{};
-  ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.get()), &info, WEXITED | __WALL | options);
-}
-
-// Within `timeout`; at its end, too.
-bool becomes_readable(int fd, std::chrono::milliseconds timeout) {
+// Within `timeout` and before `stop`; at its end, too.
+bool becomes_readable(int fd, std::chrono::milliseconds timeout, const std::stop_token& stop) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
-  pollfd polled{fd, POLLIN, 0};
-  while (::poll(&polled, 1, static_cast<int>(std::max<int64_t>(timeout.count(), 0))) < 0 && errno == EINTR)
+  for (;;) {
+    pollfd polled{fd, POLLIN, 0};
+    const auto wait = stop.stop_possible() ? std::min(timeout, kStopInterval) : timeout;
+    if (::poll(&polled, 1, static_cast<int>(std::max<int64_t>(wait.count(), 0))) > 0) return true;
     timeout = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-  return polled.revents != 0;
+    if (timeout.count() <= 0 || stop.stop_requested()) return false;
+  }
 }
 
 }  // namespace
@@ -98,10 +98,10 @@ bool ChildEnd::hear(uint64_t& request) const {
   return got == sizeof request;
 }
 
-Result<std::optional<DisposableChildren::Answer>> DisposableChildren::Conversation::hear() {
+Result<std::optional<DisposableChildren::Answer>> DisposableChildren::Conversation::hear(const std::stop_token& stop) {
   std::optional<Answer> answer;
   if (silent_) return answer;
-  if (!becomes_readable(socket_.get(), all_.timeout_)) {
+  if (!becomes_readable(socket_.get(), timeout_, stop)) {
     silent_ = true;
     ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0U);
     return answer;
@@ -111,41 +111,29 @@ Result<std::optional<DisposableChildren::Answer>> DisposableChildren::Conversati
   return answer;
 }
 
-Result<std::optional<DisposableChildren::Answer>> DisposableChildren::Conversation::ask(uint64_t request) {
+Result<std::optional<DisposableChildren::Answer>> DisposableChildren::Conversation::ask(uint64_t request, const std::stop_token& stop) {
   if (silent_) return std::optional<Answer>();
   if (::send(socket_.get(), &request, sizeof request, MSG_NOSIGNAL) != sizeof request)
     return make_error(ErrorKind::kGone, "a child has ended");
-  return hear();
+  return hear(stop);
 }
 
 // Closing what it opened may take as long as opening it.
 DisposableChildren::Conversation::~Conversation() {
   if (!pidfd_) return;
   socket_.reset();
-  if (!silent_ && becomes_readable(pidfd_.get(), kExitTimeout))
-    reap(pidfd_, 0);
-  else
-    all_.abandon(std::move(pidfd_));
+  if (silent_ || !becomes_readable(pidfd_.get(), kExitTimeout, {})) {
+    ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0U);
+    LeftBehind::all().add(owner_, std::move(pidfd_));
+    return;
+  }
+  siginfo_t info{};
+  ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd_.get()), &info, WEXITED | __WALL);
 }
 
-void DisposableChildren::abandon(UniqueFd pidfd) {
-  ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0U);
-  const std::lock_guard lock(mutex_);
-  abandoned_.push_back(std::move(pidfd));
-}
-
-size_t DisposableChildren::count_abandoned() {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(abandoned_, [](const UniqueFd& child) {
-    if (!becomes_readable(child.get(), {})) return false;
-    reap(child, WNOHANG);
-    return true;
-  });
-  return abandoned_.size();
-}
-
-Result<DisposableChildren::Conversation> DisposableChildren::start_erased(std::initializer_list<int> kept, Function function, void* work) {
-  if (count_abandoned() >= kMaxAbandoned) return make_error(ErrorKind::kLimit, "{} file systems do not answer", kMaxAbandoned);
+Result<DisposableChildren::Conversation> DisposableChildren::start_erased(uint32_t owner, std::initializer_list<int> kept,
+                                                                          Function function, void* work) {
+  if (!LeftBehind::all().has_room(owner)) return make_error(ErrorKind::kLimit, "too much of user {} does not answer", owner);
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return errno_error(errno, "socketpair");
   UniqueFd our_end(ends[0]);
@@ -156,14 +144,20 @@ Result<DisposableChildren::Conversation> DisposableChildren::start_erased(std::i
   open[kept.size()] = child_end.get();
   std::sort(open.begin(), open.begin() + static_cast<ptrdiff_t>(kept.size()) + 1);
   int raw_pidfd = -1;
+  // A handler is the program's, and a terminal's signals are for it alone.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const long child = ::syscall(SYS_clone, CLONE_PIDFD | kExitSignal, nullptr, &raw_pidfd, nullptr, 0UL);
-  if (child < 0) return errno_error(errno, "fork");
+  const int error = errno;
+  if (child != 0) ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (child < 0) return errno_error(error, "fork");
   if (child == 0) {
     close_all_but(open, kept.size() + 1);
     function(work, ChildEnd(child_end.get()));
     ::_exit(0);
   }
-  return Conversation(*this, std::move(our_end), UniqueFd(raw_pidfd));
+  return Conversation(owner, timeout_, std::move(our_end), UniqueFd(raw_pidfd));
 }
 
 }  // namespace cicada

@@ -3,16 +3,18 @@
 // be killed, and a process with such a thread does not end. So a child does them; one that does not answer in time is abandoned. It holds a
 // copy of our memory and no descriptor but those it was given.
 //
-//   const auto answer = TRY(children.run({directory}, [&](ChildAnswer& answer) { answer.fd = ::openat(directory, "name", O_RDONLY); }));
+//   const auto answer = TRY(children.run(owner, {directory}, [&](ChildAnswer& answer) { answer.fd = ::openat(directory, "name", O_RDONLY);
+//   }));
+//
+// Each has an owner: the user whose files or processes it asks about, and to whose account it goes when it is left behind (left_behind.h).
 //
 // Cost: a fork, 1 to 3 ms. Threads: any.
 #pragma once
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
-#include <mutex>
 #include <optional>
-#include <vector>
+#include <stop_token>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -40,28 +42,30 @@ class ChildEnd {
 
 class DisposableChildren {
  public:
-  static constexpr size_t kMaxAbandoned = 32;
   struct Answer {
     int32_t error = 0;
     uint64_t number = 0;
     UniqueFd fd;
   };
 
-  // A child that answers for as long as this is kept, which the children outlive. Threads: one at a time.
+  // A child that answers for as long as this is kept. Threads: one at a time.
   class Conversation {
    public:
     Conversation(Conversation&&) noexcept = default;
     Conversation& operator=(Conversation&&) = delete;
     ~Conversation();
-    // The next answer. Nothing: it did not come in time, and none will. Fails: kGone (it died).
-    Result<std::optional<Answer>> hear();
-    Result<std::optional<Answer>> ask(uint64_t request);
+    // The next answer. Nothing: it did not come in time, or `stop` (asked every 20 ms) was first, and none will. Fails: kGone (it died).
+    Result<std::optional<Answer>> hear(const std::stop_token& stop = {});
+    Result<std::optional<Answer>> ask(uint64_t request, const std::stop_token& stop = {});
+    // Whom the next answers are about.
+    void set_owner(uint32_t owner) { owner_ = owner; }
 
    private:
     friend class DisposableChildren;
-    Conversation(DisposableChildren& all, UniqueFd socket, UniqueFd pidfd)
-        : all_(all), socket_(std::move(socket)), pidfd_(std::move(pidfd)) {}
-    DisposableChildren& all_;
+    Conversation(uint32_t owner, std::chrono::milliseconds timeout, UniqueFd socket, UniqueFd pidfd)
+        : owner_(owner), timeout_(timeout), socket_(std::move(socket)), pidfd_(std::move(pidfd)) {}
+    uint32_t owner_;
+    std::chrono::milliseconds timeout_;
     UniqueFd socket_, pidfd_;
     bool silent_ = false;
   };
@@ -69,33 +73,29 @@ class DisposableChildren {
   // timeout: what one answer may take.
   explicit DisposableChildren(std::chrono::milliseconds timeout) : timeout_(timeout) {}
 
-  // `work(ChildEnd)` in a child that has only `kept` of our descriptors: system calls only, no memory, no locks.
-  // Fails: kLimit (too many were abandoned), the system's error.
+  // `work(ChildEnd)` in a child that has only `kept` of our descriptors and hears no signals: system calls only, no memory, no locks.
+  // Fails: kLimit (too many of this owner were left behind), the system's error.
   template <typename Work>
-  Result<Conversation> start(std::initializer_list<int> kept, Work work) {
+  Result<Conversation> start(uint32_t owner, std::initializer_list<int> kept, Work work) {
     return start_erased(
-        kept, [](void* erased, ChildEnd end) { (*static_cast<Work*>(erased))(end); }, &work);
+        owner, kept, [](void* erased, ChildEnd end) { (*static_cast<Work*>(erased))(end); }, &work);
   }
   // `work(ChildAnswer&)`, and then its answer. Nothing: it was abandoned. Fails: as start(), kGone (it died).
   template <typename Work>
-  Result<std::optional<Answer>> run(std::initializer_list<int> kept, Work work) {
-    auto child = TRY(start(kept, [&work](ChildEnd end) {
+  Result<std::optional<Answer>> run(uint32_t owner, std::initializer_list<int> kept, Work work, const std::stop_token& stop = {}) {
+    auto child = TRY(start(owner, kept, [&work](ChildEnd end) {
       ChildAnswer answer;
       work(answer);
       end.say(answer);
     }));
-    return child.hear();
+    return child.hear(stop);
   }
 
  private:
   using Function = void (*)(void* work, ChildEnd end);
-  Result<Conversation> start_erased(std::initializer_list<int> kept, Function function, void* work);
-  size_t count_abandoned();
-  void abandon(UniqueFd pidfd);
+  Result<Conversation> start_erased(uint32_t owner, std::initializer_list<int> kept, Function function, void* work);
 
   std::chrono::milliseconds timeout_;
-  std::mutex mutex_;
-  std::vector<UniqueFd> abandoned_;  // pidfds, until they can be reaped
 };
 
 }  // namespace cicada

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
+#include <future>
 
 namespace cicada {
 namespace {
@@ -15,7 +17,7 @@ namespace {
 TEST(DisposableChildren, HandOverNumbersAndDescriptors) {
   DisposableChildren children(std::chrono::minutes(5));
   const UniqueFd kept(::memfd_create("kept", MFD_CLOEXEC)), other(::memfd_create("other", MFD_CLOEXEC));
-  const auto answer = children.run({kept.get()}, [&](ChildAnswer& said) {
+  const auto answer = children.run(0, {kept.get()}, [&](ChildAnswer& said) {
     said.number = ::fcntl(kept.get(), F_GETFD) >= 0 ? 1 : 0;
     said.error = ::fcntl(other.get(), F_GETFD) < 0 ? errno : 0;
     said.fd = ::write(kept.get(), "text", 4) == 4 ? kept.get() : -1;
@@ -30,7 +32,7 @@ TEST(DisposableChildren, HandOverNumbersAndDescriptors) {
 
 TEST(DisposableChildren, AreAbandonedWhenTheyAreSilent) {
   DisposableChildren children(std::chrono::milliseconds(20));
-  const auto silent = children.run({}, [](ChildAnswer&) { ::sleep(600); });
+  const auto silent = children.run(0, {}, [](ChildAnswer&) { ::sleep(600); });
   ASSERT_TRUE(silent);
   EXPECT_FALSE(*silent);
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "no child that others could wait for";
@@ -39,7 +41,7 @@ TEST(DisposableChildren, AreAbandonedWhenTheyAreSilent) {
 
 TEST(DisposableChildren, AnswerWhateverIsNotOpen) {
   DisposableChildren children(std::chrono::minutes(5));
-  const auto answer = children.run({-1, -1}, [](ChildAnswer& said) { said.number = 7; });
+  const auto answer = children.run(0, {-1, -1}, [](ChildAnswer& said) { said.number = 7; });
   ASSERT_TRUE(answer) << answer.error().message();
   ASSERT_TRUE(*answer);
   EXPECT_EQ((*answer)->number, 7U);
@@ -47,14 +49,14 @@ TEST(DisposableChildren, AnswerWhateverIsNotOpen) {
 
 TEST(DisposableChildren, ThatDieSayNothing) {
   DisposableChildren children(std::chrono::minutes(5));
-  const auto dead = children.run({}, [](ChildAnswer&) { ::_exit(1); });
+  const auto dead = children.run(0, {}, [](ChildAnswer&) { ::_exit(1); });
   ASSERT_FALSE(dead);
   EXPECT_EQ(dead.error().kind(), ErrorKind::kGone);
 }
 
 TEST(DisposableChildren, AnswerAsLongAsTheyAreAsked) {
   DisposableChildren children(std::chrono::minutes(5));
-  auto child = children.start({}, [](ChildEnd end) {
+  auto child = children.start(0, {}, [](ChildEnd end) {
     ChildAnswer answer;
     for (uint64_t request = 0; end.hear(request);) {
       answer.number = request + 1;
@@ -69,9 +71,33 @@ TEST(DisposableChildren, AnswerAsLongAsTheyAreAsked) {
   }
 }
 
+TEST(DisposableChildren, AreNotAwaitedAtTheEnd) {
+  DisposableChildren children(std::chrono::minutes(5));
+  std::stop_source stop;
+  auto silent = std::async(std::launch::async, [&] {
+    return children.run(
+        0, {}, [](ChildAnswer&) { ::sleep(600); }, stop.get_token());
+  });
+  EXPECT_EQ(silent.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  stop.request_stop();
+  const auto answer = silent.get();
+  ASSERT_TRUE(answer);
+  EXPECT_FALSE(*answer);
+}
+
+TEST(DisposableChildren, HearNoSignals) {
+  DisposableChildren children(std::chrono::minutes(5));
+  const auto answer = children.run(0, {}, [](ChildAnswer& said) {
+    ::kill(::getpid(), SIGINT);
+    said.number = 1;
+  });
+  ASSERT_TRUE(answer) << answer.error().message();
+  EXPECT_TRUE(*answer);
+}
+
 TEST(DisposableChildren, AreNotAskedAgainOnceTheyWereSilent) {
   DisposableChildren children(std::chrono::milliseconds(20));
-  auto child = children.start({}, [](ChildEnd end) {
+  auto child = children.start(0, {}, [](ChildEnd end) {
     uint64_t request = 0;
     while (end.hear(request)) {
       if (request != 0) ::sleep(600);
@@ -87,7 +113,7 @@ TEST(DisposableChildren, AreNotAskedAgainOnceTheyWereSilent) {
 
 TEST(DisposableChildren, ThatDieMeanwhileAreGone) {
   DisposableChildren children(std::chrono::minutes(5));
-  auto child = children.start({}, [](ChildEnd end) {
+  auto child = children.start(0, {}, [](ChildEnd end) {
     uint64_t request = 0;
     if (end.hear(request)) end.say({});
   });

@@ -191,29 +191,29 @@ UniqueFd FileOpener::open_on_known(const std::string& path) {
 }
 
 // O_PATH first: opening a FIFO or a device for reading may block or do things. Nothing is opened that is not a regular file.
-Result<OpenedFile> FileOpener::open(const FileIdentity& file, const std::string& path) {
+Result<OpenedFile> FileOpener::open(uint32_t owner, const FileIdentity& file, const std::string& path) {
   const Device device(file.major, file.minor);
   const auto kind = known(device);
   if (kind == Kind::kSilent) return no_answer();
-  if (kind != Kind::kLocal) return open_by_child(device, -1, path.c_str(), path);
+  if (kind != Kind::kLocal) return open_by_child(owner, device, -1, path.c_str(), path);
   const UniqueFd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!handle) return errno_error(errno, fmt::format("open {}", path));
-  return open_handle(handle.get(), path);
+  return open_handle(owner, handle.get(), path);
 }
 
 Result<OpenedFile> FileOpener::open_by_name(uint32_t owner, const std::string& path) {
   if (const UniqueFd handle = open_on_known(path)) return open_here(handle.get(), path);
   const Device names(kNames, owner);
-  return known(names) == Kind::kSilent ? no_answer() : open_by_child(names, -1, path.c_str(), path);
+  return known(names) == Kind::kSilent ? no_answer() : open_by_child(owner, names, -1, path.c_str(), path);
 }
 
 // The device is the handle's, not the one that was said: another file may stand there by now.
-Result<OpenedFile> FileOpener::open_handle(int handle, const std::string& name) {
+Result<OpenedFile> FileOpener::open_handle(uint32_t owner, int handle, const std::string& name) {
   const auto device = device_of(handle);
   if (!device) return errno_error(errno, fmt::format("stat {}", name));
   const auto kind = known(*device);
   if (kind == Kind::kSilent) return no_answer();
-  return kind == Kind::kLocal ? open_here(handle, name) : open_by_child(*device, handle, nullptr, name);
+  return kind == Kind::kLocal ? open_here(handle, name) : open_by_child(owner, *device, handle, nullptr, name);
 }
 
 Result<OpenedFile> FileOpener::open_here(int handle, const std::string& name) {
@@ -225,11 +225,11 @@ Result<OpenedFile> FileOpener::open_here(int handle, const std::string& name) {
   return opened;
 }
 
-Result<OpenedFile> FileOpener::open_by_child(Device device, int handle, const char* path, const std::string& name) {
+Result<OpenedFile> FileOpener::open_by_child(uint32_t owner, Device device, int handle, const char* path, const std::string& name) {
   void* const memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return errno_error(errno, fmt::format("open {}", name));
   SharedMemory shared(static_cast<Shared*>(memory));
-  auto child = children_.start({handle}, [&shared, handle, path](ChildEnd end) { serve(end, *shared, handle, path); });
+  auto child = children_.start(owner, {handle}, [&shared, handle, path](ChildEnd end) { serve(end, *shared, handle, path); });
   if (!child) return child.error().kind() == ErrorKind::kLimit ? no_answer() : child.error();
   auto answer = TRY(child->hear());
   if (!answer) return note_silent(device);

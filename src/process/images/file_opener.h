@@ -74,14 +74,14 @@ class FileOpener {
   // timeout: what one question may take. cache_lifetime: what a device was found to be is not asked again for so long.
   explicit FileOpener(std::chrono::milliseconds timeout, std::chrono::milliseconds cache_lifetime = kBelievedFor)
       : children_(timeout), cache_lifetime_(cache_lifetime) {}
-  // `path`, which is said to be this file. Fails: what opening it says, kUnsupported (no regular file), and kIo where nobody answers, or
-  // has not answered lately.
-  Result<OpenedFile> open(const FileIdentity& file, const std::string& path);
+  // `path`, which is said to be this file of this user. Fails: what opening it says, kUnsupported (no regular file), and kIo where nobody
+  // answers, or has not answered lately.
+  Result<OpenedFile> open(uint32_t owner, const FileIdentity& file, const std::string& path);
   // The same for a name that a file of this user had. It may lead anywhere by now: after silence, no other name of his is followed for a
   // while of which the kernel does not know that it leads to a device that answered.
   Result<OpenedFile> open_by_name(uint32_t owner, const std::string& path);
   // The same for a handle to a file. `name` is what errors call it.
-  Result<OpenedFile> open_handle(int handle, const std::string& name);
+  Result<OpenedFile> open_handle(uint32_t owner, int handle, const std::string& name);
   // Who reads there waits in vain. The error says so.
   Error note_silent(Device device);
 
@@ -98,7 +98,7 @@ class FileOpener {
   UniqueFd open_on_known(const std::string& path);
   Result<OpenedFile> open_here(int handle, const std::string& name);
   // By `path`, or if there is none by `handle`. What is found out is kept about `device`.
-  Result<OpenedFile> open_by_child(Device device, int handle, const char* path, const std::string& name);
+  Result<OpenedFile> open_by_child(uint32_t owner, Device device, int handle, const char* path, const std::string& name);
   void note(Device device, Kind kind);
 
   DisposableChildren children_;

@@ -51,7 +51,7 @@ TEST_F(FileOpenerTest, OneInMemoryIsReadHere) {
   ASSERT_EQ(file_.major, 0U);
   ASSERT_EQ(::write(memory_.get(), "contents", 8), 8);
   for (int i = 0; i < 2; ++i) {  // by a child that finds out, and without one
-    auto opened = files_.open(file_, path_);
+    auto opened = files_.open(0, file_, path_);
     ASSERT_TRUE(opened) << opened.error().message();
     EXPECT_FALSE(opened->is_distant());
     EXPECT_TRUE(opened->facts().identity.same_inode(file_));
@@ -71,21 +71,21 @@ TEST_F(FileOpenerTest, ADiskIsAskedAsOthersAre) {
   struct stat st {};
   ASSERT_EQ(::stat("/proc/self/exe", &st), 0);
   const FileIdentity exe{major(st.st_dev), minor(st.st_dev), st.st_ino, 0};
-  const auto opened = files_.open(exe, "/proc/self/exe");
+  const auto opened = files_.open(0, exe, "/proc/self/exe");
   ASSERT_TRUE(opened) << opened.error().message();
   EXPECT_TRUE(files_.open_by_name(0, "/proc/self/exe"));
   EXPECT_EQ(files_.note_silent({exe.major, exe.minor}).kind(), ErrorKind::kIo);
-  EXPECT_EQ(files_.open(exe, "/proc/self/exe").error().kind(), ErrorKind::kIo);
+  EXPECT_EQ(files_.open(0, exe, "/proc/self/exe").error().kind(), ErrorKind::kIo);
 }
 
 TEST_F(FileOpenerTest, SaysWhatOpeningSays) {
-  EXPECT_EQ(files_.open(file_, "/proc/self/no such file").error().kind(), ErrorKind::kNotFound);
+  EXPECT_EQ(files_.open(0, file_, "/proc/self/no such file").error().kind(), ErrorKind::kNotFound);
   EXPECT_EQ(files_.open_by_name(0, "/proc/self/no such file").error().kind(), ErrorKind::kNotFound);
 }
 
 TEST_F(FileOpenerTest, OpensNothingButFiles) {
   for (const char* path : {"/dev/null", "/tmp"}) {
-    EXPECT_EQ(files_.open(file_, path).error().kind(), ErrorKind::kUnsupported) << path;
+    EXPECT_EQ(files_.open(0, file_, path).error().kind(), ErrorKind::kUnsupported) << path;
     EXPECT_EQ(files_.open_by_name(0, path).error().kind(), ErrorKind::kUnsupported) << path;
   }
 }
@@ -93,29 +93,29 @@ TEST_F(FileOpenerTest, OpensNothingButFiles) {
 TEST_F(FileOpenerTest, AHandleIsOpenedAnew) {
   const UniqueFd handle(::open(path_.c_str(), O_PATH | O_CLOEXEC));
   ASSERT_EQ(::write(memory_.get(), "x", 1), 1);
-  auto opened = files_.open_handle(handle.get(), "file");
+  auto opened = files_.open_handle(0, handle.get(), "file");
   ASSERT_TRUE(opened) << opened.error().message();
   std::array<uint8_t, 16> bytes{};
   EXPECT_EQ(opened->read(0, bytes).value(), 1U);
 }
 
 TEST_F(FileOpenerTest, OneThatFellSilentIsNotAskedAgain) {
-  ASSERT_TRUE(files_.open(file_, path_));
+  ASSERT_TRUE(files_.open(0, file_, path_));
   fall_silent(files_);
-  const auto opened = files_.open(file_, path_);
+  const auto opened = files_.open(0, file_, path_);
   ASSERT_FALSE(opened);
   EXPECT_NE(opened.error().message().find("does not answer"), std::string::npos);
   EXPECT_TRUE(files_.open_by_name(0, path_)) << "a name may lead elsewhere";
 }
 
 TEST_F(FileOpenerTest, WhereAFileLiesDecidesNotWhereItWasSaidToLie) {
-  ASSERT_TRUE(files_.open(file_, path_));  // its device needs no child any more
+  ASSERT_TRUE(files_.open(0, file_, path_));  // its device needs no child any more
   struct stat elsewhere {};
   ASSERT_EQ(::stat("/proc/self/status", &elsewhere), 0);
   EXPECT_EQ(files_.note_silent({major(elsewhere.st_dev), minor(elsewhere.st_dev)}).kind(), ErrorKind::kIo);
-  EXPECT_EQ(files_.open(file_, "/proc/self/status").error().kind(), ErrorKind::kIo);
+  EXPECT_EQ(files_.open(0, file_, "/proc/self/status").error().kind(), ErrorKind::kIo);
   const UniqueFd handle(::open("/proc/self/status", O_PATH | O_CLOEXEC));
-  EXPECT_EQ(files_.open_handle(handle.get(), "status").error().kind(), ErrorKind::kIo);
+  EXPECT_EQ(files_.open_handle(0, handle.get(), "status").error().kind(), ErrorKind::kIo);
 }
 
 TEST_F(FileOpenerTest, SilenceBehindANameIsItsOwners) {
@@ -127,12 +127,12 @@ TEST_F(FileOpenerTest, SilenceBehindANameIsItsOwners) {
 TEST_F(FileOpenerTest, NumbersOfDevicesAreNotBelievedForEver) {
   FileOpener forgetful(kTimeout, std::chrono::milliseconds(0));
   fall_silent(forgetful);
-  EXPECT_TRUE(forgetful.open(file_, path_));
-  EXPECT_FALSE(forgetful.open(file_, "/proc/self/no such file"));
+  EXPECT_TRUE(forgetful.open(0, file_, path_));
+  EXPECT_FALSE(forgetful.open(0, file_, "/proc/self/no such file"));
 }
 
 TEST_F(FileOpenerTest, WhoWaitsForAnyChildFindsNone) {
-  ASSERT_TRUE(files_.open(file_, path_));
+  ASSERT_TRUE(files_.open(0, file_, path_));
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);
 }
@@ -179,7 +179,7 @@ TEST_F(FileOpenerTest, AnOverlayThatIsNotOursIsDistant) {
   struct stat st {};
   ASSERT_EQ(::stat(overlay.file().c_str(), &st), 0);
   for (int i = 0; i < 2; ++i) {
-    auto opened = files_.open({major(st.st_dev), minor(st.st_dev), st.st_ino, 0}, overlay.file());
+    auto opened = files_.open(0, {major(st.st_dev), minor(st.st_dev), st.st_ino, 0}, overlay.file());
     ASSERT_TRUE(opened) << opened.error().message();
     EXPECT_TRUE(opened->is_distant());
     std::array<uint8_t, 16> bytes{};
@@ -199,7 +199,7 @@ TEST_F(FileOpenerTest, AnOverlayThatWeSeeMountedIsReadHere) {
   if (mounted) {
     struct stat st {};
     EXPECT_EQ(::stat((at + "/all/file").c_str(), &st), 0);
-    auto opened = files_.open({major(st.st_dev), minor(st.st_dev), st.st_ino, 0}, at + "/all/file");
+    auto opened = files_.open(0, {major(st.st_dev), minor(st.st_dev), st.st_ino, 0}, at + "/all/file");
     EXPECT_TRUE(opened && !opened->is_distant() && (::fcntl(opened->fd(), F_GETFL) & O_PATH) == 0);
     EXPECT_EQ(::umount2((at + "/all").c_str(), MNT_DETACH), 0);
   }

@@ -110,7 +110,7 @@ Result<Found> find_image(const ImageJob& job, FileOpener& files) {
   for (const ImageHint& hint : job.hints) {
     const Tid owner = thread_with_memory(hint.pid);
     const auto open_at = [&](Range<RuntimeAddr> range) {
-      return files.open(job.file, fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, range.begin.value, range.end.value));
+      return files.open(job.owner, job.file, fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, range.begin.value, range.end.value));
     };
     auto file = open_at(hint.range);
     // The range may have been split or merged since; ask maps for the mapping that begins there.
@@ -156,7 +156,7 @@ Result<OpenedImage> open_image(const ImageJob& job, FileOpener& files) {
 // A descriptor keeps the inode, not what is in it: written over in place, it would give the names of another program.
 Result<Found> find_again(const ImageJob& job, const UniqueFd& held, FileOpener& files) {
   if (!held) return find_image(job, files);
-  OpenedFile file = TRY(files.open_handle(held.get(), job.path));
+  OpenedFile file = TRY(files.open_handle(job.owner, held.get(), job.path));
   if (file.facts().contents != job.contents) return take(std::move(file), job, true);
   OpenedImage same;
   same.contents = job.contents;

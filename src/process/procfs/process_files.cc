@@ -221,7 +221,7 @@ Result<ProcessFiles::File> ProcessFiles::open_as(DisposableChildren& children, O
   UniqueFd memory(::memfd_create("copy", MFD_CLOEXEC));
   if (!memory) return errno_error(errno, "memfd_create");
   request.memory = memory.get();
-  auto answer = TRY(children.run({request.root, request.memory}, [&request](ChildAnswer& said) {
+  auto answer = TRY(children.run(request.rights.uid, {request.root, request.memory}, [&request](ChildAnswer& said) {
     if (!open_in_child(request, said)) said.error = errno != 0 ? errno : EPERM;
   }));
   if (!answer) return make_error(ErrorKind::kIo, "{}: its file system does not answer", what);

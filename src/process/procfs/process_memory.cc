@@ -12,6 +12,8 @@
 #include <string>
 #include <utility>
 
+#include "process/procfs/proc_fs.h"
+
 namespace cicada::process {
 namespace {
 
@@ -53,7 +55,7 @@ bool ProcessMemory::begin() {
     if (shared == MAP_FAILED) return false;
     shared_ = static_cast<uint8_t*>(shared);
     const std::string path = fmt::format("/proc/{}/mem", pid_);
-    auto child = children_->start({}, [&path, this](ChildEnd end) { serve(end, path.c_str(), shared_); });
+    auto child = children_->start(owner_of(pid_), {}, [&path, this](ChildEnd end) { serve(end, path.c_str(), shared_); });
     if (child) child_.emplace(std::move(*child));
   }
   return child_.has_value();

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/unique_fd.h"
+#include "process/procfs/proc_fs.h"
 
 namespace cicada::process {
 namespace {
@@ -64,8 +65,9 @@ void StackReader::unmap_shared() {
 
 std::optional<StackReader::Copy> StackReader::read(Pid pid, Tid tid, uint64_t stack_pointer, uint64_t turns) {
   if (shared_ == nullptr) return std::nullopt;
+  const uint32_t owner = owner_of(pid);
   if (!child_) {
-    auto child = children_.start({}, [shared = shared_](ChildEnd end) { serve(end, *shared); });
+    auto child = children_.start(owner, {}, [shared = shared_](ChildEnd end) { serve(end, *shared); });
     if (child) child_.emplace(std::move(*child));
   }
   if (!child_) return std::nullopt;
@@ -73,6 +75,7 @@ std::optional<StackReader::Copy> StackReader::read(Pid pid, Tid tid, uint64_t st
   shared_->tid = static_cast<int>(tid);
   shared_->stack_pointer = stack_pointer;
   shared_->turns = turns;
+  child_->set_owner(owner);
   const auto answer = child_->ask(0);
   if (!answer || !*answer) {
     child_.reset();
