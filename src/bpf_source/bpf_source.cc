@@ -281,14 +281,17 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
     }
   }
   for (const Pid pid : config.pids) {
-    TRY(parts->tracker->adopt(pid));
+    if (const Result<void> adopted = parts->tracker->adopt(pid); !adopted && adopted.error().kind() != ErrorKind::kGone) return adopted.error();
     diagnostics().info(fmt::format("process {}", pid), "watched");
     if (config.from_exec) TRY(kernel.sample_from_exec(pid));
   }
+  size_t gone = 0;
   for (const Tid tid : config.tids) {
     TRY(kernel.add_target_thread(tid));
-    const Pid owner = TRY(process::read_process_of(tid));
-    TRY(parts->tracker->adopt(owner));
+    const Result<Pid> owner = process::read_process_of(tid);
+    const Result<void> adopted = owner ? parts->tracker->adopt(*owner) : owner.error();
+    if (adopted) continue;
+    if (adopted.error().kind() != ErrorKind::kGone || ++gone == config.tids.size()) return make_error(adopted.error().kind(), "thread {}: {}", tid, adopted.error().kind() == ErrorKind::kGone ? "it has ended" : adopted.error().message());
   }
   parts->tracker->start();
   if (parts->samples_waits) TRY(kernel.attach_ends_of_waits());

@@ -136,13 +136,13 @@ DeferredUnwinder::DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& ima
       tables_(tables),
       java_(java),
       memory_readers_(std::make_shared<DisposableChildren>(kMaxWaitForMemory)),
-      walkers_({.thread_name = "cicada-unwind", .workers = 2, .of_one_owner = 1, .max_abandoned = 16, .stop_timeout = kFinishTime}),
+      walkers_({.thread_name = "cicada-unwind", .workers = 2, .of_one_owner = 1, .max_abandoned = 16, .stop_timeout = kHangs}),
       compilers_({.thread_name = "cicada-rows",
                   .workers = 2,
                   .of_one_owner = 1,
                   .heavy = ImageUnwinders::kLargeImage,
                   .max_abandoned = 16,
-                  .stop_timeout = kFinishTime}) {
+                  .stop_timeout = kHangs}) {
   images_.observe([this](uint32_t image) { table_is_there(image); });
 }
 
@@ -173,9 +173,9 @@ std::vector<FinishedWalk> DeferredUnwinder::take() {
   return std::exchange(results_, {});
 }
 
-void DeferredUnwinder::finish(std::chrono::milliseconds longest) {
+void DeferredUnwinder::finish() {
   std::unique_lock lock(mutex_);
-  if (!settled_.wait_for(lock, longest, [&] { return stacks_.empty(); })) {
+  if (!settled_.wait_for(lock, kFinishTime, [&] { return stacks_.empty(); })) {
     *hurry_ = true;
     images_.stop();
     diagnostics().warn("stacks", "not all that were left to user space are finished: it took too long");

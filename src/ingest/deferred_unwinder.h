@@ -57,7 +57,7 @@ class DeferredUnwinder {
   static constexpr auto kMaxTurn = std::chrono::seconds(60);           // even if it goes on
   static constexpr auto kMaxWaitForMemory = std::chrono::milliseconds(500);  // of a process, in a turn
   static constexpr auto kHangs = std::chrono::seconds(1);  // at the end, what no image is read for any more
-  static constexpr auto kFinishTime = std::chrono::milliseconds(300);
+  static constexpr auto kFinishTime = std::chrono::seconds(5);  // the table of a browser takes one or two, on a busy machine more
 
   // `java` may be null.
   DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables, const JavaMachines* java = nullptr);
@@ -68,9 +68,9 @@ class DeferredUnwinder {
   std::vector<FinishedWalk> take();
   // Of what is not finished, and of what was not taken yet; UINT64_MAX: there is nothing.
   uint64_t first_arrival_ns();
-  // Works off what there is, for `longest` at most; what is left then ends unfinished. take() then has the rest. Waits for no walk that
-  // hangs.
-  void finish(std::chrono::milliseconds longest = kFinishTime);
+  // Works off what there is, tables that are being made included, for kFinishTime at most; what is left then ends unfinished. take() then has
+  // the rest.
+  void finish();
 
  private:
   class View;

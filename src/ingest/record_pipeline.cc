@@ -86,8 +86,8 @@ void RecordPipeline::rebase(profile::RowCopier& ids) {
   threads_.rebase(ids);
 }
 
-void RecordPipeline::finish(std::chrono::milliseconds walks) {
-  deferred_.finish(walks);
+void RecordPipeline::finish() {
+  deferred_.finish();
   end_batch(0, false);
   assembler_.flush();
   parts_.jit.finish();

@@ -59,7 +59,7 @@ class RecordPipeline {
   }
   void rebase(profile::RowCopier& ids);
   // After the last record, with the tracker still running: finishes walks, stores everything, reads what JIT code there is.
-  void finish(std::chrono::milliseconds walks = DeferredUnwinder::kFinishTime);
+  void finish();
 
   uint64_t lifecycle_records() const { return lifecycle_; }
   uint64_t malformed() const { return malformed_; }
