@@ -14,6 +14,9 @@ static __always_inline int is_blocked(struct task_struct *task) {
   return task->exit_state == 0 && !(bpf_core_field_exists(task->on_cpu) && task->on_cpu);
 }
 
+// Where it was, or is to go on.
+static __always_inline __u32 cpu_of(struct task_struct *task) { return bpf_core_field_exists(task->thread_info.cpu) ? task->thread_info.cpu : 0; }
+
 // Threads that are noted in one look: each has a beginning of its own, by which a wakeup finds its wait.
 static __u64 noted;
 
@@ -68,6 +71,7 @@ static __always_inline int give_blocked(struct seq_file *reader, struct task_str
   if (!memory) return COUNTER_LOST_NO_SCRATCH;
   struct sample_record *record = &memory->record;
   begin_record(record, task, process, wait_event, kind);
+  record->cpu = (__u16)cpu_of(task);
   record->value = worth_ns(length_ns);
   record->begin_ns = since_ns;
   begin_user_side(task, memory, process);
@@ -102,11 +106,12 @@ static __always_inline void take_blocked(struct seq_file *reader, struct task_st
   __u32 kind = slot->who >> TID_BITS;
   __u64 since_ns = slot->since_ns, turns = turns_of(task);
   if (since_ns == 0 || since_ns >= counted_until_ns || !claim_wait(slot, since_ns)) return;
+  if (!is_asked_cpu(cpu_of(task))) return;
   const __u64 begin_ns = since_ns;
   if (since_ns < counted_since_ns) since_ns = counted_since_ns;
   if (since_ns >= counted_until_ns) return;
   __u64 length_ns = counted_until_ns - since_ns;
-  int outcome = fate_of_wait(length_ns, least_length_ns((__u32)task->pid, begin_ns));
+  int outcome = fate_of_wait(length_ns, least_length_ns(task));
   if (outcome == COUNTER_STORED) {
     outcome = give_blocked(reader, task, kind, turns, begin_ns, length_ns);
     __sync_fetch_and_add(&counts->value_sum, worth_ns(length_ns));

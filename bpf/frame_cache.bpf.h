@@ -17,7 +17,7 @@
 // ways alone 3-5 % (bench/kernel_cost). Not larger: with 4,096 sets fewer missed, but on a busy machine a sample took a tenth longer (64 pages).
 #define L2_SETS 1024
 #define MAPPING_CACHE_ENTRIES 256
-#define MAX_CPUS 1024
+#define CACHED_CPUS 1024
 
 struct cached_frame {
   __u64 tag;  // address as looked up (return address - 1) ^ the walk's cache key
@@ -41,7 +41,7 @@ struct frame_cache {
 // One value a CPU; the loader sets max_entries to the number of possible CPUs. Not a per-CPU map: those hold 32 KiB at most.
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(max_entries, MAX_CPUS);
+  __uint(max_entries, CACHED_CPUS);
   __type(key, __u32);
   __type(value, struct frame_cache);
 } frame_caches SEC(".maps") __weak;

@@ -64,7 +64,11 @@ struct css_set {
   struct cgroup *dfl_cgrp;
 };
 
+struct thread_info {
+  unsigned cpu;
+};
 struct task_struct {
+  struct thread_info thread_info;
   unsigned int flags;
   int pid;
   int tgid;
@@ -77,6 +81,7 @@ struct task_struct {
   unsigned in_execve : 1;
   unsigned in_iowait : 1;
   struct sched_info sched_info;
+  unsigned long nvcsw, nivcsw;
   char comm[16];
   unsigned __state;
   int exit_state;

@@ -22,6 +22,8 @@ const volatile __u32 include_kernel_threads = 0;
 const volatile __u64 wait_period_ns = 10000000;
 const volatile __u64 min_wait_ns = 0;
 const volatile __u64 max_wait_ns = ~0ull;
+const volatile __u32 some_cpus = 0;
+const volatile __u64 cpu_bits[MAX_CPUS / 64] = {};
 
 volatile struct code_range schedule_code = {};
 volatile struct code_range wake_code = {};

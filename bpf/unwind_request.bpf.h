@@ -28,7 +28,7 @@ struct request_copy {
 // sets max_entries to the number of possible CPUs. Not a per-CPU map: those hold 32 KiB at most.
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(max_entries, MAX_CPUS);
+  __uint(max_entries, CACHED_CPUS);
   __type(key, __u32);
   __type(value, struct request_copy);
 } request_copies SEC(".maps") __weak;

@@ -69,14 +69,14 @@ static __always_inline void arrive(struct task_struct *task, __u64 now_ns) {
   struct wait_slot *slot = set ? find_slot(set, tid) : 0;
   if (!slot) return;
   __u64 since_ns = slot->since_ns;
-  if (since_ns == 0 || !claim_wait(slot, since_ns)) return;
+  if (since_ns == 0 || !claim_wait(slot, since_ns) || !is_asked_cpu(bpf_get_smp_processor_id())) return;
   ended->since_ns = since_ns;
   if (since_ns < counted_since_ns) since_ns = counted_since_ns;
   if (now_ns > counted_until_ns) now_ns = counted_until_ns;
   if (now_ns <= since_ns) return;
   __u64 length_ns = now_ns - since_ns;
   counts->counter[COUNTER_WAITED_NS] += length_ns;
-  __u64 least_ns = least_length_ns(tid, ended->since_ns);
+  __u64 least_ns = least_length_ns(task);
   if (length_ns < least_ns) {
     counts->counter[COUNTER_SHORT_WAIT]++;
     return;

@@ -54,7 +54,7 @@ static __noinline __u32 note_wakeup(struct task_struct *task) {
   if (end_ns <= begin_ns) return 0;
   __u64 length_ns = end_ns - begin_ns;
   counts->counter[COUNTER_WAITED_NS] += length_ns;
-  int fate = fate_of_wait(length_ns, least_length_ns(tid, since_ns));
+  int fate = fate_of_wait(length_ns, least_length_ns(task));
   if (fate != COUNTER_STORED) {
     counts->counter[fate]++;
     return 0;

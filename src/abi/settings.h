@@ -40,6 +40,7 @@ struct asked_tasks {
 };
 
 #define NO_EVENT 0xffffffffu
+#define MAX_CPUS 8192  // the kernel's largest NR_CPUS
 
 // Of the kernel's code; 0: not known.
 struct code_range {

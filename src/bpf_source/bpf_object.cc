@@ -76,13 +76,6 @@ Error load_error(int error) {
   return errno_error(error, fmt::format("load the BPF programs into kernel {}", host.release)).within(last_log_lines());
 }
 
-bool has_tracepoint(const char* name) {
-  btf* types = ::btf__load_vmlinux_btf();
-  const bool found = types != nullptr && ::btf__find_by_name_kind(types, fmt::format("btf_trace_{}", name).c_str(), BTF_KIND_TYPEDEF) > 0;
-  ::btf__free(types);
-  return found;
-}
-
 uint32_t threads_of_machine() {
   uint32_t running = 0, all = 0;
   std::ifstream load("/proc/loadavg");
@@ -137,7 +130,7 @@ struct BpfObject::Impl {
   // Before loading: programs that this kernel has no place for are left out.
   Result<void> prepare_waits(const std::optional<WaitOptions>& waits) {
     auto& programs = skeleton->progs;
-    const bool by_tracepoint = waits && has_tracepoint("sched_exit_tp");
+    const bool by_tracepoint = waits && can_take_waits_by_tracepoint();
     by_function = waits && !by_tracepoint;
     ::bpf_program__set_autoload(programs.on_switch, waits.has_value());
     ::bpf_program__set_autoload(programs.on_schedule_exit, by_tracepoint);
@@ -158,6 +151,8 @@ struct BpfObject::Impl {
     settings.min_wait_ns = waits->min_ns;
     settings.max_wait_ns = waits->max_ns;
     settings.include_kernel_threads = waits->kernel_threads ? 1 : 0;
+    settings.some_cpus = waits->cpus.empty() ? 0 : 1;
+    for (const int cpu : waits->cpus) settings.cpu_bits[cpu / 64 % (MAX_CPUS / 64)] |= uint64_t{1} << (cpu % 64);
     // A quarter full with today's threads.
     const uint32_t sets = std::clamp(std::bit_ceil(threads_of_machine()), kFewestWaitSets, kMostWaitSets);
     settings.wait_set_mask = sets - 1;
@@ -170,6 +165,13 @@ struct BpfObject::Impl {
     if (skeleton != nullptr) cicada_bpf::destroy(skeleton);
   }
 };
+
+bool can_take_waits_by_tracepoint() {
+  btf* types = ::btf__load_vmlinux_btf();
+  const bool found = types != nullptr && ::btf__find_by_name_kind(types, "btf_trace_sched_exit_tp", BTF_KIND_TYPEDEF) > 0;
+  ::btf__free(types);
+  return found;
+}
 
 BpfObject::BpfObject(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 BpfObject::~BpfObject() = default;

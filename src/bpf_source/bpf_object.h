@@ -28,12 +28,16 @@ namespace cicada::bpf_source {
 
 enum class TargetKind : uint8_t { kMachine, kProcesses, kThreads };
 
+// Whether this kernel has the tracepoint where waits are taken; if not, it needs kprobes for them.
+bool can_take_waits_by_tracepoint();
+
 // Of the event that is the time threads wait (bpf/waiting.bpf.c).
 struct WaitOptions {
   uint32_t event = 0;      // its index
   uint64_t period_ns = 0;  // waits as long as that are all kept
   uint64_t min_ns = 0, max_ns = ~uint64_t{0};  // others are left out
   bool kernel_threads = false;
+  std::vector<int> cpus = {};  // only waits that end there; empty: all
   uint32_t wake_event = NO_EVENT;  // the index of that which tells who ended them
 };
 

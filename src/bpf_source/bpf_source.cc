@@ -37,8 +37,6 @@ constexpr uint32_t kWakeupBytes = 64 << 10;
 // A first look at the targets' mappings before sampling starts; what is not done by then is done while sampling.
 constexpr int kFirstScanMs = 500;
 constexpr int kLastSyncMs = 1000;
-// Of threads that did not run meanwhile nobody has loaded a table yet.
-constexpr std::chrono::milliseconds kBlockedWalks(5000);
 constexpr long kStormDrainNs = 8'000'000;
 constexpr double kWarnUnsampled = 0.02;
 constexpr int kSoonMs = 2, kFollowUpPolls = 2;

@@ -130,7 +130,7 @@ TEST_F(RecordOptionsTest, LengthsOfWaitsGoWithWaits) {
   EXPECT_THAT(error(), HasSubstr("--min-wait 1ms is longer than --max-wait 900us"));
   raw_.max_wait.clear();
   raw_.cpus = {"0"};
-  EXPECT_THAT(error(), HasSubstr("--cpu: a thread that waits is on no CPU"));
+  EXPECT_THAT(error(), HasSubstr("--cpu: who wakes a thread"));
 }
 
 TEST_F(RecordOptionsTest, RefusesWhatWouldRecordNothing) {

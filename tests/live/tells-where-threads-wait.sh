@@ -62,4 +62,6 @@ refused() { "$CICADA" record "$@" -o z.cicada -- true 2>err && fail "accepted: $
 refused --min-wait 1ms
 grep -q 'cicada offcpu' err || fail "no remedy"
 refused -e off-cpu --min-wait 2ms --max-wait 1ms
-refused -e off-cpu --cpu 0
+refused -e off-cpu --wakers --cpu 0
+"$CICADA" record -q -e off-cpu --cpu 1 -a -d 1 -o c.txt 2>err || fail "--cpu ended with $?"
+grep -Eq '\[001\]' c.txt && ! grep -E '\[0(00|[1-9][0-9]|0[2-9])\]' c.txt || [[ $(nproc) == 1 ]] || fail "waits that ended elsewhere: --cpu 1"
