@@ -82,7 +82,7 @@ std::optional<WaitOptions> wait_options(const SamplingConfig& config, std::span<
   const auto find = [&](EventKind kind) { return std::find_if(events.begin(), events.end(), [&](const PerfEvents::Event& event) { return event.type->kind == kind; }); };
   const auto waits = find(EventKind::kWait), wakes = find(EventKind::kWake);
   if (waits == events.end()) return std::nullopt;
-  return WaitOptions{static_cast<uint32_t>(waits - events.begin()), waits->period, config.min_wait_ns, config.max_wait_ns, config.kernel_thread_waits,
+  return WaitOptions{static_cast<uint32_t>(waits - events.begin()), waits->period, config.min_wait_ns, config.max_wait_ns, config.kernel_thread_waits, config.events.cpus,
                      wakes == events.end() ? NO_EVENT : static_cast<uint32_t>(wakes - events.begin())};
 }
 
@@ -208,11 +208,13 @@ BpfSource::~BpfSource() = default;
 Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config, ingest::LifecycleCallbacks callbacks) {
   auto parts = std::make_unique<Parts>();
   parts->config = config;
+  // Children come and go: only if nobody is left there is nothing to do.
   for (const Pid pid : config.pids) {
     const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-    if (fd < 0) return make_error(ErrorKind::kGone, "process {}: {}", pid, errno == ESRCH ? "no such process" : "cannot be watched");
-    parts->target_fds.emplace_back(fd);
+    if (fd >= 0) parts->target_fds.emplace_back(fd);
+    else if (errno != ESRCH) return errno_error(errno, fmt::format("watch process {}", pid));
   }
+  if (!config.pids.empty() && parts->target_fds.empty()) return make_error(ErrorKind::kGone, "process {}: it has ended", config.pids.front());
   TRY(check_visibility());
   BpfObjectOptions options;
   options.targets = config.targets;

@@ -38,9 +38,15 @@ std::optional<uint64_t> process_ns(Pid pid) {
   return own + read_stat_ns(fmt::format("/proc/{}/stat", pid), 16).value_or(0);
 }
 
-std::optional<uint64_t> clock_ns(TargetKind kind, int id) {
-  return kind == TargetKind::kThreads ? read_stat_ns(fmt::format("/proc/{}/stat", id), 14) : process_ns(id);
+// Of one thread: /proc/TID/stat itself has the sum of its process. To the ns where the kernel tells (CONFIG_SCHED_INFO), else to the tick.
+std::optional<uint64_t> thread_ns(Tid tid) {
+  const auto text = process::read_proc_file(fmt::format("/proc/{0}/task/{0}/schedstat", tid), 256);
+  uint64_t ran_ns = 0;
+  if (text && std::from_chars(text->data(), text->data() + text->size(), ran_ns).ec == std::errc()) return ran_ns;
+  return read_stat_ns(fmt::format("/proc/{0}/task/{0}/stat", tid), 14);
 }
+
+std::optional<uint64_t> clock_ns(TargetKind kind, int id) { return kind == TargetKind::kThreads ? thread_ns(id) : process_ns(id); }
 
 }  // namespace
 
@@ -82,7 +88,7 @@ uint64_t TargetTime::used_with_pauses_ns(const std::vector<Pid>& alive) {
   look();
   for (const auto& [id, clock] : targets_) used += clock.now_ns - std::min(clock.now_ns, clock.before_ns);
   for (const Pid pid : alive) {
-    if (!targets_.contains(pid)) used += process_ns(pid).value_or(0);
+    if (kind_ == TargetKind::kProcesses && !targets_.contains(pid)) used += process_ns(pid).value_or(0);
   }
   return used;
 }

@@ -2,7 +2,7 @@
 // How much CPU time the target used since the start, by the scheduler's own account, without what it used in pauses: what the samples should
 // add up to.
 // Of processes: the process clocks of the targets and of those that they forked and that still run, and what their children had used that they
-// waited for. A target that ended unseen counts with what was seen last. Threads: one at a time.
+// waited for; of threads their own. A target that ended unseen counts with what was seen last. Threads: one at a time.
 #pragma once
 #include <map>
 #include <optional>

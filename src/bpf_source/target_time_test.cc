@@ -5,6 +5,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 namespace cicada::bpf_source {
 namespace {
 
@@ -53,6 +56,31 @@ TEST(TargetTime, PausesDoNotCount) {
   const uint64_t used = time.used_ns(alive), most = paused + own_ns() - resumed;
   EXPECT_GE(used, paused + 30 * kMs);
   EXPECT_LE(used, most + 20 * kMs) << "the pause counts";
+}
+
+// Not what the rest of its process used, before or meanwhile.
+TEST(TargetTime, OfAThreadIsItsOwn) {
+  work(50 * kMs);
+  SamplingConfig config;
+  config.targets = TargetKind::kThreads;
+  std::atomic<bool> over = false;
+  std::atomic<Tid> tid = 0;
+  std::jthread idles([&] {
+    tid = ::gettid();
+    tid.notify_all();
+    over.wait(false);
+  });
+  tid.wait(0);
+  config.tids = {tid};
+  TargetTime time(config);
+  work(50 * kMs);
+  EXPECT_LT(time.used_ns({::getpid()}), 20 * kMs);
+  over = true;
+  over.notify_all();
+  config.tids = {::gettid()};
+  TargetTime own(config);
+  work(30 * kMs);
+  EXPECT_GE(own.used_ns({::getpid()}), 30 * kMs);
 }
 
 TEST(TargetTime, OfSomeCpusOnlyNobodyCanTell) {
