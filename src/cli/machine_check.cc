@@ -22,6 +22,7 @@
 #include "abi/arch.h"
 #include "base/kernel_setting.h"
 #include "base/unique_fd.h"
+#include "bpf_source/bpf_object.h"
 #include "bpf_source/privileges.h"
 #include "cli/invoking_user.h"
 #include "process/procfs/proc_fs.h"
@@ -221,7 +222,13 @@ MachineCheck probes() {
   if (absent.empty()) return {"probes", Verdict::kWorks, found, ""};
   return {"probes", Verdict::kLimited,
           fmt::format("no {} in this kernel{}", absent, found.empty() ? "" : "; " + found + " work"),
-          "only tracing needs them; CPU profiles do not"};
+          "CPU profiles do not need them"};
+}
+
+MachineCheck waits() {
+  if (bpf_source::can_take_waits_by_tracepoint()) return {"off-cpu", Verdict::kWorks, "by the tracepoint sched_exit_tp", ""};
+  if (std::ifstream("/sys/bus/event_source/devices/kprobe/type").good()) return {"off-cpu", Verdict::kWorks, "by a kprobe at finish_task_switch", ""};
+  return {"off-cpu", Verdict::kLimited, "no: this kernel has neither the tracepoint sched_exit_tp nor kprobes", "a kernel with CONFIG_KPROBES=y, or a newer one; CPU profiles do not need it"};
 }
 
 MachineCheck sample_rate() {
@@ -255,8 +262,8 @@ std::vector<MachineCheck> check_machine() {
   libbpf_set_print(nullptr);  // the answer is the check; the library's own words are for developers
   return {kernel_version(), type_information(),   capabilities(), lockdown(),        pid_namespace(),
           bpf_maps(),       bpf_programs(),       paranoia(),     hardware_cycles(), sampling_event(),
-          kernel_names(),   process_visibility(), probes(),       sample_rate(),     open_files(),
-          parsers()};
+          kernel_names(),   process_visibility(), probes(),       waits(),           sample_rate(),
+          open_files(),     parsers()};
 }
 
 bool can_record(const std::vector<MachineCheck>& checks) {

@@ -42,7 +42,7 @@ void add_what(CLI::App& record, RawRecordOptions& raw) {
       ->type_name("TID,…")
       ->group("What to record");
   record.add_flag("-a,--all", raw.whole_machine, "the whole machine")->group("What to record");
-  record.add_option("--cpu", raw.cpus, "only these CPUs, like 0-3,8 (default: all)")->type_name("LIST")->group("What to record");
+  record.add_option("--cpu", raw.cpus, "only these CPUs, like 0-3,8; off-cpu: waits that end there (default: all)")->type_name("LIST")->group("What to record");
   record.add_flag("--children", raw.children, "with -p: processes that they have started already, too")->group("What to record");
   record.add_option("--user,--uid", raw.asked.users, "of these only the tasks of these users, names or numbers (default: all); without another target of the whole machine")->type_name("USER,…")->group("What to record");
   record.add_option("--comm", raw.asked.processes, "only processes with these names, which 15 letters are compared of; 'java*': that begin so (default: all)")->type_name("NAME,…")->group("What to record");
@@ -53,11 +53,11 @@ void add_what(CLI::App& record, RawRecordOptions& raw) {
 }
 
 void add_how(CLI::App& record, RawRecordOptions& raw) {
-  record.add_option("-e,--event", raw.events, "what to sample: cpu-clock, off-cpu (where threads wait), page-faults/period=1/, cycles/freq=199/, …; may be repeated (default: cycles, where the machine cannot count them cpu-clock)")
+  record.add_option("-e,--event", raw.events, "what to sample: cpu-clock, off-cpu (where threads wait), page-faults/period=1/, cycles/freq=199/, …; may be repeated (default: cycles, where the machine cannot count them cpu-clock; of offcpu: off-cpu)")
       ->type_name("EVENT")
       ->allow_extra_args(false)
       ->group("How");
-  CLI::Option* frequency = record.add_option("-F,--frequency", raw.frequency, "samples a second on each CPU")
+  CLI::Option* frequency = record.add_option("-F,--frequency", raw.frequency, "samples a second on each CPU; off-cpu: waits as long as a period of it are all kept")
                                ->type_name("HZ")
                                ->capture_default_str()
                                ->group("How");

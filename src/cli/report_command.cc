@@ -108,8 +108,8 @@ void add_options(CLI::App& command, ReportOptions& options) {
       ->type_name("FN")
       ->excludes(callers)
       ->excludes(callees);
-  command.add_flag("--states", options.states, "only: where each thread spent its time, on a CPU and in each state that it waited in, and how long threads waited for a CPU (recordings with -e off-cpu)")->excludes(callers)->excludes(callees);
-  CLI::Option* wakers = command.add_flag("--wakers", options.wakers, "only: which threads waited for which, and who for each other (recordings with off-cpu --wakers)")->excludes(callers)->excludes(callees);
+  CLI::Option* states = command.add_flag("--states", options.states, "only: where each thread spent its time, on a CPU and in each state that it waited in, and how long threads waited for a CPU (recordings with -e off-cpu)")->excludes(callers)->excludes(callees);
+  CLI::Option* wakers = command.add_flag("--wakers", options.wakers, "only: which threads waited for which, and who for each other (recordings with off-cpu --wakers)")->excludes(callers)->excludes(callees)->excludes(states);
   command.add_flag("-i,--instructions", options.instructions, "--annotate: instructions, also where there are lines");
   command.add_option("--by,--group-by", options.by, "root frames and a table: program, process, thread, cpu, user, state, cgroup, image; several with commas (default: none)")
       ->type_name("LIST")
@@ -129,7 +129,7 @@ void add_options(CLI::App& command, ReportOptions& options) {
   command.add_flag("--no-kernel", options.no_kernel, "leave kernel frames out");
   command.add_flag("--no-inline", options.no_inlines, "leave inlined functions out");
   command.add_flag("--include-idle", options.include_idle, "idle CPUs, too");
-  command.add_flag("--json", options.json, "for machines: everything, whatever the limits");
+  command.add_flag("--json", options.json, "for machines: everything, whatever the limits")->excludes(states)->excludes(wakers);
 }
 
 }  // namespace

@@ -10,12 +10,12 @@
 #include "base/number_text.h"
 #include "profile/cpu_time.h"
 #include "profile/frame_text.h"
+#include "profile/thread_state.h"
 #include "sink/flamegraph/svg_text.h"
 
 namespace cicada::cli {
 namespace {
 
-constexpr std::string_view kOnCpu = "on CPU", kOthers = "others";
 constexpr size_t kColumn = 11, kLeastName = 20;
 
 // Seconds, by thread and column.
@@ -51,22 +51,23 @@ std::vector<double> seconds_of_events(const profile::ProfileSnapshot& profile) {
   return seconds;
 }
 
-std::string_view state_of(const profile::ProfileSnapshot& profile, profile::LabelSetId labels) {
-  for (const profile::Label& label : profile.labels(labels))
-    if (profile.text(label.key) == profile::kStateLabel) return profile.text(label.value);
-  return kOnCpu;
+// What has a column of its own in any case comes first: on + off is the thread's time, and what it waited for a CPU is part of both.
+double rank(std::string_view state, double sum) {
+  if (state == profile::kRunningState) return 3e300;
+  if (state == profile::kRunnableState) return 2e300;
+  return state == profile::kPreemptedState ? 1e300 : sum;
 }
 
 Table add_up(const profile::ProfileSnapshot& profile, const std::vector<double>& seconds_of_event) {
   Table table;
   const profile::Samples& samples = profile.samples();
   std::map<profile::ThreadId, size_t> row_of;
-  std::map<profile::LabelSetId, size_t> column_of;
+  std::map<std::pair<profile::EventId, profile::LabelSetId>, size_t> column_of;
   for (size_t i = 0; i < samples.size(); ++i) {
     const double seconds = seconds_of_event[samples.event[i].value] * static_cast<double>(profile.value(i));
     if (seconds == 0 || profile::is_idle(samples.state[i])) continue;
-    const auto [known, is_new] = column_of.try_emplace(samples.labels[i], 0);
-    if (is_new) known->second = table.column(state_of(profile, samples.labels[i]));
+    const auto [known, is_new] = column_of.try_emplace({samples.event[i], samples.labels[i]}, 0);
+    if (is_new) known->second = table.column(profile::state_text(profile, samples.event[i], samples.labels[i]));
     const size_t row = row_of.try_emplace(samples.thread[i], table.rows.size()).first->second;
     if (row == table.rows.size()) {
       table.threads.push_back(samples.thread[i]);
@@ -98,7 +99,7 @@ Result<std::string> format_states(const profile::ProfileSnapshot& profile, const
   if (std::none_of(events.begin(), events.end(), [](const profile::Event& event) { return event.spent == profile::Spent::kWaiting; }))
     return make_error(ErrorKind::kNotFound, "--states: nothing here says where threads waited; record it with -e cpu-clock -e off-cpu");
   const Table table = add_up(profile, seconds_of_events(profile));
-  std::vector<size_t> columns = ordered(table.columns.size(), [&](size_t i) { return table.columns[i] == kOnCpu ? 1e300 : table.sums[i]; });
+  std::vector<size_t> columns = ordered(table.columns.size(), [&](size_t i) { return rank(table.columns[i], table.sums[i]); });
   const size_t room = limits.columns > kLeastName + 2 ? (limits.columns - kLeastName - 2) / kColumn : 1;  // of columns, the total is one
   std::vector<size_t> rest;
   if (columns.size() + 1 > room) {
@@ -108,7 +109,7 @@ Result<std::string> format_states(const profile::ProfileSnapshot& profile, const
   }
   std::string out = fmt::format("{:>{}}", "total", kColumn);
   for (const size_t column : columns) out += fmt::format("{:>{}}", table.columns[column], kColumn);
-  if (!rest.empty()) out += fmt::format("{:>{}}", kOthers, kColumn);
+  if (!rest.empty()) out += fmt::format("{:>{}}", fmt::format("{} more", rest.size()), kColumn);
   out += "  thread\n";
   const size_t used = out.size() - 7;  // up to the name
   const std::vector<size_t> threads = ordered(table.rows.size(), [&](size_t i) { return Table::total(table.rows[i]); });

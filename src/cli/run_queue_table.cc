@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/number_text.h"
+#include "profile/thread_state.h"
 
 namespace cicada::cli {
 namespace {
@@ -20,19 +21,12 @@ struct Waits {
   double count = 0, ns = 0;
 };
 
-bool is_for_cpu(const profile::ProfileSnapshot& profile, profile::LabelSetId labels) {
-  return std::ranges::any_of(profile.labels(labels), [&](const profile::Label& label) {
-    const std::string_view state = profile.text(label.value);
-    return profile.text(label.key) == profile::kStateLabel && (state == profile::kRunnableState || state == profile::kPreemptedState);
-  });
-}
-
 std::vector<Waits> waits_for_cpu(const profile::ProfileSnapshot& profile) {
   const profile::Samples& samples = profile.samples();
   std::vector<Waits> waits;
   for (size_t i = 0; i < samples.size(); ++i) {
     const uint64_t length_ns = samples.lasted_ns(i);
-    if (length_ns == 0 || profile.event(samples.event[i]).spent != profile::Spent::kWaiting || !is_for_cpu(profile, samples.labels[i])) continue;
+    if (length_ns == 0 || profile.event(samples.event[i]).spent != profile::Spent::kWaiting || !profile::is_wait_for_cpu(profile, samples.labels[i])) continue;
     const auto ns = static_cast<double>(profile.value(i));
     waits.push_back({length_ns, ns / static_cast<double>(length_ns), ns});
   }

@@ -88,7 +88,7 @@ std::string format_summary(const ProfileSnapshot& profile, const std::vector<std
   if (!profile.header.warnings.empty()) out += "\n";
   if (profile.sample_count() == 0) {
     const bool waits = std::any_of(profile.header.events.begin(), profile.header.events.end(), [](const profile::Event& event) { return event.spent == profile::Spent::kWaiting; });
-    if (waits) out += "\nno samples: no wait ended meanwhile that was to be kept; a wait that lasts to the end of the recording is not seen\n";
+    if (waits) out += "\nno samples: nobody whose waits were asked for has waited, or not as long as asked; threads of the kernel's go with -a --kernel-threads\n";
     else out += "\nno samples: the target used no CPU time, or too little to be seen; -F 4999 sees more of a short program, `cicada offcpu` where it waits\n";
   }
   if (!outputs.empty()) out += "\n";

@@ -6,6 +6,7 @@
 
 #include "profile/live_tree.h"
 #include "profile/stack_totals.h"
+#include "profile/thread_state.h"
 
 namespace cicada::profile {
 namespace {
@@ -40,20 +41,17 @@ class StateSums {
   size_t state_of(LabelSetId labels) {
     if (!labels.valid()) return 0;
     if (known_.size() <= labels.value) known_.resize(labels.value + 1, kUnknown);
-    if (known_[labels.value] == kUnknown) known_[labels.value] = find_or_add(profile_.labels(labels));
+    if (known_[labels.value] == kUnknown) known_[labels.value] = find_or_add(waited_for(profile_, labels));
     return known_[labels.value];
   }
-  uint8_t find_or_add(std::span<const Label> labels) {
-    for (const Label& label : labels) {
-      if (profile_.text(label.key) != kStateLabel) continue;
-      const StringId name = tree_.strings.intern(profile_.text(label.value));
-      const auto found = std::find(tree_.states.begin(), tree_.states.end(), name);
-      const auto index = static_cast<uint8_t>(found - tree_.states.begin());
-      if (index == kMaxStates) return 0;
-      if (found == tree_.states.end()) tree_.states.push_back(name);
-      return index + 1;
-    }
-    return 0;
+  uint8_t find_or_add(std::string_view state) {
+    if (state.empty()) return 0;
+    const StringId name = tree_.strings.intern(state);
+    const auto found = std::find(tree_.states.begin(), tree_.states.end(), name);
+    const auto index = static_cast<uint8_t>(found - tree_.states.begin());
+    if (index == kMaxStates) return 0;
+    if (found == tree_.states.end()) tree_.states.push_back(name);
+    return index + 1;
   }
 
   static constexpr uint8_t kUnknown = 0xff;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/frame_text.h"
 
+#include "profile/thread_state.h"
+
 namespace cicada::profile {
 namespace {
 
@@ -106,7 +108,7 @@ std::string group_text(const ProfileSnapshot& profile, GroupBy by, const Sample&
     case GroupBy::kThread: return thread_text(profile, sample.thread);
     case GroupBy::kCpu: return fmt::format("cpu {}", sample.cpu);
     case GroupBy::kUser: return std::string(label_text(profile, sample, kUserLabel, "[no user]"));
-    case GroupBy::kState: return std::string(label_text(profile, sample, kStateLabel, "running"));
+    case GroupBy::kState: return std::string(state_text(profile, sample.event, sample.labels));
     case GroupBy::kCgroup: {
       const std::string_view cgroup = profile.text(profile.processes()[process.value].cgroup);
       return std::string(cgroup.empty() ? "[no cgroup]" : cgroup);

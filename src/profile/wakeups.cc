@@ -8,6 +8,7 @@
 
 #include "profile/frame_text.h"
 #include "profile/row_copier.h"
+#include "profile/thread_state.h"
 
 namespace cicada::profile {
 namespace {
@@ -135,13 +136,7 @@ class ChainMaker {
 }  // namespace
 
 Wakeups::Wakeups(const ProfileSnapshot& profile) : profile_(profile), waits_(profile.threads().size()) {
-  for (size_t i = 0; i < profile.label_set_count(); ++i) {
-    const auto labels = profile.labels(LabelSetId(i));
-    is_ready_.push_back(std::any_of(labels.begin(), labels.end(), [&](const Label& label) {
-      const std::string_view state = profile.text(label.value);
-      return profile.text(label.key) == kStateLabel && (state == kPreemptedState || state == kRunnableState);
-    }));
-  }
+  for (size_t i = 0; i < profile.label_set_count(); ++i) is_ready_.push_back(is_wait_for_cpu(profile, LabelSetId(i)));
   const Samples& samples = profile.samples();
   for (size_t row = 0; row < samples.size(); ++row)
     if (is_spent(profile, row, Spent::kOthersWaiting) && samples.lasted_ns(row) != 0) wakeup_of_[samples.time_ns[row] - samples.lasted_ns(row)] = row;

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a thread did when a sample was taken, by its kStateLabel. Threads: any.
+#pragma once
+#include <string_view>
+
+#include "profile/snapshot.h"
+
+namespace cicada::profile {
+
+inline constexpr std::string_view kRunningState = "on CPU";
+
+// What it waited for ("lock", "disk", …). Empty: no label says.
+std::string_view waited_for(const ProfileSnapshot& profile, LabelSetId labels);
+// It was ready to run.
+bool is_wait_for_cpu(const ProfileSnapshot& profile, LabelSetId labels);
+// For people: what it waited for; "waiting", if that is not known; "on CPU".
+std::string_view state_text(const ProfileSnapshot& profile, EventId event, LabelSetId labels);
+
+}  // namespace cicada::profile
