@@ -367,7 +367,7 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   const auto fired = p.count_fired();
   p.drain_ring();
   p.tracker->sync(kLastSyncMs);
-  p.pipeline->finish(p.samples_waits ? kBlockedWalks : ingest::DeferredUnwinder::kFinishTime);
+  p.pipeline->finish();
   p.unwinders->stop();
   p.account(profile, fired, p.count_outcomes());
   const auto& rows = profile.header.events;

@@ -1,49 +1,68 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# storm.sh SUITE SECONDS: on that suite's kernel the programs that run at every context switch survive a storm of switches, threads and processes that
-# come and go, CPUs that go away and come back, two recordings at once, and cicada killed in the middle: the machine goes on, nothing is left attached.
+# storm.sh SUITE SECONDS [LENGTH]: on that suite's kernel the programs that run at every context switch survive a storm of switches, threads and processes
+# that come and go, CPUs that go away and come back, two recordings at once of LENGTH (6) seconds, and cicada killed in the middle: the machine goes on,
+# and no program of cicada's is left in the kernel.
 set -euo pipefail
-suite=${1:?usage: storm.sh SUITE SECONDS} seconds=${2:?}
+suite=${1:?usage: storm.sh SUITE SECONDS [LENGTH]} seconds=${2:?} length=${3:-6}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 ((EUID == 0)) || { echo "SKIP: needs root"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Recordings begin and end all the time here: code of the kernel's is patched while another CPU runs it, which the emulator's threads cannot bear (boot.sh).
-export EMULATOR_THREADS="single multi"
+# Where recordings begin and end all the time, code of the kernel's is patched while another CPU runs it, which the emulator's threads cannot bear (boot.sh).
+# Those that last are emulated by two.
+export EMULATOR_THREADS=${EMULATOR_THREADS:-single multi}
 # As a whole: bash reads a script while it runs it, and an hour is long enough to edit it.
 main() {
-SECONDS_OF_BOOT=$((seconds + 300)) "$here/boot.sh" "$suite" '
+SECONDS_OF_BOOT=$((seconds + length + 300)) "$here/boot.sh" "$suite" '
+  length='"$length"'
+  ours() { grep -cE "bpf_prog_[0-9a-f]*_on_(switch|waking|schedule_exit|finish_task_switch|each_task)" /proc/kallsyms; }
   i=0
   end=$(($(cut -d. -f1 /proc/uptime) + '"$seconds"'))
   while [ $(cut -d. -f1 /proc/uptime) -lt $end ]; do
     i=$((i + 1))
-    switch_storm 8 4 >storm.$i 2>&1 &
+    case $((i % 3)) in
+      0) what="-e wakeups -e cpu-clock" ;;
+      1) what="--kernel-threads -e wakeups" ;;
+      2) what="--user nobody --comm switch_storm --cpu 0" ;;
+    esac
+    switch_storm $((length + 2)) 4 >storm.$i 2>&1 &
     storm=$!
-    cicada record -q --force -a -e off-cpu/period=100000/ -e wakeups -e cpu-clock -d 6 -o a.cicada 2>a.err & a=$!
-    cicada record -q --force -a -e off-cpu -e wakeups -d 4 -o b.cicada 2>b.err & b=$!
-    sleep 2
-    echo 0 >/sys/devices/system/cpu/cpu1/online
-    sleep 1
-    echo 1 >/sys/devices/system/cpu/cpu1/online
+    cicada record -q --force -a -e off-cpu/period=100000/ $what -d $length -o a.cicada 2>a.err & a=$!
+    cicada record -q --force -a -e off-cpu -e wakeups -d $((length * 2 / 3)) -o b.cicada 2>b.err & b=$!
+    turn=0 attached=0
+    while [ $turn -lt $((length / 6)) ]; do
+      turn=$((turn + 1))
+      sleep 2
+      echo 0 >/sys/devices/system/cpu/cpu1/online
+      sleep 1
+      echo 1 >/sys/devices/system/cpu/cpu1/online
+      seen=$(ours)
+      [ "$seen" -le "$attached" ] || attached=$seen
+      sleep 2
+    done
     if [ $((i % 2)) = 0 ]; then kill -9 $a; fi
     wait $b; codes="$?"
     wait $a; codes="$codes $?"
     wait $storm
-    echo "round $i codes $codes $(cat storm.$i)"
+    echo "round $i codes $codes attached $attached $(cat storm.$i)"
     cat a.err b.err
     rm -f storm.$i
   done
-  sleep 1
+  for turn in 1 2 3 4 5 6 7 8 9 10; do [ $(ours) = 0 ] || sleep 1; done
+  echo "left $(ours)"
   cicada record -q --force -e off-cpu -o c.cicada -- waits 1 >/dev/null; echo "last $?"
   dmesg 2>/dev/null | grep -iE "bug:|oops:|warning:|stall|lockup|call trace" | head -n 20
   true' >"$work/said" 2>&1 || { code=$?; cat "$work/said"; exit $code; }
 cat "$work/said"
 rounds=$(grep -c '^round' "$work/said" || true)
 ((rounds > 0)) || { echo "FAILED: no round"; exit 1; }
-! grep '^round' "$work/said" | grep -vE 'codes 0 (0|137) switches [1-9]' || { echo "FAILED: a recording ended otherwise"; exit 1; }
+! grep '^round' "$work/said" | grep -vE 'codes 0 (0|137) attached [0-9]+ switches [1-9]' || { echo "FAILED: a recording ended otherwise"; exit 1; }
+grep -qE '^round .* attached [1-9]' "$work/said" || { echo "FAILED: nothing was ever attached, or the kernel does not say it"; exit 1; }
+grep -q '^left 0$' "$work/said" || { echo "FAILED: programs are left"; exit 1; }
 grep -q '^last 0$' "$work/said" || { echo "FAILED: no recording afterwards"; exit 1; }
 ! grep -qiE 'bug:|oops:|warning:|stall|lockup|call trace' "$work/said" || { echo "FAILED: the kernel complains"; exit 1; }
 echo "$rounds rounds"
 }
-main
+main "$@"
 exit
