@@ -11,7 +11,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # Where recordings begin and end all the time, code of the kernel's is patched while another CPU runs it, which the emulator's threads cannot bear (boot.sh).
 # Those that last are emulated by two.
-export EMULATOR_THREADS=${EMULATOR_THREADS:-single multi}
+export EMULATOR_THREADS=${EMULATOR_THREADS:-single single}
 # As a whole: bash reads a script while it runs it, and an hour is long enough to edit it.
 main() {
 SECONDS_OF_BOOT=$((seconds + length + 300)) "$here/boot.sh" "$suite" '
