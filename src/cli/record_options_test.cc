@@ -130,6 +130,8 @@ TEST_F(RecordOptionsTest, LengthsOfWaitsGoWithWaits) {
   EXPECT_THAT(error(), HasSubstr("--min-wait 1ms is longer than --max-wait 900us"));
   raw_.max_wait.clear();
   raw_.cpus = {"0"};
+  EXPECT_TRUE(check_record_options(raw_));
+  raw_.wakers = 1;
   EXPECT_THAT(error(), HasSubstr("--cpu: who wakes a thread"));
 }
 

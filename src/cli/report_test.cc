@@ -87,9 +87,23 @@ TEST(States, ThatDoNotFitAreOne) {
   limits.columns = 60;
   limits.rows = 1;
   const std::string text = *format_states(with_states(), limits);
-  EXPECT_THAT(text, ContainsRegex("^ *total +on CPU +others  thread\n"));
+  EXPECT_THAT(text, ContainsRegex("^ *total +on CPU +3 more  thread\n"));
   EXPECT_THAT(text, ContainsRegex("\n +5\\.000 s +2\\.000 s +3\\.000 s"));
   EXPECT_THAT(text, HasSubstr("… 1 more threads"));
+}
+
+// Waiting for a CPU has a column of its own, however little it is; a wait of which no state is known is no time on a CPU.
+TEST(States, KeepWhatWasWaitedForACpu) {
+  Profile profile = with_states();
+  profile::Sample sample{.thread = profile::ThreadId(0), .value = 1'000'000, .event = {1}};
+  profile.append_sample(sample);
+  const profile::Label label{profile.intern(profile::kStateLabel), profile.intern(profile::kRunnableState)};
+  sample.labels = profile.intern_labels({&label, 1});
+  profile.append_sample(sample);
+  EXPECT_THAT(*format_states(profile, {}), ContainsRegex(" on CPU +runnable +lock +sleep +io +waiting  thread\n"));
+  ReportLimits limits;
+  limits.columns = 71;
+  EXPECT_THAT(*format_states(profile, limits), ContainsRegex("^ *total +on CPU +runnable +4 more  thread\n"));
 }
 
 TEST(States, AreNotThereWithoutWaits) {
