@@ -62,7 +62,7 @@ static __always_inline void begin_user_side(struct task_struct *task, struct scr
 }
 
 // The outcome.
-static __always_inline int give_blocked(struct seq_file *reader, struct task_struct *task, __u32 kind, __u64 turns, __u64 since_ns, __u64 length_ns) {
+static __always_inline int give_blocked(struct seq_file *reader, struct task_struct *task, __u32 cpu, __u32 kind, __u64 turns, __u64 since_ns, __u64 length_ns) {
   __s32 tgid = task->tgid;
   struct process_value *process = 0;
   if (filter_mode != FILTER_ALL || !(task->flags & PF_KTHREAD)) process = bpf_map_lookup_elem(&processes, &tgid);
@@ -71,7 +71,7 @@ static __always_inline int give_blocked(struct seq_file *reader, struct task_str
   if (!memory) return COUNTER_LOST_NO_SCRATCH;
   struct sample_record *record = &memory->record;
   begin_record(record, task, process, wait_event, kind);
-  record->cpu = (__u16)cpu_of(task);
+  record->cpu = (__u16)cpu;
   record->value = worth_ns(length_ns);
   record->begin_ns = since_ns;
   begin_user_side(task, memory, process);
@@ -106,14 +106,15 @@ static __always_inline void take_blocked(struct seq_file *reader, struct task_st
   __u32 kind = slot->who >> TID_BITS;
   __u64 since_ns = slot->since_ns, turns = turns_of(task);
   if (since_ns == 0 || since_ns >= counted_until_ns || !claim_wait(slot, since_ns)) return;
-  if (!is_asked_cpu(cpu_of(task))) return;
+  const __u32 cpu = cpu_of(task);
+  if (!is_asked_cpu(cpu)) return;
   const __u64 begin_ns = since_ns;
   if (since_ns < counted_since_ns) since_ns = counted_since_ns;
   if (since_ns >= counted_until_ns) return;
   __u64 length_ns = counted_until_ns - since_ns;
   int outcome = fate_of_wait(length_ns, least_length_ns(task));
   if (outcome == COUNTER_STORED) {
-    outcome = give_blocked(reader, task, kind, turns, begin_ns, length_ns);
+    outcome = give_blocked(reader, task, cpu, kind, turns, begin_ns, length_ns);
     __sync_fetch_and_add(&counts->value_sum, worth_ns(length_ns));
   }
   if (outcome < 0 || outcome >= COUNTER_COUNT) return;

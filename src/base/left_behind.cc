@@ -20,7 +20,7 @@ bool has_ended(const UniqueFd& process) {
 }  // namespace
 
 LeftBehind& LeftBehind::all() {
-  static LeftBehind all;
+  static LeftBehind& all = *new LeftBehind;  // for ever: threads that were abandoned may outlive main()
   return all;
 }
 
@@ -28,7 +28,7 @@ bool LeftBehind::has_room(uint32_t owner) {
   const std::lock_guard lock(mutex_);
   std::erase_if(left_, [](const Left& left) { return has_ended(left.process); });
   const auto count = [&](auto counts) { return static_cast<size_t>(std::count_if(left_.begin(), left_.end(), counts)); };
-  if (count([&](const Left& left) { return left.owner == owner; }) >= kMaxOfOne) return false;
+  if (count([&](const Left& left) { return left.owner == owner; }) >= (owner == 0 ? kMaxOfRoot : kMaxOfOne)) return false;
   return owner == 0 || count([](const Left& left) { return left.owner != 0; }) < kMaxOfUsers;
 }
 

@@ -15,8 +15,8 @@ namespace cicada {
 
 class LeftBehind {
  public:
-  static constexpr size_t kMaxOfOne = 8;
-  static constexpr size_t kMaxOfUsers = 64;  // of all users but root
+  static constexpr size_t kMaxOfOne = 8, kMaxOfRoot = 64;
+  static constexpr size_t kMaxOfUsers = 64;  // of all users but root. Who has many uids (/etc/subuid) can take all of them from other users
 
   // Of this process.
   static LeftBehind& all();

@@ -288,10 +288,12 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   }
   size_t gone = 0;
   for (const Tid tid : config.tids) {
-    TRY(kernel.add_target_thread(tid));
     const Result<Pid> owner = process::read_process_of(tid);
     const Result<void> adopted = owner ? parts->tracker->adopt(*owner) : owner.error();
-    if (adopted) continue;
+    if (adopted) {
+      TRY(kernel.add_target_thread(tid));
+      continue;
+    }
     if (adopted.error().kind() != ErrorKind::kGone || ++gone == config.tids.size()) return make_error(adopted.error().kind(), "thread {}: {}", tid, adopted.error().kind() == ErrorKind::kGone ? "it has ended" : adopted.error().message());
   }
   parts->tracker->start();

@@ -38,11 +38,11 @@ std::optional<uint64_t> process_ns(Pid pid) {
   return own + read_stat_ns(fmt::format("/proc/{}/stat", pid), 16).value_or(0);
 }
 
-// Of one thread: /proc/TID/stat itself has the sum of its process. To the ns where the kernel tells (CONFIG_SCHED_INFO), else to the tick.
+// Of one thread: /proc/TID/stat itself has the sum of its process. To the ns where the kernel tells (without CONFIG_SCHEDSTATS it may say 0), else to the tick.
 std::optional<uint64_t> thread_ns(Tid tid) {
   const auto text = process::read_proc_file(fmt::format("/proc/{0}/task/{0}/schedstat", tid), 256);
   uint64_t ran_ns = 0;
-  if (text && std::from_chars(text->data(), text->data() + text->size(), ran_ns).ec == std::errc()) return ran_ns;
+  if (text && std::from_chars(text->data(), text->data() + text->size(), ran_ns).ec == std::errc() && ran_ns != 0) return ran_ns;
   return read_stat_ns(fmt::format("/proc/{0}/task/{0}/stat", tid), 14);
 }
 

@@ -118,7 +118,7 @@ Result<void> check_waits(const RawRecordOptions& raw, RecordOptions& options) {
   if (!raw.min_wait.empty()) options.min_wait_ns = TRY(parse_duration_ns(raw.min_wait, "--min-wait"));
   if (!raw.max_wait.empty()) options.max_wait_ns = TRY(parse_duration_ns(raw.max_wait, "--max-wait"));
   if (options.min_wait_ns > options.max_wait_ns) return make_error(ErrorKind::kInvalid, "--min-wait {} is longer than --max-wait {}", raw.min_wait, raw.max_wait);
-  if (raw.wakers != 0 && !raw.cpus.empty()) return make_error(ErrorKind::kInvalid, "--cpu: who wakes a thread may be on another CPU than the one where it goes on; leave out --cpu or --wakers");
+  if (!raw.cpus.empty() && std::any_of(events.begin(), events.end(), wakes)) return make_error(ErrorKind::kInvalid, "--cpu: who wakes a thread may be on another CPU than the one where it goes on; leave out --cpu, or --wakers (-e wakeups)");
   options.kernel_threads = raw.kernel_threads;
   return {};
 }

@@ -175,7 +175,13 @@ std::vector<FinishedWalk> DeferredUnwinder::take() {
 
 void DeferredUnwinder::finish() {
   std::unique_lock lock(mutex_);
-  if (!settled_.wait_for(lock, kFinishTime, [&] { return stacks_.empty(); })) {
+  const auto none_waits = [&] { return stacks_.empty(); };
+  bool done = settled_.wait_for(lock, kUnnoticed, none_waits);
+  if (!done) {
+    diagnostics().warn("stacks", "some are being finished, for {} s at most", (kFinishTime - kUnnoticed).count());
+    done = settled_.wait_for(lock, kFinishTime - kUnnoticed, none_waits);
+  }
+  if (!done) {
     *hurry_ = true;
     images_.stop();
     diagnostics().warn("stacks", "not all that were left to user space are finished: it took too long");

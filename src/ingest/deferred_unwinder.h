@@ -57,6 +57,7 @@ class DeferredUnwinder {
   static constexpr auto kMaxTurn = std::chrono::seconds(60);           // even if it goes on
   static constexpr auto kMaxWaitForMemory = std::chrono::milliseconds(500);  // of a process, in a turn
   static constexpr auto kHangs = std::chrono::seconds(1);  // at the end, what no image is read for any more
+  static constexpr auto kUnnoticed = std::chrono::seconds(1);   // at the end; who waits longer is told
   static constexpr auto kFinishTime = std::chrono::seconds(5);  // the table of a browser takes one or two, on a busy machine more
 
   // `java` may be null.

@@ -63,5 +63,8 @@ refused --min-wait 1ms
 grep -q 'cicada offcpu' err || fail "no remedy"
 refused -e off-cpu --min-wait 2ms --max-wait 1ms
 refused -e off-cpu --wakers --cpu 0
-"$CICADA" record -q -e off-cpu --cpu 1 -a -d 1 -o c.txt 2>err || fail "--cpu ended with $?"
-grep -Eq '\[001\]' c.txt && ! grep -E '\[0(00|[1-9][0-9]|0[2-9])\]' c.txt || [[ $(nproc) == 1 ]] || fail "waits that ended elsewhere: --cpu 1"
+grep -q 'leave out --cpu' err || fail "no remedy"
+refused -e off-cpu -e wakeups --cpu 0
+grep -q 'leave out --cpu' err || fail "no remedy"
+[[ $(nproc) == 1 ]] || "$CICADA" record -q -e off-cpu --cpu 1 -a -d 1 -o c.txt 2>err || fail "--cpu ended with $?"
+[[ $(nproc) == 1 ]] || grep -Eq '\[001\]' c.txt && ! grep -E '\[0(00|[1-9][0-9]|0[2-9])\]' c.txt || fail "waits that ended elsewhere: --cpu 1"

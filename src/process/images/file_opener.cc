@@ -53,10 +53,9 @@ std::optional<FileOpener::Device> device_of(int handle) {
   return FileOpener::Device(st.stx_dev_major, st.stx_dev_minor);
 }
 
-// Of these another may come: disks keep theirs.
-bool is_used_again(FileOpener::Device device) {
-  return device.first == 0 || device.first == LOOP_MAJOR || device.first == FileOpener::kNames;
-}
+// What a file's device is said to be: apart from what devices are, because another file may have been put there.
+constexpr uint32_t kSaid = 1U << 31;
+FileOpener::Device said(FileOpener::Device device) { return {device.first | kSaid, device.second}; }
 
 // False: errno says why.
 bool read_facts(int fd, FileFacts& facts) {
@@ -130,8 +129,9 @@ bool is_answered_by_others(uint32_t magic) {
   return std::find(kMagics.begin(), kMagics.end(), magic) != kMagics.end();
 }
 
-// The file of a loop device may have a name that leads nowhere here: then nobody knows whose it is.
-bool is_disk_of_others(uint32_t major, uint32_t minor) {
+// The file of a loop device may have a name that leads nowhere here, or to another file: then nobody knows whose it is. `depth`: of disks in files of disks.
+static bool is_disk_of_others(uint32_t major, uint32_t minor, int depth) {
+  if (depth == 0) return true;
   if (major != LOOP_MAJOR && major != BLOCK_EXT_MAJOR) return major == NBD_MAJOR;
   for (const char* disk : {"", "/.."}) {  // of a partition
     std::array<char, 4097> text{};
@@ -141,15 +141,18 @@ bool is_disk_of_others(uint32_t major, uint32_t minor) {
     const ssize_t got = ::read(name.get(), text.data(), text.size() - 1);
     if (got <= 1) return true;
     text[static_cast<size_t>(got) - 1] = '\0';  // its newline
+    if (std::string_view(text.data()).ends_with(" (deleted)")) return true;
     struct statfs fs {};
     struct stat st {};
     if (::statfs(text.data(), &fs) != 0 || ::stat(text.data(), &st) != 0) return true;
     const auto magic = static_cast<uint32_t>(fs.f_type);
     const dev_t below = S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev;
-    return is_answered_by_others(magic) || magic == OVERLAYFS_SUPER_MAGIC || is_disk_of_others(gnu_dev_major(below), gnu_dev_minor(below));
+    return is_answered_by_others(magic) || magic == OVERLAYFS_SUPER_MAGIC || is_disk_of_others(gnu_dev_major(below), gnu_dev_minor(below), depth - 1);
   }
   return major == LOOP_MAJOR;
 }
+
+bool is_disk_of_others(uint32_t major, uint32_t minor) { return is_disk_of_others(major, minor, 4); }
 
 struct OpenedFile::Distant {
   FileOpener& opener;
@@ -173,9 +176,7 @@ Result<size_t> OpenedFile::read(uint64_t offset, std::span<uint8_t> to) {
 std::optional<FileOpener::Kind> FileOpener::known(Device device) {
   const auto now = std::chrono::steady_clock::now();
   const std::lock_guard lock(mutex_);
-  std::erase_if(known_, [&](const auto& entry) {
-    return now - entry.second.since >= cache_lifetime_ && (entry.second.kind == Kind::kSilent || is_used_again(entry.first));
-  });
+  std::erase_if(known_, [&](const auto& entry) { return now - entry.second.since >= cache_lifetime_; });
   const auto at = known_.find(device);
   return at == known_.end() ? std::nullopt : std::optional(at->second.kind);
 }
@@ -193,9 +194,8 @@ UniqueFd FileOpener::open_on_known(const std::string& path) {
 // O_PATH first: opening a FIFO or a device for reading may block or do things. Nothing is opened that is not a regular file.
 Result<OpenedFile> FileOpener::open(uint32_t owner, const FileIdentity& file, const std::string& path) {
   const Device device(file.major, file.minor);
-  const auto kind = known(device);
-  if (kind == Kind::kSilent) return no_answer();
-  if (kind != Kind::kLocal) return open_by_child(owner, device, -1, path.c_str(), path);
+  if (known(device) == Kind::kSilent) return no_answer();
+  if (known(said(device)) != Kind::kLocal) return open_by_child(owner, device, -1, path.c_str(), path);
   const UniqueFd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!handle) return errno_error(errno, fmt::format("open {}", path));
   return open_handle(owner, handle.get(), path);
@@ -237,8 +237,8 @@ Result<OpenedFile> FileOpener::open_by_child(uint32_t owner, Device device, int 
   OpenedFile opened;
   opened.facts_ = shared->facts;
   if (!is_distant(opened.facts_) && (!is_overlay(opened.facts_) || is_mounted_here(opened.facts_))) {
-    note(device, Kind::kLocal);
-    note({opened.facts_.identity.major, opened.facts_.identity.minor}, Kind::kLocal);  // not what it was said to be
+    note(said(device), Kind::kLocal);
+    note({opened.facts_.identity.major, opened.facts_.identity.minor}, Kind::kLocal);  // what it is
     return open_here(answer->fd.get(), name);
   }
   if (!S_ISREG(opened.facts_.mode)) return make_error(ErrorKind::kUnsupported, "{}: not a regular file", name);

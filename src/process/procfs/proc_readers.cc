@@ -139,7 +139,7 @@ Result<std::unique_ptr<ProcReaders::Reader>> ProcReaders::take(uint32_t owner, c
   if (stop.stop_requested()) return make_error(ErrorKind::kIo, "not read before the end");
   if (!LeftBehind::all().has_room(owner)) return make_error(ErrorKind::kLimit, "too much of user {} does not answer", owner);
   std::unique_lock lock(mutex_);
-  if (!returned_.wait(lock, stop, [&] { return busy_[owner] < kMaxOfOwner; })) return make_error(ErrorKind::kIo, "not read before the end");
+  if (!returned_.wait(lock, stop, [&] { return busy_[owner] < kMaxOfOwner; }) || stop.stop_requested()) return make_error(ErrorKind::kIo, "not read before the end");
   ++busy_[owner];
   std::unique_ptr<Reader> reader;
   if (!idle_.empty()) {

@@ -14,6 +14,7 @@
 #include <future>
 #include <set>
 
+#include "base/check.h"
 #include "process/procfs/proc_fs.h"
 
 namespace cicada::process {
@@ -38,6 +39,7 @@ std::vector<Result<MapsFile>> read_maps_by(ProcReaders& readers, const std::vect
 
 // As if the files that they read did not answer. So many there are.
 std::set<Pid> stop_all(size_t count) {
+  CHECK(std::filesystem::exists("/proc/thread-self/children"));  // CONFIG_PROC_CHILDREN
   std::set<Pid> readers;
   while (readers.size() != count) readers = readers_of_ours();  // they have a name soon
   for (const Pid reader : readers) {
@@ -119,7 +121,7 @@ TEST(ProcReaders, ReadMappingsOfManyInTheirOrder) {
 }
 
 TEST(ProcReaders, OfManyOnlyWhoDoesNotAnswerIsUnread) {
-  ProcReaders readers({.timeout = std::chrono::milliseconds(100), .kept = 1});
+  ProcReaders readers({.timeout = std::chrono::seconds(5), .kept = 1});
   stop_all(1);
   const auto read = read_maps_by(readers, {::getpid(), ::getpid(), ::getpid()});
   ASSERT_EQ(read.size(), 3U);
@@ -136,14 +138,15 @@ TEST(ProcReaders, HandOverHandles) {
 }
 
 TEST(ProcReaders, OneThatIsSilentIsReplaced) {
-  ProcReaders readers({.timeout = std::chrono::milliseconds(100), .kept = 1});
+  ProcReaders readers({.timeout = std::chrono::seconds(5), .kept = 1});
   const auto first = stop_all(1);
   const auto silent = readers.read_file(0, "/proc/self/stat", 100);
   ASSERT_FALSE(silent);
   EXPECT_EQ(silent.error().kind(), ErrorKind::kIo);
   EXPECT_EQ(readers.abandoned(), 1U);
   EXPECT_TRUE(readers.read_file(0, "/proc/self/stat", 100));
-  EXPECT_FALSE(readers_of_ours().contains(*first.begin()));
+  while (readers_of_ours().contains(*first.begin())) {
+  }
 }
 
 TEST(ProcReaders, OneThatWasEndedIsReplaced) {
@@ -176,7 +179,8 @@ TEST(ProcReaders, OwnersDoNotWaitForEachOther) {
 
 TEST(ProcReaders, EndWithWhoHasThem) {
   { const ProcReaders readers(kPatient); }
-  EXPECT_TRUE(readers_of_ours().empty());
+  while (!readers_of_ours().empty()) {
+  }
 }
 
 }  // namespace
