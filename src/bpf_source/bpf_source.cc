@@ -265,13 +265,12 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
                        event.frequency_hz != 0 ? fmt::format("{} Hz", event.frequency_hz) : fmt::format("every {}", event.period));
   // Subscribed first, attached second, scanned third: nothing falls between.
   auto mapping_events = std::make_unique<process::MappingEvents>(TRY(process::MappingEvents::open({.ring_pages = 64, .wakeup_bytes = kWakeupBytes})));
-  const auto read_maps = [readers = parts->proc_readers](uint32_t owner, std::span<const Pid> pids, const std::stop_token& stop) {
-    return readers->read_maps(owner, pids, stop);
-  };
-  static_assert(process::MapsScanner::kMaxAtOnce <= process::ProcReaders::kMaxPids);
-  parts->tracker = TRY(ingest::Tracker::open(
-      std::move(mapping_events), *parts->mappings, *parts->images,
-      {machine, config.events.period == 0 ? config.events.frequency_hz : 0, std::move(callbacks), parts->metadata, read_maps}));
+  parts->tracker = TRY(ingest::Tracker::open(std::move(mapping_events), *parts->mappings, *parts->images,
+                                               {.whole_machine = machine,
+                                                .frequency_hz = config.events.period == 0 ? config.events.frequency_hz : 0,
+                                                .callbacks = std::move(callbacks),
+                                                .scans = {},
+                                                .metadata = parts->metadata}));
   TRY(kernel.attach_lifecycle());
   diagnostics().info("BPF programs", "loaded and attached in {:.0f} ms", static_cast<double>(monotonic_ns() - parts->opened_ns) * 1e-6);
   if (machine) {

@@ -146,11 +146,15 @@ Result<MapsFile> read_maps_of(Tid tid, MapsFilter filter) {
 
 }  // namespace
 
-Result<MapsFile> read_maps(Pid pid, MapsFilter filter) {
-  auto file = read_maps_of(pid, filter);
+Result<MapsFile> read_maps_by(Pid pid, const std::function<Result<MapsFile>(Tid)>& read) {
+  auto file = read(pid);
   if (!file || !file->entries.empty()) return file;
   const Tid thread = thread_with_memory(pid);
-  return thread == pid ? std::move(file) : read_maps_of(thread, filter);
+  return thread == pid ? std::move(file) : read(thread);
+}
+
+Result<MapsFile> read_maps(Pid pid, MapsFilter filter) {
+  return read_maps_by(pid, [filter](Tid tid) { return read_maps_of(tid, filter); });
 }
 
 }  // namespace cicada::process

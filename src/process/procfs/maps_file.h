@@ -8,6 +8,7 @@
 // Threads: any.
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,5 +66,7 @@ class MapsText {
 };
 // Fails: kGone (no such process any more), kPermission, kLimit.
 Result<MapsFile> read_maps(Pid pid, MapsFilter filter);
+// By whoever reads /proc/TID/maps: of the process, or of a thread that has its memory.
+Result<MapsFile> read_maps_by(Pid pid, const std::function<Result<MapsFile>(Tid)>& read);
 
 }  // namespace cicada::process

@@ -10,12 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <optional>
 
 #include "base/left_behind.h"
-#include "base/monotonic_clock.h"
 #include "process/procfs/mapping_query.h"
 #include "process/procfs/proc_fs.h"
 
@@ -23,31 +21,15 @@ namespace cicada::process {
 namespace {
 
 enum Request : uint64_t { kBegin, kNext };
-constexpr uint64_t kMore = uint64_t{1} << 32;  // beside the number of segments: it is not at the end
-constexpr uint64_t kPartNs = 50'000'000;       // a part ends with the file that was read then, so that who asked sees progress
-
-Error error_of(int error, const std::string& path) {
-  return error == ENOENT ? make_error(ErrorKind::kGone, "open {}: no such process", path)
-                         : errno_error(error, fmt::format("read {}", path));
-}
+constexpr uint64_t kMore = uint64_t{1} << 32;  // beside the number of bytes: it is not at the end
 
 }  // namespace
-
-// Bytes of one file, which follow those of the one before.
-struct ProcReaders::Segment {
-  uint32_t bytes;
-  int32_t error;  // errno, at its end
-  bool end;
-};
 
 // Between us and a child.
 struct ProcReaders::Shared {
   Operation operation;
-  uint32_t count;  // of files: pids, or one
-  uint64_t limit;
-  std::array<Pid, kMaxPids> pids;
+  uint64_t limit;  // in bytes
   std::array<char, PATH_MAX> path;
-  std::array<Segment, kMaxPids> segments;
   std::array<char, 256 << 10> bytes;
 };
 
@@ -65,53 +47,33 @@ void ProcReaders::serve(ChildEnd end, Shared& shared) {
   ::prctl(PR_SET_NAME, "cicada-proc");
   UniqueFd file;
   MappingLines lines(-1);
-  uint32_t next = 0;  // of the files
   uint64_t left = 0;
   for (uint64_t request = 0; end.hear(request);) {
-    const bool maps = shared.operation == Operation::kMaps;
-    if (request == kBegin) {
-      file.reset();
-      next = 0;
-    }
     ChildAnswer answer;
-    if (shared.operation == Operation::kHandle) {
-      file.reset(::open(shared.path.data(), O_PATH | O_CLOEXEC));
-      answer.fd = file.get();
+    const Operation operation = shared.operation;
+    if (request == kBegin) {
+      const int flags = operation == Operation::kHandle ? O_PATH : O_RDONLY | O_NOCTTY | O_NONBLOCK;
+      file.reset(::open(shared.path.data(), flags | O_CLOEXEC));
       if (!file) answer.error = errno;
-      end.say(answer);
-      file.reset();
-      continue;
+      lines = MappingLines(file.get());
+      left = shared.limit;
     }
-    const size_t least = maps ? MappingLines::kLeast : 1;
-    const uint64_t began_ns = monotonic_ns();
+    const size_t least = operation == Operation::kMaps ? MappingLines::kLeast : 1;
     size_t used = 0;
-    while (next < shared.count && shared.bytes.size() - used >= least && (used == 0 || monotonic_ns() < began_ns + kPartNs)) {
-      Segment& segment = shared.segments[answer.number++];
-      segment = {};
-      if (!file) {
-        if (maps) std::snprintf(shared.path.data(), shared.path.size(), "/proc/%d/maps", shared.pids[next]);
-        file.reset(::open(shared.path.data(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
-        lines = MappingLines(file.get());
-        left = shared.limit;
-        if (!file) segment = {0, errno, true};
-      }
-      while (!segment.end && shared.bytes.size() - used >= least) {
-        const auto to = std::span(shared.bytes).subspan(used).first(std::min<uint64_t>(left, shared.bytes.size() - used));
-        const ssize_t got = maps ? lines.read(to) : ::read(file.get(), to.data(), to.size());
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) segment.error = errno;
-        const size_t bytes = got < 0 ? 0 : static_cast<size_t>(got);
-        used += bytes;
-        left -= bytes;
-        segment.bytes += static_cast<uint32_t>(bytes);
-        segment.end = bytes == 0 || left < least;
-      }
-      if (!segment.end) continue;
-      file.reset();
-      ++next;
+    while (file && operation != Operation::kHandle && shared.bytes.size() - used >= least) {
+      const auto to = std::span(shared.bytes).subspan(used).first(std::min<uint64_t>(left, shared.bytes.size() - used));
+      const ssize_t got = operation == Operation::kMaps ? lines.read(to) : ::read(file.get(), to.data(), to.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) answer.error = errno;
+      const size_t bytes = got < 0 ? 0 : static_cast<size_t>(got);
+      used += bytes;
+      left -= bytes;
+      if (bytes == 0 || left < least) file.reset();
     }
-    if (next < shared.count) answer.number |= kMore;
+    answer.number = used | (file ? kMore : 0);
+    if (operation == Operation::kHandle) answer.fd = file.get();
     end.say(answer);
+    if (operation == Operation::kHandle) file.reset();
   }
 }
 
@@ -136,7 +98,6 @@ Result<std::unique_ptr<ProcReaders::Reader>> ProcReaders::start(uint32_t owner) 
 }
 
 Result<std::unique_ptr<ProcReaders::Reader>> ProcReaders::take(uint32_t owner, const std::stop_token& stop) {
-  if (stop.stop_requested()) return make_error(ErrorKind::kIo, "not read before the end");
   if (!LeftBehind::all().has_room(owner)) return make_error(ErrorKind::kLimit, "too much of user {} does not answer", owner);
   std::unique_lock lock(mutex_);
   if (!returned_.wait(lock, stop, [&] { return busy_[owner] < kMaxOfOwner; }) || stop.stop_requested()) return make_error(ErrorKind::kIo, "not read before the end");
@@ -163,93 +124,60 @@ void ProcReaders::give_back(uint32_t owner, std::unique_ptr<Reader> reader) {
   returned_.notify_all();
 }
 
-Result<UniqueFd> ProcReaders::ask(uint32_t owner, const Question& question, const std::stop_token& stop, const TakePart& take_part) {
-  const size_t path = std::strlen(question.path);
-  if (path >= PATH_MAX) return errno_error(ENAMETOOLONG, "open");
-  CHECK(question.pids.size() <= kMaxPids);
+Result<UniqueFd> ProcReaders::ask(uint32_t owner, Operation operation, const std::string& path, uint64_t limit, const std::stop_token& stop,
+                                  const TakePart& take_part) {
+  if (path.size() >= PATH_MAX) return errno_error(ENAMETOOLONG, fmt::format("open {}", path));
   for (bool again = true;; again = false) {
     auto reader = TRY(take(owner, stop));
     reader->child.set_owner(owner);
-    Shared& shared = *reader->shared;
-    shared.operation = question.operation;
-    shared.limit = question.limit;
-    shared.count = question.operation == Operation::kMaps ? static_cast<uint32_t>(question.pids.size()) : 1;
-    std::copy(question.pids.begin(), question.pids.end(), shared.pids.begin());
-    std::memcpy(shared.path.data(), question.path, path + 1);
+    reader->shared->operation = operation;
+    reader->shared->limit = limit;
+    std::memcpy(reader->shared->path.data(), path.c_str(), path.size() + 1);
     auto first = reader->child.ask(kBegin, stop);
     const bool ended = !first;  // it was ended while it was idle
-    auto heard = hear(*reader, std::move(first), stop, take_part);
+    auto heard = hear(*reader, std::move(first), path, stop, take_part);
     give_back(owner, std::move(reader));
     if (!ended || !again) return heard;
   }
 }
 
-Result<UniqueFd> ProcReaders::hear(Reader& reader, Result<std::optional<DisposableChildren::Answer>> answer, const std::stop_token& stop,
-                                   const TakePart& take_part) {
+Result<UniqueFd> ProcReaders::hear(Reader& reader, Result<std::optional<DisposableChildren::Answer>> answer, const std::string& path,
+                                   const std::stop_token& stop, const TakePart& take_part) {
   const Shared& shared = *reader.shared;
   for (;; answer = reader.child.ask(kNext, stop)) {
     reader.answers = answer && *answer;
-    if (!answer) return answer.error();
-    if (!*answer && stop.stop_requested()) return make_error(ErrorKind::kIo, "not read before the end");
-    if (!*answer) return ++abandoned_, make_error(ErrorKind::kIo, "{}: the kernel does not answer", shared.path.data());
-    if ((*answer)->error != 0) return errno_error((*answer)->error, fmt::format("open {}", shared.path.data()));
+    if (!answer) return make_error(ErrorKind::kIo, "{}: {}", path, answer.error().message());
+    if (!*answer && stop.stop_requested()) return make_error(ErrorKind::kIo, "{}: not read before the end", path);
+    if (!*answer) return ++abandoned_, make_error(ErrorKind::kIo, "{}: the kernel does not answer", path);
+    if (const int error = (*answer)->error; error == ENOENT && shared.operation != Operation::kHandle)
+      return make_error(ErrorKind::kGone, "open {}: no such process", path);
+    else if (error != 0)
+      return errno_error(error, fmt::format("read {}", path));
     if (shared.operation == Operation::kHandle) return std::move((*answer)->fd);
-    std::string_view bytes(shared.bytes.data(), shared.bytes.size());
-    for (const Segment& segment : std::span(shared.segments).first(std::min<size_t>((*answer)->number & (kMore - 1), kMaxPids))) {
-      const size_t size = std::min<size_t>(segment.bytes, bytes.size());
-      TRY(take_part(segment, bytes.substr(0, size)));
-      bytes.remove_prefix(size);
-    }
+    TRY(take_part({shared.bytes.data(), std::min<size_t>((*answer)->number & (kMore - 1), shared.bytes.size())}));
     if (((*answer)->number & kMore) == 0) return UniqueFd();
   }
 }
 
 Result<std::string> ProcReaders::read_file(uint32_t owner, const std::string& path, size_t limit, const std::stop_token& stop) {
   std::string text;
-  TRY(ask(owner, {Operation::kRead, limit, path.c_str(), {}}, stop, [&](const Segment& segment, std::string_view part) -> Result<void> {
-    text.append(part);
-    if (segment.error != 0) return error_of(segment.error, path);
-    return {};
-  }));
+  TRY(ask(owner, Operation::kRead, path, limit, stop, [&](std::string_view part) { return text.append(part), Result<void>(); }));
   return text;
 }
 
-// They are read one after the other: where there is no answer, it is the first that is not done that gives none.
-std::vector<Result<MapsFile>> ProcReaders::read_maps(uint32_t owner, std::span<const Pid> pids, const std::stop_token& stop) {
-  std::vector<Result<MapsFile>> read;
-  const auto path = [&] { return fmt::format("/proc/{}/maps", pids[read.size()]); };
-  while (read.size() < pids.size()) {
-    const size_t before = read.size();
-    std::optional<MapsText> text;
-    Result<void> fits;
-    const auto take_part = [&](const Segment& segment, std::string_view part) -> Result<void> {
-      if (!text) {
-        text.emplace(path(), MapsFilter::kExecutable);
-        fits = {};
-      }
-      if (fits) fits = text->append(part);
-      if (!segment.end) return {};
-      if (segment.error != 0)
-        read.emplace_back(error_of(segment.error, path()));
-      else
-        read.push_back(fits ? Result<MapsFile>(text->finish()) : fits.error());
-      text.reset();
-      return {};
-    };
-    const auto asked = ask(owner, {Operation::kMaps, kMaxMapsBytes + MappingLines::kLeast, "", pids.subspan(before)}, stop, take_part);
-    if (!asked) read.emplace_back(asked.error());
-    CHECK(read.size() > before);
-  }
-  for (size_t i = 0; i < pids.size(); ++i) {
-    if (!read[i] || !read[i]->entries.empty()) continue;
-    const Tid thread = thread_with_memory(pids[i]);
-    if (thread != pids[i]) read[i] = std::move(read_maps(owner, std::span(&thread, 1), stop).front());
-  }
-  return read;
+Result<MapsFile> ProcReaders::read_maps(Pid pid, const std::stop_token& stop) {
+  const uint32_t owner = owner_of(pid);
+  const auto read_of = [&](Tid tid) -> Result<MapsFile> {
+    const std::string path = fmt::format("/proc/{}/maps", tid);
+    MapsText text(path, MapsFilter::kExecutable);
+    TRY(ask(owner, Operation::kMaps, path, kMaxMapsBytes + 1, stop, [&](std::string_view part) { return text.append(part); }));
+    return text.finish();
+  };
+  return read_maps_by(pid, read_of);
 }
 
 Result<UniqueFd> ProcReaders::open_handle(uint32_t owner, const std::string& path, const std::stop_token& stop) {
-  return ask(owner, {Operation::kHandle, 0, path.c_str(), {}}, stop, [](const Segment&, std::string_view) { return Result<void>(); });
+  return ask(owner, Operation::kHandle, path, 0, stop, [](std::string_view) { return Result<void>(); });
 }
 
 }  // namespace cicada::process

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files under /proc of which reading may not end: a process's maps, command line, environment and files in memory wait for the lock of its
-// memory, which it may hold for as long as it likes, or for a page that nobody brings. So children read them (base/disposable_child.h) that
-// stay: one that does not answer in time is left behind, and another takes its place.
+// memory, which it may hold for as long as it likes, or for a page that nobody brings. So children read them (base/disposable_child.h) that stay:
+// one that does not answer in time is left behind, and another takes its place.
 //
-//   a worker: read_maps(pids) ──▶ takes a reader that is idle ──▶ the child: open, read, … ──▶ 256 KiB at a time, in memory that both have
+//   a worker: read_maps(pid) ──▶ takes a reader that is idle ──▶ path ──▶ the child: open, read ──▶ 256 KiB at a time, in memory that both have
 //
-// Some are there from the beginning: made early they cost little memory and hold nothing of what is opened later. Two at most are busy for
-// one owner; who asks for a third waits for his own. Cost: two switches to another process for each question and each 256 KiB, 50 to 150
-// us; so mappings are read of many processes at once. Threads: any.
+// Some are there from the beginning: made early they cost little memory and hold nothing of what is opened later. Two at most are busy for one
+// owner; who asks for a third waits for his own.
+// Cost: two switches to another process for each 256 KiB. Threads: any.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -17,7 +17,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -31,7 +30,6 @@ namespace cicada::process {
 class ProcReaders {
  public:
   static constexpr unsigned kMaxOfOwner = 2;
-  static constexpr size_t kMaxPids = 32;
   struct Options {
     std::chrono::milliseconds timeout{2000};  // for a part
     unsigned kept = 3;                        // made at once, and kept when they are idle
@@ -47,9 +45,8 @@ class ProcReaders {
   //
   // Until the end or `limit` bytes, whichever is first.
   Result<std::string> read_file(uint32_t owner, const std::string& path, size_t limit, const std::stop_token& stop = {});
-  // Of kMaxPids processes of one owner at most: the executable ones, as process::read_maps(), in the order that was asked for. One that
-  // does not answer costs the others its time.
-  std::vector<Result<MapsFile>> read_maps(uint32_t owner, std::span<const Pid> pids, const std::stop_token& stop = {});
+  // Executable ones, as process::read_maps(). Fails, too: kLimit (its bounds).
+  Result<MapsFile> read_maps(Pid pid, const std::stop_token& stop = {});
   // A handle (O_PATH) to what the path leads to.
   Result<UniqueFd> open_handle(uint32_t owner, const std::string& path, const std::stop_token& stop = {});
 
@@ -59,24 +56,17 @@ class ProcReaders {
  private:
   struct Shared;
   struct Reader;
-  struct Segment;
   enum class Operation : uint32_t { kRead, kMaps, kHandle };
-  struct Question {
-    Operation operation;
-    uint64_t limit;  // in bytes, of a file
-    const char* path;
-    std::span<const Pid> pids;  // whose maps
-  };
-  using TakePart = std::function<Result<void>(const Segment&, std::string_view)>;
+  using TakePart = std::function<Result<void>(std::string_view)>;
 
   static void serve(ChildEnd end, Shared& shared);
   Result<std::unique_ptr<Reader>> start(uint32_t owner);
   Result<std::unique_ptr<Reader>> take(uint32_t owner, const std::stop_token& stop);
   void give_back(uint32_t owner, std::unique_ptr<Reader> reader);
   // The descriptor of a handle, else none.
-  Result<UniqueFd> ask(uint32_t owner, const Question& question, const std::stop_token& stop, const TakePart& take_part);
-  Result<UniqueFd> hear(Reader& reader, Result<std::optional<DisposableChildren::Answer>> answer, const std::stop_token& stop,
-                        const TakePart& take_part);
+  Result<UniqueFd> ask(uint32_t owner, Operation operation, const std::string& path, uint64_t limit, const std::stop_token& stop, const TakePart& take_part);
+  Result<UniqueFd> hear(Reader& reader, Result<std::optional<DisposableChildren::Answer>> answer, const std::string& path,
+                        const std::stop_token& stop, const TakePart& take_part);
 
   const unsigned kept_;
   DisposableChildren children_;

@@ -35,8 +35,6 @@ std::set<Pid> readers_of_ours() {
   return found;
 }
 
-std::vector<Result<MapsFile>> read_maps_by(ProcReaders& readers, const std::vector<Pid>& pids) { return readers.read_maps(0, pids); }
-
 // As if the files that they read did not answer. So many there are.
 std::set<Pid> stop_all(size_t count) {
   CHECK(std::filesystem::exists("/proc/thread-self/children"));  // CONFIG_PROC_CHILDREN
@@ -76,7 +74,7 @@ TEST(ProcReaders, PassOnInParts) {
 TEST(ProcReaders, SayWhatTheSystemSays) {
   ProcReaders readers(kPatient);
   EXPECT_EQ(readers.read_file(0, "/proc/1073741823/environ", 100).error().kind(), ErrorKind::kGone);
-  EXPECT_EQ(read_maps_by(readers, {0x3fffffff}).front().error().kind(), ErrorKind::kGone);
+  EXPECT_EQ(readers.read_maps(0x3fffffff).error().kind(), ErrorKind::kGone);
   EXPECT_EQ(readers.read_file(0, "/proc/self/mem", 100).error().kind(), ErrorKind::kIo);
   EXPECT_EQ(readers.open_handle(0, "/proc/self/map_files/1-2").error().kind(), ErrorKind::kNotFound);
   EXPECT_FALSE(readers.read_file(0, "/" + std::string(10'000, 'x'), 100));
@@ -91,7 +89,7 @@ TEST(ProcReaders, ReadMappingsAsWeWould) {
     many.push_back(at);
   }
   ProcReaders readers(kPatient);
-  const auto ours = read_maps(::getpid(), MapsFilter::kExecutable), theirs = std::move(read_maps_by(readers, {::getpid()}).front());
+  const auto ours = read_maps(::getpid(), MapsFilter::kExecutable), theirs = readers.read_maps(::getpid());
   for (void* const at : many) ::munmap(at, 8192);
   ASSERT_TRUE(ours && theirs);
   EXPECT_EQ(theirs->malformed_lines, 0U);
@@ -101,32 +99,6 @@ TEST(ProcReaders, ReadMappingsAsWeWould) {
     EXPECT_EQ(ours->entries[i].range, theirs->entries[i].range);
     EXPECT_EQ(ours->entries[i].path, theirs->entries[i].path);
   }
-}
-
-TEST(ProcReaders, ReadMappingsOfManyInTheirOrder) {
-  ProcReaders readers(kPatient);
-  std::vector<Pid> pids(ProcReaders::kMaxPids, ::getpid());
-  pids[3] = pids.back() = 0x3fffffff;
-  pids[5] = ::getppid();
-  const auto read = read_maps_by(readers, pids);
-  ASSERT_EQ(read.size(), pids.size());
-  const auto ours = read_maps(::getpid(), MapsFilter::kExecutable);
-  for (size_t i = 0; i < read.size(); ++i) {
-    if (pids[i] == 0x3fffffff) {
-      EXPECT_EQ(read[i].error().kind(), ErrorKind::kGone);
-    } else if (pids[i] == ::getpid()) {
-      EXPECT_EQ(read[i].value().entries.size(), ours.value().entries.size());
-    }
-  }
-}
-
-TEST(ProcReaders, OfManyOnlyWhoDoesNotAnswerIsUnread) {
-  ProcReaders readers({.timeout = std::chrono::seconds(5), .kept = 1});
-  stop_all(1);
-  const auto read = read_maps_by(readers, {::getpid(), ::getpid(), ::getpid()});
-  ASSERT_EQ(read.size(), 3U);
-  EXPECT_EQ(read[0].error().kind(), ErrorKind::kIo);
-  EXPECT_TRUE(read[1] && read[2]);
 }
 
 TEST(ProcReaders, HandOverHandles) {
