@@ -170,7 +170,7 @@ Result<MapsFile> ProcReaders::read_maps(Pid pid, const std::stop_token& stop) {
   const auto read_of = [&](Tid tid) -> Result<MapsFile> {
     const std::string path = fmt::format("/proc/{}/maps", tid);
     MapsText text(path, MapsFilter::kExecutable);
-    TRY(ask(owner, Operation::kMaps, path, kMaxMapsBytes + 1, stop, [&](std::string_view part) { return text.append(part); }));
+    TRY(ask(owner, Operation::kMaps, path, kMaxMapsBytes + MappingLines::kLeast, stop, [&](std::string_view part) { return text.append(part); }));
     return text.finish();
   };
   return read_maps_by(pid, read_of);
