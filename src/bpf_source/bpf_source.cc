@@ -13,7 +13,6 @@
 #include "base/latency_histogram.h"
 #include "base/monotonic_clock.h"
 #include "base/parallel.h"
-#include "base/scoped_short_slice.h"
 #include "bpf_source/blocked_threads.h"
 #include "bpf_source/bpf_kernel_names.h"
 #include "bpf_source/bpf_mappings.h"
@@ -23,8 +22,8 @@
 #include "bpf_source/target_time.h"
 #include "ingest/batching.h"
 #include "ingest/record_pipeline.h"
+#include "base/scoped_short_slice.h"
 #include "process/procfs/proc_fs.h"
-#include "process/procfs/proc_readers.h"
 #include "profile/cpu_time.h"
 
 namespace cicada::bpf_source {
@@ -127,8 +126,6 @@ struct BpfSource::Parts {
   }
 
   SamplingConfig config;
-  // First: these hold nothing of what is opened later.
-  std::shared_ptr<process::ProcReaders> proc_readers = std::make_shared<process::ProcReaders>(process::ProcReaders::Options{});
   std::unique_ptr<BpfObject> kernel;
   std::unique_ptr<process::ImageRegistry> images;
   std::unique_ptr<ingest::ImageUnwinders> unwinders;
@@ -247,16 +244,12 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
     recorder->note_exit(process.pid);
     if (on_exit) on_exit(process);
   };
-  parts->metadata = std::make_shared<process::ProcessMetadataCache>(process::ProcessMetadataCache::Options{
-      .read_memory = [readers = parts->proc_readers](Pid pid, const std::string& path, size_t max_bytes, const std::stop_token& stop) {
-        return readers->read_file(process::owner_of(pid), path, max_bytes, stop);
-      }});
+  parts->metadata = std::make_shared<process::ProcessMetadataCache>();
   parts->metadata_reader = std::make_unique<ingest::MetadataReader>(parts->metadata, config.read_environments,
                                                                     config.with_arguments ? process::Arguments::kAll : process::Arguments::kProgram);
   if (config.read_environments) {
-    callbacks.on_exec = [reader = parts->metadata_reader.get(),
-                         on_exec = std::move(callbacks.on_exec)](const process::ProcessInfo& process) {
-      reader->request({process.pid, process::to_ticks(process.start_ns)}, process::owner_of(process.pid));
+    callbacks.on_exec = [reader = parts->metadata_reader.get(), on_exec = std::move(callbacks.on_exec)](const process::ProcessInfo& process) {
+      reader->request({process.pid, process::to_ticks(process.start_ns)});
       if (on_exec) on_exec(process);
     };
   }
@@ -446,21 +439,18 @@ std::vector<std::string> BpfSource::statistics() const {
                   tables.refused),
       fmt::format("table builds: {} of {} images in {:.1f} ms", p.loader->compiled(), p.loader->requested(),
                   static_cast<double>(p.loader->working().count()) / 1000),
-      fmt::format("processes: {} now, {} address spaces, {} mappings in {} blocks; {} forks, {} execs, {} exits ({} came and went "
-                  "unsampled), {} copies on write",
-                  processes.processes, processes.address_spaces, processes.mappings, processes.blocks, processes.forks, processes.execs,
-                  processes.exits, processes.short_lived, processes.copies_on_write),
+      fmt::format("processes: {} now, {} address spaces, {} mappings in {} blocks; {} forks, {} execs, {} exits ({} came and went unsampled), {} copies on write",
+                  processes.processes, processes.address_spaces, processes.mappings, processes.blocks, processes.forks,
+                  processes.execs, processes.exits, processes.short_lived, processes.copies_on_write),
       fmt::format("mapping table: {} entries of {}, {} address spaces evicted, {} publish failures", p.mappings->trie_entries(),
                   BpfObjectOptions{}.max_mapping_blocks, processes.evicted_spaces, processes.publish_failures),
-      fmt::format("scans of /proc/PID/maps: {}, {} discarded; {} files of /proc without an answer; orphan events: {}", processes.scans,
-                  processes.scans_discarded, p.proc_readers->abandoned(), processes.orphan_events),
-      fmt::format("mapping events: {} delivered, {} unwanted, {} lost, {} late", events.delivered, events.unwanted, events.lost,
-                  events.late),
+      fmt::format("scans of /proc/PID/maps: {}, {} discarded; orphan events: {}", processes.scans, processes.scans_discarded,
+                  processes.orphan_events),
+      fmt::format("mapping events: {} delivered, {} unwanted, {} lost, {} late", events.delivered, events.unwanted, events.lost, events.late),
       fmt::format("mappings visible to the walk: {} after exec{}, {} after mmap{}", p.tracker->table().exec_latency().count(),
                   quantiles(p.tracker->table().exec_latency()), p.tracker->table().map_latency().count(),
                   quantiles(p.tracker->table().map_latency())),
-      fmt::format("replaced code: {} mappings where others had been, {} not kept; {} stacks ended there, {} samples stored without their "
-                  "user stack, because mappings came late",
+      fmt::format("replaced code: {} mappings where others had been, {} not kept; {} stacks ended there, {} samples stored without their user stack, because mappings came late",
                   processes.replaced_mappings, processes.stale_dropped, p.pipeline->assembler().stale(), p.pipeline->assembler().late()),
       fmt::format("back-fill: sampling after {:.0f} ms, all that was there known in {:.0f} ms", since_open(p.sampling_ns),
                   since_open(p.tracker->caught_up_ns())),
