@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 namespace cicada::bpf_source {
@@ -13,14 +14,14 @@ namespace {
 
 constexpr uint64_t kMs = 1'000'000;
 
-uint64_t own_ns() {
+uint64_t own_ns(clockid_t clock = CLOCK_PROCESS_CPUTIME_ID) {
   timespec now{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  ::clock_gettime(clock, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-void work(uint64_t ns) {
-  for (const uint64_t end = own_ns() + ns; own_ns() < end;) continue;
+void work(uint64_t ns, clockid_t clock = CLOCK_PROCESS_CPUTIME_ID) {
+  for (const uint64_t end = own_ns(clock) + ns; own_ns(clock) < end;) continue;
 }
 
 SamplingConfig of_this_process() {
@@ -79,7 +80,8 @@ TEST(TargetTime, OfAThreadIsItsOwn) {
   over.notify_all();
   config.tids = {::gettid()};
   TargetTime own(config);
-  work(30 * kMs);
+  work(30 * kMs, CLOCK_THREAD_CPUTIME_ID);  // the other thread's end is work, too
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));  // what a running thread used is written at the tick, what one that leaves used at once
   EXPECT_GE(own.used_ns({::getpid()}), 30 * kMs);
 }
 
