@@ -67,6 +67,9 @@ struct css_set {
 struct thread_info {
   unsigned cpu;
 };
+struct sched_entity {
+  __u64 sum_exec_runtime;  // ns that it ran, up to its last tick or the last time it left its CPU
+};
 struct task_struct {
   struct thread_info thread_info;
   unsigned int flags;
@@ -81,6 +84,7 @@ struct task_struct {
   unsigned in_execve : 1;
   unsigned in_iowait : 1;
   struct sched_info sched_info;
+  struct sched_entity se;
   unsigned long nvcsw, nivcsw;
   char comm[16];
   unsigned __state;

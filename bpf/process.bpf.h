@@ -5,6 +5,10 @@
 #include "maps.bpf.h"
 #include "settings.bpf.h"
 
+// As samples have it.
+static __always_inline __u32 start_ticks_low_of(const struct process_value *process) { return (__u32)(process->start_ns / USER_HZ_NS); }
+static __always_inline __u16 start_in_tick_of(const struct process_value *process) { return (__u16)((process->start_ns % USER_HZ_NS << 16) / USER_HZ_NS); }
+
 static __always_inline __u32 new_address_space(void) { return __sync_fetch_and_add(&next_address_space, 1); }
 
 // exec and miss wake the reader where the whole machine is followed, if it would sleep on for more than a millisecond; fork and exit wait.

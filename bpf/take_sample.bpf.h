@@ -173,8 +173,8 @@ static __noinline void begin_record(struct sample_record *record, struct task_st
   };
   if (!process) return;
   record->address_space = process->address_space;
-  record->start_ticks_low = (__u32)(process->start_ns / USER_HZ_NS);
-  record->start_in_tick = (__u16)((process->start_ns % USER_HZ_NS << 16) / USER_HZ_NS);
+  record->start_ticks_low = start_ticks_low_of(process);
+  record->start_in_tick = start_in_tick_of(process);
 }
 
 static __always_inline int has_user_side(struct task_struct *task) { return !(task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)); }

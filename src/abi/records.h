@@ -16,6 +16,7 @@ enum record_kind {
   RECORD_EXEC = 5,
   RECORD_EXIT = 6,
   RECORD_MISS = 7,  // a lifecycle_record: a target's pc outside every known mapping: rescan wanted (at most one a second and process)
+  RECORD_THREAD_TIME = 8,
 };
 
 enum stack_side { STACK_USER = 0, STACK_KERNEL = 1 };
@@ -126,3 +127,17 @@ struct lifecycle_record {
   char comm[16];
 };
 ABI_ASSERT(sizeof(struct lifecycle_record) == 56);
+
+// How long a thread has run, by the scheduler's account. Of one that has ended through the ring, of those that live in a look at all threads.
+struct thread_time {
+  __u32 kind;
+  __s32 pid;
+  __s32 tid;
+  __u32 start_ticks_low;  // of its process, as in its samples
+  __u16 start_in_tick;
+  __u16 lives;     // 0: that is all
+  __u32 padding;
+  __u64 start_ns;  // of the thread, since boot
+  __u64 ran_ns;
+};
+ABI_ASSERT(sizeof(struct thread_time) == 40);

@@ -7,10 +7,11 @@
 
 namespace cicada {
 
-inline uint64_t monotonic_ns() {
+inline uint64_t clock_ns(clockid_t clock) {
   timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  ::clock_gettime(clock, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
+inline uint64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
 
 }  // namespace cicada

@@ -14,7 +14,8 @@ namespace cicada::bpf_source {
 namespace {
 
 // The next one. False: no more.
-Result<bool> read_next(int look, blocked_thread& thread) {
+template <typename T>
+Result<bool> read_next(int look, T& thread) {
   for (;;) {
     const ssize_t got = ::read(look, &thread, sizeof thread);
     if (got >= 0) return got == sizeof thread;
@@ -71,6 +72,13 @@ Result<void> take_blocked_threads(BpfObject& kernel, const BlockedRecords& recor
   Taker taker(records);
   blocked_thread thread;
   while (TRY(read_next(look.get(), thread))) taker.take(thread);
+  return {};
+}
+
+Result<void> take_thread_times(BpfObject& kernel, const std::function<void(std::span<const uint8_t> record)>& take) {
+  const UniqueFd look = TRY(kernel.look_at_thread_times());
+  thread_time thread;
+  while (TRY(read_next(look.get(), thread))) take(bytes_of(thread));
   return {};
 }
 

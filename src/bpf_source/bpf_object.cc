@@ -101,6 +101,14 @@ struct MappedArray {
   size_t bytes() const { return (values.size_bytes() + 4095) & ~size_t{4095}; }
 };
 
+Result<UniqueFd> begin_look(const bpf_program* program, bpf_link*& link) {
+  if (link == nullptr) link = ::bpf_program__attach_iter(program, nullptr);
+  if (link == nullptr) return errno_error(errno, "off-cpu: attach an iterator over threads");
+  UniqueFd look(::bpf_iter_create(bpf_link__fd(link)));
+  if (!look) return errno_error(errno, "off-cpu: begin a look at all threads");
+  return look;
+}
+
 template <typename T>
 Result<MappedArray<T>> map_array(const bpf_map* map) {
   const size_t count = bpf_map__max_entries(map);
@@ -136,6 +144,8 @@ struct BpfObject::Impl {
     ::bpf_program__set_autoload(programs.on_schedule_exit, by_tracepoint);
     ::bpf_program__set_autoload(programs.on_finish_task_switch, waits && !by_tracepoint);
     ::bpf_program__set_autoload(programs.on_each_task, waits.has_value());
+    for (bpf_program* program : {programs.on_each_thread_time, programs.on_thread_exit, programs.on_thread_free}) ::bpf_program__set_autoload(program, waits.has_value());
+    ::bpf_map__set_autocreate(skeleton->maps.ending_threads, waits.has_value());
     ::bpf_map__set_autocreate(skeleton->maps.wait_sets, waits.has_value());
     ::bpf_map__set_autocreate(skeleton->maps.ended_waits, waits.has_value());
     const bool wakes = waits && waits->wake_event != NO_EVENT;
@@ -288,13 +298,24 @@ void BpfObject::count_waits_from_now() { std::atomic_ref(impl_->skeleton->bss->c
 void BpfObject::count_waits_until_now() { std::atomic_ref(impl_->skeleton->data->counted_until_ns).store(monotonic_ns()); }
 
 Result<UniqueFd> BpfObject::look_at_threads(blocked_mode mode) {
-  bpf_link*& link = impl_->skeleton->links.on_each_task;
-  if (link == nullptr) link = ::bpf_program__attach_iter(impl_->skeleton->progs.on_each_task, nullptr);
-  if (link == nullptr) return errno_error(errno, "off-cpu: attach an iterator over threads");
   impl_->skeleton->bss->blocked_mode = mode;
-  UniqueFd look(::bpf_iter_create(bpf_link__fd(link)));
-  if (!look) return errno_error(errno, "off-cpu: begin a look at all threads");
-  return look;
+  return begin_look(impl_->skeleton->progs.on_each_task, impl_->skeleton->links.on_each_task);
+}
+
+Result<UniqueFd> BpfObject::look_at_thread_times() {
+  auto& programs = impl_->skeleton->progs;
+  auto& links = impl_->skeleton->links;
+  const std::pair<bpf_program*, bpf_link**> ends[] = {{programs.on_thread_free, &links.on_thread_free}, {programs.on_thread_exit, &links.on_thread_exit}};
+  for (const auto& [program, link] : ends) {
+    if (*link == nullptr) *link = ::bpf_program__attach(program);
+    if (*link == nullptr) return errno_error(errno, fmt::format("off-cpu: attach BPF program {}", bpf_program__name(program)));
+  }
+  return begin_look(programs.on_each_thread_time, links.on_each_thread_time);
+}
+
+void BpfObject::forget_thread_times() {
+  auto& links = impl_->skeleton->links;
+  for (bpf_link** link : {&links.on_thread_exit, &links.on_thread_free}) ::bpf_link__destroy(std::exchange(*link, nullptr));
 }
 
 Result<void> BpfObject::attach_lifecycle() {

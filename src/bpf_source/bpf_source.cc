@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <mutex>
+#include <thread>
 
 #include "base/diagnostics.h"
 #include "base/latency_histogram.h"
@@ -36,6 +38,8 @@ constexpr uint32_t kWakeupBytes = 64 << 10;
 // A first look at the targets' mappings before sampling starts; what is not done by then is done while sampling.
 constexpr int kFirstScanMs = 500;
 constexpr int kLastSyncMs = 1000;
+constexpr auto kFreeing = std::chrono::milliseconds(5);
+constexpr uint64_t kMostFreeingNs = 500'000'000;
 constexpr long kStormDrainNs = 8'000'000;
 constexpr double kWarnUnsampled = 0.02;
 constexpr int kSoonMs = 2, kFollowUpPolls = 2;
@@ -139,7 +143,7 @@ struct BpfSource::Parts {
   std::unique_ptr<ingest::Tracker> tracker;
   std::mutex pause_mutex;  // of events, once started
   std::optional<PerfEvents> events;
-  bool samples_waits = false, paused = false;
+  bool samples_waits = false, paused = false, was_paused = false;
   std::optional<TargetTime> target_time;
   std::unique_ptr<ingest::RecordPipeline> pipeline;
   std::vector<UniqueFd> target_fds;  // pidfds
@@ -182,6 +186,20 @@ struct BpfSource::Parts {
     for (size_t i = 0; i < fired.size(); ++i)
       fill_account(profile.header.events[i], {fired[i], events->events()[i], !config.include_idle}, outcomes[i], pipeline->assembler().counts(static_cast<uint8_t>(i)));
   }
+  // Of records that come another way.
+  std::function<void(std::span<const uint8_t> record)> taker() {
+    return [this](std::span<const uint8_t> record) { pipeline->take(record, monotonic_ns()); };
+  }
+  // Threads that ended last: the kernel frees them, and tells of it, some 20 ms later, on a busy machine more (bpf/thread_times.bpf.c).
+  void wait_for_freed_threads() {
+    const uint64_t until_ns = monotonic_ns() + kMostFreeingNs;
+    for (;;) {
+      while (!kernel->consume(taker(), 0, {})) {
+      }
+      if (pipeline->settle_thread_times() || monotonic_ns() > until_ns) return;
+      std::this_thread::sleep_for(kFreeing);
+    }
+  }
   void drain_ring() {
     while (!look(0)) {
     }
@@ -191,7 +209,7 @@ struct BpfSource::Parts {
     const uint64_t looked_ns = monotonic_ns();
     if (last_drain_ns != 0) drain_gaps.add(looked_ns - last_drain_ns);
     last_drain_ns = looked_ns;
-    const bool emptied = kernel->consume([this](std::span<const uint8_t> record) { pipeline->take(record, monotonic_ns()); }, timeout_ms, wake_fds);
+    const bool emptied = kernel->consume(taker(), timeout_ms, wake_fds);
     pipeline->end_batch(looked_ns, emptied);
     if (emptied) emptied_ns = looked_ns;
     ++looks_in_generation;
@@ -316,6 +334,8 @@ Result<void> BpfSource::start(profile::Profile& profile) {
   if (p.samples_waits) {
     TRY(p.kernel->attach_waits());
     TRY(note_blocked_threads(*p.kernel));
+    p.pipeline->begin_thread_times();
+    TRY(take_thread_times(*p.kernel, p.taker()));
   }
   p.sampling_ns = monotonic_ns();
   return {};
@@ -345,15 +365,21 @@ Result<bool> BpfSource::drain(profile::Profile& profile, int timeout_ms, std::sp
 
 Result<void> BpfSource::stop(profile::Profile& profile) {
   Parts& p = *parts_;
-  bool paused = false;
+  bool paused = false, has_thread_times = false;
   {
     const std::lock_guard lock(p.pause_mutex);
     p.events->disable();
     if (p.samples_waits) p.kernel->count_waits_until_now();
     paused = p.paused;
+    has_thread_times = p.samples_waits && !p.was_paused;
+  }
+  if (has_thread_times) {
+    p.pipeline->end_thread_times();
+    const Result<void> taken = take_thread_times(*p.kernel, p.taker());
+    if (!taken) profile.header.warnings.push_back(fmt::format("how long threads ran is known from samples only: {}", taken.error().message()));
   }
   if (p.samples_waits && !paused) {
-    const Result<void> taken = take_blocked_threads(*p.kernel, {[&] { p.drain_ring(); }, [&](std::span<const uint8_t> record) { p.pipeline->take(record, monotonic_ns()); }});
+    const Result<void> taken = take_blocked_threads(*p.kernel, {[&] { p.drain_ring(); }, p.taker()});
     if (!taken) profile.header.warnings.push_back(fmt::format("waits that have not ended are missing: {}", taken.error().message()));
   }
   if (p.samples_waits) p.kernel->detach_waits();
@@ -363,6 +389,7 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   p.drain_ring();
   p.tracker->sync(kLastSyncMs);
   p.pipeline->finish();
+  if (has_thread_times) p.wait_for_freed_threads();
   p.unwinders->stop();
   p.account(profile, fired, p.count_outcomes());
   const auto& rows = profile.header.events;
@@ -383,6 +410,8 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
 uint64_t BpfSource::pause(bool paused) {
   const std::lock_guard lock(parts_->pause_mutex);
   if (!paused) parts_->kernel->count_waits_from_now();
+  parts_->kernel->forget_thread_times();  // what they run in a pause does not count, and how much that is nobody asks
+  parts_->was_paused = true;
   parts_->kernel->set_sampling_wanted(!paused);
   parts_->events->pause(paused);
   parts_->paused = paused;

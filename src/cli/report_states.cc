@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kColumn = 11, kLeastName = 20;
 
-// Seconds, by thread and column.
+// Seconds, by thread and column. On a CPU: by the scheduler's account, where that is known, else by the samples of a clock.
 struct Table {
   std::vector<std::string> columns;
   std::vector<double> sums;                // of each column
@@ -64,8 +64,9 @@ Table add_up(const profile::ProfileSnapshot& profile, const std::vector<double>&
   std::map<profile::ThreadId, size_t> row_of;
   std::map<std::pair<profile::EventId, profile::LabelSetId>, size_t> column_of;
   for (size_t i = 0; i < samples.size(); ++i) {
-    const double seconds = seconds_of_event[samples.event[i].value] * static_cast<double>(profile.value(i));
+    double seconds = seconds_of_event[samples.event[i].value] * static_cast<double>(profile.value(i));
     if (seconds == 0 || profile::is_idle(samples.state[i])) continue;
+    if (profile.event(samples.event[i]).spent == profile::Spent::kRunning && profile.threads()[samples.thread[i].value].cpu_ns != 0) seconds = 0;  // the account says it
     const auto [known, is_new] = column_of.try_emplace({samples.event[i], samples.labels[i]}, 0);
     if (is_new) known->second = table.column(profile::state_text(profile, samples.event[i], samples.labels[i]));
     const size_t row = row_of.try_emplace(samples.thread[i], table.rows.size()).first->second;
@@ -76,6 +77,14 @@ Table add_up(const profile::ProfileSnapshot& profile, const std::vector<double>&
     table.rows[row].resize(std::max(table.rows[row].size(), table.columns.size()));
     table.rows[row][known->second] += seconds;
     table.sums[known->second] += seconds;
+  }
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    const double seconds = static_cast<double>(profile.threads()[table.threads[row].value].cpu_ns) * 1e-9;
+    if (seconds == 0) continue;
+    const size_t column = table.column(profile::kRunningState);
+    table.rows[row].resize(table.columns.size());
+    table.rows[row][column] += seconds;
+    table.sums[column] += seconds;
   }
   for (std::vector<double>& row : table.rows) row.resize(table.columns.size());
   return table;

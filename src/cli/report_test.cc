@@ -106,6 +106,17 @@ TEST(States, KeepWhatWasWaitedForACpu) {
   EXPECT_THAT(*format_states(profile, limits), ContainsRegex("^ *total +on CPU +runnable +4 more  thread\n"));
 }
 
+// By the scheduler's account where it is known, whether or not there are samples of a clock, or more of them than it says.
+TEST(States, TimeOnACpuIsTheSchedulers) {
+  Profile profile = with_states();
+  profile.edit_thread(profile::ThreadId(0), [](auto& row) { row.cpu_ns = 1'900'000'000; });
+  profile.edit_thread(profile::ThreadId(1), [](auto& row) { row.cpu_ns = 250'000'000; });
+  EXPECT_EQ(*format_states(profile, {}),
+            "      total     on CPU       lock      sleep         io  thread\n"
+            "    4.900 s    1.900 s               3.000 s             [unknown] (1, main)\n"
+            "    4.750 s   250.0 ms    4.000 s              500.0 ms  [unknown] (2)\n");
+}
+
 TEST(States, AreNotThereWithoutWaits) {
   const auto none = format_states(folded(kSmall), {});
   ASSERT_FALSE(none);

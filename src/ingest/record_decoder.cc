@@ -36,6 +36,7 @@ Record decode_record(std::span<const uint8_t> bytes) {
     case RECORD_EXEC:
     case RECORD_EXIT:
     case RECORD_MISS: return decode_as<lifecycle_record>(bytes);
+    case RECORD_THREAD_TIME: return decode_as<thread_time>(bytes);
     default: return Malformed{};
   }
 }

@@ -20,7 +20,7 @@ struct UnwindRequest {
   std::span<const uint8_t> bytes;  // the whole record, its copy of the stack included
 };
 struct Malformed {};
-using Record = std::variant<Malformed, sample_record, StackRecord, UnwindRequest, lifecycle_record>;
+using Record = std::variant<Malformed, sample_record, StackRecord, UnwindRequest, lifecycle_record, thread_time>;
 
 Record decode_record(std::span<const uint8_t> bytes);
 

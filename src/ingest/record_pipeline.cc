@@ -23,6 +23,7 @@ RecordPipeline::RecordPipeline(profile::Profile& profile, const Parts& parts)
     : parts_(parts),
       stacks_(profile, parts.images),
       threads_(profile, parts.metadata_reader),
+      times_(threads_),
       deferred_(parts.tracker, parts.unwinders, parts.tables, &parts.java),
       assembler_(profile, stacks_, threads_, parts.tracker, [this](UnwindJob job) { return deferred_.submit(std::move(job)); }),
       files_(stacks_, parts.images) {}
@@ -35,7 +36,8 @@ void RecordPipeline::take(std::span<const uint8_t> bytes, uint64_t now_ns) {
                         [&](const lifecycle_record& event) {
                           ++lifecycle_;
                           parts_.tracker.push(event);
-                        }},
+                        },
+                        [&](const thread_time& time) { times_.take(time, now_ns); }},
              decode_record(bytes));
 }
 
@@ -73,6 +75,7 @@ void RecordPipeline::end_cycle() {
   parts_.tracker.note_sampled(std::vector<uint32_t>(sampled_spaces_.begin(), sampled_spaces_.end()));
   sampled_spaces_.clear();
   refresh_threads();
+  times_.settle(monotonic_ns());
 }
 
 void RecordPipeline::refresh_threads() {

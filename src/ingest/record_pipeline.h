@@ -5,7 +5,8 @@
 //                  ┌─ stack ──────────▶ StackTable
 //   take(record) ──┼─ sample ─────────▶ SampleAssembler ──▶ Profile      (JIT code in it ▶ JitRecorder, a missing table ▶ TableRequests)
 //                  ├─ unwind request ─▶ SampleAssembler ──▶ DeferredUnwinder
-//                  └─ lifecycle ──────▶ Tracker
+//                  ├─ lifecycle ──────▶ Tracker
+//                  └─ thread time ────▶ ThreadTimes
 //
 // end_batch(), when the ring was looked at: passes on what was sampled, stores what is ready. end_cycle(), once a second: names of
 // processes and threads.
@@ -18,6 +19,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/monotonic_clock.h"
 #include "ingest/deferred_unwinder.h"
 #include "ingest/image_unwinders.h"
 #include "ingest/java_machines.h"
@@ -28,6 +30,7 @@
 #include "ingest/stack_table.h"
 #include "ingest/table_requests.h"
 #include "ingest/thread_table.h"
+#include "ingest/thread_times.h"
 #include "ingest/tracker.h"
 
 namespace cicada::ingest {
@@ -48,6 +51,14 @@ class RecordPipeline {
   RecordPipeline(profile::Profile& profile, const Parts& parts);
 
   void take(std::span<const uint8_t> record, uint64_t now_ns);
+  // Threads' time counts from now on, until now: records of all threads that live follow.
+  void begin_thread_times() { times_.begin(clock_ns(CLOCK_BOOTTIME)); }
+  void end_thread_times() { times_.end(); }
+  // False: of some that have samples nothing is known yet.
+  bool settle_thread_times() {
+    times_.settle_all();
+    return threads_.has_cpu_times();
+  }
   // `looked_ns`: when the look at the ring began. `emptied`: nothing was left in it.
   void end_batch(uint64_t looked_ns, bool emptied);
   void end_cycle();
@@ -76,6 +87,7 @@ class RecordPipeline {
   Parts parts_;
   StackTable stacks_;
   ThreadTable threads_;
+  ThreadTimes times_;
   DeferredUnwinder deferred_;
   SampleAssembler assembler_;
   PinnedImages files_;

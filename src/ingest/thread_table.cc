@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest/thread_table.h"
 
-#include <time.h>
+#include <algorithm>
 
+#include "base/monotonic_clock.h"
 #include "ingest/metadata_reader.h"
 #include "process/metadata/metadata_cache.h"
 #include "process/procfs/proc_fs.h"
@@ -14,22 +15,27 @@ namespace {
 
 // The low half of a start time, completed: it was in the last 497 days.
 uint64_t full_ticks(uint32_t low) {
-  timespec now{};
-  ::clock_gettime(CLOCK_BOOTTIME, &now);
-  const uint64_t ticks = (static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec)) / kNsPerTick;
+  const uint64_t ticks = clock_ns(CLOCK_BOOTTIME) / kNsPerTick;
   const uint64_t full = (ticks & ~uint64_t{0xffffffff}) | low;
   return full <= ticks ? full : full - (uint64_t{1} << 32);
 }
 
+uint64_t key_of(Pid pid, const SampledStart& start) { return uint64_t{static_cast<uint32_t>(pid)} << 32 | start.ticks_low; }
+uint64_t key_of(size_t process, Tid tid) { return uint64_t{process} << 32 | static_cast<uint32_t>(tid); }
+
 }  // namespace
 
+const size_t* ThreadTable::find_process(Pid pid, const SampledStart& start) const {
+  const auto known = process_index_.find(key_of(pid, start));
+  if (known == process_index_.end()) return nullptr;
+  const auto found = std::find_if(known->second.begin(), known->second.end(), [&](size_t index) { return processes_[index].start == start; });
+  return found == known->second.end() ? nullptr : &*found;
+}
+
 size_t ThreadTable::process_of(const sample_record& sample) {
-  const uint64_t key = uint64_t{static_cast<uint32_t>(sample.pid)} << 32 | sample.start_ticks_low;
   const SampledStart start{sample.start_ticks_low, sample.start_in_tick};
-  std::vector<size_t>& known = process_index_[key];
-  for (const size_t index : known) {
-    if (processes_[index].start == start) return index;
-  }
+  if (const size_t* known = find_process(sample.pid, start)) return *known;
+  std::vector<size_t>& known = process_index_[key_of(sample.pid, start)];
   known.push_back(processes_.size());
   living_.push_back(processes_.size());
   processes_.push_back({profile_.intern_process(sample.pid, start.ns()), sample.pid, start, sample.time_ns});
@@ -50,21 +56,34 @@ void ThreadTable::name_stranger(const sample_record& sample, profile::ThreadId t
 
 profile::ThreadId ThreadTable::find_or_add(const sample_record& sample) {
   const size_t process = process_of(sample);
-  const uint64_t key = uint64_t{process} << 32 | static_cast<uint32_t>(sample.tid);
-  const auto [at, added] = thread_index_.try_emplace(key);
+  const auto [at, added] = thread_index_.try_emplace(key_of(process, sample.tid));
   if (added) {
-    at->second = profile_.intern_thread(processes_[process].id, sample.tid);
-    profile_.edit_thread(at->second, [&](auto& row) { row.main = sample.tid == sample.pid; });
-    threads_.push_back({at->second, sample.tid, process, sample.time_ns});
+    at->second.id = profile_.intern_thread(processes_[process].id, sample.tid);
+    profile_.edit_thread(at->second.id, [&](auto& row) { row.main = sample.tid == sample.pid; });
+    threads_.push_back({at->second.id, sample.tid, process, sample.time_ns});
     if (sample.pid <= 0) {
       const char* name = sample.pid == INTERRUPT_ID ? "interrupts" : sample.pid == SOMEBODY_ID ? "somebody" : "idle";
       profile_.edit_process(processes_[process].id, [&](auto& row) { row.name = profile_.intern(name); });
-      profile_.edit_thread(at->second, [&](auto& row) { row.name = profile_.intern(name); });
+      profile_.edit_thread(at->second.id, [&](auto& row) { row.name = profile_.intern(name); });
     } else if (processes_[process].start == SampledStart()) {  // nobody tells of it
-      name_stranger(sample, at->second, processes_[process].id);
+      name_stranger(sample, at->second.id, processes_[process].id);
     }
   }
-  return at->second;
+  return at->second.id;
+}
+
+void ThreadTable::add_cpu_time(const thread_time& thread) {
+  const size_t* process = find_process(thread.pid, {thread.start_ticks_low, thread.start_in_tick});
+  const auto found = process == nullptr ? thread_index_.end() : thread_index_.find(key_of(*process, thread.tid));
+  if (found == thread_index_.end()) return;
+  found->second.has_cpu_time = true;
+  profile_.edit_thread(found->second.id, [&](auto& row) { row.cpu_ns += thread.ran_ns; });
+}
+
+bool ThreadTable::has_cpu_times() const {
+  return std::all_of(threads_.begin(), threads_.end(), [&](const ThreadEntry& entry) {
+    return processes_[entry.process].start == SampledStart() || thread_index_.at(key_of(entry.process, entry.tid)).has_cpu_time;
+  });
 }
 
 void ThreadTable::refresh(ProcessEntry& entry, const process::ProcessTable& processes, const process::ProcessMetadataCache& metadata,
@@ -128,9 +147,9 @@ void ThreadTable::rebase(profile::RowCopier& ids) {
     if (copy) entry.id = *copy;
     return !copy || move_or_erase(entry.process);
   });
-  std::unordered_map<uint64_t, profile::ThreadId> index;
-  for (const auto& [key, id] : thread_index_) {
-    if (const auto copy = ids.find(id)) index[uint64_t{moved[key >> 32]} << 32 | static_cast<uint32_t>(key)] = *copy;
+  std::unordered_map<uint64_t, ThreadKnown> index;
+  for (const auto& [key, known] : thread_index_) {
+    if (const auto copy = ids.find(known.id)) index[key_of(moved[key >> 32], static_cast<Tid>(key))] = {*copy, known.has_cpu_time};
   }
   thread_index_ = std::move(index);
 }

@@ -29,6 +29,10 @@ class ThreadTable {
   // table has come; who is not in it and was first sampled before that is gone.
   void refresh(const process::ProcessTable& processes, const process::ThreadNames& names, const process::ProcessMetadataCache& metadata,
                uint64_t known_until_ns);
+  // Of a thread that is sampled; of others nothing is kept.
+  void add_cpu_time(const thread_time& thread);
+  // Of all of which somebody tells.
+  bool has_cpu_times() const;
   // Takes over the ids of a compacted profile. Who has no samples in it is added anew when it has.
   void rebase(profile::RowCopier& ids);
 
@@ -50,6 +54,8 @@ class ThreadTable {
     uint64_t seen_ns;  // its first sample
   };
   static constexpr uint8_t kMaxStrikes = 3;
+  // Null: it has no samples.
+  const size_t* find_process(Pid pid, const SampledStart& start) const;
   size_t process_of(const sample_record& sample);
   void refresh(ProcessEntry& entry, const process::ProcessTable& processes, const process::ProcessMetadataCache& metadata, uint64_t known_until_ns);
 
@@ -59,7 +65,11 @@ class ThreadTable {
   std::vector<size_t> living_;        // processes that refresh() asks about
   std::vector<ThreadEntry> threads_;  // of those
   std::unordered_map<uint64_t, std::vector<size_t>> process_index_;  // pid << 32 | start in ticks: more than one if the pid was used again in it
-  std::unordered_map<uint64_t, profile::ThreadId> thread_index_;  // process index << 32 | tid
+  struct ThreadKnown {
+    profile::ThreadId id;
+    bool has_cpu_time = false;
+  };
+  std::unordered_map<uint64_t, ThreadKnown> thread_index_;  // process index << 32 | tid
 };
 
 }  // namespace cicada::ingest

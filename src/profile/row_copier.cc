@@ -73,6 +73,7 @@ void RowCopier::describe(ThreadId id) {
   into_.edit_thread(threads_[id.value], [&](Thread& out) {
     if (row.name.valid()) out.name = text(row.name);
     out.main = row.main;
+    out.cpu_ns = row.cpu_ns;
   });
 }
 

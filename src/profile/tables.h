@@ -90,6 +90,7 @@ struct Thread {
   Tid tid = 0;
   StringId name;     // the latest
   bool main = false; // tid == pid
+  uint64_t cpu_ns = 0;  // that it ran while the profile was taken, by the scheduler's account; 0: unknown
   auto operator<=>(const Thread&) const = default;
 };
 

@@ -36,10 +36,14 @@ class DeltaReader {
                                      [&](ProcessId id, const Process& row) { profile_.set_process(id, row); }));
     TRY(read_changing_table<Thread>("threads", profile_.threads(), [&](auto& rows) { code_threads(io_, rows, profile_.sizes()); },
                                     [&](const Thread& row) { return profile_.intern_thread(row.process, row.tid); },
-                                    [&](ThreadId id, const Thread& row) { profile_.set_thread(id, row); }));
+                                    [&](ThreadId id, const Thread& row) {
+                                      profile_.set_thread(id, row);
+                                      described_threads_.push_back(id);
+                                    }));
     TRY(read_label_sets());
     TRY(read_names());
-    return read_samples();
+    TRY(read_samples());
+    return read_thread_times();
   }
 
  private:
@@ -166,8 +170,19 @@ class DeltaReader {
     return {};
   }
 
+  // Files of a cicada that did not know of these end before.
+  Result<void> read_thread_times() {
+    if (io_.cursor().at_end()) return {};
+    std::vector<Thread> rows(described_threads_.size());
+    code_thread_times(io_, rows);
+    if (io_.failed()) return malformed("times of threads");
+    for (size_t i = 0; i < rows.size(); ++i) profile_.edit_thread(described_threads_[i], [&](Thread& row) { row.cpu_ns = rows[i].cpu_ns; });
+    return {};
+  }
+
   Profile& profile_;
   ColumnReader io_;
+  std::vector<ThreadId> described_threads_;
   size_t first_new_string_ = 0;
 };
 

@@ -118,6 +118,12 @@ void code_threads(Io& io, std::vector<profile::Thread>& rows, const profile::Sna
   io.end_column();
 }
 
+// Of the rows of code_threads(), behind the samples.
+template <typename Io>
+void code_thread_times(Io& io, std::vector<profile::Thread>& rows) {
+  code_numbers(io, rows, &profile::Thread::cpu_ns);
+}
+
 template <typename Io>
 void code_label_set(Io& io, std::vector<profile::Label>& labels, const profile::SnapshotSizes& limits) {
   labels.resize(io.count(labels.size(), sizeof(profile::Label)));

@@ -71,6 +71,7 @@ class DeltaWriter {
     write_label_sets();
     write_names();
     write_samples();
+    code_thread_times(io_, threads);
   }
 
  private:

@@ -70,6 +70,24 @@ TEST_F(RecordingTest, ReadsBackWaits) {
   EXPECT_EQ(recording->profile.header.events.back().spent, profile::Spent::kWaiting);
 }
 
+TEST_F(RecordingTest, ReadsBackThreadsTimesAsTheyGrow) {
+  Profile profile = profile::make_synthetic_profile({.samples = 100});
+  const profile::ThreadId first = profile.sample(0).thread;
+  profile.edit_thread(first, [](profile::Thread& row) { row.cpu_ns = 5; });
+  const auto sink = make_recording_sink(path, {});
+  ASSERT_TRUE(sink->update(profile));
+  profile.edit_thread(first, [](profile::Thread& row) { row.cpu_ns = 1'000'000'007; });
+  ASSERT_TRUE(sink->update(profile));
+  const auto streamed = read_recording(content(path), "x");
+  ASSERT_TRUE(streamed);
+  EXPECT_EQ(streamed->profile.threads()[first.value].cpu_ns, 1'000'000'007U);
+  ASSERT_TRUE(sink->finish(profile));
+  const auto recording = read_recording(content(path), "x");
+  ASSERT_TRUE(recording && recording->complete);
+  for (size_t i = 0; i < recording->profile.threads().size(); ++i)
+    EXPECT_EQ(recording->profile.threads()[i].cpu_ns, i == first.value ? 1'000'000'007U : 0U);
+}
+
 // What programs can do to a recording: nothing of it may be more than its reader takes.
 class ExpandingRecording : public RecordingTest, public ::testing::WithParamInterface<int> {};
 
