@@ -3,8 +3,8 @@
 // clocks (one that only computes, by the scheduler's account): "waited FUNCTION NS". Two wait all the time, one of them on a stack that is a file's.
 // One is the only thread of a child, which stops itself again and again. Two wait for the device below the current directory; where there is none
 // ("without FUNCTION: REASON") they do not run.
-// One is moved to another CPU while it sleeps: "moved N" times. "switched N": how often the CPU was taken from a thread. "queued NS N": how long and how
-// often threads were ready to run and did not.
+// One is moved to another CPU while it sleeps: "moved N" times, of so many sleeps of 4 ms: "slept N". "switched N": how often the CPU was taken from a
+// thread. "queued NS N": how long and how often threads were ready to run and did not.
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -41,7 +41,7 @@ static int file_on_device;
 static volatile const char *mapped_file;
 static char *block;
 static atomic_int moving_thread;
-static int moved;
+static int moved, slept;
 
 static uint64_t now_ns(clockid_t clock) {
   struct timespec now;
@@ -61,6 +61,7 @@ NOINLINE void moves(void) {
   const int before = sched_getcpu();
   pause_ns(4000000);
   moved += sched_getcpu() != before;
+  slept++;
 }
 NOINLINE void locks(void) {
   pthread_mutex_lock(&mutex);
@@ -257,7 +258,7 @@ int main(int argc, char **argv) {
   getrusage(RUSAGE_SELF, &usage);
   getrusage(RUSAGE_CHILDREN, &usage_of_child);
   queued_ns(1);
-  printf("moved %d\nswitched %ld\nqueued %llu %llu\n", moved, usage.ru_nvcsw + usage.ru_nivcsw + usage_of_child.ru_nvcsw + usage_of_child.ru_nivcsw,
+  printf("moved %d\nslept %d\nswitched %ld\nqueued %llu %llu\n", moved, slept, usage.ru_nvcsw + usage.ru_nivcsw + usage_of_child.ru_nvcsw + usage_of_child.ru_nivcsw,
          (unsigned long long)shared->queued_ns, (unsigned long long)shared->times_queued);
   return 0;
 }
