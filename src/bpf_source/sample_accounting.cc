@@ -113,6 +113,7 @@ void fill_account(profile::Event& row, const EventAccount& events, std::span<con
   for (size_t i = 0; i < COUNTER_COUNT; ++i) {
     uint64_t value = sum.counts[i];
     if (i == COUNTER_STORED) value -= std::min(value, assembled.lost_stack);
+    if (i == COUNTER_LOST_WAITED_NS && row.spent != profile::Spent::kRunning) value += assembled.lost_value;
     row.counts.push_back({kCounterTexts[i].text, value, kCounterTexts[i].outcome});
   }
   row.counts.push_back({"idle, without an interrupt (the CPU slept)", all.asleep, true});
@@ -120,6 +121,15 @@ void fill_account(profile::Event& row, const EventAccount& events, std::span<con
   row.counts.push_back({"lost: skipped by the kernel for an unknown reason", all.skipped, true});
   row.counts.push_back({"lost: throttled by the kernel (too many samples without a timer tick)", all.throttled, true});
   row.counts.push_back({"lost: stack record missing", assembled.lost_stack, true});
+}
+
+LostTime lost_time(const profile::Event& event) {
+  LostTime lost;
+  for (const profile::Count& count : event.counts) {
+    if (count.outcome && count.name.starts_with("lost")) lost.waits += count.value;
+    if (count.name == kCounterTexts[COUNTER_LOST_WAITED_NS].text) lost.ns = count.value;
+  }
+  return lost;
 }
 
 }  // namespace cicada::bpf_source

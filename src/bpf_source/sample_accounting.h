@@ -19,4 +19,11 @@ struct EventAccount {
 };
 void fill_account(profile::Event& event, const EventAccount& account, std::span<const CpuCounters> kernel, const ingest::AssemblyCounts& assembled);
 
+// Of waits: how many were lost, and how long they were. From an event's counts.
+struct LostTime {
+  uint64_t waits = 0, ns = 0;
+  bool operator==(const LostTime&) const = default;
+};
+LostTime lost_time(const profile::Event& event);
+
 }  // namespace cicada::bpf_source

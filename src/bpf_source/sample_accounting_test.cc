@@ -54,6 +54,21 @@ TEST(SampleAccount, ASampleWithoutItsStackIsLostNotStored) {
   EXPECT_EQ(outcome_sum(event), event.fired);
 }
 
+TEST(SampleAccount, AWaitWithoutItsStackIsLostInTimeToo) {
+  profile::Event running, waiting{.spent = profile::Spent::kWaiting};
+  CpuCounters cpu;
+  cpu.counts[COUNTER_STORED] = 10;
+  cpu.counts[COUNTER_LOST_SAMPLE_RING_FULL] = 2;
+  cpu.counts[COUNTER_LOST_WAITED_NS] = 500;
+  const CpuCounters kernel[] = {cpu};
+  const ingest::AssemblyCounts decoder{.samples = 10, .lost_stack = 3, .lost_value = 40};
+  fill_account(waiting, {{}, cpu_clock(1000)}, kernel, decoder);
+  EXPECT_EQ(value_of(waiting, "that were lost stand for"), 540U);
+  EXPECT_EQ(lost_time(waiting), (LostTime{5, 540}));
+  fill_account(running, {{}, cpu_clock(1000)}, kernel, decoder);
+  EXPECT_EQ(value_of(running, "that were lost stand for"), 500U);
+}
+
 TEST(SampleAccount, TimeThatTheClockCountedAndTheEventDidNotIsThrottled) {
   profile::Event event;
   CpuCounters cpu;

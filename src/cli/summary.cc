@@ -5,6 +5,7 @@
 
 #include "base/clean_text.h"
 #include "base/number_text.h"
+#include "bpf_source/sample_accounting.h"
 #include "cli/report_text.h"
 #include "profile/call_tree.h"
 #include "profile/completeness.h"
@@ -30,6 +31,12 @@ void append_outcomes(const profile::Event& event, bool stats, std::string& out) 
     if (!count.outcome || (count.value == 0 && !stats)) continue;
     out += fmt::format("  {:>12}  {:6.2f} %  {}\n", grouped_digits(count.value), percent(count.value, event.fired), count.name);
   }
+}
+
+// How many were lost says little: waits differ in length.
+void append_lost_time(const profile::Event& event, std::string& out) {
+  const bpf_source::LostTime lost = bpf_source::lost_time(event);
+  if (lost.ns != 0) out += fmt::format("  lost: {} wait{}, {}\n", grouped_digits(lost.waits), lost.waits == 1 ? "" : "s", seconds_text(static_cast<double>(lost.ns) * 1e-9, 4));
 }
 
 void append_completeness(const ProfileSnapshot& profile, bool stats, std::string& out) {
@@ -73,6 +80,7 @@ std::string format_summary(const ProfileSnapshot& profile, const std::vector<std
   for (const profile::Event& event : profile.header.events) {
     append_taken(profile, event, out);
     append_outcomes(event, options.stats, out);
+    append_lost_time(event, out);
   }
   append_completeness(profile, options.stats, out);
   if (const std::string used = format_cpu_time(profile); !used.empty()) out += "  " + used + "\n";

@@ -91,6 +91,17 @@ TEST_F(SummaryTest, OfWaitsSaysForWhatAndTimes) {
   EXPECT_THAT(out, testing::ContainsRegex("100.0 % +1.980 s  futex_wait"));
 }
 
+TEST_F(SummaryTest, OfLostWaitsSaysHowLongTheyWere) {
+  profile_.header.events[0] = {.name = "off-cpu", .unit = profile::Unit::kNanoseconds, .spent = profile::Spent::kWaiting, .period = 1, .fired = 20};
+  auto& counts = profile_.header.events[0].counts;
+  counts = {{"stored", 8, true}, {"lost: ring buffer full (sample record)", 9, true}, {"lost: stack record missing", 3, true}, {"ns that the waits that were lost stand for", 0, false}};
+  EXPECT_THAT(text(), Not(HasSubstr("lost: 12")));
+  counts[3].value = 1'400'000'000;
+  EXPECT_THAT(text(), HasSubstr("\n  lost: 12 waits, 1.400 s\n"));
+  counts[1].value = 0, counts[2].value = 1;
+  EXPECT_THAT(text(), HasSubstr("\n  lost: 1 wait, 1.400 s\n"));
+}
+
 TEST_F(SummaryTest, NeverRoundsUpToComplete) {
   add_samples("f", "/a", 99999);
   add_samples("f", "/a", 1, END_NO_RULE);

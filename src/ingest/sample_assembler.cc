@@ -85,6 +85,7 @@ void SampleAssembler::store(const sample_record& sample, profile::ThreadId threa
   const auto stack = user.id ? stacks_.find_above(*user.id, sample.kernel_stack) : std::nullopt;
   if (!stack) {
     ++counts_[sample.event].lost_stack;
+    counts_[sample.event].lost_value += sample.value;
     return;
   }
   profile_.append_sample({.time_ns = sample.time_ns,

@@ -32,6 +32,7 @@ namespace cicada::ingest {
 struct AssemblyCounts {
   uint64_t samples = 0;     // records received
   uint64_t lost_stack = 0;  // their stack record never came
+  uint64_t lost_value = 0;  // of these, in the event's unit
 };
 
 class SampleAssembler {

@@ -264,10 +264,12 @@ TEST_F(SampleAssemblerTest, AStackThatNeverCameIsALoss) {
   mappings.watermark = 1000;
   sample_record s = sample(1);
   s.user_stack = 99;
+  s.value = 7;
   assembler.add(s, 1);
   assembler.flush_ready(1000);
   EXPECT_EQ(profile.sample_count(), 0u);
   EXPECT_EQ(assembler.counts(0).lost_stack, 1u);
+  EXPECT_EQ(assembler.counts(0).lost_value, 7u);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Where threads wait: each thread's waits add up to what it says by its own clocks, in the function and the state where it waits, also where it wakes on
-# another CPU, is preempted, or waits so briefly that only some of its waits are kept. Stacks are whole, and every wait is accounted for.
+# another CPU, is preempted, stopped, or waits so briefly that only some of its waits are kept. Stacks are whole, and every wait is accounted for.
 source "$(dirname "$0")/lib.sh"
 "$CICADA" record --stats -e off-cpu/period=1000000/ -e cpu-clock -o x.cicada -- "$WORKLOADS/waits" 4 >truth 2>err || fail "record ended with $?"
 grep -q '^waited computes' truth || fail "the workload said nothing"
@@ -50,13 +50,18 @@ for what in time number; do
   events=(-e off-cpu/period=1/)
   [[ $what == time ]] || events+=(-e wakeups)
   "$CICADA" record --stats "${events[@]}" -o "$what.cicada" -- "$WORKLOADS/waits" 3 >truth 2>err || fail "record ended with $?"
+  cp truth "truth.$what"
   "$CICADA" report --states "$what.cicada" >states || fail "report --states ended with $?"
   python3 judge.py $what || fail "another $what of waits for a CPU"
 done
+# With each wait kept, short ones are as exact as long ones.
+"$CICADA" convert --event off-cpu --by thread,state time.cicada time.folded >/dev/null || fail "convert ended with $?"
+python3 "$LIVE/waits.py" time.folded truth.time 0.02 0.004 1 || fail "not what the threads say where each wait is kept"
 
-# Only waits of a length; a run-queue time is a wait of its own.
+# Only waits of a length; a run-queue time is a wait of its own. A sleeper is moved: some of its sleep may count as that.
 "$CICADA" offcpu --min-wait 3500us --max-wait 4500us -c 1 -o y.folded -- "$WORKLOADS/waits" 1 >truth 2>err || fail "offcpu ended with $?"
-awk '/;moves/ { moves += $NF } /;sleeps_briefly/ || /;polls/ { others += $NF } END { exit !(moves > 5e8 && others < moves / 20) }' y.folded || fail "--min-wait, --max-wait"
+awk -v slept="$(sed -n 's/^slept //p' truth)" '/^sleep;.*;moves/ { moves += $NF } !/^(runnable|preempted);/ && (/;sleeps_briefly/ || /;polls/) { others += $NF }
+  END { printf "%d sleeps of 4 ms, found %.3f s; others %.3f s\n", slept, moves / 1e9, others / 1e9; exit !(moves > 0.8 * slept * 4e6 && moves < 1.125 * slept * 4e6 && others < moves / 20) }' y.folded || fail "--min-wait, --max-wait"
 grep -q '^sleep;' y.folded || fail "not by state"
 refused() { "$CICADA" record "$@" -o z.cicada -- true 2>err && fail "accepted: $*"; [[ $(wc -l <err) == 1 ]] || fail "not one line: $*"; }
 refused --min-wait 1ms

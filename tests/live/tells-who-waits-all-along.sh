@@ -41,6 +41,13 @@ wait_for eval '[[ $(cat /proc/$pid/wchan) == hrtimer_nanosleep ]]'
 awk '/;clock_nanosleep;.*hrtimer_nanosleep/ { sum += $NF } END { exit !(NR == 1 && sum > 0.95e9) }' y.folded || fail "not one wait: $(cat y.folded)"
 grep -q '^1 wait in' err && grep -q ' 100 % of 1 user stack' err || fail "its stack is not complete"
 
+# So is one that is stopped.
+kill -STOP "$pid"
+wait_for grep -q '^State:.*T' "/proc/$pid/status"
+"$CICADA" offcpu -p "$pid" -d 1 -o z.folded 2>err || fail "offcpu -p ended with $?"
+awk '/^stopped;/ { sum += $NF } END { exit !(NR == 1 && sum > 0.95e9) }' z.folded || fail "not one stop: $(cat z.folded)"
+kill -CONT "$pid"
+
 # A thread of the kernel's is told where it is asked for.
 "$CICADA" offcpu -p "$pid" --kernel-threads -d 0.1 -o none.folded 2>err && fail "a process has no kernel threads"
 [[ $(wc -l <err) == 1 ]] && grep -q 'goes with -a' err || fail "not the message: $(cat err)"

@@ -27,6 +27,27 @@ class Waits(unittest.TestCase):
         self.assertIn("not ['sleep']", self.faults([FOLDED[0].replace(";sleep;", ";lock;")] + FOLDED[1:]))
         self.assertIn("not preempted", self.faults(FOLDED[:2] + [line.replace("preempted", "sleep") for line in FOLDED[2:4]]))
 
+    def test_sees_what_the_workload_left_out(self):
+        said = [f"waited {name} 1\n" for name in waits.STATES]
+        self.assertEqual(waits.missing_in(said), [])
+        self.assertEqual(waits.missing_in(said[1:]), ["sleeps"])
+        self.assertEqual(waits.missing_in(["without sleeps: no bed\n"] + said[1:]), ["sleeps"])
+        others = [line for line in said if line != "waited syncs 1\n"]
+        self.assertEqual(waits.missing_in(others), ["syncs"])
+        self.assertEqual(waits.missing_in(others + ["without syncs:\n"]), ["syncs"])
+        self.assertEqual(waits.missing_in(others + ["without syncs: no device\n"]), [])
+
+    def test_a_device_is_waited_for_in_its_own_state(self):
+        for state, is_right in (("disk", True), ("page fault", False), ("io", False), ("runnable", False)):
+            folded = [f"syncs (5);{state};run;syncs 60000000\n", "syncs (5);runnable;run;syncs 940000000\n"]
+            self.assertEqual(self.faults(folded, ["waited syncs 1000000000\n"]) == "", is_right, state)
+
+    def test_of_short_waits_a_period_is_allowed_for(self):
+        said = waits.read_truth(["waited syncs 1000000000\n"])
+        found = waits.read_waits(["syncs (5);disk;run;syncs 930000000\n"], said)
+        self.assertEqual(waits.faults_of(said, *found, 0.02, 4e6), [])
+        self.assertIn("found 0.93", waits.faults_of(said, *found, 0.02, 4e6, 1)[0])
+
     def test_all_along(self):
         lines = [f"{name} (7);{'lock' if name.startswith('stays') else 'io'};start;run;{name};futex 1980000000\n" for name in waits.ALL_ALONG]
         lines[-1] = lines[-1].replace(";run;stays_on_a_file", "")

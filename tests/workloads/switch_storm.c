@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // As many context switches as the machine can do, for argv[1] seconds: pairs of processes that pass a byte to and fro on one CPU, argv[2] of them
-// (one a CPU), and, unless argv[3] is "quiet", threads and processes that begin and end all the time. Prints "switches N", of the pairs alone.
+// (one a CPU), and, unless argv[3] is "quiet", threads and processes that begin and end all the time. Prints "switches N", of the pairs alone. argv[4]
+// "waits": also "waited NS", how long all its processes did not run meanwhile, by their own clocks; with "quiet" only.
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -12,6 +14,17 @@
 #include "workload.h"
 
 static double end;
+static struct { _Atomic uint64_t waited_ns; } *shared;
+
+static uint64_t now_ns(clockid_t clock) {
+  struct timespec now;
+  clock_gettime(clock, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+// A process' time off its CPU since it began to count.
+static uint64_t wall_before, used_before_ns;
+static void begin_to_count(void) { wall_before = now_ns(CLOCK_MONOTONIC), used_before_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID); }
+static void end_counting(void) { shared->waited_ns += now_ns(CLOCK_MONOTONIC) - wall_before - (now_ns(CLOCK_PROCESS_CPUTIME_ID) - used_before_ns); }
 
 static void stay_on(int cpu) {
   cpu_set_t one;
@@ -20,9 +33,10 @@ static void stay_on(int cpu) {
   sched_setaffinity(0, sizeof one, &one);
 }
 
-NOINLINE void passes(int from, int to) {
+// False: nobody plays any more.
+NOINLINE int passes(int from, int to) {
   char byte = 0;
-  if (read(from, &byte, 1) != 1 || write(to, &byte, 1) != 1) _exit(0);
+  return read(from, &byte, 1) == 1 && write(to, &byte, 1) == 1;
 }
 
 // Two switches a turn, unless both are awake on other CPUs.
@@ -30,10 +44,14 @@ static void play(int cpu, volatile uint64_t *turns) {
   int there[2], back[2];
   if (pipe(there) != 0 || pipe(back) != 0) _exit(1);
   const pid_t other = fork();
+  begin_to_count();
   stay_on(cpu);
   if (other == 0) {
     close(there[1]), close(back[0]);
-    for (;;) passes(there[0], back[1]);
+    while (passes(there[0], back[1])) {
+    }
+    end_counting();
+    _exit(0);
   }
   close(there[0]), close(back[1]);
   char byte = 0;
@@ -43,6 +61,7 @@ static void play(int cpu, volatile uint64_t *turns) {
   }
   close(there[1]), close(back[0]);
   waitpid(other, NULL, 0);
+  end_counting();
   _exit(0);
 }
 
@@ -69,6 +88,9 @@ int main(int argc, char **argv) {
   const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
   const long pairs = argc > 2 ? atol(argv[2]) : cpus;
   if (seconds == 0) return 0;
+  shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) return 1;
+  begin_to_count();
   volatile uint64_t *turns = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (turns == MAP_FAILED || pairs > 1000) return 1;
   end = wall_seconds() + seconds;
@@ -83,5 +105,7 @@ int main(int argc, char **argv) {
   uint64_t all = 0;
   for (long i = 0; i < pairs; i++) all += 2 * turns[16 * i];
   printf("switches %llu in %.3f s\n", (unsigned long long)all, wall_seconds() - before);
+  end_counting();
+  if (argc > 4 && strcmp(argv[4], "waits") == 0) printf("waited %llu\n", (unsigned long long)shared->waited_ns);
   return 0;
 }
