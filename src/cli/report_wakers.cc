@@ -8,6 +8,7 @@
 #include "base/clean_text.h"
 #include "base/number_text.h"
 #include "profile/frame_text.h"
+#include "profile/thread_state.h"
 #include "profile/wakeups.h"
 #include "sink/flamegraph/svg_text.h"
 
@@ -16,7 +17,8 @@ namespace {
 
 constexpr double kOfACircle = 0.05;  // of the time that a thread waits, at least: else everybody is in one
 constexpr size_t kShownFunctions = 3;
-constexpr std::string_view kNobody = "[not seen]", kNotEnded = "[not woken yet]";
+constexpr size_t kNumbers = 10 + 1 + 7 + 2, kMostName = 40, kLeastName = 8, kLeastPlace = 16;  // columns
+constexpr std::string_view kNobody = "[not seen]", kStillWaits = "[not woken yet]";
 
 struct Pair {
   std::string waiting, waker;
@@ -29,11 +31,10 @@ class Pairs {
   Pairs(const profile::ProfileSnapshot& profile, const profile::SampleFilter& wanted) : profile_(profile) {
     const profile::Wakeups wakeups(profile);
     const profile::Samples& samples = profile.samples();
-    const uint64_t end_ns = profile.header.start_monotonic_ns + profile.header.duration_ns;
     for (size_t row = 0; row < samples.size(); ++row) {
       const auto wait = wanted(profile, row) ? wakeups.find_wait(row) : std::nullopt;
       if (!wait) continue;
-      const std::string waker(wait->wakeup ? name_of(samples.thread[*wait->wakeup]) : wait->end_ns >= end_ns ? std::string(kNotEnded) : std::string(kNobody));
+      const std::string waker(wait->wakeup ? name_of(samples.thread[*wait->wakeup]) : profile::has_not_ended(profile, row) ? kStillWaits : kNobody);
       const std::string& waiting = name_of(samples.thread[row]);
       Pair& pair = pairs_[{waiting, waker}];
       pair.waiting = waiting;

@@ -8,6 +8,7 @@
 
 #include "profile/frame_text.h"
 #include "profile/row_copier.h"
+#include "profile/thread_state.h"
 
 namespace cicada::profile {
 namespace {
@@ -76,6 +77,14 @@ void merge_headers(Header& into, const Header& from) {
     if (std::find(into.warnings.begin(), into.warnings.end(), warning) == into.warnings.end()) into.warnings.push_back(warning);
 }
 
+// Once merged, the end of the recording is another one's, too.
+LabelSetId with_end(Profile& into, LabelSetId labels) {
+  const std::span<const Label> had = into.labels(labels);
+  std::vector<Label> set(had.begin(), had.end());
+  set.push_back({into.intern(kEndLabel), into.intern(kNotEnded)});
+  return into.intern_labels(set);
+}
+
 struct FreeRegex {
   void operator()(regex_t* regex) const {
     ::regfree(regex);
@@ -135,6 +144,7 @@ void merge(Profile& into, const ProfileSnapshot& from) {
     sample.event = events[sample.event.value];
     if (sample.event.value == 0xff) continue;
     sample.time_ns += shift;
+    if (has_not_ended(from, i)) sample.labels = with_end(into, sample.labels);
     into.append_sample(sample);
   }
 }

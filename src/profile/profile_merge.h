@@ -11,7 +11,8 @@
 namespace cicada::profile {
 
 // Appends everything that `from` recorded. Times are moved to the clock of `into` (by wall clock time); counts add up; address
-// spaces of JIT code are kept apart. What cannot be compared (another event, another period) becomes a header warning.
+// spaces of JIT code are kept apart. What cannot be compared (another event, another period) becomes a header warning. Waits that went on when `from` ended
+// are marked (kEndLabel).
 void merge(Profile& into, const ProfileSnapshot& from);
 
 // Which samples are wanted. Empty members ask for everything; several members must all hold.
