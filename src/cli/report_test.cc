@@ -309,9 +309,10 @@ TEST(Header, SaysWhatWasLost) {
 }
 
 TEST(Filters, AreReadByKey) {
-  const auto options = parse_filters({"process=a,7", "time=2s..5s", "function=^std::"});
+  const auto options = parse_filters({"process=a,7", "state=disk,page fault", "time=2s..5s", "function=^std::"});
   ASSERT_TRUE(options);
   EXPECT_THAT(options->processes, testing::ElementsAre("a", "7"));
+  EXPECT_THAT(options->states, testing::ElementsAre("disk", "page fault"));
   EXPECT_EQ(options->from_ns, 2'000'000'000u);
   EXPECT_EQ(options->to_ns, 5'000'000'000u);
   EXPECT_EQ(options->function, "^std::");

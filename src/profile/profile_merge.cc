@@ -170,6 +170,7 @@ Result<SampleFilter> make_sample_filter(const ProfileSnapshot& profile, const Fi
     const uint64_t at = samples.time_ns[i] < start ? 0 : samples.time_ns[i] - start;
     if ((options.from_ns && at < *options.from_ns) || (options.to_ns && at >= *options.to_ns)) return false;
     if (samples.thread[i].value >= threads.size() || !threads[samples.thread[i].value]) return false;
+    if (!options.states.empty() && std::ranges::find(options.states, state_text(p, samples.event[i], samples.labels[i])) == options.states.end()) return false;
     return any_stack || (samples.stack[i].value < stacks.size() && stacks[samples.stack[i].value]);
   });
 }

@@ -22,6 +22,9 @@ struct FilterOptions {
   std::optional<uint64_t> from_ns;     // since Header::start_monotonic_ns
   std::optional<uint64_t> to_ns;       // half-open
   std::string function;                // POSIX extended regular expression; a stack matches if one of its frames does
+  std::vector<std::string> states;     // state_text(): "lock", "disk", "on CPU"
+
+  bool operator==(const FilterOptions&) const = default;
 };
 
 using SampleFilter = std::function<bool(const ProfileSnapshot&, size_t sample_index)>;

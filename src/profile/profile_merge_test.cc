@@ -124,6 +124,27 @@ TEST(SampleFilter, CombinesProcessThreadTimeAndFunction) {
   EXPECT_EQ(count({}), profile.sample_count());
 }
 
+TEST(SampleFilter, KnowsStates) {
+  Profile profile;
+  profile.header.events = {{.name = "off-cpu", .unit = Unit::kNanoseconds, .spent = Spent::kWaiting}, {.name = "cpu-clock"}};
+  const ThreadId thread = profile.intern_thread(profile.intern_process(1, 1), 1);
+  for (const std::string_view state : {"lock", "disk", "page fault", "disk"}) {
+    const Label label{profile.intern(kStateLabel), profile.intern(state)};
+    profile.append_sample({.thread = thread, .labels = profile.intern_labels({&label, 1})});
+  }
+  profile.append_sample({.thread = thread, .event = {1}});
+  const auto count = [&](std::vector<std::string> states) {
+    FilterOptions options;
+    options.states = std::move(states);
+    return extract(profile, *make_sample_filter(profile, options)).sample_count();
+  };
+  EXPECT_EQ(count({}), 5u);
+  EXPECT_EQ(count({"disk"}), 2u);
+  EXPECT_EQ(count({"disk", "page fault"}), 3u);
+  EXPECT_EQ(count({"on CPU"}), 1u);
+  EXPECT_EQ(count({"io"}), 0u);
+}
+
 TEST(SampleFilter, RefusesWhatMakesNoSense) {
   const Profile profile = make_synthetic_profile({});
   FilterOptions bad_regex, bad_range;
