@@ -7,6 +7,8 @@ whole   of all stacks of user threads: the outermost user frame is a function th
         names are those of its .gopclntab, whoever recorded it
 says    the same as the recorder says, by waits and by the time that they lasted
 no name the innermost user frame is an address
+
+Of cicada's stacks 99 % are to be whole: else it ends with 1, and a line that says so.
 """
 import bisect
 import collections
@@ -18,6 +20,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "live"))
 import truth  # noqa: E402
 
+LEAST_WHOLE = 0.99
 GO_TOP = re.compile(r"runtime\.(goexit|mstart|mcall|morestack|rt0_go|externalthreadhandler)(\..*)?")
 HEAD = re.compile(r"^(.*?) +(\d+)/?(\d+)? +(?:\[\d+\] +)?[0-9.]+:(?: +(\d+) (\S+):)?(?: \(incomplete: (.*)\))? *$")
 FRAME = re.compile(r"^\s+([0-9a-f]+) (.*) \((.*)\)$")
@@ -109,7 +112,7 @@ def main():
     samples = [s for s in read(path, os.path.basename(program), names_of(program, recorder)) if s[1] or s[3]] if os.path.exists(path) else []
     if not samples:
         print(f"  {recorder:8} no stacks")
-        return
+        sys.exit(recorder == "cicada")
     count, time = len(samples), sum(sample[0] for sample in samples)
     whole_time = whole = said = said_time = no_name = 0
     ends = collections.Counter()  # why, and where
@@ -127,6 +130,9 @@ def main():
     print(line + (f"; innermost frame without a name {percent(no_name, count)}" if no_name else ""))
     for end, n in ends.most_common(int(os.environ.get("REASONS", "4"))):
         print(f"             {percent(n, count)}  {end}")
+    if recorder == "cicada" and whole < LEAST_WHOLE * count:
+        print(f"  WRONG: {count - whole} of {count} stacks are not whole; {100 - 100 * LEAST_WHOLE:g} % may be")
+        sys.exit(1)
 
 
 main()

@@ -77,7 +77,7 @@ Command add_convert_command(CLI::App& app) {
   command->add_option("IN", options->input, "a recording, folded stacks or pprof")->required();
   command->add_option("OUT", options->outputs, "the extension decides")->required();
   command->add_option("--event", options->event, "of several events, this one (default: all, or the first where a format has one)")->type_name("NAME");
-  command->add_option("--filter", options->filters, "a part: process=, thread=, time=2s..5s, function=REGEX (default: everything)")
+  command->add_option("--filter", options->filters, "a part: process=, thread=, state=, time=2s..5s, function=REGEX (default: everything)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_option("--group-by,--by", options->group_by, "root frames: program, process, thread, cpu, user, state, cgroup, image (default: none)")

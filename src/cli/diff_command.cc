@@ -123,7 +123,7 @@ Command add_diff_command(CLI::App& app) {
       ->type_name("CONDITION")
       ->allow_extra_args(false);
   command->add_option("--event", options->event, "of several events, this one (default: the first with samples)")->type_name("NAME");
-  command->add_option("--filter", options->filters, "a part of both: process=, thread=, time=, function=REGEX (default: everything)")
+  command->add_option("--filter", options->filters, "a part of both: process=, thread=, state=, time=, function=REGEX (default: everything)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_option("-n,--functions", options->table.rows, "rows of the table")->type_name("N")->check(CLI::NonNegativeNumber)->capture_default_str();

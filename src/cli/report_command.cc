@@ -117,7 +117,7 @@ void add_options(CLI::App& command, ReportOptions& options) {
   command.add_option("--demangle", options.demangle, "names as full, short (functions of one short name are one) or none (default: short, with more where rows would read alike; --json: as recorded)")
       ->type_name("HOW");
   command.add_option("--event", options.event, "of several events, this one (default: the first with samples)")->type_name("NAME")->excludes(wakers);
-  command.add_option("--filter", options.filters, "a part: process=, thread=, time=2s..5s, function=REGEX; all must hold (default: everything)")
+  command.add_option("--filter", options.filters, "a part: process=, thread=, state=, time=2s..5s, function=REGEX; all must hold (default: everything)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command.add_option("--min-percent", options.limits.min_percent, "smallest node of the tree, in percent")

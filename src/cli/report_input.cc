@@ -52,9 +52,9 @@ Result<profile::FilterOptions> parse_filters(const std::vector<std::string>& fil
     const std::string key = filter.substr(0, equals);
     const std::string value = equals == std::string::npos ? "" : filter.substr(equals + 1);
     if (value.empty())
-      return make_error(ErrorKind::kInvalid, "--filter {}: expected process=, thread=, time= or function= with a value", filter);
-    if (key == "process" || key == "thread") {
-      auto& wanted = key == "process" ? options.processes : options.threads;
+      return make_error(ErrorKind::kInvalid, "--filter {}: expected process=, thread=, state=, time= or function= with a value", filter);
+    if (key == "process" || key == "thread" || key == "state") {
+      auto& wanted = key == "process" ? options.processes : key == "thread" ? options.threads : options.states;
       for (std::string& word : split_list(value)) wanted.push_back(std::move(word));
       if (wanted.empty()) return make_error(ErrorKind::kInvalid, "--filter {}: no {} named", filter, key);
     } else if (key == "time") {
@@ -64,7 +64,7 @@ Result<profile::FilterOptions> parse_filters(const std::vector<std::string>& fil
         return make_error(ErrorKind::kInvalid, "--filter {}: one function= at most; join them as A|B", filter);
       options.function = value;
     } else {
-      return make_error(ErrorKind::kInvalid, "--filter {}: unknown key {}; known: process, thread, time, function", filter, key);
+      return make_error(ErrorKind::kInvalid, "--filter {}: unknown key {}; known: process, thread, state, time, function", filter, key);
     }
   }
   return options;
@@ -113,8 +113,7 @@ Result<profile::Profile> load_profile(Bytes file, const std::string& path, const
     profile = profile::follow_wakers(profile, wakers);
   }
   if (!event.empty()) profile = TRY(profile::extract_event(profile, event));
-  const bool everything = filter.processes.empty() && filter.threads.empty() && !filter.from_ns && !filter.to_ns && filter.function.empty();
-  if (everything) return profile;
+  if (filter == profile::FilterOptions()) return profile;
   return profile::extract(profile, TRY(profile::make_sample_filter(profile, filter)));
 }
 

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "base/clean_text.h"
 #include "cli/diff_condition.h"
 #include "cli/diff_table.h"
 #include "cli/report_functions.h"
@@ -177,6 +179,30 @@ TEST(Wakers, AreATableAndCircles) {
   EXPECT_THAT(format_wakers(folded(kSmall), {}, {}).error().message(), HasSubstr("offcpu --wakers"));
 }
 
+TEST(Wakers, FitTheTerminal) {
+  Profile profile;
+  profile.header.events = {{.name = "off-cpu", .unit = profile::Unit::kNanoseconds, .spent = profile::Spent::kWaiting},
+                           {.name = "wakeups", .unit = profile::Unit::kNanoseconds, .spent = profile::Spent::kOthersWaiting}};
+  const auto thread = [&](int tid) {
+    const profile::ThreadId id = profile.intern_thread(profile.intern_process(1, 1), tid);
+    profile.edit_thread(id, [&](profile::Thread& row) { row.name = profile.intern(fmt::format("{} {}", tid, std::string(60, 'x'))); });
+    return id;
+  };
+  for (const auto& [waiting, waker, now] : {std::tuple(1, 2, 5000), {2, 1, 9000}}) {
+    profile.append_sample({.time_ns = static_cast<uint64_t>(now), .thread = thread(waker), .value = 1000, .lasted_ns = 1000, .event = {1}});
+    profile.append_sample({.time_ns = static_cast<uint64_t>(now), .thread = thread(waiting), .value = 1000, .lasted_ns = 1000, .event = {0}});
+  }
+  for (size_t columns = 60; columns < 200; columns += 7) {
+    ReportLimits limits;
+    limits.columns = columns;
+    const std::string text = *format_wakers(profile, limits, [](const auto&, size_t) { return true; });
+    EXPECT_THAT(text, HasSubstr("[no stack]"));
+    EXPECT_THAT(text, HasSubstr("wait for each other"));
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(count_letters(line), columns) << line;
+  }
+}
+
 TEST(ReportHeader, CountsASampleOfAnotherToolOnce) {
   Profile profile;
   profile.header.events = {{.name = "alloc_objects", .unit = profile::Unit::kEvents}, {.name = "alloc_space", .unit = profile::Unit::kBytes}};
@@ -294,9 +320,10 @@ TEST(Header, SaysWhatWasLost) {
 }
 
 TEST(Filters, AreReadByKey) {
-  const auto options = parse_filters({"process=a,7", "time=2s..5s", "function=^std::"});
+  const auto options = parse_filters({"process=a,7", "state=disk,page fault", "time=2s..5s", "function=^std::"});
   ASSERT_TRUE(options);
   EXPECT_THAT(options->processes, testing::ElementsAre("a", "7"));
+  EXPECT_THAT(options->states, testing::ElementsAre("disk", "page fault"));
   EXPECT_EQ(options->from_ns, 2'000'000'000u);
   EXPECT_EQ(options->to_ns, 5'000'000'000u);
   EXPECT_EQ(options->function, "^std::");

@@ -8,6 +8,7 @@
 #include "base/clean_text.h"
 #include "base/number_text.h"
 #include "profile/frame_text.h"
+#include "profile/thread_state.h"
 #include "profile/wakeups.h"
 #include "sink/flamegraph/svg_text.h"
 
@@ -16,7 +17,8 @@ namespace {
 
 constexpr double kOfACircle = 0.05;  // of the time that a thread waits, at least: else everybody is in one
 constexpr size_t kShownFunctions = 3;
-constexpr std::string_view kNobody = "[not seen]", kNotEnded = "[not woken yet]";
+constexpr size_t kNumbers = 10 + 1 + 7 + 2, kMostName = 40, kLeastName = 8, kLeastPlace = 16;  // columns
+constexpr std::string_view kNobody = "[not seen]", kStillWaits = "[not woken yet]";
 
 struct Pair {
   std::string waiting, waker;
@@ -29,11 +31,10 @@ class Pairs {
   Pairs(const profile::ProfileSnapshot& profile, const profile::SampleFilter& wanted) : profile_(profile) {
     const profile::Wakeups wakeups(profile);
     const profile::Samples& samples = profile.samples();
-    const uint64_t end_ns = profile.header.start_monotonic_ns + profile.header.duration_ns;
     for (size_t row = 0; row < samples.size(); ++row) {
       const auto wait = wanted(profile, row) ? wakeups.find_wait(row) : std::nullopt;
       if (!wait) continue;
-      const std::string waker(wait->wakeup ? name_of(samples.thread[*wait->wakeup]) : wait->end_ns >= end_ns ? std::string(kNotEnded) : std::string(kNobody));
+      const std::string waker(wait->wakeup ? name_of(samples.thread[*wait->wakeup]) : profile::has_not_ended(profile, row) ? kStillWaits : kNobody);
       const std::string& waiting = name_of(samples.thread[row]);
       Pair& pair = pairs_[{waiting, waker}];
       pair.waiting = waiting;
@@ -128,29 +129,32 @@ Result<std::string> format_wakers(const profile::ProfileSnapshot& profile, const
   const Pairs pairs(profile, wanted);
   const std::vector<const Pair*> rows = pairs.by_time();
   const size_t shown = std::min(rows.size(), limits.rows);
-  size_t waiting = 7, waker = 8;
+  const size_t others = kNumbers + 2 + 2 + kLeastPlace;
+  const size_t widest = std::clamp(limits.columns > others ? (limits.columns - others) / 2 : 0, kLeastName, kMostName);
+  size_t waiting = 7, waker = kLeastName;
   for (size_t i = 0; i < shown; ++i) {
-    waiting = std::max(waiting, std::min<size_t>(count_letters(clean_text(rows[i]->waiting)), 40));
-    waker = std::max(waker, std::min<size_t>(count_letters(clean_text(rows[i]->waker)), 40));
+    waiting = std::max(waiting, std::min(count_letters(clean_text(rows[i]->waiting)), widest));
+    waker = std::max(waker, std::min(count_letters(clean_text(rows[i]->waker)), widest));
   }
   std::string out = fmt::format("{:>10} {:>7}  {:<{}}  {:<{}}  where it waited\n", "time", "of its", "waiting", waiting, "woken by", waker);
-  const size_t used = 10 + 1 + 7 + 2 + waiting + 2 + waker + 2;
+  const size_t used = kNumbers + waiting + 2 + waker + 2;
   for (size_t i = 0; i < shown; ++i) {
-    const std::string place = sink::shortened(clean_text(place_of(profile, limits.names, *rows[i])), limits.columns > used + 16 ? limits.columns - used : 16);
+    const std::string place = sink::shortened(clean_text(place_of(profile, limits.names, *rows[i])), limits.columns > used + kLeastPlace ? limits.columns - used : kLeastPlace);
     out += fmt::format("{:>10} {:>5.1f} %  {:<{}}  {:<{}}  {}\n", seconds_text(static_cast<double>(rows[i]->ns) * 1e-9, 4), 100 * pairs.share(*rows[i]),
-                       sink::shortened(clean_text(rows[i]->waiting), 40), waiting, sink::shortened(clean_text(rows[i]->waker), 40), waker, place);
+                       sink::shortened(clean_text(rows[i]->waiting), waiting), waiting, sink::shortened(clean_text(rows[i]->waker), waker), waker, place);
   }
   if (rows.size() > shown) out += fmt::format("  … {} more\n", rows.size() - shown);
   const auto circles = pairs.circles();
+  const size_t room = std::max<size_t>(limits.columns, 60);
   if (!circles.empty()) out += "\nwait for each other:\n";
   for (const std::vector<std::string>& circle : circles) {
-    out += fmt::format("  {}\n", clean_text(fmt::format("{}", fmt::join(circle, " <-> "))));
+    out += sink::shortened(clean_text(fmt::format("  {}", fmt::join(circle, " <-> "))), room) + "\n";
     for (const std::string& one : circle) {
       for (const std::string& other : circle) {
         const Pair* pair = pairs.find(one, other);
         if (pair == nullptr || pairs.share(*pair) < kOfACircle) continue;
         out += sink::shortened(fmt::format("    {:>5.1f} % of {}'s time for {}: {}", 100 * pairs.share(*pair), clean_text(one), clean_text(other),
-                                           clean_text(place_of(profile, limits.names, *pair))), std::max<size_t>(limits.columns, 60)) + "\n";
+                                           clean_text(place_of(profile, limits.names, *pair))), room) + "\n";
       }
     }
   }

@@ -7,6 +7,7 @@
 #include "profile/live_tree.h"
 #include "profile/stack_totals.h"
 #include "profile/thread_state.h"
+#include "profile/wakeups.h"
 
 namespace cicada::profile {
 namespace {
@@ -34,9 +35,19 @@ class StateSums {
       if (at == 0) break;
       for (size_t state = 0; state < own.size(); ++state) sums[tree_.nodes[at].parent * own.size() + state] += own[state];
     }
+    leave_wakers_out();
   }
 
  private:
+  // Whoever ended a wait did not wait itself.
+  void leave_wakers_out() {
+    std::vector<bool> wakes(tree_.nodes.size());
+    for (size_t at = 1; at < wakes.size(); ++at) {
+      const std::string_view name = tree_.nodes[at].kind == NodeKind::kMarker ? tree_.text(tree_.nodes[at].name) : "";
+      wakes[at] = name.starts_with(kWokenBy) || (name != kWhichWaited && wakes[tree_.nodes[at].parent]);
+      if (wakes[at]) tree_.state_of_node[at] = 0;
+    }
+  }
   // 1 + index into the tree's states.
   size_t state_of(LabelSetId labels) {
     if (!labels.valid()) return 0;

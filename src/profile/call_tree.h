@@ -49,7 +49,7 @@ struct CallTree {
   std::vector<CallNode> nodes;  // nodes[0] is the root; a parent stands before its children
   StringTable strings;
   std::vector<StringId> states;        // in which threads waited: "lock", "disk", … (kStateLabel)
-  std::vector<uint8_t> state_of_node;  // of the largest part of its total: 1 + index into states, 0 for none. Empty without states
+  std::vector<uint8_t> state_of_node;  // of the largest part of its total: 1 + index into states, 0 for none, and for frames of a waker. Empty without states
 
   std::string_view text(StringId id) const { return strings.text(id); }
   uint64_t total() const { return nodes.empty() ? 0 : nodes[0].total; }

@@ -6,6 +6,8 @@
 
 #include <random>
 
+#include "profile/wakeups.h"
+
 namespace cicada::profile {
 namespace {
 
@@ -52,6 +54,25 @@ TEST_F(CallTreeTest, MergesEqualNamesAndOrdersByName) {
   sample({main, a}, 4);
   sample({main}, 8);
   EXPECT_THAT(lines(), ElementsAre("main 8/15", "main;a 4/4", "main;b 3/3"));
+}
+
+// Whoever ended a wait did not wait itself, but for where it says so.
+TEST_F(CallTreeTest, GivesWakersNoState) {
+  const auto marker = [&](std::string_view text) {
+    Frame frame;
+    frame.kind = FrameKind::kLabel;
+    frame.label = profile.intern(text);
+    return profile.intern_frame(frame);
+  };
+  profile.header.events = {{.name = "off-cpu", .unit = Unit::kNanoseconds, .spent = Spent::kWaiting}};
+  const Label label{profile.intern(kStateLabel), profile.intern("lock")};
+  const FrameId path[] = {named("waits"), marker("[woken by x]"), named("unlocks"), marker("[softirq: timer]"), named("wakes"), marker(kWhichWaited), named("reads"), marker("[woken by y]"), named("writes")};
+  profile.append_sample({.thread = thread, .stack = profile.intern_stack({}, path), .labels = profile.intern_labels({&label, 1})});
+  const CallTree tree = build_call_tree(profile, {.states = true});
+  std::string with_state;
+  for (size_t at = 1; at < tree.nodes.size(); ++at)
+    if (tree.state_of_node[at] != 0) with_state += fmt::format("{} ", tree.text(tree.nodes[at].name));
+  EXPECT_EQ(with_state, "waits [which waited] reads ");
 }
 
 // main waits for a lock and for a pipe; where its callees wait is their own.

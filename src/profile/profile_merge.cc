@@ -8,6 +8,7 @@
 
 #include "profile/frame_text.h"
 #include "profile/row_copier.h"
+#include "profile/thread_state.h"
 
 namespace cicada::profile {
 namespace {
@@ -76,6 +77,14 @@ void merge_headers(Header& into, const Header& from) {
     if (std::find(into.warnings.begin(), into.warnings.end(), warning) == into.warnings.end()) into.warnings.push_back(warning);
 }
 
+// Once merged, the end of the recording is another one's, too.
+LabelSetId with_end(Profile& into, LabelSetId labels) {
+  const std::span<const Label> had = into.labels(labels);
+  std::vector<Label> set(had.begin(), had.end());
+  set.push_back({into.intern(kEndLabel), into.intern(kNotEnded)});
+  return into.intern_labels(set);
+}
+
 struct FreeRegex {
   void operator()(regex_t* regex) const {
     ::regfree(regex);
@@ -137,6 +146,7 @@ void merge(Profile& into, const ProfileSnapshot& from) {
     sample.event = events[sample.event.value];
     if (sample.event.value == 0xff) continue;
     sample.time_ns += shift;
+    if (has_not_ended(from, i)) sample.labels = with_end(into, sample.labels);
     into.append_sample(sample);
   }
   for (size_t i = 0; i < from.threads().size(); ++i) {
@@ -168,6 +178,7 @@ Result<SampleFilter> make_sample_filter(const ProfileSnapshot& profile, const Fi
     const uint64_t at = samples.time_ns[i] < start ? 0 : samples.time_ns[i] - start;
     if ((options.from_ns && at < *options.from_ns) || (options.to_ns && at >= *options.to_ns)) return false;
     if (samples.thread[i].value >= threads.size() || !threads[samples.thread[i].value]) return false;
+    if (!options.states.empty() && std::ranges::find(options.states, state_text(p, samples.event[i], samples.labels[i])) == options.states.end()) return false;
     return any_stack || (samples.stack[i].value < stacks.size() && stacks[samples.stack[i].value]);
   });
 }

@@ -11,7 +11,8 @@
 namespace cicada::profile {
 
 // Appends everything that `from` recorded. Times are moved to the clock of `into` (by wall clock time); counts add up; address
-// spaces of JIT code are kept apart. What cannot be compared (another event, another period) becomes a header warning.
+// spaces of JIT code are kept apart. What cannot be compared (another event, another period) becomes a header warning. Waits that went on when `from` ended
+// are marked (kEndLabel).
 void merge(Profile& into, const ProfileSnapshot& from);
 
 // Which samples are wanted. Empty members ask for everything; several members must all hold.
@@ -21,6 +22,9 @@ struct FilterOptions {
   std::optional<uint64_t> from_ns;     // since Header::start_monotonic_ns
   std::optional<uint64_t> to_ns;       // half-open
   std::string function;                // POSIX extended regular expression; a stack matches if one of its frames does
+  std::vector<std::string> states;     // state_text(): "lock", "disk", "on CPU"
+
+  bool operator==(const FilterOptions&) const = default;
 };
 
 using SampleFilter = std::function<bool(const ProfileSnapshot&, size_t sample_index)>;

@@ -5,6 +5,7 @@
 
 #include "profile/call_tree.h"
 #include "profile/synthetic_profile_for_test.h"
+#include "profile/thread_state.h"
 
 namespace cicada::profile {
 namespace {
@@ -50,6 +51,30 @@ TEST(Merge, MovesTimesToOneClock) {
   EXPECT_EQ(a.samples().time_ns[1], 500 + 400 + 5u);
   EXPECT_EQ(a.header.duration_ns, 500u);
   EXPECT_EQ(a.processes().size(), 2u);
+}
+
+// One of them ended with its recording; the other recording ends later.
+TEST(Merge, KeepsWhichWaitsWentOn) {
+  const auto make = [](uint64_t realtime_ns, uint64_t duration_ns) {
+    Profile p;
+    p.header.events = {{.name = "off-cpu", .unit = Unit::kNanoseconds, .spent = Spent::kWaiting}};
+    p.header.start_realtime_ns = realtime_ns;
+    p.header.start_monotonic_ns = 1000;
+    p.header.duration_ns = duration_ns;
+    const Label label{p.intern(kStateLabel), p.intern("lock")};
+    for (const uint64_t end_ns : {1050, 1100})
+      p.append_sample({.time_ns = end_ns, .thread = p.intern_thread(p.intern_process(1, 1), 1), .lasted_ns = 40, .labels = p.intern_labels({&label, 1})});
+    return p;
+  };
+  Profile all;
+  for (const auto& [realtime_ns, duration_ns] : {std::pair(5000, 100), {5500, 300}}) merge(all, make(static_cast<uint64_t>(realtime_ns), static_cast<uint64_t>(duration_ns)));
+  ASSERT_TRUE(all.validate());
+  std::vector<bool> went_on;
+  for (size_t row = 0; row < all.sample_count(); ++row) {
+    went_on.push_back(has_not_ended(all, row));
+    EXPECT_EQ(waited_for(all, all.samples().labels[row]), "lock");
+  }
+  EXPECT_EQ(went_on, std::vector<bool>({false, true, false, false}));
 }
 
 TEST(Merge, KeepsJitCodeOfTwoRecordingsApart) {
@@ -129,6 +154,27 @@ TEST(SampleFilter, CombinesProcessThreadTimeAndFunction) {
   EXPECT_GT(count(function), 0u);
   EXPECT_LT(count(function), profile.sample_count());
   EXPECT_EQ(count({}), profile.sample_count());
+}
+
+TEST(SampleFilter, KnowsStates) {
+  Profile profile;
+  profile.header.events = {{.name = "off-cpu", .unit = Unit::kNanoseconds, .spent = Spent::kWaiting}, {.name = "cpu-clock"}};
+  const ThreadId thread = profile.intern_thread(profile.intern_process(1, 1), 1);
+  for (const std::string_view state : {"lock", "disk", "page fault", "disk"}) {
+    const Label label{profile.intern(kStateLabel), profile.intern(state)};
+    profile.append_sample({.thread = thread, .labels = profile.intern_labels({&label, 1})});
+  }
+  profile.append_sample({.thread = thread, .event = {1}});
+  const auto count = [&](std::vector<std::string> states) {
+    FilterOptions options;
+    options.states = std::move(states);
+    return extract(profile, *make_sample_filter(profile, options)).sample_count();
+  };
+  EXPECT_EQ(count({}), 5u);
+  EXPECT_EQ(count({"disk"}), 2u);
+  EXPECT_EQ(count({"disk", "page fault"}), 3u);
+  EXPECT_EQ(count({"on CPU"}), 1u);
+  EXPECT_EQ(count({"io"}), 0u);
 }
 
 TEST(SampleFilter, RefusesWhatMakesNoSense) {

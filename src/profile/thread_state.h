@@ -8,11 +8,15 @@
 namespace cicada::profile {
 
 inline constexpr std::string_view kRunningState = "on CPU";
+// A label of waits in merged recordings: it went on when its own recording ended.
+inline constexpr std::string_view kEndLabel = "end", kNotEnded = "later";
 
 // What it waited for ("lock", "disk", …). Empty: no label says.
 std::string_view waited_for(const ProfileSnapshot& profile, LabelSetId labels);
 // It was ready to run.
 bool is_wait_for_cpu(const ProfileSnapshot& profile, LabelSetId labels);
+// A wait that went on when its recording ended.
+bool has_not_ended(const ProfileSnapshot& profile, size_t row);
 // For people: what it waited for; "waiting", if that is not known; "on CPU".
 std::string_view state_text(const ProfileSnapshot& profile, EventId event, LabelSetId labels);
 

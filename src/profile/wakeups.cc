@@ -53,7 +53,7 @@ class ChainMaker {
   // `at`: what waited from `begin_ns` to the wakeup.
   void follow(StackId at, Charge charge, uint64_t begin_ns, size_t wakeup, unsigned hops) {
     const ThreadId waker = from_.samples().thread[wakeup];
-    at = append(mark(at, "[woken by " + thread_name(from_, waker) + "]"), from_.samples().stack[wakeup]);
+    at = append(mark(at, std::string(kWokenBy) + thread_name(from_, waker) + "]"), from_.samples().stack[wakeup]);
     double rest = 1, scale = 1;
     if (hops > 1 && steps_ <= kMostSteps) {
       const std::vector<Part>& parts = parts_of(waker, begin_ns, from_.samples().time_ns[wakeup], hops);
@@ -66,7 +66,7 @@ class ChainMaker {
         for (const Part& part : parts) sums.waited += charge.value * part.share;
       }
       for (const Part& part : parts) {
-        const StackId waited = append(mark(at, "[which waited]"), from_.samples().stack[part.wait.row]);
+        const StackId waited = append(mark(at, kWhichWaited), from_.samples().stack[part.wait.row]);
         const Charge further{charge.value * part.share * scale, charge.share * part.share};
         if (part.wait.wakeup && further.share >= kLeastShare) follow(waited, further, std::max(part.wait.begin_ns, begin_ns), *part.wait.wakeup, hops - 1);
         else store(waited, further.value);
@@ -95,7 +95,7 @@ class ChainMaker {
     return parts;
   }
 
-  StackId mark(StackId at, const std::string& text) {
+  StackId mark(StackId at, std::string_view text) {
     Frame frame;
     frame.kind = FrameKind::kLabel;
     frame.label = into_.intern(text);

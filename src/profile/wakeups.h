@@ -4,6 +4,7 @@
 #pragma once
 #include <optional>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -35,6 +36,9 @@ class Wakeups {
   std::unordered_map<uint64_t, size_t> wakeup_of_;  // by the beginning of the wait
   std::vector<std::vector<Wait>> waits_;            // by thread
 };
+
+// Markers between the stacks of follow_wakers(): below the first is who ended the wait, below the second what that one had waited in.
+inline constexpr std::string_view kWokenBy = "[woken by ", kWhichWaited = "[which waited]";
 
 // A profile for pictures: the stacks of waits go on with that of whoever ended them, then, where that one had waited meanwhile, with what it had waited
 // in and who ended that, and so on, `hops` wakers in all.

@@ -101,20 +101,19 @@ class Drawing {
     if (baseline_ != nullptr) {
       swatch(heat_colour(kHeatSteps - 1), "more than before");
       swatch(heat_colour(0), "less than before");
-    } else if (!tree_.states.empty()) {
-      std::vector<uint64_t> self(tree_.states.size() + 1);
-      for (uint32_t at = 1; at < tree_.nodes.size(); ++at) self[tree_.state_of_node[at]] += tree_.nodes[at].self;
-      for (size_t state = 1; state < self.size(); ++state) {
-        const std::string_view name = tree_.text(tree_.states[state - 1]);
-        if (self[state] != 0) swatch(style_of_state(name).shades[0], percent_text(name, self[state]));
-      }
     } else {
-      uint64_t self[kKinds.size()] = {};
-      for (const CallNode& node : tree_.nodes) self[static_cast<size_t>(node.kind)] += node.self;
-      for (size_t kind = 0; kind < kKinds.size(); ++kind) {
-        if (self[kind] == 0 || kind < 2) continue;
-        swatch(kKinds[kind].shades[0], percent_text(kKinds[kind].text, self[kind]));
+      std::vector<uint64_t> of_state(tree_.states.size() + 1), of_kind(kKinds.size());
+      for (size_t at = 0; at < tree_.nodes.size(); ++at) {
+        const CallNode& node = tree_.nodes[at];
+        const uint8_t state = tree_.state_of_node.empty() ? 0 : tree_.state_of_node[at];
+        (state != 0 ? of_state[state] : of_kind[static_cast<size_t>(node.kind)]) += node.self;
       }
+      for (size_t state = 1; state < of_state.size(); ++state) {
+        const std::string_view name = tree_.text(tree_.states[state - 1]);
+        if (of_state[state] != 0) swatch(style_of_state(name).shades[0], percent_text(name, of_state[state]));
+      }
+      for (size_t kind = 2; kind < of_kind.size(); ++kind)
+        if (of_kind[kind] != 0) swatch(kKinds[kind].shades[0], percent_text(kKinds[kind].text, of_kind[kind]));
     }
     out_ += "</g>\n";
   }

@@ -16,6 +16,6 @@ export function showLegend(legend, profile, tree) {
     const style = profile.styleOf(tree.frame[i]);
     if (tree.self[i]) sums.set(style, (sums.get(style) || 0) + tree.self[i]);
   }
-  for (const style of states.length ? states : profile.kinds.slice(groupKind + 1))
+  for (const style of [...states, ...profile.kinds.slice(groupKind + 1)])
     if (sums.has(style)) entry(style.shades[0], `${style.name} ${share(sums.get(style), tree.total[0])}`);
 }
