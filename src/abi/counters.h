@@ -27,7 +27,7 @@
   X(LOST_WAITED_NS, NOTE, "ns that the waits that were lost stand for")                         \
   X(WAITS_NOT_SEEN, NOTE, "waits not seen: no room for the thread")                             \
   X(WAKERS_IN_HASTE, NOTE, "wakers without a stack: more would have held up the machine")       \
-  X(LIFECYCLE_RING_FULL, NOTE, "lifecycle events lost: ring buffer full")                       \
+  X(LIFECYCLE_RING_FULL, NOTE, "lifecycle events, or threads' times, lost: ring buffer full")   \
   X(PROCESS_TABLE_FULL, NOTE, "processes not tracked: table full")
 
 enum counter {

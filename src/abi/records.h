@@ -128,7 +128,7 @@ struct lifecycle_record {
 };
 ABI_ASSERT(sizeof(struct lifecycle_record) == 56);
 
-// How long a thread has run, by the scheduler's account. Of one that has ended through the ring, of those that live in a look at all threads.
+// How long a thread has run, by the scheduler's account. Threads that end come through the ring, those that live are read in a look at all threads.
 struct thread_time {
   __u32 kind;
   __s32 pid;

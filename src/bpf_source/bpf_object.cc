@@ -302,7 +302,7 @@ Result<UniqueFd> BpfObject::look_at_threads(blocked_mode mode) {
   return begin_look(impl_->skeleton->progs.on_each_task, impl_->skeleton->links.on_each_task);
 }
 
-Result<UniqueFd> BpfObject::look_at_thread_times() {
+Result<void> BpfObject::attach_ends_of_threads() {
   auto& programs = impl_->skeleton->progs;
   auto& links = impl_->skeleton->links;
   const std::pair<bpf_program*, bpf_link**> ends[] = {{programs.on_thread_free, &links.on_thread_free}, {programs.on_thread_exit, &links.on_thread_exit}};
@@ -310,12 +310,16 @@ Result<UniqueFd> BpfObject::look_at_thread_times() {
     if (*link == nullptr) *link = ::bpf_program__attach(program);
     if (*link == nullptr) return errno_error(errno, fmt::format("off-cpu: attach BPF program {}", bpf_program__name(program)));
   }
-  return begin_look(programs.on_each_thread_time, links.on_each_thread_time);
+  return {};
 }
 
-void BpfObject::forget_thread_times() {
+void BpfObject::detach_ends_of_threads() {
   auto& links = impl_->skeleton->links;
   for (bpf_link** link : {&links.on_thread_exit, &links.on_thread_free}) ::bpf_link__destroy(std::exchange(*link, nullptr));
+}
+
+Result<UniqueFd> BpfObject::look_at_thread_times() {
+  return begin_look(impl_->skeleton->progs.on_each_thread_time, impl_->skeleton->links.on_each_thread_time);
 }
 
 Result<void> BpfObject::attach_lifecycle() {

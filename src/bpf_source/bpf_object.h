@@ -78,9 +78,11 @@ class BpfObject {
   // A look at the threads that do not run (bpf/blocked.bpf.c): each read() of one struct blocked_thread gives the next, where the mode is to take
   // them; 0 at the end. While waits are attached.
   Result<UniqueFd> look_at_threads(blocked_mode mode);
-  // How long threads ran (struct thread_time): from now on the ring tells of those that end, and each read() gives one of those that live.
+  // How long threads ran (struct thread_time). From now on, or no longer, the ring tells of those that end.
+  Result<void> attach_ends_of_threads();
+  void detach_ends_of_threads();
+  // Each read() gives one of those that live; 0 at the end.
   Result<UniqueFd> look_at_thread_times();
-  void forget_thread_times();  // of nobody any more
   // Lifecycle programs: from now on forks, execs and exits are followed.
   Result<void> attach_lifecycle();
 

@@ -143,7 +143,8 @@ struct BpfSource::Parts {
   std::unique_ptr<ingest::Tracker> tracker;
   std::mutex pause_mutex;  // of events, once started
   std::optional<PerfEvents> events;
-  bool samples_waits = false, paused = false, was_paused = false;
+  bool samples_waits = false, paused = false;
+  bool accounts_threads = false;  // how long they ran
   std::optional<TargetTime> target_time;
   std::unique_ptr<ingest::RecordPipeline> pipeline;
   std::vector<UniqueFd> target_fds;  // pidfds
@@ -330,13 +331,15 @@ Result<void> BpfSource::start(profile::Profile& profile) {
   p.next_cycle_ns = monotonic_ns() + kCycleNs;
   p.prompt.emplace(ScopedShortSlice::kAheadOfUsual);
   p.target_time.emplace(p.config);
+  p.accounts_threads = p.samples_waits && p.target_time->is_countable();
+  if (p.accounts_threads) TRY(p.kernel->attach_ends_of_threads());
   TRY(p.events->enable());
-  if (p.samples_waits) {
-    TRY(p.kernel->attach_waits());
-    TRY(note_blocked_threads(*p.kernel));
+  if (p.samples_waits) TRY(p.kernel->attach_waits());
+  if (p.accounts_threads) {
     p.pipeline->begin_thread_times();
     TRY(take_thread_times(*p.kernel, p.taker()));
   }
+  if (p.samples_waits) TRY(note_blocked_threads(*p.kernel));
   p.sampling_ns = monotonic_ns();
   return {};
 }
@@ -365,15 +368,15 @@ Result<bool> BpfSource::drain(profile::Profile& profile, int timeout_ms, std::sp
 
 Result<void> BpfSource::stop(profile::Profile& profile) {
   Parts& p = *parts_;
-  bool paused = false, has_thread_times = false;
+  bool paused = false, accounts_threads = false;
   {
     const std::lock_guard lock(p.pause_mutex);
     p.events->disable();
     if (p.samples_waits) p.kernel->count_waits_until_now();
     paused = p.paused;
-    has_thread_times = p.samples_waits && !p.was_paused;
+    accounts_threads = p.accounts_threads;
   }
-  if (has_thread_times) {
+  if (accounts_threads) {
     p.pipeline->end_thread_times();
     const Result<void> taken = take_thread_times(*p.kernel, p.taker());
     if (!taken) profile.header.warnings.push_back(fmt::format("how long threads ran is known from samples only: {}", taken.error().message()));
@@ -389,7 +392,7 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   p.drain_ring();
   p.tracker->sync(kLastSyncMs);
   p.pipeline->finish();
-  if (has_thread_times) p.wait_for_freed_threads();
+  if (accounts_threads) p.wait_for_freed_threads();
   p.unwinders->stop();
   p.account(profile, fired, p.count_outcomes());
   const auto& rows = profile.header.events;
@@ -410,8 +413,8 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
 uint64_t BpfSource::pause(bool paused) {
   const std::lock_guard lock(parts_->pause_mutex);
   if (!paused) parts_->kernel->count_waits_from_now();
-  parts_->kernel->forget_thread_times();  // what they run in a pause does not count, and how much that is nobody asks
-  parts_->was_paused = true;
+  parts_->kernel->detach_ends_of_threads();
+  parts_->accounts_threads = false;  // CPU time in a pause must not count, and it is not measured
   parts_->kernel->set_sampling_wanted(!paused);
   parts_->events->pause(paused);
   parts_->paused = paused;

@@ -16,6 +16,8 @@ class TargetTime {
  public:
   // Reads the clocks: now is the start.
   explicit TargetTime(const SamplingConfig& config);
+  // False: samples are of a part of the target only, and nobody can tell of how much.
+  bool is_countable() const { return countable_; }
   // About once a second.
   void look();
   // `alive`: of the targets' processes and their descendants. 0: nobody can tell (samples are of some CPUs only).

@@ -172,7 +172,7 @@ void note_dropped(profile::Profile& profile) {
   header.start_monotonic_ns = first_ns;
   header.duration_ns = end_ns - first_ns;
   header.target_cpu_ns = 0;  // of the whole time
-  for (size_t i = 0; i < profile.threads().size(); ++i) profile.edit_thread(profile::ThreadId(i), [](profile::Thread& row) { row.cpu_ns = 0; });
+  profile.forget_cpu_times();       // likewise
 }
 
 void open_in_browser(const std::string& path, const InvokingUser& user) {

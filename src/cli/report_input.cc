@@ -114,7 +114,9 @@ Result<profile::Profile> load_profile(Bytes file, const std::string& path, const
   }
   if (!event.empty()) profile = TRY(profile::extract_event(profile, event));
   if (filter == profile::FilterOptions()) return profile;
-  return profile::extract(profile, TRY(profile::make_sample_filter(profile, filter)));
+  profile::Profile part = profile::extract(profile, TRY(profile::make_sample_filter(profile, filter)));
+  if (filter.cuts_threads()) part.forget_cpu_times();
+  return part;
 }
 
 Result<profile::Profile> load_profile(const ReaderFiles& files, const std::string& path, const profile::FilterOptions& filter, const std::string& event, unsigned wakers) {

@@ -66,7 +66,7 @@ Table add_up(const profile::ProfileSnapshot& profile, const std::vector<double>&
   for (size_t i = 0; i < samples.size(); ++i) {
     double seconds = seconds_of_event[samples.event[i].value] * static_cast<double>(profile.value(i));
     if (seconds == 0 || profile::is_idle(samples.state[i])) continue;
-    if (profile.event(samples.event[i]).spent == profile::Spent::kRunning && profile.threads()[samples.thread[i].value].cpu_ns != 0) seconds = 0;  // the account says it
+    if (profile.event(samples.event[i]).spent == profile::Spent::kRunning && profile.threads()[samples.thread[i].value].cpu_ns) seconds = 0;  // the account says it
     const auto [known, is_new] = column_of.try_emplace({samples.event[i], samples.labels[i]}, 0);
     if (is_new) known->second = table.column(profile::state_text(profile, samples.event[i], samples.labels[i]));
     const size_t row = row_of.try_emplace(samples.thread[i], table.rows.size()).first->second;
@@ -79,8 +79,9 @@ Table add_up(const profile::ProfileSnapshot& profile, const std::vector<double>&
     table.sums[known->second] += seconds;
   }
   for (size_t row = 0; row < table.rows.size(); ++row) {
-    const double seconds = static_cast<double>(profile.threads()[table.threads[row].value].cpu_ns) * 1e-9;
-    if (seconds == 0) continue;
+    const std::optional<uint64_t> cpu_ns = profile.threads()[table.threads[row].value].cpu_ns;
+    if (!cpu_ns) continue;
+    const double seconds = static_cast<double>(*cpu_ns) * 1e-9;
     const size_t column = table.column(profile::kRunningState);
     table.rows[row].resize(table.columns.size());
     table.rows[row][column] += seconds;
@@ -106,7 +107,7 @@ std::string cell(double seconds) { return fmt::format("{:>{}}", seconds == 0 ? "
 Result<std::string> format_states(const profile::ProfileSnapshot& profile, const ReportLimits& limits) {
   const auto& events = profile.header.events;
   if (std::none_of(events.begin(), events.end(), [](const profile::Event& event) { return event.spent == profile::Spent::kWaiting; }))
-    return make_error(ErrorKind::kNotFound, "--states: nothing here says where threads waited; record it with -e cpu-clock -e off-cpu");
+    return make_error(ErrorKind::kNotFound, "--states: nothing here says where threads waited; record it with -e off-cpu");
   const Table table = add_up(profile, seconds_of_events(profile));
   std::vector<size_t> columns = ordered(table.columns.size(), [&](size_t i) { return rank(table.columns[i], table.sums[i]); });
   const size_t room = limits.columns > kLeastName + 2 ? (limits.columns - kLeastName - 2) / kColumn : 1;  // of columns, the total is one

@@ -52,7 +52,7 @@ class RecordPipeline {
 
   void take(std::span<const uint8_t> record, uint64_t now_ns);
   // Threads' time counts from now on, until now: records of all threads that live follow.
-  void begin_thread_times() { times_.begin(clock_ns(CLOCK_BOOTTIME)); }
+  void begin_thread_times() { times_.begin(clock_ns(CLOCK_BOOTTIME), monotonic_ns()); }
   void end_thread_times() { times_.end(); }
   // False: of some that have samples nothing is known yet.
   bool settle_thread_times() {

@@ -58,31 +58,29 @@ profile::ThreadId ThreadTable::find_or_add(const sample_record& sample) {
   const size_t process = process_of(sample);
   const auto [at, added] = thread_index_.try_emplace(key_of(process, sample.tid));
   if (added) {
-    at->second.id = profile_.intern_thread(processes_[process].id, sample.tid);
-    profile_.edit_thread(at->second.id, [&](auto& row) { row.main = sample.tid == sample.pid; });
-    threads_.push_back({at->second.id, sample.tid, process, sample.time_ns});
+    at->second = profile_.intern_thread(processes_[process].id, sample.tid);
+    profile_.edit_thread(at->second, [&](auto& row) { row.main = sample.tid == sample.pid; });
+    threads_.push_back({at->second, sample.tid, process, sample.time_ns});
     if (sample.pid <= 0) {
       const char* name = sample.pid == INTERRUPT_ID ? "interrupts" : sample.pid == SOMEBODY_ID ? "somebody" : "idle";
       profile_.edit_process(processes_[process].id, [&](auto& row) { row.name = profile_.intern(name); });
-      profile_.edit_thread(at->second.id, [&](auto& row) { row.name = profile_.intern(name); });
+      profile_.edit_thread(at->second, [&](auto& row) { row.name = profile_.intern(name); });
     } else if (processes_[process].start == SampledStart()) {  // nobody tells of it
-      name_stranger(sample, at->second.id, processes_[process].id);
+      name_stranger(sample, at->second, processes_[process].id);
     }
   }
-  return at->second.id;
+  return at->second;
 }
 
 void ThreadTable::add_cpu_time(const thread_time& thread) {
   const size_t* process = find_process(thread.pid, {thread.start_ticks_low, thread.start_in_tick});
   const auto found = process == nullptr ? thread_index_.end() : thread_index_.find(key_of(*process, thread.tid));
-  if (found == thread_index_.end()) return;
-  found->second.has_cpu_time = true;
-  profile_.edit_thread(found->second.id, [&](auto& row) { row.cpu_ns += thread.ran_ns; });
+  if (found != thread_index_.end()) profile_.edit_thread(found->second, [&](auto& row) { row.cpu_ns = row.cpu_ns.value_or(0) + thread.ran_ns; });
 }
 
 bool ThreadTable::has_cpu_times() const {
   return std::all_of(threads_.begin(), threads_.end(), [&](const ThreadEntry& entry) {
-    return processes_[entry.process].start == SampledStart() || thread_index_.at(key_of(entry.process, entry.tid)).has_cpu_time;
+    return processes_[entry.process].start == SampledStart() || profile_.threads()[entry.id.value].cpu_ns;
   });
 }
 
@@ -147,9 +145,9 @@ void ThreadTable::rebase(profile::RowCopier& ids) {
     if (copy) entry.id = *copy;
     return !copy || move_or_erase(entry.process);
   });
-  std::unordered_map<uint64_t, ThreadKnown> index;
-  for (const auto& [key, known] : thread_index_) {
-    if (const auto copy = ids.find(known.id)) index[key_of(moved[key >> 32], static_cast<Tid>(key))] = {*copy, known.has_cpu_time};
+  std::unordered_map<uint64_t, profile::ThreadId> index;
+  for (const auto& [key, id] : thread_index_) {
+    if (const auto copy = ids.find(id)) index[key_of(moved[key >> 32], static_cast<Tid>(key))] = *copy;
   }
   thread_index_ = std::move(index);
 }

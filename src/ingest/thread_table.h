@@ -31,7 +31,7 @@ class ThreadTable {
                uint64_t known_until_ns);
   // Of a thread that is sampled; of others nothing is kept.
   void add_cpu_time(const thread_time& thread);
-  // Of all of which somebody tells.
+  // Of each thread that is sampled, but of those that the kernel side does not follow.
   bool has_cpu_times() const;
   // Takes over the ids of a compacted profile. Who has no samples in it is added anew when it has.
   void rebase(profile::RowCopier& ids);
@@ -65,11 +65,7 @@ class ThreadTable {
   std::vector<size_t> living_;        // processes that refresh() asks about
   std::vector<ThreadEntry> threads_;  // of those
   std::unordered_map<uint64_t, std::vector<size_t>> process_index_;  // pid << 32 | start in ticks: more than one if the pid was used again in it
-  struct ThreadKnown {
-    profile::ThreadId id;
-    bool has_cpu_time = false;
-  };
-  std::unordered_map<uint64_t, ThreadKnown> thread_index_;  // process index << 32 | tid
+  std::unordered_map<uint64_t, profile::ThreadId> thread_index_;  // process index << 32 | tid
 };
 
 }  // namespace cicada::ingest

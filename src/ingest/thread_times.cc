@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest/thread_times.h"
 
-#include <algorithm>
+#include <optional>
 
 #include "ingest/thread_table.h"
 
 namespace cicada::ingest {
 
 void ThreadTimes::take(const thread_time& thread, uint64_t now_ns) {
-  const auto seen = seen_.find(thread.tid);
-  uint64_t before_ns = 0;
-  if (seen != seen_.end() && seen->second.start_ns == thread.start_ns) before_ns = seen->second.ran_ns;
-  else if (thread.start_ns < since_boot_ns_) before_ns = thread.ran_ns;  // one that lived before, and was not seen
-  if (thread.lives != 0) seen_[thread.tid] = {thread.start_ns, is_over_ ? ~uint64_t{0} : thread.ran_ns};
-  else if (seen != seen_.end()) seen_.erase(seen);
-  const uint64_t ran_ns = thread.ran_ns - std::min<uint64_t>(thread.ran_ns, before_ns);
-  if (ran_ns == 0 && thread.lives != 0 && !is_over_) return;  // more will come
+  const auto found = seen_.find(thread.tid);
+  std::optional<uint64_t> before_ns;
+  const bool is_known = found != seen_.end() && found->second.start_ns == thread.start_ns;
+  if (is_known) before_ns = found->second.ran_ns;
+  else if (thread.start_ns >= since_boot_ns_) before_ns = 0;
+  const bool counts = !is_known || !found->second.is_over;
+  if (thread.lives != 0) seen_[thread.tid] = {thread.start_ns, thread.ran_ns, is_over_};
+  else if (is_known) seen_.erase(found);
+  if (!before_ns || !counts) return;
+  // Another thread under this id: one that is not its process's first calls exec, and takes the first one's place.
+  if (thread.ran_ns < *before_ns || thread.ran_ns - *before_ns > now_ns - began_ns_ + kTickNs) return;
   waiting_.push_back({thread, now_ns});
-  waiting_.back().thread.ran_ns = ran_ns;
+  waiting_.back().thread.ran_ns -= *before_ns;
   if (waiting_.size() > kMostWaiting) pass_on();
 }
 

@@ -28,7 +28,7 @@ class ThreadTimesTest : public ::testing::Test {
   }
   void looked_at(Tid tid, uint64_t start_ns, uint64_t ran_ns) { times.take(ran(tid, start_ns, ran_ns, true), now); }
   void ended(Tid tid, uint64_t start_ns, uint64_t ran_ns) { times.take(ran(tid, start_ns, ran_ns, false), now); }
-  uint64_t cpu_ns(profile::ThreadId id) const { return profile.threads()[id.value].cpu_ns; }
+  std::optional<uint64_t> cpu_ns(profile::ThreadId id) const { return profile.threads()[id.value].cpu_ns; }
 
   uint64_t now = 0;
   profile::Profile profile;
@@ -40,7 +40,7 @@ class ThreadTimesTest : public ::testing::Test {
 
 TEST_F(ThreadTimesTest, AreWhatThreadsRanBetweenBeginAndEnd) {
   const auto lives = sampled(5), ends = sampled(6), begins = sampled(7), comes_and_goes = sampled(8), idles = sampled(9);
-  times.begin(kBegin);
+  times.begin(kBegin, now);
   for (const Tid tid : {5, 6}) looked_at(tid, 10, 1000);
   looked_at(9, 10, 500);
   ended(6, 10, 1300);
@@ -54,13 +54,13 @@ TEST_F(ThreadTimesTest, AreWhatThreadsRanBetweenBeginAndEnd) {
   EXPECT_EQ(cpu_ns(ends), 300U);
   EXPECT_EQ(cpu_ns(begins), 3U);
   EXPECT_EQ(cpu_ns(comes_and_goes), 40U);
-  EXPECT_EQ(cpu_ns(idles), 0U);
+  EXPECT_EQ(cpu_ns(idles), 0U) << "known, and nothing";
   EXPECT_TRUE(threads.has_cpu_times());
 }
 
 TEST_F(ThreadTimesTest, WhatIsRunAfterTheEndDoesNotCount) {
   const auto id = sampled(5), later = sampled(6);
-  times.begin(kBegin);
+  times.begin(kBegin, now);
   looked_at(5, 10, 1000);
   times.end();
   looked_at(5, 10, 1020);
@@ -80,18 +80,44 @@ TEST_F(ThreadTimesTest, AreNotExpectedOfStrangers) {
   EXPECT_TRUE(threads.has_cpu_times());
 }
 
-// It ran for an hour before; the look came too late for it.
 TEST_F(ThreadTimesTest, WhoLivedBeforeAndWasNotSeenIsNotKnown) {
   const auto id = sampled(5);
-  times.begin(kBegin);
-  ended(5, 10, 3600 * kSecond);
+  times.begin(kBegin, now);
+  ended(5, 10, kSecond / 1000);
   times.settle_all();
-  EXPECT_EQ(cpu_ns(id), 0U);
+  EXPECT_EQ(cpu_ns(id), std::nullopt);
+}
+
+// exec by another thread than the first: it gets the first one's id and start, and has run longer than there was time, or less than the first one had.
+TEST_F(ThreadTimesTest, WhoTookAnotherThreadsPlaceIsNotKnown) {
+  const auto more = sampled(5), less = sampled(6);
+  times.begin(kBegin, now);
+  looked_at(5, 10, 1000);
+  looked_at(6, 10, 3600 * kSecond);
+  times.end();
+  now = 2 * kSecond;
+  looked_at(5, 10, 3600 * kSecond);
+  looked_at(6, 10, 1000);
+  times.settle_all();
+  EXPECT_EQ(cpu_ns(more), std::nullopt);
+  EXPECT_EQ(cpu_ns(less), std::nullopt);
+}
+
+// The record of the earlier thread's end comes late.
+TEST_F(ThreadTimesTest, AnEarlierThreadsEndSaysNothingOfTheLaterOne) {
+  const auto id = sampled(5);
+  times.begin(kBegin, now);
+  times.end();
+  looked_at(5, kBegin + 5, 30);
+  ended(5, kBegin + 1, 4);
+  ended(5, kBegin + 5, 90);
+  times.settle_all();
+  EXPECT_EQ(cpu_ns(id), 34U);
 }
 
 TEST_F(ThreadTimesTest, AnIdThatIsUsedAgainIsAnotherThread) {
   const auto id = sampled(5);
-  times.begin(kBegin);
+  times.begin(kBegin, now);
   looked_at(5, 10, 1000);
   ended(5, kBegin + 1, 30);  // the end of the first one was lost
   ended(5, kBegin + 2, 4);
@@ -100,7 +126,7 @@ TEST_F(ThreadTimesTest, AnIdThatIsUsedAgainIsAnotherThread) {
 }
 
 TEST_F(ThreadTimesTest, WhoHasEndedWaitsForItsSamples) {
-  times.begin(kBegin);
+  times.begin(kBegin, now);
   ended(5, kBegin + 1, 30);
   now = 5 * kSecond;
   ended(6, kBegin + 1, 30);
@@ -110,7 +136,7 @@ TEST_F(ThreadTimesTest, WhoHasEndedWaitsForItsSamples) {
   EXPECT_EQ(cpu_ns(id), 30U);
   EXPECT_TRUE(threads.has_cpu_times());
   const auto second = sampled(6);
-  EXPECT_EQ(cpu_ns(second), 0U);
+  EXPECT_EQ(cpu_ns(second), std::nullopt);
   EXPECT_FALSE(threads.has_cpu_times());
   times.settle(16 * kSecond);
   EXPECT_EQ(cpu_ns(second), 30U);
@@ -121,7 +147,7 @@ TEST_F(ThreadTimesTest, StayWithTheThreadInACompactedProfile) {
   const auto id = sampled(5);
   profile.header.events.resize(1);
   profile.append_sample({.thread = id});
-  times.begin(kBegin);
+  times.begin(kBegin, now);
   ended(5, kBegin + 1, 30);
   times.settle(now + 11 * kSecond);
   EXPECT_EQ(cpu_ns(id), 30U);

@@ -56,6 +56,10 @@ class Profile : public ProfileSnapshot {
     edit(row);
     set_thread(id, row);
   }
+  // Samples of only a part of the time are left.
+  void forget_cpu_times() {
+    for (size_t i = 0; i < threads_.size(); ++i) edit_thread(ThreadId(i), [](Thread& row) { row.cpu_ns.reset(); });
+  }
   // `outer`: of a depth below kMaxLocations.
   PlaceId intern_place(PlaceId outer, const Location& location);
   // Names of a frame; replaces earlier ones.

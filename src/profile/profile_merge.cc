@@ -138,7 +138,7 @@ void merge(Profile& into, const ProfileSnapshot& from) {
   // t_into = t_from + shift: both clocks are known at the start of both recordings.
   const uint64_t shift = (from.header.start_realtime_ns - from.header.start_monotonic_ns) - (into.header.start_realtime_ns - into.header.start_monotonic_ns);
   if (!first) merge_headers(into.header, from.header);
-  std::vector<uint64_t> cpu_ns;  // of threads that were there before
+  std::vector<std::optional<uint64_t>> cpu_ns;  // of threads that were there before
   for (const Thread& thread : into.threads()) cpu_ns.push_back(thread.cpu_ns);
   RowCopier copier(into, from);
   for (size_t i = 0; i < from.sample_count(); ++i) {
@@ -152,8 +152,8 @@ void merge(Profile& into, const ProfileSnapshot& from) {
   for (size_t i = 0; i < from.threads().size(); ++i) {
     const auto copy = copier.find(ThreadId(i));
     if (!copy || copy->value >= cpu_ns.size()) continue;
-    const uint64_t before = cpu_ns[copy->value], added = from.threads()[i].cpu_ns;
-    into.edit_thread(*copy, [&](Thread& row) { row.cpu_ns = before == 0 || added == 0 ? 0 : before + added; });
+    const std::optional<uint64_t> before = cpu_ns[copy->value], added = from.threads()[i].cpu_ns;
+    into.edit_thread(*copy, [&](Thread& row) { row.cpu_ns = before && added ? std::optional(*before + *added) : std::nullopt; });
   }
 }
 
@@ -189,14 +189,9 @@ Profile extract(const ProfileSnapshot& profile, const SampleFilter& wanted) {
   part.header.end_reasons.clear();  // of the whole; the samples of the part have their own
   part.header.target_cpu_ns = 0;    // likewise
   RowCopier copier(part, profile);
-  std::vector<bool> is_cut(profile.threads().size());
   for (size_t i = 0; i < profile.sample_count(); ++i) {
-    if (wanted && !wanted(profile, i)) is_cut[profile.samples().thread[i].value] = true;
-    else part.append_sample(copier.copy(profile.sample(i)));
-  }
-  for (size_t i = 0; i < is_cut.size(); ++i) {
-    const auto copy = is_cut[i] ? copier.find(ThreadId(i)) : std::nullopt;
-    if (copy) part.edit_thread(*copy, [](Thread& row) { row.cpu_ns = 0; });
+    if (wanted && !wanted(profile, i)) continue;
+    part.append_sample(copier.copy(profile.sample(i)));
   }
   if (part.sample_count() != profile.sample_count())
     part.header.warnings.push_back(fmt::format("a part of a recording: {} of {} samples", part.sample_count(), profile.sample_count()));

@@ -24,6 +24,9 @@ struct FilterOptions {
   std::string function;                // POSIX extended regular expression; a stack matches if one of its frames does
   std::vector<std::string> states;     // state_text(): "lock", "disk", "on CPU"
 
+  // A thread may be wanted in part.
+  bool cuts_threads() const { return from_ns || to_ns || !function.empty() || !states.empty(); }
+
   bool operator==(const FilterOptions&) const = default;
 };
 

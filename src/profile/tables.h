@@ -2,6 +2,7 @@
 // The rows of a profile's tables. They refer to each other by typed index (ids.h).
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,7 +91,7 @@ struct Thread {
   Tid tid = 0;
   StringId name;     // the latest
   bool main = false; // tid == pid
-  uint64_t cpu_ns = 0;  // that it ran while the profile was taken, by the scheduler's account; 0: unknown
+  std::optional<uint64_t> cpu_ns = {};  // that it ran while the profile was taken, by the scheduler's account; nothing: unknown
   auto operator<=>(const Thread&) const = default;
 };
 

@@ -23,12 +23,14 @@ bool is_wait_for_cpu(const ProfileSnapshot& profile, LabelSetId labels) {
 bool has_not_ended(const ProfileSnapshot& profile, size_t row) {
   const Samples& samples = profile.samples();
   if (profile.event(samples.event[row]).spent != Spent::kWaiting) return false;
-  return samples.time_ns[row] >= profile.header.start_monotonic_ns + profile.header.duration_ns || find_label(profile, samples.labels[row], kEndLabel) == kNotEnded;
+  const Header& header = profile.header;
+  const bool lasts = header.duration_ns != 0 && samples.time_ns[row] >= header.start_monotonic_ns + header.duration_ns;
+  return lasts || find_label(profile, samples.labels[row], kEndLabel) == kNotEnded;
 }
 
 std::string_view state_text(const ProfileSnapshot& profile, EventId event, LabelSetId labels) {
   const std::string_view state = waited_for(profile, labels);
-  return !state.empty() ? state : profile.event(event).spent == Spent::kWaiting ? "waiting" : kRunningState;
+  return !state.empty() ? state : profile.event(event).spent == Spent::kRunning ? kRunningState : "waiting";
 }
 
 }  // namespace cicada::profile

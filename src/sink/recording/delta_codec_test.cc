@@ -28,7 +28,10 @@ class GrowingProfile {
     for (int i = 0; i < 20 && profile.frames().size() != 0; ++i) name(FrameId(below(profile.frames().size())));
     if (!threads_.empty()) {
       const ThreadId thread = threads_[below(threads_.size())];
-      profile.edit_thread(thread, [&](Thread& row) { row.name = text(); });
+      profile.edit_thread(thread, [&](Thread& row) {
+        row.name = text();
+        if (row.tid % 3 != 0) row.cpu_ns = row.cpu_ns.value_or(0) + 7;
+      });
       profile.edit_process(profile.threads()[thread.value].process, [&](Process& row) { row.name = text(), row.cmdline = text(), row.parent_pid = 7; });
     }
     profile.header.duration_ns = time_ns_;
@@ -167,6 +170,22 @@ std::vector<std::string> send(const ProfileSnapshot& now, SnapshotSizes& sent, P
     messages.push_back(message.bytes());
   } while (sent != now.sizes());
   return messages;
+}
+
+// As cicadas wrote that did not know of threads' times.
+TEST(DeltaCodec, TimesOfThreadsMayBeMissing) {
+  Profile profile;
+  for (const Tid tid : {1, 2, 3}) profile.append_sample({.time_ns = 1, .thread = profile.intern_thread(profile.intern_process(1, 1), tid)});
+  ByteWriter message;
+  append_delta(message, profile, {});
+  std::string bytes(message.bytes());
+  for (int left = 3; left >= 0; --left) {
+    Profile read;
+    MemoryBudget budget(1 << 20);
+    EXPECT_EQ(static_cast<bool>(apply_delta(read, bytes_of(bytes), budget)), left == 3 || left == 0) << left << " of 3 times";
+    if (left == 0) expect_same(read, profile);
+    bytes.pop_back();
+  }
 }
 
 TEST(DeltaCodec, AReaderHasWhatTheWriterHasAfterEachDifference) {

@@ -121,7 +121,11 @@ void code_threads(Io& io, std::vector<profile::Thread>& rows, const profile::Sna
 // Of the rows of code_threads(), behind the samples.
 template <typename Io>
 void code_thread_times(Io& io, std::vector<profile::Thread>& rows) {
-  code_numbers(io, rows, &profile::Thread::cpu_ns);
+  for (profile::Thread& row : rows) {
+    const uint64_t plus_one = io.number(row.cpu_ns ? *row.cpu_ns + 1 : 0);
+    row.cpu_ns = plus_one == 0 ? std::nullopt : std::optional(plus_one - 1);
+  }
+  io.end_column();
 }
 
 template <typename Io>
