@@ -15,6 +15,7 @@
 #include "base/latency_histogram.h"
 #include "base/monotonic_clock.h"
 #include "base/parallel.h"
+#include "base/scoped_short_slice.h"
 #include "bpf_source/blocked_threads.h"
 #include "bpf_source/bpf_kernel_names.h"
 #include "bpf_source/bpf_mappings.h"
@@ -24,7 +25,6 @@
 #include "bpf_source/target_time.h"
 #include "ingest/batching.h"
 #include "ingest/record_pipeline.h"
-#include "base/scoped_short_slice.h"
 #include "process/procfs/proc_fs.h"
 #include "profile/cpu_time.h"
 

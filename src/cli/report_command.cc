@@ -46,8 +46,6 @@ profile::CallTreeOptions tree_options(const ReportOptions& options, const profil
 
 std::string format_report(const ReportOptions& options, const profile::ProfileSnapshot& profile, const profile::CallTree& tree) {
   std::string out = format_report_header(profile, options.file);
-  if (tree.total() == 0 && !options.filters.empty())
-    return out + "\nno samples pass the filter; `cicada report --by process,thread " + options.file + "` lists who has some\n";
   if (tree.total() == 0) return out + (profile.sample_count() == 0 ? "\nno samples to show\n" : "\nonly idle samples; --include-idle shows them\n");
   const std::string_view unit = profile::unit_text(profile.event(main_event(profile)).unit);
   out += "\n" + format_functions(profile::add_up_functions(tree), tree.strings, tree.total(), options.limits, unit);

@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/diagnostics.h"
 #include "cli/quantity.h"
 #include "profile/wakeups.h"
-#include "sink/recording/recording_chunks.h"
 #include "sink/profile_reader.h"
+#include "sink/recording/recording_chunks.h"
 #include "symbolize/symbolizer.h"
 
 namespace cicada::cli {
@@ -116,6 +117,8 @@ Result<profile::Profile> load_profile(Bytes file, const std::string& path, const
   if (filter == profile::FilterOptions()) return profile;
   profile::Profile part = profile::extract(profile, TRY(profile::make_sample_filter(profile, filter)));
   if (filter.cuts_threads()) part.forget_cpu_times();
+  if (part.sample_count() == 0 && profile.sample_count() != 0)
+    diagnostics().warn(path, "no samples pass the filter; `cicada report --by process,thread,state {}` lists what there is", path);
   return part;
 }
 

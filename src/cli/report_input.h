@@ -13,8 +13,8 @@
 
 namespace cicada::cli {
 
-// `--filter KEY=VALUE`, repeated; all must hold. Keys: process, thread (ids or exact names, commas), time (FROM..TO since the
-// start, either may be missing), function (a regular expression that one frame of the stack matches).
+// `--filter KEY=VALUE`, repeated; all must hold. Keys: process, thread (ids or exact names, commas), state (words, commas), time (FROM..TO
+// since the start, either may be missing), function (a regular expression that one frame of the stack matches).
 // Fails (kInvalid): an unknown key, a value that makes no sense.
 Result<profile::FilterOptions> parse_filters(const std::vector<std::string>& filters);
 
@@ -27,7 +27,7 @@ Result<std::optional<names::Demangle>> parse_demangle(const std::string& word);
 // A recording without names gets them from the files on this machine that have its build-ids. Names in foreign formats stay
 // as they are: there is nothing to check a file's version by.
 // `path` is what errors call the file. Fails: as sink::parse_profile; kInvalid for a malformed regular expression.
-// `wakers`: stacks of waits go on with so many (profile/wakeups.h), before anything is left out.
+// Warns where `filter` leaves nothing. `wakers`: stacks of waits go on with so many (profile/wakeups.h), before anything is left out.
 Result<profile::Profile> load_profile(Bytes file, const std::string& path, const profile::FilterOptions& filter = {},
                                       const std::string& event = {}, unsigned wakers = 0);
 Result<profile::Profile> load_profile(const ReaderFiles& files, const std::string& path, const profile::FilterOptions& filter = {}, const std::string& event = {}, unsigned wakers = 0);

@@ -144,7 +144,7 @@ Recording busy() {
   return r;
 }
 
-// Two threads that wait: for a mutex and, of the time 30 %, in the kernel for a pipe.
+// A thread that waits for a mutex and, of the time 30 %, in the kernel for a pipe, to which another one writes.
 Recording waiting() {
   Recording r;
   r.profile.header.events = {{.name = "off-cpu", .unit = Unit::kNanoseconds, .spent = Spent::kWaiting}};
@@ -158,7 +158,10 @@ Recording waiting() {
                              .value = ms * 1'000'000, .labels = r.profile.intern_labels({&label, 1})});
   };
   waits({main, lock}, "lock", 700);
-  waits({main, read}, "io", 300);
+  Frame mark;
+  mark.kind = FrameKind::kLabel;
+  mark.label = r.profile.intern("[woken by writer (2)]");
+  waits({main, read, r.profile.intern_frame(mark), r.frame(FrameKind::kJit, app, "writes")}, "io", 300);
   return r;
 }
 

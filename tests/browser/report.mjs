@@ -252,7 +252,7 @@ for (const name of ['waiting.html', 'waiting.svg']) {
   page = await open(browser, name);
   await page.waitForSelector('#legend span');
   await settled(page);
-  check((await text(page, '#legend')).replace(/\s+/g, ' ').trim() === 'lock 70.0 % io 30.0 %', 'the legend says in which states was waited, ' + name, await text(page, '#legend'));
+  check((await text(page, '#legend')).replace(/\s+/g, ' ').trim() === 'lock 70.0 % io 30.0 % JIT of wakers', 'the legend says in which states was waited, ' + name, await text(page, '#legend'));
   const colours = await page.evaluate(() => {
     const {canvas} = cicada.flame, context = canvas.getContext('2d'), ratio = devicePixelRatio || 1;
     const at = (x, row) => '#' + [...context.getImageData(Math.round(x * canvas.clientWidth * ratio), Math.round((row * 19 + 3) * ratio), 1, 1).data.slice(0, 3)].map(n => n.toString(16).padStart(2, '0')).join('');

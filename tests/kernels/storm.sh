@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # storm.sh SUITE SECONDS [LENGTH]: on that suite's kernel the programs that run at every context switch survive a storm of switches, threads and processes
-# that come and go, CPUs that go away and come back, two recordings at once of LENGTH (12) seconds, and cicada killed in the middle: the machine goes on,
-# and no program of cicada's is left in the kernel.
+# that come and go, CPUs that go away and come back, two recordings at once of LENGTH (60) seconds and half of it, and cicada killed in the middle: the
+# machine goes on, and no program of cicada's is left in the kernel. The storm begins when both recordings are attached, and ends with the shorter one: what
+# is loaded or written during it takes the emulator many minutes.
 set -euo pipefail
-suite=${1:?usage: storm.sh SUITE SECONDS [LENGTH]} seconds=${2:?} length=${3:-12}
+suite=${1:?usage: storm.sh SUITE SECONDS [LENGTH]} seconds=${2:?} length=${3:-60}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 ((EUID == 0)) || { echo "SKIP: needs root"; exit 77; }
 work=$(mktemp -d)
@@ -16,7 +17,8 @@ export EMULATOR_THREADS=${EMULATOR_THREADS:-single single}
 main() {
 SECONDS_OF_BOOT=$((seconds + length + 300)) "$here/boot.sh" "$suite" '
   length='"$length"'
-  ours() { grep -cE "bpf_prog_[0-9a-f]*_on_(switch|waking|schedule_exit|finish_task_switch|each_task)" /proc/kallsyms; }
+  # How many programs at switches that process has attached.
+  attached() { cat /proc/$1/fdinfo/* 2>/dev/null | grep -cE "^link_type:.(tracing|raw_tracepoint)"; }
   i=0
   end=$(($(cut -d. -f1 /proc/uptime) + '"$seconds"'))
   while [ $(cut -d. -f1 /proc/uptime) -lt $end ]; do
@@ -26,31 +28,36 @@ SECONDS_OF_BOOT=$((seconds + length + 300)) "$here/boot.sh" "$suite" '
       1) what="--kernel-threads -e wakeups" ;;
       2) what="--user nobody --comm switch_storm --cpu 0" ;;
     esac
+    begun=$(cut -d. -f1 /proc/uptime)
     cicada record -q --force -a -e off-cpu/period=100000/ $what -d $length -o a.cicada 2>a.err & a=$!
-    cicada record -q --force -a -e off-cpu -e wakeups -d $((length * 2 / 3)) -o b.cicada 2>b.err & b=$!
-    turn=0 attached=0 tries=0
-    while attached=$(ours) && [ $attached -lt 4 ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.5; done
+    cicada record -q --force -a -e off-cpu -e wakeups -d $((length / 2)) -o b.cicada 2>b.err & b=$!
+    tries=0
+    while { [ $(attached $a) = 0 ] || [ $(attached $b) = 0 ]; } && [ $tries -lt 600 ]; do tries=$((tries + 1)); sleep 0.2; done
+    before="$(attached $a)+$(attached $b)"
+    storm_begun=$(cut -d. -f1 /proc/uptime)
     while [ ! -e over.$i ]; do switch_storm 5 4 >>storm.$i 2>&1; done &
     storm=$!
-    while [ $turn -lt $((length / 6)) ]; do
+    turn=0
+    while [ $turn -lt $((length / 6)) ] && [ $(attached $b) != 0 ]; do
       turn=$((turn + 1))
       sleep 2
       echo 0 >/sys/devices/system/cpu/cpu1/online
       sleep 1
       echo 1 >/sys/devices/system/cpu/cpu1/online
-      seen=$(ours)
-      [ "$seen" -le "$attached" ] || attached=$seen
       sleep 2
     done
+    after=$(attached $a)
     if [ $((i % 2)) = 0 ]; then kill -9 $a; fi
     true >over.$i
+    wait $storm
+    storm_ended=$(cut -d. -f1 /proc/uptime)
     wait $b; codes="$?"
     wait $a; codes="$codes $?"
-    wait $storm
-    echo "round $i codes $codes attached $attached" $(cat storm.$i)
+    echo "round $i codes $codes attached $before, at the end $after, from $begun, storm from $storm_begun to $storm_ended, until $(cut -d. -f1 /proc/uptime) s:" $(cat storm.$i)
     cat a.err b.err
     rm -f storm.$i over.$i
   done
+  ours() { grep -cE "bpf_prog_[0-9a-f]*_on_(switch|waking|schedule_exit|finish_task_switch|each_task|each_thread_time|thread_exit|thread_free)" /proc/kallsyms; }
   for turn in 1 2 3 4 5 6 7 8 9 10; do [ $(ours) = 0 ] || sleep 1; done
   echo "left $(ours)"
   cicada record -q --force -e off-cpu -o c.cicada -- waits 1 >/dev/null; echo "last $?"
@@ -59,7 +66,7 @@ SECONDS_OF_BOOT=$((seconds + length + 300)) "$here/boot.sh" "$suite" '
 cat "$work/said"
 rounds=$(grep -c '^round' "$work/said" || true)
 ((rounds > 0)) || { echo "FAILED: no round"; exit 1; }
-! grep '^round' "$work/said" | grep -vE 'codes 0 (0|137) attached [1-9][0-9]* switches [1-9]' || { echo "FAILED: a recording ended otherwise, or was not attached during the storm"; exit 1; }
+! grep '^round' "$work/said" | grep -vE 'codes 0 (0|137) attached [1-9][0-9]*\+[1-9][0-9]*, at the end [1-9].* switches [1-9]' || { echo "FAILED: a recording ended otherwise, or was not attached during the storm"; exit 1; }
 grep -q '^left 0$' "$work/said" || { echo "FAILED: programs are left"; exit 1; }
 grep -q '^last 0$' "$work/said" || { echo "FAILED: no recording afterwards"; exit 1; }
 ! grep -qiE 'bug:|oops:|warning:|stall|lockup|call trace' "$work/said" || { echo "FAILED: the kernel complains"; exit 1; }

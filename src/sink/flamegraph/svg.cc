@@ -89,7 +89,7 @@ class Drawing {
     out_ += fmt::format("<text x=\"{}\" y=\"74\">{}</text>\n", kMargin, xml_text(shortened(notes, 190)));
   }
 
-  // Which colour is what, and how much of the time was spent there itself.
+  // Which colour is what, and how much of the time was spent there itself. What ended a wait counts as that wait.
   void append_legend() {
     out_ += "<g id=\"legend\">";
     double x = kMargin;
@@ -103,17 +103,24 @@ class Drawing {
       swatch(heat_colour(0), "less than before");
     } else {
       std::vector<uint64_t> of_state(tree_.states.size() + 1), of_kind(kKinds.size());
-      for (size_t at = 0; at < tree_.nodes.size(); ++at) {
+      std::vector<uint8_t> waited(tree_.nodes.size());
+      std::vector<bool> wakes(kKinds.size());
+      for (size_t at = 1; at < tree_.nodes.size(); ++at) {
         const CallNode& node = tree_.nodes[at];
-        const uint8_t state = tree_.state_of_node.empty() ? 0 : tree_.state_of_node[at];
-        (state != 0 ? of_state[state] : of_kind[static_cast<size_t>(node.kind)]) += node.self;
+        const auto kind = static_cast<size_t>(node.kind);
+        const uint8_t own = tree_.state_of_node.empty() ? 0 : tree_.state_of_node[at];
+        waited[at] = own != 0 ? own : waited[node.parent];
+        (waited[at] != 0 ? of_state[waited[at]] : of_kind[kind]) += node.self;
+        if (own == 0 && waited[at] != 0 && node.self != 0 && node.kind != profile::NodeKind::kMarker) wakes[kind] = true;
       }
       for (size_t state = 1; state < of_state.size(); ++state) {
         const std::string_view name = tree_.text(tree_.states[state - 1]);
         if (of_state[state] != 0) swatch(style_of_state(name).shades[0], percent_text(name, of_state[state]));
       }
-      for (size_t kind = 2; kind < of_kind.size(); ++kind)
+      for (size_t kind = 2; kind < kKinds.size(); ++kind) {
         if (of_kind[kind] != 0) swatch(kKinds[kind].shades[0], percent_text(kKinds[kind].text, of_kind[kind]));
+        else if (wakes[kind]) swatch(kKinds[kind].shades[0], fmt::format("{} of wakers", kKinds[kind].text));
+      }
     }
     out_ += "</g>\n";
   }

@@ -162,6 +162,11 @@ TEST(Svg, WaitingIsColouredByState) {
   EXPECT_NE(svg.find(">lock 70.0 %<"), std::string::npos);
   EXPECT_NE(svg.find(">&lt;new&gt; 30.0 %<"), std::string::npos);
   EXPECT_EQ(svg.find(">native "), std::string::npos);
+  tree.nodes[3].parent = 2;  // what woke it up
+  tree.nodes[3].kind = profile::NodeKind::kJit;
+  tree.state_of_node[3] = 0;
+  EXPECT_NE(draw(tree).find(">&lt;new&gt; 40.0 %<"), std::string::npos) << "a wait ends in its waker's stack";
+  EXPECT_NE(draw(tree).find(">JIT of wakers<"), std::string::npos);
   tree.state_of_node[1] = 0;  // the end of a wait, by a waker
   EXPECT_TRUE(has(kKinds[static_cast<size_t>(tree.nodes[1].kind)], colour(1)));
   EXPECT_NE(draw(tree).find(fmt::format(">{} 60.0 %<", kKinds[static_cast<size_t>(tree.nodes[1].kind)].text)), std::string::npos);

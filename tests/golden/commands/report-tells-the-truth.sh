@@ -39,7 +39,9 @@ code 125 "$cicada" report golden.cicada --filter time=2s..1s
 has 'time=2s\.\.1s: ends before it begins' err
 code 125 "$cicada" report golden.cicada -n -1
 code 0 "$cicada" report golden.cicada --filter process=nobody
-has 'no samples pass the filter' out
+has 'no samples pass the filter' err
+code 0 "$cicada" report golden.cicada --filter state=nosuch
+has 'no samples pass the filter' err
 ! grep -q '^complete' out || fail "completeness of no samples" out
 # Formats that add up equal stacks have as many samples as the recording that they were made of.
 code 0 "$cicada" convert golden.cicada golden.folded golden.pb.gz golden.firefox.json.gz

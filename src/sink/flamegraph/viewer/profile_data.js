@@ -10,7 +10,7 @@ import { amount, duration, share, utilisation } from './format.js';
 import { ShownNames } from './shown_names.js';
 
 // In the order of profile::NodeKind.
-export const groupKind = 1, nativeKind = 2, inlinedKind = 4, jitKind = 5, interpretedKind = 6, kernelKind = 7;
+export const groupKind = 1, nativeKind = 2, inlinedKind = 4, jitKind = 5, interpretedKind = 6, kernelKind = 7, markerKind = 8;
 
 export async function unpackProfile(packed) {
   const letters = atob(packed.payload), compressed = new Uint8Array(letters.length);
