@@ -4,9 +4,11 @@
 // "waits": also "waited NS", how long all its processes did not run meanwhile, by their own clocks; with "quiet" only.
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <string.h>
@@ -26,6 +28,14 @@ static uint64_t wall_before, used_before_ns;
 static void begin_to_count(void) { wall_before = now_ns(CLOCK_MONOTONIC), used_before_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID); }
 static void end_counting(void) { shared->waited_ns += now_ns(CLOCK_MONOTONIC) - wall_before - (now_ns(CLOCK_PROCESS_CPUTIME_ID) - used_before_ns); }
 
+// A session, and so a scheduler's group (autogroup), for each pair: in Linux 6.18 a group's virtual time stands still whose tasks switch that often on
+// several CPUs (it is weighed anew each time), so that for minutes nothing else runs, no kernel thread either. On one CPU it is not weighed again.
+static void be_alone(pid_t parent) {
+  setsid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);
+}
+
 static void stay_on(int cpu) {
   cpu_set_t one;
   CPU_ZERO(&one);
@@ -40,13 +50,16 @@ NOINLINE int passes(int from, int to) {
 }
 
 // Two switches a turn, unless both are awake on other CPUs.
-static void play(int cpu, volatile uint64_t *turns) {
+static void play(int cpu, volatile uint64_t *turns, pid_t parent) {
+  be_alone(parent);
   int there[2], back[2];
   if (pipe(there) != 0 || pipe(back) != 0) _exit(1);
-  const pid_t other = fork();
+  const pid_t first = getpid(), other = fork();
   begin_to_count();
   stay_on(cpu);
   if (other == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != first) _exit(1);
     close(there[1]), close(back[0]);
     while (passes(there[0], back[1])) {
     }
@@ -95,8 +108,9 @@ int main(int argc, char **argv) {
   if (turns == MAP_FAILED || pairs > 1000) return 1;
   end = wall_seconds() + seconds;
   const double before = wall_seconds();
+  const pid_t self = getpid();
   for (long i = 0; i < pairs; i++)
-    if (fork() == 0) play((int)(i % cpus), &turns[16 * i]);
+    if (fork() == 0) play((int)(i % cpus), &turns[16 * i], self);
   if (argc < 4 || strcmp(argv[3], "quiet") != 0)
     for (int i = 0; i < 2; i++)
       if (fork() == 0) come_and_go();
