@@ -22,7 +22,12 @@ class FunctionTable {
  public:
   // What node `at` has more than before; differences wrap around. Parents must have been in the tree before their children.
   void add(const CallTree& tree, uint32_t at, uint64_t self, uint64_t total);
+  // Nodes that are new, without values.
+  void see(const CallTree& tree);
   const Log<FunctionCost>& rows() const { return rows_; }
+  // Of a node that was seen: its function, kNoNode for the root and groups; whether nothing above it is the same function.
+  uint32_t row_of(uint32_t at) const { return nodes_[at].row; }
+  bool is_outermost(uint32_t at) const { return nodes_[at].outermost; }
 
  private:
   struct Node {
@@ -30,7 +35,6 @@ class FunctionTable {
     bool outermost = false;
     uint64_t names_from_root = 0;  // a bit for each, by its id: recursion is looked for where the bit is set
   };
-  void see(const CallTree& tree);
 
   Log<FunctionCost> rows_;
   std::vector<uint32_t> row_of_name_;

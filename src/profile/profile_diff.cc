@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "profile/cpu_time.h"
+#include "profile/function_table.h"
 #include "profile/stack_totals.h"
 #include "profile/tree_children.h"
 
@@ -88,33 +89,22 @@ class Differ {
   }
 
   void add_functions() {
-    std::vector<uint32_t> function_of_name(diff_.tree.strings.size(), kNoNode), open(function_of_name.size(), 0);
-    walk(
-        diff_.tree,
-        [&](uint32_t at) {
-          const CallNode& node = diff_.tree.nodes[at];
-          if (at == 0 || node.kind == NodeKind::kGroup || !node.name.valid()) return;
-          uint32_t& index = function_of_name[node.name.value];
-          if (index == kNoNode) {
-            index = static_cast<uint32_t>(diff_.functions.size());
-            FunctionDelta function;
-            function.name = node.name;
-            function.image = node.image;
-            diff_.functions.push_back(function);
-            counts_.emplace_back();
-          }
-          FunctionDelta& function = diff_.functions[index];
-          Counted& counted = counts_[index];
-          sum(function.self, diff_.self[at]);
-          sum(counted.self, count_self_[at]);
-          if (open[node.name.value]++ != 0) return;  // the outermost call of a recursion has it all
-          sum(function.total, diff_.total[at]);
-          sum(counted.total, count_total_[at]);
-        },
-        [&](uint32_t at) {
-          const CallNode& node = diff_.tree.nodes[at];
-          if (at != 0 && node.kind != NodeKind::kGroup && node.name.valid()) --open[node.name.value];
-        });
+    FunctionTable table;
+    table.see(diff_.tree);
+    diff_.functions.resize(table.rows().size());
+    counts_.resize(diff_.functions.size());
+    for (uint32_t at = 0; at < diff_.tree.nodes.size(); ++at) {
+      const uint32_t row = table.row_of(at);
+      if (row == kNoNode) continue;
+      FunctionDelta& function = diff_.functions[row];
+      function.name = table.rows()[row].name;
+      function.image = table.rows()[row].image;
+      sum(function.self, diff_.self[at]);
+      sum(counts_[row].self, count_self_[at]);
+      if (!table.is_outermost(at)) continue;
+      sum(function.total, diff_.total[at]);
+      sum(counts_[row].total, count_total_[at]);
+    }
     for (size_t i = 0; i < diff_.functions.size(); ++i) {
       FunctionDelta& function = diff_.functions[i];
       function.self_change = diff_.change(function.self);
