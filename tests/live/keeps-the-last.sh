@@ -6,12 +6,12 @@ source "$(dirname "$0")/lib.sh"
 # SAMPLES KEPT-SECONDS of a recording's own words.
 told() { "$CICADA" report "$1" | awk '/^samples / { gsub(",", ""); samples = $2 } /only the last/ { last = $5 } END { print samples + 0, last + 0 }'; }
 
-start "$WORKLOADS/switch_storm" 17 2
+start "$WORKLOADS/switch_storm" 27 2
 storm=$pid
-"$CICADA" record -q --force -e off-cpu/period=100000/ --children -p "$storm" --last 2s -o last.cicada -o last.folded -d 14 & recorder=$!
+"$CICADA" record -q --force -e off-cpu/period=100000/ --children -p "$storm" --last 2s -o last.cicada -o last.folded -d 24 & recorder=$!
 largest=0 small=0
-for _ in $(seq 12); do
-  sleep 1
+for _ in $(seq 88); do
+  sleep 0.25
   size=$(stat -c %s last.cicada 2>/dev/null || echo 0)
   ((size >= largest)) || small=1
   ((size <= largest)) || largest=$size
