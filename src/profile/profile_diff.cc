@@ -97,8 +97,6 @@ class Differ {
       const uint32_t row = table.row_of(at);
       if (row == kNoNode) continue;
       FunctionDelta& function = diff_.functions[row];
-      function.name = table.rows()[row].name;
-      function.image = table.rows()[row].image;
       sum(function.self, diff_.self[at]);
       sum(counts_[row].self, count_self_[at]);
       if (!table.is_outermost(at)) continue;
@@ -107,6 +105,8 @@ class Differ {
     }
     for (size_t i = 0; i < diff_.functions.size(); ++i) {
       FunctionDelta& function = diff_.functions[i];
+      function.name = table.rows()[i].name;
+      function.image = table.rows()[i].image;
       function.self_change = diff_.change(function.self);
       function.total_change = diff_.change(function.total);
       function.self_p = p_value(counts_[i].self);

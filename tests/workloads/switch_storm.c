@@ -28,8 +28,8 @@ static uint64_t wall_before, used_before_ns;
 static void begin_to_count(void) { wall_before = now_ns(CLOCK_MONOTONIC), used_before_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID); }
 static void end_counting(void) { shared->waited_ns += now_ns(CLOCK_MONOTONIC) - wall_before - (now_ns(CLOCK_PROCESS_CPUTIME_ID) - used_before_ns); }
 
-// A session, and so a scheduler's group (autogroup), for each pair: in Linux 6.18 a group's virtual time stands still whose tasks switch that often on
-// several CPUs (it is weighed anew each time), so that for minutes nothing else runs, no kernel thread either. On one CPU it is not weighed again.
+// A session, and so a scheduler's group (autogroup), for each pair, on one CPU. Of one group for all of them Linux 6.18 was seen to let the virtual time
+// stand still while it ran on several CPUs beside other groups: for minutes nothing else ran, no kernel thread either.
 static void be_alone(pid_t parent) {
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
