@@ -62,7 +62,8 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
   std::optional<Mapping> find_mapping(RuntimeAddr address) override {
     while (!stop_.stop_requested()) {
       const auto found = mappings_.find_mapping(address_space_, address);
-      if (const auto replaced = find_replaced(address)) {
+      const auto replaced = find_replaced(address);
+      if (replaced) {
         const process::ImageBinding& was = replaced->was;
         if (was.state == process::BindingState::kImage) return Mapping{replaced->range, was.bias, was.image, 0};
         if (was.state == process::BindingState::kJit) return Mapping{replaced->range, 0, 0, MAPPING_JIT};
@@ -70,8 +71,8 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
         return Mapping{{RuntimeAddr(found->begin), RuntimeAddr(found->end)}, found->bias, found->image, found->flags};
       }
       const uint64_t now_ns = monotonic_ns();
-      if (*hurry_ || now_ns >= time_ns_ + in_ns(mappings_.is_expected(address_space_, address) ? kMaxWait : kMaxWaitForOne))
-        return std::nullopt;
+      const bool expected = replaced ? replaced->was.state == process::BindingState::kPending : mappings_.is_expected(address_space_, address);
+      if (*hurry_ || now_ns >= time_ns_ + in_ns(expected ? kMaxWait : kMaxWaitForOne)) return std::nullopt;
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     return std::nullopt;

@@ -131,6 +131,27 @@ std::vector<Mapping> AddressSpace::find_in(Range<RuntimeAddr> range) const {
   return found;
 }
 
+std::vector<Mapping> AddressSpace::gone_since(const AddressSpace& former, size_t most) const {
+  std::vector<Mapping> gone;
+  auto there = mappings_.begin();
+  for (const auto& [begin, was] : former.mappings_) {
+    if (was.binding.state != BindingState::kImage && was.binding.state != BindingState::kPending) continue;
+    RuntimeAddr at = begin;
+    while (there != mappings_.end() && there->second.range.end <= at) ++there;
+    for (auto next = there; at < was.range.end; ++next) {
+      const bool ends_here = next == mappings_.end() || was.range.end <= next->first;
+      const RuntimeAddr gap_end = ends_here ? was.range.end : next->first;
+      if (at < gap_end) {
+        if (gone.size() == most) return gone;
+        gone.push_back(part_of(was, {at, gap_end}));
+      }
+      if (ends_here) break;
+      at = std::max(at, next->second.range.end);
+    }
+  }
+  return gone;
+}
+
 bool AddressSpace::operator==(const AddressSpace& other) const {
   return std::equal(mappings_.begin(), mappings_.end(), other.mappings_.begin(), other.mappings_.end(),
                     [](const auto& a, const auto& b) { return same_mapping(a.second, b.second); });

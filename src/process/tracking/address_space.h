@@ -45,6 +45,8 @@ class AddressSpace {
   std::optional<mapping_value> find(RuntimeAddr address) const;
   // What is mapped in the range, bound or not, cut to it; ascending.
   std::vector<Mapping> find_in(Range<RuntimeAddr> range) const;
+  // Code of files that was mapped in `former` where nothing is mapped here: the first `most` pieces, ascending.
+  std::vector<Mapping> gone_since(const AddressSpace& former, size_t most) const;
   bool operator==(const AddressSpace& other) const;
 
   // The minimal cover of what is published(), sorted by (base, prefix_bits).

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 
 namespace cicada::process {
@@ -62,6 +63,32 @@ TEST(AddressSpace, PendingPiecesKeepTheirFileOffset) {
   EXPECT_FALSE(space.re_resolve(std::vector{6u, 7u}, images));
   EXPECT_EQ(space.find(RuntimeAddr(0x10000))->bias, 0xc000u);
   EXPECT_EQ(space.find(RuntimeAddr(0x17fff))->bias, 0xc000u);
+}
+
+TEST(AddressSpace, SaysWhatIsNotThereAnyMore) {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 300; ++round) {
+    AddressSpace before, after;
+    for (AddressSpace* space : {&before, &after}) {
+      for (int i = 0; i < 4; ++i) {
+        const uint64_t begin = random() % 64, end = std::min<uint64_t>(64, begin + random() % 20);
+        space->insert(mapping_at(begin, end, {BindingState::kImage, static_cast<uint32_t>(1 + random() % 3), 0}));
+      }
+    }
+    std::map<uint64_t, uint32_t> told;  // by address: what was
+    const auto gone = after.gone_since(before, 100);
+    for (const Mapping& was : gone) {
+      for (uint64_t at = was.range.begin.value; at < was.range.end.value; ++at) ASSERT_TRUE(told.emplace(at, was.binding.image).second);
+    }
+    for (uint64_t at = 0; at < 64; ++at) {
+      const auto was = before.find(RuntimeAddr(at));
+      ASSERT_EQ(told.contains(at), was && !after.find(RuntimeAddr(at)));
+      if (told.contains(at)) {
+        ASSERT_EQ(told[at], was->image);
+      }
+    }
+    ASSERT_EQ(after.gone_since(before, 1).size(), std::min<size_t>(gone.size(), 1));
+  }
 }
 
 TEST(AddressSpace, EqualsALinearModelAfterAnyInsertions) {

@@ -91,7 +91,7 @@ std::vector<MapsScanner::Found> MapsScanner::take_finished(uint64_t watermark_ns
       ++discarded_;
       continue;
     }
-    Found& found = finished.emplace_back(Found{pid, scan.begin_ns, std::move(scan.maps->entries), {}});
+    Found& found = finished.emplace_back(Found{pid, scan.end_ns, std::move(scan.maps->entries), {}});
     for (const auto& [time_ns, mapping] : scan.later) {
       if (time_ns > scan.begin_ns) found.later.push_back(mapping);
     }

@@ -39,9 +39,9 @@ class MapsScanner {
   using FindSpace = std::function<uint32_t(Pid)>;
   struct Found {
     Pid pid = 0;
-    uint64_t begin_ns = 0;           // the clock before reading
+    uint64_t end_ns = 0;             // the clock after reading
     std::vector<MapsEntry> entries;  // executable ones
-    std::vector<Mapping> later;      // mapped after begin_ns
+    std::vector<Mapping> later;      // mapped since it began
   };
 
   MapsScanner(Options options, FindSpace find_space);

@@ -49,7 +49,7 @@ TEST_F(MapsScannerTest, ReadsWhoIsWantedAndWaitsForTheEventsOfTheTime) {
   const auto found = scanner.take_finished(now);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].pid, 5);
-  EXPECT_EQ(found[0].begin_ns, now - kMs);
+  EXPECT_EQ(found[0].end_ns, now);
   EXPECT_EQ(found[0].entries.size(), 1u);
   EXPECT_FALSE(scanner.is_behind());
   EXPECT_FALSE(scanner.start_due());

@@ -13,6 +13,7 @@ namespace cicada::process {
 namespace {
 
 constexpr uint64_t kExecTimeoutNs = 20'000'000;
+constexpr size_t kMaxGone = 256;  // pieces of code that a scan did not find any more, and that are remembered
 
 std::string comm_of(const lifecycle_record& record) { return {record.comm, ::strnlen(record.comm, sizeof record.comm)}; }
 
@@ -266,8 +267,12 @@ void ProcessTable::apply(MapsScanner::Found found) {
     if (mapping.binding.state == BindingState::kPending) mapping.binding = images_.re_resolve(mapping.binding.image, mapping.range, mapping.offset);
     mappings.insert(mapping);
   }
+  const auto gone = mappings.gone_since(*known_.get().spaces.mappings(known_.get().spaces.find(found.pid)), kMaxGone);
   const auto known = known_.change();
-  if (known->spaces.assign(found.pid, std::move(mappings))) trie_.mark_dirty(known->spaces.find(found.pid));
+  if (!known->spaces.assign(found.pid, std::move(mappings))) return;
+  const uint32_t id = known->spaces.find(found.pid);
+  trie_.mark_dirty(id);
+  if (!gone.empty()) known->stale.note_gone(id, known->spaces.users(id), gone, found.end_ns);
 }
 
 void ProcessTable::publish_due(uint64_t watermark_ns, uint64_t young_ns) {

@@ -121,6 +121,38 @@ TEST_F(ProcessTableFixture, ReplacedCodeIsPlacedOnceItsFileIsOpen) {
   EXPECT_EQ(table->find_stale(space, 5, event.time_ns - 1, true).size(), 1u);  // looked up later than sampled
 }
 
+// Unmapped without an event, then not in what a scan reads: a walk of before that is finished later must not meet what came to its place.
+TEST_F(ProcessTableFixture, CodeThatAScanDoesNotFindAnyMoreIsKnownToWalksOfBefore) {
+  run_program(5, 7);
+  const uint32_t space = kernel.processes[5].address_space;
+  table->apply(map_event(5, 0x900000, 4, 11));
+  advance();
+  const uint64_t sampled = now;
+  now += 2000 * kMs;
+  maps[5].entries = {maps_entry(0x400000, 4, 7)};  // not 11
+  table->request_rescan(5);
+  advance();  // begins
+  now += kMs;
+  advance();  // and is applied
+  EXPECT_FALSE(table->find_mapping(space, RuntimeAddr(0x900000)));
+  EXPECT_EQ(kernel.image(5, 0x900000), 0u);
+  EXPECT_TRUE(kernel.watched.empty());
+  now += kMs;
+  table->apply(map_event(5, 0x901000, 1, 12));
+  advance();
+  EXPECT_EQ(table->find_mapping(space, RuntimeAddr(0x901000))->image, 12u);
+  const auto was = [&](uint64_t address) {
+    uint32_t image = 0;
+    for (const StaleMapping& stale : table->find_stale(space, 5, sampled, true))
+      if (stale.range.contains(RuntimeAddr(address)) && image == 0) image = stale.was.image;
+    return image;
+  };
+  EXPECT_EQ(was(0x900000), 11u);
+  EXPECT_EQ(was(0x901000), 11u);
+  EXPECT_EQ(was(0x903fff), 11u);
+  EXPECT_EQ(was(0x400000), 0u);  // is still there
+}
+
 TEST_F(ProcessTableFixture, ReplacedCodeStaysKnownWhereTheKernelCannotBeShown) {
   run_program(5, 7);
   const uint32_t space = kernel.processes[5].address_space;

@@ -45,6 +45,15 @@ void StaleMappings::note(uint32_t address_space, std::span<const SpaceUser> user
   update_until();
 }
 
+void StaleMappings::note_gone(uint32_t address_space, std::span<const SpaceUser> users, std::span<const Mapping> gone, uint64_t time_ns) {
+  if (count_ >= kMax && time_ns >= next_expiry_ns_) expire(time_ns);
+  for (const Mapping& old : gone) {
+    const StaleMapping stale{old.range, old.binding, ImageBinding{}, old.offset, FileOffset(0), time_ns, StaleMapping::kNotYet};
+    for (const SpaceUser& user : users) add(user.sampled_as, {user.pid, address_space, stale});
+  }
+  update_until();
+}
+
 bool StaleMappings::is_open(uint32_t address_space) const {
   if (open_ == 0) return false;
   const auto space = spaces_.find(address_space);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code that was mapped where other code had been (dlclose, dlopen of another library), and for how long the kernel's walk did not know:
 //
-//   since_ns      the new mapping's event: from here on the new code runs there …
+//   since_ns      the new mapping's event, or the end of the scan that found nothing there any more: from here on the new code runs there …
 //   published_ns  … and until here the walk names it after the old one
 //
 // Kept per address space and process as samples name them: a process that gets an address space of its own by this very mapping
@@ -40,6 +40,9 @@ class StaleMappings {
   // a row, the walk may still show the first. It ends when `address_space` has been published.
   void note(uint32_t address_space, std::span<const SpaceUser> users, std::span<const Mapping> before, const Mapping& mapping,
             uint64_t time_ns);
+  // A scan that ended at `time_ns` did not find these any more. No event tells when they went, but nothing ran there from then on, and what was
+  // mapped there since, if anything, came after the scan.
+  void note_gone(uint32_t address_space, std::span<const SpaceUser> users, std::span<const Mapping> gone, uint64_t time_ns);
   void mark_published(uint32_t address_space, uint64_t now_ns);
   // `child` has its parent's memory of `time_ns` and is sampled under `address_space` too: until `moves_to`, if any, has been published.
   void fork(uint32_t address_space, Pid parent, Pid child, uint64_t time_ns, uint32_t moves_to);
