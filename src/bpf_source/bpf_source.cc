@@ -26,6 +26,7 @@
 #include "ingest/batching.h"
 #include "ingest/record_pipeline.h"
 #include "process/procfs/proc_fs.h"
+#include "process/procfs/proc_readers.h"
 #include "profile/cpu_time.h"
 
 namespace cicada::bpf_source {
@@ -130,6 +131,8 @@ struct BpfSource::Parts {
   }
 
   SamplingConfig config;
+  // First: these hold nothing of what is opened later.
+  std::shared_ptr<process::ProcReaders> proc_readers = std::make_shared<process::ProcReaders>(process::ProcReaders::Options{});
   std::unique_ptr<BpfObject> kernel;
   std::unique_ptr<process::ImageRegistry> images;
   std::unique_ptr<ingest::ImageUnwinders> unwinders;
@@ -263,12 +266,16 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
     recorder->note_exit(process.pid);
     if (on_exit) on_exit(process);
   };
-  parts->metadata = std::make_shared<process::ProcessMetadataCache>();
+  parts->metadata = std::make_shared<process::ProcessMetadataCache>(process::ProcessMetadataCache::Options{
+      .read_memory = [readers = parts->proc_readers](Pid pid, const std::string& path, size_t max_bytes, const std::stop_token& stop) {
+        return readers->read_file(process::owner_of(pid), path, max_bytes, stop);
+      }});
   parts->metadata_reader = std::make_unique<ingest::MetadataReader>(parts->metadata, config.read_environments,
                                                                     config.with_arguments ? process::Arguments::kAll : process::Arguments::kProgram);
   if (config.read_environments) {
-    callbacks.on_exec = [reader = parts->metadata_reader.get(), on_exec = std::move(callbacks.on_exec)](const process::ProcessInfo& process) {
-      reader->request({process.pid, process::to_ticks(process.start_ns)});
+    callbacks.on_exec = [reader = parts->metadata_reader.get(),
+                         on_exec = std::move(callbacks.on_exec)](const process::ProcessInfo& process) {
+      reader->request({process.pid, process::to_ticks(process.start_ns)}, process::owner_of(process.pid));
       if (on_exec) on_exec(process);
     };
   }
@@ -277,12 +284,13 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
                        event.frequency_hz != 0 ? fmt::format("{} Hz", event.frequency_hz) : fmt::format("every {}", event.period));
   // Subscribed first, attached second, scanned third: nothing falls between.
   auto mapping_events = std::make_unique<process::MappingEvents>(TRY(process::MappingEvents::open({.ring_pages = 64, .wakeup_bytes = kWakeupBytes})));
-  parts->tracker = TRY(ingest::Tracker::open(std::move(mapping_events), *parts->mappings, *parts->images,
-                                               {.whole_machine = machine,
-                                                .frequency_hz = config.events.period == 0 ? config.events.frequency_hz : 0,
-                                                .callbacks = std::move(callbacks),
-                                                .scans = {},
-                                                .metadata = parts->metadata}));
+  const auto read_maps = [readers = parts->proc_readers](uint32_t owner, std::span<const Pid> pids, const std::stop_token& stop) {
+    return readers->read_maps(owner, pids, stop);
+  };
+  static_assert(process::MapsScanner::kMaxAtOnce <= process::ProcReaders::kMaxPids);
+  parts->tracker = TRY(ingest::Tracker::open(
+      std::move(mapping_events), *parts->mappings, *parts->images,
+      {machine, config.events.period == 0 ? config.events.frequency_hz : 0, std::move(callbacks), parts->metadata, read_maps}));
   TRY(kernel.attach_lifecycle());
   diagnostics().info("BPF programs", "loaded and attached in {:.0f} ms", static_cast<double>(monotonic_ns() - parts->opened_ns) * 1e-6);
   if (machine) {
@@ -471,18 +479,21 @@ std::vector<std::string> BpfSource::statistics() const {
                   tables.refused),
       fmt::format("table builds: {} of {} images in {:.1f} ms", p.loader->compiled(), p.loader->requested(),
                   static_cast<double>(p.loader->working().count()) / 1000),
-      fmt::format("processes: {} now, {} address spaces, {} mappings in {} blocks; {} forks, {} execs, {} exits ({} came and went unsampled), {} copies on write",
-                  processes.processes, processes.address_spaces, processes.mappings, processes.blocks, processes.forks,
-                  processes.execs, processes.exits, processes.short_lived, processes.copies_on_write),
+      fmt::format("processes: {} now, {} address spaces, {} mappings in {} blocks; {} forks, {} execs, {} exits ({} came and went "
+                  "unsampled), {} copies on write",
+                  processes.processes, processes.address_spaces, processes.mappings, processes.blocks, processes.forks, processes.execs,
+                  processes.exits, processes.short_lived, processes.copies_on_write),
       fmt::format("mapping table: {} entries of {}, {} address spaces evicted, {} publish failures", p.mappings->trie_entries(),
                   BpfObjectOptions{}.max_mapping_blocks, processes.evicted_spaces, processes.publish_failures),
-      fmt::format("scans of /proc/PID/maps: {}, {} discarded; orphan events: {}", processes.scans, processes.scans_discarded,
-                  processes.orphan_events),
-      fmt::format("mapping events: {} delivered, {} unwanted, {} lost, {} late", events.delivered, events.unwanted, events.lost, events.late),
+      fmt::format("scans of /proc/PID/maps: {}, {} discarded; {} files of /proc without an answer; orphan events: {}", processes.scans,
+                  processes.scans_discarded, p.proc_readers->abandoned(), processes.orphan_events),
+      fmt::format("mapping events: {} delivered, {} unwanted, {} lost, {} late", events.delivered, events.unwanted, events.lost,
+                  events.late),
       fmt::format("mappings visible to the walk: {} after exec{}, {} after mmap{}", p.tracker->table().exec_latency().count(),
                   quantiles(p.tracker->table().exec_latency()), p.tracker->table().map_latency().count(),
                   quantiles(p.tracker->table().map_latency())),
-      fmt::format("replaced code: {} mappings where others had been, {} not kept; {} stacks ended there, {} samples stored without their user stack, because mappings came late",
+      fmt::format("replaced code: {} mappings where others had been, {} not kept; {} stacks ended there, {} samples stored without their "
+                  "user stack, because mappings came late",
                   processes.replaced_mappings, processes.stale_dropped, p.pipeline->assembler().stale(), p.pipeline->assembler().late()),
       fmt::format("back-fill: sampling after {:.0f} ms, all that was there known in {:.0f} ms", since_open(p.sampling_ns),
                   since_open(p.tracker->caught_up_ns())),

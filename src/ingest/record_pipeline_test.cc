@@ -76,7 +76,7 @@ class RecordPipelineTest : public testing::Test {
     metadata_reader = std::make_unique<MetadataReader>(metadata, true);
     Tracker::Options tracking;
     tracking.metadata = metadata;
-    tracking.scans.read_maps = [this](Pid) { return maps_.read(Result<process::MapsFile>(process::MapsFile())); };
+    tracking.read_maps = process::MapsScanner::one_by_one([this](Pid) { return maps_.read(Result<process::MapsFile>(process::MapsFile())); });
     auto opened = Tracker::open(std::make_unique<NoEvents>(), kernel, images, std::move(tracking));
     CHECK(opened);
     tracker = std::move(*opened);

@@ -39,7 +39,7 @@ size_t ThreadTable::process_of(const sample_record& sample) {
   known.push_back(processes_.size());
   living_.push_back(processes_.size());
   processes_.push_back({profile_.intern_process(sample.pid, start.ns()), sample.pid, start, sample.time_ns});
-  if (start.ticks_low != 0) metadata_reader_.request({sample.pid, full_ticks(start.ticks_low)});
+  if (start.ticks_low != 0) metadata_reader_.request({sample.pid, full_ticks(start.ticks_low)}, sample.uid);
   return known.back();
 }
 

@@ -41,15 +41,14 @@ constexpr uint64_t kYoungNs = 3'000'000;
 
 Result<std::unique_ptr<Tracker>> Tracker::open(std::unique_ptr<process::MappingEventSource> events, process::MappingPublisher& publisher,
                                                process::ImageSource& images, Options options) {
-  const bool whole_machine = options.whole_machine;
+  process::ProcessTable::Options table;
+  table.whole_machine = options.whole_machine;
+  table.scans.workers = kScanWorkers;
+  table.scans.read_maps = options.read_maps;
   std::unique_ptr<Tracker> tracker(new Tracker(std::move(events), std::move(options)));
   tracker->wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!tracker->wake_) return errno_error(errno, "eventfd");
   tracker->images_ = &images;
-  process::ProcessTable::Options table;
-  table.whole_machine = whole_machine;
-  table.scans = tracker->options_.scans;
-  table.scans.workers = kScanWorkers;
   tracker->table_ = std::make_unique<process::ProcessTable>(publisher, images, tracker->names_, table);
   return tracker;
 }

@@ -31,8 +31,8 @@ class Tracker final : public MappingHistory {
     bool whole_machine = true;
     uint64_t frequency_hz = 0;  // of samples; 0: unknown
     LifecycleCallbacks callbacks;
-    process::MapsScanner::Options scans;  // its ports: the machine's, unless given
     std::shared_ptr<process::ProcessMetadataCache> metadata;  // told of execs and exits
+    process::MapsScanner::ReadMaps read_maps = {};            // none: process::read_maps()
   };
   // Nothing is followed yet. Borrows publisher and images.
   // Fails: kLimit (no descriptors).

@@ -84,6 +84,10 @@ std::optional<std::string> find_cgroup(const Result<std::string>& text) {
 
 ProcessMetadataCache::ProcessMetadataCache(Options options) : options_(std::move(options)) {
   if (!options_.read_file) options_.read_file = read_proc_file;
+  if (!options_.read_memory)
+    options_.read_memory = [read = options_.read_file](Pid, const std::string& path, size_t max_bytes, const std::stop_token&) {
+      return read(path, max_bytes);
+    };
 }
 
 std::string ProcessMetadataCache::path(ProcessKey key, std::string_view file) const { return fmt::format("{}/{}/{}", options_.proc, key.pid, file); }
@@ -137,11 +141,16 @@ std::optional<T> ProcessMetadataCache::value(ProcessKey key, std::optional<T> Pr
   return found;
 }
 
-std::optional<std::vector<std::string>> ProcessMetadataCache::cmdline(ProcessKey key) {
-  return value(key, &ProcessMetadata::cmdline, [&] { return find_strings(options_.read_file(path(key, "cmdline"), options_.max_value_bytes), options_.max_value_bytes); });
+std::optional<std::vector<std::string>> ProcessMetadataCache::strings(ProcessKey key, std::string_view file,
+                                                                      const std::stop_token& stop) const {
+  return find_strings(options_.read_memory(key.pid, path(key, file), options_.max_value_bytes, stop), options_.max_value_bytes);
 }
-std::optional<std::vector<std::string>> ProcessMetadataCache::environ(ProcessKey key) {
-  return value(key, &ProcessMetadata::environ, [&] { return find_strings(options_.read_file(path(key, "environ"), options_.max_value_bytes), options_.max_value_bytes); });
+
+std::optional<std::vector<std::string>> ProcessMetadataCache::cmdline(ProcessKey key, const std::stop_token& stop) {
+  return value(key, &ProcessMetadata::cmdline, [&] { return strings(key, "cmdline", stop); });
+}
+std::optional<std::vector<std::string>> ProcessMetadataCache::environ(ProcessKey key, const std::stop_token& stop) {
+  return value(key, &ProcessMetadata::environ, [&] { return strings(key, "environ", stop); });
 }
 std::optional<std::string> ProcessMetadataCache::cwd(ProcessKey key) {
   return value(key, &ProcessMetadata::cwd, [&] { return find_target(path(key, "cwd")); });

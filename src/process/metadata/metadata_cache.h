@@ -6,7 +6,8 @@
 // that straddles an exec or a reuse is thrown away. A process that has vanished gives what was read while it lived, until it is
 // evicted one collection cycle after its exit; what was never read gives nothing, never another process' data.
 // Printing or logging an entry shows counts, never a value of argv or environ.
-// Threads: any. A read of /proc happens in the calling thread, without the lock; it can wait for the target's memory lock.
+// Threads: any. A read of /proc happens in the calling thread, without the lock; that of a command line or an environment can wait for the
+// target's memory lock, unless somebody else reads them (Options).
 // snapshot(), stats() and what is told (on_exec, on_exit, end_cycle) wait for nobody's.
 #pragma once
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <list>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -49,19 +51,21 @@ class ProcessMetadataCache {
     size_t max_value_bytes = 128 << 10; // of one cmdline or environ; longer ones are cut at a whole string
     std::string proc = "/proc";
     std::function<Result<std::string>(const std::string& path, size_t max_bytes)> read_file = {};  // none: the kernel's
+    // Command lines and environments; none: read_file.
+    std::function<Result<std::string>(Pid pid, const std::string& path, size_t max_bytes, const std::stop_token& stop)> read_memory = {};
   };
   ProcessMetadataCache() : ProcessMetadataCache(Options{}) {}
   explicit ProcessMetadataCache(Options options);
 
   // All: nothing if the process is not (any more) the one `key` names, and the value was not read before. No command line nor environment
   // while an exec is under way, of kernel threads, or of a process that has emptied them: the next call looks again.
-  std::optional<std::vector<std::string>> cmdline(ProcessKey key);
+  std::optional<std::vector<std::string>> cmdline(ProcessKey key, const std::stop_token& stop = {});
   std::optional<std::string> cwd(ProcessKey key);
   std::optional<std::string> exe(ProcessKey key);
   std::optional<std::string> cgroup(ProcessKey key);  // of the unified hierarchy, else the first line's path
   std::optional<uint64_t> mount_namespace(ProcessKey key);
   std::optional<uint64_t> pid_namespace(ProcessKey key);
-  std::optional<std::vector<std::string>> environ(ProcessKey key);
+  std::optional<std::vector<std::string>> environ(ProcessKey key, const std::stop_token& stop = {});
   std::optional<std::string> environ_var(ProcessKey key, std::string_view name);
   // By pid alone: whoever has it now.
   std::optional<ProcessKey> find_key(Pid pid) const;
@@ -88,6 +92,7 @@ class ProcessMetadataCache {
   };
   template <typename T, typename Read>
   std::optional<T> value(ProcessKey key, std::optional<T> ProcessMetadata::*member, Read read);
+  std::optional<std::vector<std::string>> strings(ProcessKey key, std::string_view file, const std::stop_token& stop) const;
   bool is_running(ProcessKey key) const { return find_key(key.pid) == key; }
   std::nullopt_t count_vanished();
   // Reads /proc, without the lock: who of the least recently used has ended, if there is no room for so much.

@@ -3,9 +3,12 @@
 
 #include <linux/limits.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
+#include <string_view>
 
 namespace cicada::process {
 namespace {
@@ -21,48 +24,64 @@ struct Query {
 static_assert(sizeof(Query) == 104);
 constexpr unsigned long kQuery = _IOWR('f', 17, Query);
 constexpr uint64_t kReadable = 1, kWritable = 2, kExecutable = 4, kShared = 8, kOrNext = 16;
+constexpr size_t kMaxFields = 128;  // of a line, without its name
+static_assert(MappingLines::kLeast > kMaxFields + 4 * PATH_MAX);
+
+// As long as it fits.
+size_t write_line(const Query& query, std::string_view name, char* to) {
+  const auto flag = [&](uint64_t bit, char shown) { return (query.vma_flags & bit) != 0 ? shown : '-'; };
+  auto size = static_cast<size_t>(std::snprintf(to, kMaxFields, "%lx-%lx %c%cx%c %08lx %02x:%02x %lu ", query.vma_start, query.vma_end,
+                                                flag(kReadable, 'r'), flag(kWritable, 'w'), (query.vma_flags & kShared) != 0 ? 's' : 'p',
+                                                query.vma_offset, query.dev_major, query.dev_minor, query.inode));
+  for (const char c : name) {
+    if (c == '\n')
+      for (const char escaped : {'\\', '0', '1', '2'}) to[size++] = escaped;
+    else
+      to[size++] = c;
+  }
+  to[size++] = '\n';
+  return size;
+}
 
 }  // namespace
 
-Result<MapsFile> query_executable_mappings(int maps_fd) {
-  MapsFile file;
+ssize_t MappingLines::read(std::span<char> to) {
+  if (queries_) {
+    const ssize_t size = query(to);
+    if (size >= 0 || errno != ENOTTY) return size;
+    queries_ = false;
+  }
+  ssize_t size;
+  do size = ::read(maps_fd_, to.data(), to.size());
+  while (size < 0 && errno == EINTR);
+  return size;
+}
+
+ssize_t MappingLines::query(std::span<char> to) {
   std::array<char, PATH_MAX> name;
-  uint64_t from = 0;
-  size_t bytes = 0;
-  while (file.entries.size() < kMaxMapsEntries) {
+  size_t used = 0;
+  while (to.size() - used >= kLeast) {
     Query query{};
     query.size = sizeof query;
     query.query_flags = kOrNext | kExecutable;
-    query.query_addr = from;
+    query.query_addr = from_;
     query.vma_name_size = name.size();
     query.vma_name_addr = reinterpret_cast<uintptr_t>(name.data());
-    int done = ::ioctl(maps_fd, kQuery, &query);
+    int done = ::ioctl(maps_fd_, kQuery, &query);
     const bool unnamed = done != 0 && errno == ENAMETOOLONG;
     if (unnamed) {
       query.vma_name_size = 0;
       query.vma_name_addr = 0;
-      done = ::ioctl(maps_fd, kQuery, &query);
+      done = ::ioctl(maps_fd_, kQuery, &query);
     }
     if (done != 0 && errno == EINTR) continue;
-    if (done != 0 && (errno == ENOENT || errno == ESRCH)) return file;  // no more, or no memory any more: as the text is empty then
-    if (done != 0 && errno == ENOTTY) return make_error(ErrorKind::kUnsupported, "PROCMAP_QUERY: not in this kernel");
-    if (done != 0) return errno_error(errno, "PROCMAP_QUERY");
-    MapsEntry entry;
-    entry.range = {RuntimeAddr{query.vma_start}, RuntimeAddr{query.vma_end}};
-    entry.offset = FileOffset{query.vma_offset};
-    entry.file = {query.dev_major, query.dev_minor, query.inode, 0};
-    entry.readable = query.vma_flags & kReadable;
-    entry.writable = query.vma_flags & kWritable;
-    entry.executable = true;
-    entry.shared = query.vma_flags & kShared;
-    entry.path = unnamed ? "(name too long)" : std::string(name.data(), query.vma_name_size == 0 ? 0 : query.vma_name_size - 1);
-    entry.deleted = take_deleted(entry.path);
-    bytes += entry.path.size();
-    if (bytes > kMaxMapsBytes) return make_error(ErrorKind::kLimit, "names of mappings: more than {} bytes", kMaxMapsBytes);
-    file.entries.push_back(std::move(entry));
-    from = query.vma_end;
+    if (done != 0 && (errno == ENOENT || errno == ESRCH)) break;
+    if (done != 0) return -1;
+    const std::string_view known(name.data(), query.vma_name_size == 0 ? 0 : query.vma_name_size - 1);
+    used += write_line(query, unnamed ? "(name too long)" : known, to.data() + used);
+    from_ = query.vma_end;
   }
-  return make_error(ErrorKind::kLimit, "more than {} mappings", kMaxMapsEntries);
+  return static_cast<ssize_t>(used);
 }
 
 }  // namespace cicada::process

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 
 #include "base/unique_fd.h"
 #include "process/procfs/mapping_query.h"
@@ -105,9 +104,27 @@ MapsFile parse_maps(std::string_view text, MapsFilter filter) {
   return file;
 }
 
+Result<void> MapsText::append(std::string_view part) {
+  bytes_ += part.size();
+  if (bytes_ > kMaxMapsBytes) return make_error(ErrorKind::kLimit, "{}: more than {} bytes", name_, kMaxMapsBytes);
+  for (size_t end; (end = part.find('\n')) != std::string_view::npos; part.remove_prefix(end + 1)) {
+    std::string_view line = part.substr(0, end);
+    if (!cut_.empty()) line = cut_.append(line);
+    if (is_candidate(line, filter_)) append_line(line, filter_, file_);
+    cut_.clear();
+  }
+  cut_.append(part);
+  if (file_.entries.size() >= kMaxMapsEntries) return make_error(ErrorKind::kLimit, "{}: more than {} mappings", name_, kMaxMapsEntries);
+  return {};
+}
+
+MapsFile MapsText::finish() {
+  append_line(cut_, filter_, file_);
+  return std::move(file_);
+}
+
 namespace {
 
-// Read in pieces and parsed on the way: a file of 60,000 mappings is 6 MB that need not exist at once.
 Result<MapsFile> read_maps_of(Tid tid, MapsFilter filter) {
   const std::string path = fmt::format("/proc/{}/maps", tid);
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -115,38 +132,16 @@ Result<MapsFile> read_maps_of(Tid tid, MapsFilter filter) {
     if (errno == ENOENT) return make_error(ErrorKind::kGone, "open {}: no such process", path);
     return errno_error(errno, fmt::format("open {}", path));
   }
-  if (filter == MapsFilter::kExecutable) {
-    Result<MapsFile> asked = query_executable_mappings(fd.get());
-    if (asked || asked.error().kind() != ErrorKind::kUnsupported) return asked;
-  }
-  MapsFile file;
+  MappingLines executable(fd.get());
+  MapsText text(path, filter);
   std::string buffer(32 << 10, '\0');
-  size_t used = 0;
-  size_t total = 0;
   for (;;) {
-    if (used == buffer.size()) buffer.resize(buffer.size() * 2);
-    const ssize_t n = ::read(fd.get(), buffer.data() + used, buffer.size() - used);
+    const ssize_t n = filter == MapsFilter::kExecutable ? executable.read(buffer) : ::read(fd.get(), buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return errno_error(errno, fmt::format("read {}", path));
-    if (n == 0) break;
-    used += static_cast<size_t>(n);
-    total += static_cast<size_t>(n);
-    if (total > kMaxMapsBytes) return make_error(ErrorKind::kLimit, "{}: more than {} bytes", path, kMaxMapsBytes);
-    std::string_view text(buffer.data(), used);
-    size_t line_end;
-    while ((line_end = text.find('\n')) != std::string_view::npos) {
-      const std::string_view line = text.substr(0, line_end);
-      if (is_candidate(line, filter)) append_line(line, filter, file);
-      text.remove_prefix(line_end + 1);
-    }
-    if (file.entries.size() >= kMaxMapsEntries) {
-      return make_error(ErrorKind::kLimit, "{}: more than {} mappings", path, kMaxMapsEntries);
-    }
-    std::memmove(buffer.data(), text.data(), text.size());
-    used = text.size();
+    if (n == 0) return text.finish();
+    TRY(text.append({buffer.data(), static_cast<size_t>(n)}));
   }
-  append_line(std::string_view(buffer.data(), used), filter, file);
-  return file;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 // Threads: any.
 #pragma once
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,23 @@ bool take_deleted(std::string& path);
 // Parses one line without its newline. Nothing: not a maps line.
 std::optional<MapsEntry> find_maps_entry(std::string_view line);
 MapsFile parse_maps(std::string_view text, MapsFilter filter);
+
+// The same for a text that comes in parts, of which none need exist for long: a file of 60,000 mappings is 6 MB.
+class MapsText {
+ public:
+  // `name` is what errors call it.
+  MapsText(std::string name, MapsFilter filter) : name_(std::move(name)), filter_(filter) {}
+  // Fails: kLimit.
+  Result<void> append(std::string_view part);
+  MapsFile finish();
+
+ private:
+  std::string name_;
+  MapsFilter filter_;
+  MapsFile file_;
+  std::string cut_;  // the beginning of the next line
+  size_t bytes_ = 0;
+};
 // Fails: kGone (no such process any more), kPermission, kLimit.
 Result<MapsFile> read_maps(Pid pid, MapsFilter filter);
 

@@ -2,6 +2,7 @@
 #include "process/tracking/maps_scanner.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/diagnostics.h"
@@ -11,14 +12,13 @@ namespace cicada::process {
 namespace {
 
 constexpr uint64_t kSoonNs = 50'000'000;
-constexpr std::chrono::milliseconds kStopTimeout(500);
 
 }  // namespace
 
 MapsScanner::MapsScanner(Options options, FindSpace find_space) : options_(std::move(options)), find_space_(std::move(find_space)) {
   // Names of mappings may cost the kernel seconds: one core of a user's at most, and nobody else waits for it.
   if (options_.workers != 0)
-    queue_.emplace(WorkQueue::Options{.thread_name = "cicada-maps", .workers = options_.workers, .of_one_owner = 1, .stop_timeout = kStopTimeout});
+    queue_.emplace(WorkQueue::Options{.thread_name = "cicada-maps", .workers = options_.workers, .of_one_owner = 1});
 }
 
 void MapsScanner::want(Pid pid, uint64_t not_before_ns) {
@@ -42,29 +42,47 @@ void MapsScanner::cancel(Pid pid) {
   if (job != jobs_.end()) job->second = {job->second.wanted, 0, std::nullopt};
 }
 
-void MapsScanner::start(Pid pid, Job& job) {
+MapsScanner::ReadMaps MapsScanner::one_by_one(std::function<Result<MapsFile>(Pid)> read) {
+  return [read = std::move(read)](uint32_t, std::span<const Pid> pids, const std::stop_token&) {
+    std::vector<Result<MapsFile>> all;
+    for (const Pid pid : pids) all.push_back(read(pid));
+    return all;
+  };
+}
+
+std::optional<MapsScanner::Question> MapsScanner::start(Pid pid, Job& job) {
   job.wanted = false;
   job.not_before_ns = options_.now_ns() + options_.interval_ns;
   const uint32_t address_space = find_space_(pid);
-  if (address_space == 0) return;  // the records of that are on their way
-  const uint64_t id = ++scans_;
-  job.scan = Scan{id, address_space, {}, 0, 0, {}};
-  const auto read = [answers = answers_, pid, id, now_ns = options_.now_ns, read_maps = options_.read_maps] {
-    const uint64_t begin = now_ns();
-    Result<MapsFile> maps = read_maps(pid);
-    const uint64_t end = now_ns();
-    const std::lock_guard lock(answers->mutex);
-    answers->all.push_back({pid, id, begin, end, std::move(maps)});
-  };
-  if (!queue_) return read();
-  if (queue_->submit({.owner = owner_of(pid), .run = [read](WorkQueue::Attempt&) { read(); }}) == 0) job.scan.reset();
+  if (address_space == 0) return std::nullopt;  // the records of that are on their way
+  job.scan = Scan{++scans_, address_space, {}, 0, 0, {}};
+  return Question{pid, job.scan->id};
+}
+
+void MapsScanner::read(uint32_t owner, std::span<const Question> questions, const std::stop_token& stop) {
+  std::vector<Pid> pids;
+  for (const Question& question : questions) pids.push_back(question.pid);
+  const uint64_t begin = options_.now_ns();
+  std::vector<Result<MapsFile>> maps = options_.read_maps(owner, pids, stop);
+  const uint64_t end = options_.now_ns();
+  const std::lock_guard lock(answers_mutex_);
+  for (size_t i = 0; i < maps.size(); ++i) answers_.push_back({pids[i], questions[i].scan, begin, end, std::move(maps[i])});
+}
+
+void MapsScanner::submit(uint32_t owner, std::vector<Question> questions) {
+  if (!queue_) return read(owner, questions, {});
+  const bool taken = queue_->submit({.owner = owner, .run = [this, owner, questions](WorkQueue::Attempt& attempt) {
+                                       read(owner, questions, attempt.stop_token());
+                                     }}) != 0;
+  if (taken) return;
+  for (const Question& question : questions) jobs_[question.pid].scan.reset();
 }
 
 void MapsScanner::take_answers() {
   std::vector<Answer> answers;
   {
-    const std::lock_guard lock(answers_->mutex);
-    std::swap(answers, answers_->all);
+    const std::lock_guard lock(answers_mutex_);
+    std::swap(answers, answers_);
   }
   for (Answer& answer : answers) {
     const auto job = jobs_.find(answer.pid);
@@ -102,13 +120,21 @@ std::vector<MapsScanner::Found> MapsScanner::take_finished(uint64_t watermark_ns
 bool MapsScanner::start_due() {
   const uint64_t now = options_.now_ns();
   bool more = false;
+  std::map<uint32_t, std::vector<Question>> due;  // by owner
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     auto& [pid, job] = *at;
-    if (job.wanted && !job.scan && now >= job.not_before_ns) start(pid, job);
+    if (const auto question = job.wanted && !job.scan && now >= job.not_before_ns ? start(pid, job) : std::nullopt) {
+      const uint32_t owner = owner_of(pid);
+      std::vector<Question>& together = due[owner];
+      together.push_back(*question);
+      if (together.size() == kMaxAtOnce || !queue_) submit(owner, std::exchange(together, {}));
+    }
     if (job.scan || (job.wanted && job.not_before_ns < now + kSoonNs)) more = true;
     const bool over = !job.scan && !job.wanted && job.not_before_ns <= now;
     at = over ? jobs_.erase(at) : std::next(at);
   }
+  for (auto& [owner, questions] : due)
+    if (!questions.empty()) submit(owner, std::move(questions));
   take_answers();
   return more;
 }

@@ -7,16 +7,16 @@
 //
 // Discarded if the process has another address space by then, or if nothing was found: exec has taken the old mappings away and not
 // said so yet.
-// Reading happens on workers, where users take turns: it waits for the target's memory lock, and a process may have mappings whose names are
-// megabytes of text.
-// Threads: one at a time, but for the counts (any).
+// Reading happens on workers, where users take turns: it waits for the target's memory lock (how long, who reads says), and a process may
+// have mappings whose names are megabytes of text. Threads: one at a time, but for the counts (any).
 #pragma once
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <stop_token>
 #include <unordered_map>
 #include <vector>
 
@@ -28,11 +28,15 @@ namespace cicada::process {
 
 class MapsScanner {
  public:
+  static constexpr size_t kMaxAtOnce = 32;
+  // Of kMaxAtOnce processes of one owner at most, in their order.
+  using ReadMaps = std::function<std::vector<Result<MapsFile>>(uint32_t owner, std::span<const Pid> pids, const std::stop_token& stop)>;
+  static ReadMaps one_by_one(std::function<Result<MapsFile>(Pid)> read);
   struct Options {
     uint64_t interval_ns = 1'000'000'000;  // between two scans of a process
     unsigned workers = 0;                  // 0: start_due() reads by itself
     // Ports to /proc and the clock; replaced in tests.
-    std::function<Result<MapsFile>(Pid)> read_maps;
+    ReadMaps read_maps;
     std::function<uint64_t()> now_ns;
   };
   // The process' address space, if kernel and table agree about it; 0: an exec or exit is under way.
@@ -78,24 +82,29 @@ class MapsScanner {
     uint64_t scan, begin_ns, end_ns;
     Result<MapsFile> maps;
   };
-  struct Answers {  // kept by a worker that hangs
-    std::mutex mutex;
-    std::vector<Answer> all;
-  };
   struct Job {
     bool wanted = false;
     uint64_t not_before_ns = 0;  // 0: never scanned
     std::optional<Scan> scan;    // waits until everything up to its end has been applied
   };
-  void start(Pid pid, Job& job);
+  // Of those that are asked for together.
+  struct Question {
+    Pid pid;
+    uint64_t scan;
+  };
+  // Nothing: it cannot be scanned now.
+  std::optional<Question> start(Pid pid, Job& job);
+  void read(uint32_t owner, std::span<const Question> questions, const std::stop_token& stop);
+  void submit(uint32_t owner, std::vector<Question> questions);
   void take_answers();
 
   Options options_;
   FindSpace find_space_;
   std::unordered_map<Pid, Job> jobs_;
-  std::shared_ptr<Answers> answers_ = std::make_shared<Answers>();
   std::atomic<uint64_t> scans_{0}, discarded_{0};
-  std::optional<WorkQueue> queue_;
+  std::mutex answers_mutex_;
+  std::vector<Answer> answers_;
+  std::optional<WorkQueue> queue_;  // its workers answer
 };
 
 }  // namespace cicada::process

@@ -2,9 +2,13 @@
 #include "process/tracking/maps_scanner.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <future>
 #include <map>
+#include <mutex>
+#include <set>
+#include <thread>
 
 namespace cicada::process {
 namespace {
@@ -25,12 +29,12 @@ class MapsScannerTest : public testing::Test {
   std::vector<Pid> reads;
   std::map<Pid, uint32_t> spaces{{5, 1}, {6, 2}, {7, 3}};
   std::map<Pid, std::vector<MapsEntry>> maps{{5, {entry(0x4000)}}, {6, {entry(0x5000)}}, {7, {entry(0x6000)}}};
-  MapsScanner scanner{{.read_maps = [this](Pid pid) -> Result<MapsFile> {
+  MapsScanner scanner{{.read_maps = MapsScanner::one_by_one([this](Pid pid) -> Result<MapsFile> {
                          reads.push_back(pid);
                          now += read_ns;
                          if (!maps.contains(pid)) return make_error(ErrorKind::kGone, "gone");
                          return MapsFile{maps[pid], 0};
-                       },
+                       }),
                        .now_ns = [this] { return now; }},
                       [this](Pid pid) { return spaces[pid]; }};
 
@@ -114,27 +118,70 @@ TEST_F(MapsScannerTest, WishDuringAScanIsAnotherScan) {
   EXPECT_EQ(reads.size(), 2u);
 }
 
-// A process that holds its memory lock keeps nobody else waiting, nor the caller.
+// A user's process that holds its memory lock keeps no other user's waiting, nor the caller.
 TEST(MapsScannerWorkers, ReadWhileOthersHang) {
+  const Pid ours = ::getpid(), nobodys = 0x3fffffff;
   std::promise<void> hold;
   const std::shared_future<void> held = hold.get_future().share();
   MapsScanner scanner{{.workers = 2,
-                       .read_maps = [held](Pid pid) -> Result<MapsFile> {
-                         if (pid == 5) held.wait();
+                       .read_maps = MapsScanner::one_by_one([held, ours](Pid pid) -> Result<MapsFile> {
+                         if (pid == ours) held.wait();
                          return MapsFile{{entry(0x4000)}, 0};
-                       },
+                       }),
                        .now_ns = [] { return uint64_t{1000}; }},
                       [](Pid) { return 1U; }};
-  scanner.want(5);
-  scanner.want(6);
+  scanner.want(ours);
+  scanner.want(nobodys);
   EXPECT_TRUE(scanner.start_due());
   std::vector<MapsScanner::Found> found;
   while (found.empty()) found = scanner.take_finished(1000);
-  EXPECT_EQ(found[0].pid, 6);
-  EXPECT_TRUE(scanner.is_scanning(5));
+  EXPECT_EQ(found[0].pid, nobodys);
+  EXPECT_TRUE(scanner.is_scanning(ours));
   hold.set_value();
   for (found.clear(); found.empty();) found = scanner.take_finished(1000);
-  EXPECT_EQ(found[0].pid, 5);
+  EXPECT_EQ(found[0].pid, ours);
+}
+
+// Those of an owner, so many at a time.
+TEST(MapsScannerWorkers, AskForManyTogether) {
+  std::mutex mutex;
+  std::multiset<size_t> asked;
+  MapsScanner scanner{{.workers = 2,
+                       .read_maps =
+                           [&](uint32_t, std::span<const Pid> pids, const std::stop_token&) {
+                             const std::lock_guard lock(mutex);
+                             asked.insert(pids.size());
+                             std::vector<Result<MapsFile>> all;
+                             for (const Pid pid : pids) all.emplace_back(MapsFile{{entry(static_cast<uint64_t>(pid) << 12)}, 0});
+                             return all;
+                           },
+                       .now_ns = [] { return uint64_t{1000}; }},
+                      [](Pid) { return 1U; }};
+  const int count = 2 * MapsScanner::kMaxAtOnce + 3;
+  for (int i = 0; i < count; ++i) scanner.want(0x3fffff00 + i);
+  EXPECT_TRUE(scanner.start_due());
+  for (int found = 0; found != count;)
+    for (const MapsScanner::Found& one : scanner.take_finished(1000)) {
+      EXPECT_EQ(one.entries.at(0).range.begin.value, static_cast<uint64_t>(one.pid) << 12);
+      ++found;
+    }
+  EXPECT_EQ(asked, (std::multiset<size_t>{3, MapsScanner::kMaxAtOnce, MapsScanner::kMaxAtOnce}));
+}
+
+TEST(MapsScannerWorkers, AreNotAwaitedAtTheEnd) {
+  std::promise<void> began;
+  MapsScanner scanner{{.workers = 2,
+                       .read_maps =
+                           [&](uint32_t, std::span<const Pid>, const std::stop_token& stop) {
+                             began.set_value();
+                             while (!stop.stop_requested()) std::this_thread::yield();
+                             return std::vector<Result<MapsFile>>(1, make_error(ErrorKind::kIo, "the end"));
+                           },
+                       .now_ns = [] { return uint64_t{1000}; }},
+                      [](Pid) { return 1U; }};
+  scanner.want(5);
+  EXPECT_TRUE(scanner.start_due());
+  began.get_future().wait();
 }
 
 TEST_F(MapsScannerTest, WhoIsGoneIsForgotten) {

@@ -114,11 +114,11 @@ class ProcessTableFixture : public testing::Test {
   std::unique_ptr<ProcessTable> make() {
     ProcessTable::Options options;
     options.scans.now_ns = [this] { return now; };
-    options.scans.read_maps = [this](Pid pid) -> Result<MapsFile> {
+    options.scans.read_maps = MapsScanner::one_by_one([this](Pid pid) -> Result<MapsFile> {
       ++maps_reads;
       if (!maps.contains(pid)) return make_error(ErrorKind::kGone, "gone");
       return maps[pid];
-    };
+    });
     return std::make_unique<ProcessTable>(kernel, images, names, std::move(options));
   }
   static lifecycle_record record(uint32_t kind, Pid pid, uint64_t time, uint32_t space, Pid parent = 0, uint32_t flags = 0) {

@@ -18,7 +18,7 @@ constexpr size_t kMaxGone = 256;  // pieces of code that a scan did not find any
 std::string comm_of(const lifecycle_record& record) { return {record.comm, ::strnlen(record.comm, sizeof record.comm)}; }
 
 MapsScanner::Options with_defaults(MapsScanner::Options options) {
-  if (!options.read_maps) options.read_maps = [](Pid pid) { return read_maps(pid, MapsFilter::kExecutable); };
+  if (!options.read_maps) options.read_maps = MapsScanner::one_by_one([](Pid pid) { return read_maps(pid, MapsFilter::kExecutable); });
   if (!options.now_ns) options.now_ns = monotonic_ns;
   return options;
 }
