@@ -33,12 +33,12 @@ size_t write_line(const Query& query, std::string_view name, char* to) {
   auto size = static_cast<size_t>(std::snprintf(to, kMaxFields, "%lx-%lx %c%cx%c %08lx %02x:%02x %lu ", query.vma_start, query.vma_end,
                                                 flag(kReadable, 'r'), flag(kWritable, 'w'), (query.vma_flags & kShared) != 0 ? 's' : 'p',
                                                 query.vma_offset, query.dev_major, query.dev_minor, query.inode));
-  for (const char c : name) {
-    if (c == '\n')
-      for (const char escaped : {'\\', '0', '1', '2'}) to[size++] = escaped;
-    else
-      to[size++] = c;
+  const auto append = [&](std::string_view text) { size += text.copy(to + size, text.size()); };
+  for (size_t newline; (newline = name.find('\n')) != std::string_view::npos; name.remove_prefix(newline + 1)) {
+    append(name.substr(0, newline));
+    append("\\012");
   }
+  append(name);
   to[size++] = '\n';
   return size;
 }

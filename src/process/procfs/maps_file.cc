@@ -29,15 +29,8 @@ bool take_number(std::string_view& text, int base, char behind, T& value) {
 std::string unescape(std::string_view text) {
   std::string name;
   name.reserve(text.size());
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text.substr(i, 4) == "\\012") {
-      name.push_back('\n');
-      i += 3;
-    } else {
-      name.push_back(text[i]);
-    }
-  }
-  return name;
+  for (size_t newline; (newline = text.find("\\012")) != std::string_view::npos; text.remove_prefix(newline + 4)) name.append(text.substr(0, newline)).push_back('\n');
+  return name.append(text);
 }
 
 void append_line(std::string_view line, MapsFilter filter, MapsFile& file) {
