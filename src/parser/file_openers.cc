@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -36,11 +35,6 @@ using symbolize::FileRoot;
 enum OpenerKind : uint32_t { kQuestion = 1, kProgress, kOpened, kRefused };
 
 constexpr size_t kCopyBytes = 1 << 20;  // between two signs of progress
-
-bool has_ended(const UniqueFd& process) {
-  pollfd polled{process.get(), POLLIN, 0};
-  return ::poll(&polled, 1, 0) != 0;
-}
 
 // To be read, with a position of its own.
 Result<UniqueFd> copy_of(int fd, uint64_t size, const std::string& name, Channel& channel) {
@@ -113,11 +107,9 @@ Message refusal(const Error& error) {
 }  // namespace
 
 Result<FileOpeners::Opener> FileOpeners::take(uint32_t user) {
+  if (!left_.has_room(user)) return make_error(ErrorKind::kIo, "too many file systems do not answer");
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(left_, [](const Left& left) { return has_ended(left.process); });
-    const auto of_user = static_cast<size_t>(std::ranges::count(left_, user, &Left::user));
-    if (left_.size() >= kMaxLeft || of_user >= kMaxLeftOfOne) return make_error(ErrorKind::kIo, "too many file systems do not answer");
     if (!idle_.empty()) {
       Opener opener = std::move(idle_.back());
       idle_.pop_back();
@@ -134,8 +126,7 @@ void FileOpeners::give_back(Opener opener) {
 
 void FileOpeners::leave(Opener opener, uint32_t user) {
   ::syscall(SYS_pidfd_send_signal, opener->process.get(), SIGKILL, nullptr, 0);
-  const std::lock_guard lock(mutex_);
-  left_.push_back({user, std::move(opener->process)});
+  left_.add(user, std::move(opener->process));
 }
 
 Result<FileOpeners::File> FileOpeners::open(const FileRoot& root, const std::string& name, uint32_t user) {

@@ -5,8 +5,8 @@
 //
 //   open(root, name, user) ──▶ an opener, with the user's rights ──▶ the file, or what others answer for as a copy in memory
 //
-// One that says nothing for kSilence, or is not done after kMaxOpen, is left behind: kMaxLeftOfOne for a user, kMaxLeft in all; beyond that
-// nothing is opened. Threads: any.
+// One that says nothing for kSilence, or is not done after kMaxOpen, is left behind (base/left_behind.h); a user of whom too many were is
+// refused. Threads: any.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/left_behind.h"
 #include "sandbox/zygote.h"
 #include "symbolize/files/file_root.h"
 
@@ -24,12 +25,13 @@ class FileOpeners {
  public:
   static constexpr std::chrono::milliseconds kSilence{1500};
   static constexpr std::chrono::seconds kMaxOpen{20};  // of one that makes progress
-  static constexpr size_t kMaxLeftOfOne = 4, kMaxLeft = 32, kMaxIdle = 4;
+  static constexpr size_t kMaxIdle = 4;
   static constexpr uint64_t kMaxCopyBytes = 256 << 20;
 
   // `start` makes openers: a zygote's spawn, of processes that call serve_names().
   using Start = std::function<Result<sandbox::Zygote::Child>()>;
-  explicit FileOpeners(Start start, std::chrono::milliseconds silence = kSilence) : start_(std::move(start)), silence_(silence) {}
+  explicit FileOpeners(Start start, std::chrono::milliseconds silence = kSilence, LeftBehind& left = LeftBehind::all())
+      : start_(std::move(start)), silence_(silence), left_(left) {}
 
   struct File {
     UniqueFd fd;
@@ -48,13 +50,9 @@ class FileOpeners {
 
   const Start start_;
   const std::chrono::milliseconds silence_;
+  LeftBehind& left_;
   std::mutex mutex_;
   std::vector<Opener> idle_;
-  struct Left {
-    uint32_t user;
-    UniqueFd process;
-  };
-  std::vector<Left> left_;  // that have not ended
 };
 
 // The opener's half: opens until the other end is closed.

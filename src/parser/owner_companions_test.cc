@@ -86,14 +86,17 @@ TEST(FileOpeners, LeaveBehindWhoIsSilent) {
   });
   {
     const auto openers = silent.make(std::chrono::milliseconds(5));
-    for (uint32_t user = 0; user < 10; ++user) {
-      for (size_t i = 0; i < FileOpeners::kMaxLeftOfOne + 5; ++i) {
-        const auto opened = openers->open({}, "/etc/passwd", user);
-        ASSERT_FALSE(opened);
-        EXPECT_EQ(opened.error().kind(), ErrorKind::kIo);
-      }
-      EXPECT_EQ(silent.started, std::min((user + 1) * FileOpeners::kMaxLeftOfOne, FileOpeners::kMaxLeft));
+    const auto ask = [&](uint32_t user) {
+      const auto opened = openers->open({}, "/etc/passwd", user);
+      ASSERT_FALSE(opened);
+      EXPECT_EQ(opened.error().kind(), ErrorKind::kIo);
+    };
+    for (uint32_t user = 1; user <= 10; ++user) {
+      for (size_t i = 0; i < LeftBehind::kMaxOfOne + 5; ++i) ask(user);
+      EXPECT_EQ(silent.started, std::min(user * LeftBehind::kMaxOfOne, LeftBehind::kMaxOfUsers));
     }
+    ask(0);
+    EXPECT_EQ(silent.started, LeftBehind::kMaxOfUsers + 1) << "root's are apart";
   }
 }
 
