@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "base/left_behind.h"
+#include "base/process_state.h"
 
 namespace cicada {
 namespace {
@@ -101,7 +102,8 @@ bool ChildEnd::hear(uint64_t& request) const {
 Result<std::optional<DisposableChildren::Answer>> DisposableChildren::Conversation::hear(const std::stop_token& stop) {
   std::optional<Answer> answer;
   if (silent_) return answer;
-  if (!becomes_readable(socket_.get(), timeout_, stop)) {
+  for (int timeouts = 1; !becomes_readable(socket_.get(), timeout_, stop); ++timeouts) {
+    if (timeouts < kMostTimeouts && !stop.stop_requested() && is_runnable(pid_)) continue;
     silent_ = true;
     ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0U);
     return answer;
@@ -157,7 +159,7 @@ Result<DisposableChildren::Conversation> DisposableChildren::start_erased(uint32
     function(work, ChildEnd(child_end.get()));
     ::_exit(0);
   }
-  return Conversation(owner, timeout_, std::move(our_end), UniqueFd(raw_pidfd));
+  return Conversation(owner, timeout_, std::move(our_end), static_cast<pid_t>(child), UniqueFd(raw_pidfd));
 }
 
 }  // namespace cicada

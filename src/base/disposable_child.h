@@ -6,10 +6,14 @@
 //   const auto answer = TRY(children.run(owner, {directory}, [&](ChildAnswer& answer) { answer.fd = ::openat(directory, "name", O_RDONLY);
 //   }));
 //
+// On a busy machine a child may have too little of a CPU to answer: as long as it could run it is not silent, up to kMostTimeouts.
+//
 // Each has an owner: the user whose files or processes it asks about, and to whose account it goes when it is left behind (left_behind.h).
 //
 // Cost: a fork, 1 to 3 ms. Threads: any.
 #pragma once
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
@@ -42,6 +46,7 @@ class ChildEnd {
 
 class DisposableChildren {
  public:
+  static constexpr int kMostTimeouts = 10;
   struct Answer {
     int32_t error = 0;
     uint64_t number = 0;
@@ -62,15 +67,16 @@ class DisposableChildren {
 
    private:
     friend class DisposableChildren;
-    Conversation(uint32_t owner, std::chrono::milliseconds timeout, UniqueFd socket, UniqueFd pidfd)
-        : owner_(owner), timeout_(timeout), socket_(std::move(socket)), pidfd_(std::move(pidfd)) {}
+    Conversation(uint32_t owner, std::chrono::milliseconds timeout, UniqueFd socket, pid_t pid, UniqueFd pidfd)
+        : owner_(owner), timeout_(timeout), pid_(pid), socket_(std::move(socket)), pidfd_(std::move(pidfd)) {}
     uint32_t owner_;
     std::chrono::milliseconds timeout_;
+    pid_t pid_;
     UniqueFd socket_, pidfd_;
     bool silent_ = false;
   };
 
-  // timeout: what one answer may take.
+  // timeout: what one answer may take of a child that does not run.
   explicit DisposableChildren(std::chrono::milliseconds timeout) : timeout_(timeout) {}
 
   // `work(ChildEnd)` in a child that has only `kept` of our descriptors and hears no signals: system calls only, no memory, no locks.

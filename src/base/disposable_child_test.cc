@@ -39,6 +39,23 @@ TEST(DisposableChildren, AreAbandonedWhenTheyAreSilent) {
   EXPECT_EQ(errno, ECHILD);
 }
 
+// As one does whom others leave no CPU.
+TEST(DisposableChildren, ThatCouldRunAreNotSilent) {
+  DisposableChildren children(std::chrono::milliseconds(20));
+  const auto computes = [](std::chrono::milliseconds time) {
+    return [time](ChildAnswer& said) {
+      const auto end = std::chrono::steady_clock::now() + time;
+      while (std::chrono::steady_clock::now() < end) said.number = 7;
+    };
+  };
+  const auto slow = children.run(0, {}, computes(std::chrono::milliseconds(60)));
+  ASSERT_TRUE(slow && *slow);
+  EXPECT_EQ((*slow)->number, 7U);
+  const auto endless = children.run(0, {}, computes(std::chrono::minutes(10)));
+  ASSERT_TRUE(endless);
+  EXPECT_FALSE(*endless);
+}
+
 TEST(DisposableChildren, AnswerWhateverIsNotOpen) {
   DisposableChildren children(std::chrono::minutes(5));
   const auto answer = children.run(0, {-1, -1}, [](ChildAnswer& said) { said.number = 7; });

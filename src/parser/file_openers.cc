@@ -21,6 +21,7 @@
 #include <filesystem>
 
 #include "base/diagnostics.h"
+#include "base/process_state.h"
 #include "base/scoped_file_user.h"
 #include "parser/protocol.h"
 #include "process/images/file_opener.h"
@@ -142,8 +143,9 @@ Result<FileOpeners::File> FileOpeners::open(const FileRoot& root, const std::str
     sent = root.is_ours() ? opener->channel.send_now(question) : opener->channel.send_now(question, {root.descriptor()});
   }
   Result<Message> answer = Message();
+  const auto goes_on = [&] { return answer ? answer->kind == kProgress : Channel::Clock::now() < give_up && is_runnable(opener->pid); };
   do answer = sent ? opener->channel.receive(true, std::min(give_up, Channel::Clock::now() + silence_)) : Result<Message>(sent.error());
-  while (answer && answer->kind == kProgress);
+  while (sent && goes_on());
   if (!answer) {
     leave(std::move(opener), user);
     diagnostics().warn(name, "its file system does not answer");

@@ -15,7 +15,7 @@
 #include "base/cpu_clock.h"
 #include "base/diagnostics.h"
 #include "base/file_mapping.h"
-#include "process/procfs/proc_fs.h"
+#include "base/process_state.h"
 
 namespace cicada::parser {
 namespace {
@@ -33,11 +33,6 @@ std::chrono::nanoseconds cpu_time_of(pid_t pid) {
   timespec used{};
   if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return {};
   return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
-}
-
-bool is_runnable(pid_t pid) {
-  const auto stat = process::read_stat(pid);
-  return stat && stat->state == 'R';
 }
 
 std::chrono::nanoseconds budget_of(int file) { return Parsers::kBudgetPerMiB * static_cast<int64_t>(existing_bytes(file) >> 20); }
