@@ -247,7 +247,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   parts->kernel = TRY(BpfObject::load(options));
   BpfObject& kernel = *parts->kernel;
   TRY(parts->events->open(kernel.sampling_program_fd()));
-  parts->images = std::make_unique<process::ImageRegistry>(process::ImageRegistry::Options{});
+  parts->images = std::make_unique<process::ImageRegistry>(process::ImageRegistry::Options{.opener = {.readers = parts->proc_readers}});
   parts->store = std::make_unique<TableStore>(
       TableStore::Maps{kernel.slabs_fd(), kernel.places(), kernel.image_usage(), kernel.eviction_epoch()}, config.max_map_memory_bytes);
   parts->unwinders = std::make_unique<ingest::ImageUnwinders>(*parts->images, config.image_reader);

@@ -22,6 +22,7 @@
 
 #include "elf/image_header.h"
 #include "process/procfs/proc_fs.h"
+#include "process/procfs/proc_readers.h"
 
 namespace cicada::process {
 namespace {
@@ -52,10 +53,6 @@ std::optional<FileOpener::Device> device_of(int handle) {
   if (::statx(handle, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) != 0) return std::nullopt;
   return FileOpener::Device(st.stx_dev_major, st.stx_dev_minor);
 }
-
-// What a file's device is said to be: apart from what devices are, because another file may have been put there.
-constexpr uint32_t kSaid = 1U << 31;
-FileOpener::Device said(FileOpener::Device device) { return {device.first | kSaid, device.second}; }
 
 // False: errno says why.
 bool read_facts(int fd, FileFacts& facts) {
@@ -193,11 +190,8 @@ UniqueFd FileOpener::open_on_known(const std::string& path) {
 
 // O_PATH first: opening a FIFO or a device for reading may block or do things. Nothing is opened that is not a regular file.
 Result<OpenedFile> FileOpener::open(uint32_t owner, const FileIdentity& file, const std::string& path) {
-  const Device device(file.major, file.minor);
-  if (known(device) == Kind::kSilent) return no_answer();
-  if (known(said(device)) != Kind::kLocal) return open_by_child(owner, device, -1, path.c_str(), path);
-  const UniqueFd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
-  if (!handle) return errno_error(errno, fmt::format("open {}", path));
+  if (known({file.major, file.minor}) == Kind::kSilent) return no_answer();
+  const UniqueFd handle = TRY(readers_->open_handle(owner, path));
   return open_handle(owner, handle.get(), path);
 }
 
@@ -237,8 +231,7 @@ Result<OpenedFile> FileOpener::open_by_child(uint32_t owner, Device device, int 
   OpenedFile opened;
   opened.facts_ = shared->facts;
   if (!is_distant(opened.facts_) && (!is_overlay(opened.facts_) || is_mounted_here(opened.facts_))) {
-    note(said(device), Kind::kLocal);
-    note({opened.facts_.identity.major, opened.facts_.identity.minor}, Kind::kLocal);  // what it is
+    note({opened.facts_.identity.major, opened.facts_.identity.minor}, Kind::kLocal);
     return open_here(answer->fd.get(), name);
   }
   if (!S_ISREG(opened.facts_.mode)) return make_error(ErrorKind::kUnsupported, "{}: not a regular file", name);

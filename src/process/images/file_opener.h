@@ -6,9 +6,11 @@
 // overlay that is not among our own mounts: what is below it may be such a file system.
 //
 // A disk may be such a one, too: a program's (fuseblk), another machine's (nbd), or a file (loop). So each device is asked once.
+// The way to a file that a process maps (/proc/PID/map_files) waits for the lock of that process's memory, so a reader of /proc goes it.
 //
-// Cost: a fork (1 to 3 ms, on a worker) for each distant file, for each name of which the kernel does not know that it leads to a device
-// that was asked, and for the first file of each device; again after a minute where numbers of devices are used again. Threads: any.
+// Cost: a question to a reader (procfs/proc_readers.h) for each file. A fork (1 to 3 ms, on a worker) for each distant file, for each name
+// of which the kernel does not know that it leads to a device that was asked, and for the first file of each device; again after a minute
+// where numbers of devices are used again. Threads: any.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -26,6 +28,8 @@
 #include "process/images/file_identity.h"
 
 namespace cicada::process {
+
+class ProcReaders;
 
 // Do others answer for a file system with this magic (statfs)?
 bool is_answered_by_others(uint32_t magic);
@@ -72,10 +76,10 @@ class FileOpener {
   using Device = std::pair<uint32_t, uint32_t>;  // or kNames and a user
   static constexpr uint32_t kNames = ~uint32_t{0};
   // timeout: what one question may take. cache_lifetime: what a device was found to be is not asked again for so long.
-  explicit FileOpener(std::chrono::milliseconds timeout, std::chrono::milliseconds cache_lifetime = kBelievedFor)
-      : children_(timeout), cache_lifetime_(cache_lifetime) {}
-  // `path`, which is said to be this file of this user. Fails: what opening it says, kUnsupported (no regular file), and kIo where nobody
-  // answers, or has not answered lately.
+  FileOpener(std::shared_ptr<ProcReaders> readers, std::chrono::milliseconds timeout, std::chrono::milliseconds cache_lifetime = kBelievedFor)
+      : readers_(std::move(readers)), children_(timeout), cache_lifetime_(cache_lifetime) {}
+  // `path` below /proc, not of ourselves, which is said to be this file of this user. Fails: what opening it says, kUnsupported (no regular
+  // file), and kIo where nobody answers, or has not answered lately.
   Result<OpenedFile> open(uint32_t owner, const FileIdentity& file, const std::string& path);
   // The same for a name that a file of this user had. It may lead anywhere by now: after silence, no other name of his is followed for a
   // while of which the kernel does not know that it leads to a device that answered.
@@ -101,6 +105,7 @@ class FileOpener {
   Result<OpenedFile> open_by_child(uint32_t owner, Device device, int handle, const char* path, const std::string& name);
   void note(Device device, Kind kind);
 
+  std::shared_ptr<ProcReaders> readers_;
   DisposableChildren children_;
   std::chrono::milliseconds cache_lifetime_;
   std::mutex mutex_;

@@ -44,13 +44,14 @@ class FileOpenerTest : public testing::Test {
   UniqueFd memory_{::memfd_create("file", MFD_CLOEXEC)};
   std::string path_ = fmt::format("/proc/{}/fd/{}", ::getpid(), memory_.get());
   FileIdentity file_;
-  FileOpener files_{kTimeout};
+  const std::shared_ptr<ProcReaders> readers_ = std::make_shared<ProcReaders>(ProcReaders::Options{kTimeout, 1});
+  FileOpener files_{readers_, kTimeout};
 };
 
 TEST_F(FileOpenerTest, OneInMemoryIsReadHere) {
   ASSERT_EQ(file_.major, 0U);
   ASSERT_EQ(::write(memory_.get(), "contents", 8), 8);
-  for (int i = 0; i < 2; ++i) {  // by a child that finds out, and without one
+  for (int i = 0; i < 2; ++i) {  // by a child that finds out where it is, and without one
     auto opened = files_.open(0, file_, path_);
     ASSERT_TRUE(opened) << opened.error().message();
     EXPECT_FALSE(opened->is_distant());
@@ -109,7 +110,7 @@ TEST_F(FileOpenerTest, OneThatFellSilentIsNotAskedAgain) {
 }
 
 TEST_F(FileOpenerTest, WhereAFileLiesDecidesNotWhereItWasSaidToLie) {
-  ASSERT_TRUE(files_.open(0, file_, path_));  // its device needs no child any more
+  ASSERT_TRUE(files_.open(0, file_, path_));  // its device was asked
   struct stat elsewhere {};
   ASSERT_EQ(::stat("/proc/self/status", &elsewhere), 0);
   EXPECT_EQ(files_.note_silent({major(elsewhere.st_dev), minor(elsewhere.st_dev)}).kind(), ErrorKind::kIo);
@@ -125,7 +126,7 @@ TEST_F(FileOpenerTest, SilenceBehindANameIsItsOwners) {
 }
 
 TEST_F(FileOpenerTest, NumbersOfDevicesAreNotBelievedForEver) {
-  FileOpener forgetful(kTimeout, std::chrono::milliseconds(0));
+  FileOpener forgetful(readers_, kTimeout, std::chrono::milliseconds(0));
   fall_silent(forgetful);
   EXPECT_TRUE(forgetful.open(0, file_, path_));
   EXPECT_FALSE(forgetful.open(0, file_, "/proc/self/no such file"));

@@ -21,6 +21,7 @@
 #include "process/images/mount_roots.h"
 #include "process/procfs/maps_file.h"
 #include "process/procfs/proc_fs.h"
+#include "process/procfs/proc_readers.h"
 
 namespace cicada::process {
 
@@ -43,14 +44,25 @@ Result<UniqueFd> open_anew(int fd, const std::string& name) {
   return readable;
 }
 
+Result<MapsFile> read_maps(uint32_t owner, Pid pid, ProcReaders& readers) { return std::move(readers.read_maps(owner, std::span(&pid, 1)).front()); }
+
 // Does the process map this very file at that place now?
-bool maps_file_at(const ImageHint& hint, const FileIdentity& file) {
-  const auto maps = read_maps(hint.pid, MapsFilter::kExecutable);
+bool maps_file_at(const ImageHint& hint, uint32_t owner, const FileIdentity& file, ProcReaders& readers) {
+  const auto maps = read_maps(owner, hint.pid, readers);
   if (!maps) return false;
   return std::any_of(maps->entries.begin(), maps->entries.end(), [&](const MapsEntry& entry) {
     return entry.range.begin == hint.range.begin && entry.file.same_inode(file);
   });
 }
+
+// Ways to files that may not answer.
+struct Files {
+  explicit Files(const ImageOpener::Options& options)
+      : readers(options.readers ? options.readers : std::make_shared<ProcReaders>(ProcReaders::Options{})),
+        opener(readers, options.timeout) {}
+  const std::shared_ptr<ProcReaders> readers;
+  FileOpener opener;
+};
 
 struct Found {
   OpenedImage image;  // without its descriptor
@@ -105,17 +117,17 @@ Result<UniqueFd> copy_of(OpenedFile& file, const std::string& path, const std::f
 
 bool is_file(const OpenedFile& opened, const FileIdentity& file) { return opened.facts().identity.same_inode(file); }
 
-Result<Found> find_image(const ImageJob& job, FileOpener& files) {
+Result<Found> find_image(const ImageJob& job, Files& files) {
   Error last = make_error(ErrorKind::kGone, "{}: no process maps it any more", job.path);
   for (const ImageHint& hint : job.hints) {
     const Tid owner = thread_with_memory(hint.pid);
     const auto open_at = [&](Range<RuntimeAddr> range) {
-      return files.open(job.owner, job.file, fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, range.begin.value, range.end.value));
+      return files.opener.open(job.owner, job.file, fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, range.begin.value, range.end.value));
     };
     auto file = open_at(hint.range);
     // The range may have been split or merged since; ask maps for the mapping that begins there.
     if (!file && file.error().kind() == ErrorKind::kNotFound) {
-      const auto maps = read_maps(hint.pid, MapsFilter::kExecutable);
+      const auto maps = read_maps(job.owner, hint.pid, *files.readers);
       if (maps) {
         for (const MapsEntry& entry : maps->entries) {
           if (entry.range.contains(hint.range.begin) && entry.file.same_inode(job.file)) file = open_at(entry.range);
@@ -128,7 +140,7 @@ Result<Found> find_image(const ImageJob& job, FileOpener& files) {
       continue;
     }
     // Something else may be mapped there by now: the numbers decide, the file's where it tells the same ones, else maps'.
-    const bool proven = is_file(*file, job.file) || maps_file_at(hint, job.file);
+    const bool proven = is_file(*file, job.file) || maps_file_at(hint, job.owner, job.file, *files.readers);
     auto found = take(*std::move(file), job, proven);
     if (found) return found;
     last = found.error();
@@ -137,7 +149,7 @@ Result<Found> find_image(const ImageJob& job, FileOpener& files) {
   std::vector<std::string> paths{job.path};
   for (const ImageHint& hint : job.hints) paths.push_back(fmt::format("/proc/{}/root{}", hint.pid, job.path));
   for (const std::string& path : paths) {
-    auto file = files.open_by_name(job.owner, path);
+    auto file = files.opener.open_by_name(job.owner, path);
     if (!file) continue;
     const bool proven = is_file(*file, job.file);
     auto found = take(*std::move(file), job, proven);
@@ -147,23 +159,23 @@ Result<Found> find_image(const ImageJob& job, FileOpener& files) {
   return last;
 }
 
-Result<OpenedImage> open_image(const ImageJob& job, FileOpener& files) {
+Result<OpenedImage> open_image(const ImageJob& job, Files& files) {
   Found found = TRY(find_image(job, files));
   found.image.fd = found.file.release_fd();
   return std::move(found.image);
 }
 
 // A descriptor keeps the inode, not what is in it: written over in place, it would give the names of another program.
-Result<Found> find_again(const ImageJob& job, const UniqueFd& held, FileOpener& files) {
+Result<Found> find_again(const ImageJob& job, const UniqueFd& held, Files& files) {
   if (!held) return find_image(job, files);
-  OpenedFile file = TRY(files.open_handle(job.owner, held.get(), job.path));
+  OpenedFile file = TRY(files.opener.open_handle(job.owner, held.get(), job.path));
   if (file.facts().contents != job.contents) return take(std::move(file), job, true);
   OpenedImage same;
   same.contents = job.contents;
   return Found{std::move(same), std::move(file)};
 }
 
-Result<ImageOpener::Reread> reread_image(const ImageJob& job, const UniqueFd& held, FileOpener& files,
+Result<ImageOpener::Reread> reread_image(const ImageJob& job, const UniqueFd& held, Files& files,
                                          const std::function<void()>& progress) {
   ImageOpener::Reread reread;
   Found found = TRY(find_again(job, held, files));
@@ -190,8 +202,7 @@ bool is_same_image(const ImageJob& job, const OpenedImage& opened) {
 }
 
 struct ImageOpener::Shared {
-  // Who asks a file system first gives up before the worker that waits for it would be.
-  explicit Shared(const Options& options) : max_untaken(options.max_untaken), files(options.timeout * 3 / 4) {}
+  explicit Shared(const Options& options) : max_untaken(options.max_untaken), files(options) {}
 
   struct Copy {
     FileContents contents;
@@ -200,7 +211,7 @@ struct ImageOpener::Shared {
   };
 
   const size_t max_untaken;
-  FileOpener files;
+  Files files;
   MountRoots roots;
   UniqueFd ready{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::mutex mutex;
@@ -264,7 +275,7 @@ struct ImageOpener::Shared {
 
 ImageOpener::ImageOpener(const Options& options)
     : shared_(std::make_shared<Shared>(options)),
-      timeout_(options.timeout),
+      timeout_(kMaxTimeouts * options.timeout),
       queue_({.thread_name = "cicada-images",
               .workers = options.workers,
               .max_bytes = kMaxQueued * WorkQueue::kJobBytes,

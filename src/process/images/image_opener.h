@@ -7,7 +7,7 @@
 // our root and in the root of another process that maps the file, accepted only if it is the same inode or the same build-id; a deleted
 // name is never tried.
 //
-// A file system that does not answer costs a worker, not the caller: it is abandoned after `timeout`, and its file's outcome is an error.
+// A file system that does not answer costs a worker, not the caller: it is abandoned after kMaxTimeouts, and its file's outcome is an error.
 // Threads: any.
 #pragma once
 #include <chrono>
@@ -25,6 +25,8 @@
 #include "process/images/file_identity.h"
 
 namespace cicada::process {
+
+class ProcReaders;
 
 // Asks no server. Nothing: fstat's errors.
 std::optional<FileContents> contents_of(int fd);
@@ -64,11 +66,13 @@ class ImageOpener {
  public:
   struct Options {
     unsigned workers = 2;
-    std::chrono::milliseconds timeout{2000};
+    std::chrono::milliseconds timeout{1500};  // of a question to a file system
     unsigned max_abandoned = 4;
     size_t max_untaken = 256;  // opened files that nobody took yet; half of them of one owner
+    std::shared_ptr<ProcReaders> readers = {};  // null: some of its own
   };
   static constexpr size_t kMaxQueued = 65'536;
+  static constexpr int kMaxTimeouts = 4;
   static constexpr uint64_t kMaxCopyBytes = 256 << 20;
 
   explicit ImageOpener(const Options& options);
@@ -96,7 +100,7 @@ class ImageOpener {
  private:
   struct Shared;  // with jobs that hang
   std::shared_ptr<Shared> shared_;
-  const std::chrono::milliseconds timeout_;
+  const std::chrono::milliseconds timeout_;  // of a job
   WorkQueue queue_, copies_;
 };
 
