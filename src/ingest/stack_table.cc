@@ -26,9 +26,14 @@ void StackTable::add(const stack_record& record, std::span<const uint64_t> frame
   if (!frames.empty() && frame_kind_of(frames.back()) == FRAME_IMAGE) user.outermost_image = frame_image_of(frames.back());
 }
 
+uint32_t StackTable::owner_of(uint32_t address_space) const {
+  for (const auto* owners : {&owners_, &old_owners_})
+    if (const auto owner = owners->find(address_space); owner != owners->end()) return owner->second;
+  return 0;
+}
+
 StackId StackTable::intern_user_stack(std::span<const uint64_t> frames, std::span<const FrameId> inner, uint32_t address_space) {
-  const auto owner = owners_.find(address_space);
-  const uint32_t uid = owner == owners_.end() ? 0 : owner->second;
+  const uint32_t uid = owner_of(address_space);
   scratch_.clear();
   if (profile_.is_full(uid)) {
     Frame cut;
@@ -110,13 +115,16 @@ std::optional<uint32_t> StackTable::registry_id(profile::ImageId image) const {
 void StackTable::begin_generation() {
   old_user_.merge(user_);
   old_kernel_.merge(kernel_);
+  old_owners_.merge(owners_);
   user_.clear();
   kernel_.clear();
+  owners_.clear();
 }
 
 void StackTable::rebase(profile::RowCopier& ids) {
   old_user_.clear();
   old_kernel_.clear();
+  old_owners_.clear();
   for (auto& [hash, user] : user_) user.stack = ids.stack(user.stack);
   for (auto& [hash, frames] : kernel_) {
     for (FrameId& frame : frames) frame = ids.frame(frame);

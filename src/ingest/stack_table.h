@@ -26,7 +26,7 @@ class StackTable {
  public:
   StackTable(profile::Profile& profile, const process::ImageRegistry& images) : profile_(profile), images_(images) {}
 
-  // Whose address space it is, as the kernel said with its first sample.
+  // Whose address space it is, as the kernel says with each sample; known as long as its generation is.
   void note_sampled(uint32_t address_space, uint32_t uid);
   void add(const stack_record& record, std::span<const uint64_t> frames);
   // Both hashes may be 0 (no such side). Nothing: a record that the sample names never arrived.
@@ -59,6 +59,7 @@ class StackTable {
   };
   const UserStack* find_user_record(uint64_t hash) const;
   const std::vector<profile::FrameId>* find_kernel_record(uint64_t hash) const;
+  uint32_t owner_of(uint32_t address_space) const;
   profile::ImageId intern_image(uint32_t image);
   // Of `frames`, leaf first, and then `inner`, outermost first; paid for by the user.
   profile::StackId intern_user_stack(std::span<const uint64_t> frames, std::span<const profile::FrameId> inner, uint32_t address_space);
@@ -79,7 +80,7 @@ class StackTable {
   std::unordered_map<uint32_t, profile::ImageId> image_ids_;
   std::unordered_map<uint32_t, uint32_t> registry_ids_;  // profile image -> registry image
   std::unordered_set<uint32_t> jit_spaces_;
-  std::unordered_map<uint32_t, uint32_t> owners_;  // of address spaces: uid
+  std::unordered_map<uint32_t, uint32_t> owners_, old_owners_;  // of address spaces: uid
   std::vector<profile::FrameId> scratch_;
 };
 

@@ -59,6 +59,24 @@ TEST_F(StackTableTest, KeepsTheAddressSpaceOfFramesWithoutAnImage) {
   EXPECT_NE(*table.find(1, 0), *table.find(2, 0));
 }
 
+TEST_F(StackTableTest, KnowsWhoPaysInTheGenerationBeforeToo) {
+  const uint32_t user = 1000;
+  {
+    const profile::Profile::Charge charge(profile, user);
+    for (size_t i = 0; !profile.is_full(user) && i < profile::Profile::kMaxBytesOfUser >> 20; ++i)
+      profile.intern(std::string((1 << 20) + i, 'x'));
+  }
+  ASSERT_TRUE(profile.is_full(user));
+  table.note_sampled(5, user);
+  for (const uint64_t hash : {1, 2}) {
+    add(hash, STACK_USER, {frame_in_image(1, hash), frame_in_image(1, 0x20)}, 5);
+    EXPECT_EQ(addresses(*table.find(hash, 0)).size(), 1U) << "it has no room";
+    table.begin_generation();
+  }
+  add(3, STACK_USER, {frame_in_image(1, 0x10), frame_in_image(1, 0x20)}, 6);
+  EXPECT_EQ(addresses(*table.find(3, 0)).size(), 2U) << "another's";
+}
+
 TEST_F(StackTableTest, ForgetsWhatIsNotSentAgain) {
   const uint64_t kernel = frame_at(FRAME_KERNEL, 0xffffffff81000001);
   for (const uint64_t hash : {1, 2}) add(hash, STACK_USER, {frame_at(FRAME_JIT, 0x7000 + hash), frame_in_image(1, 0x10)}, static_cast<uint32_t>(hash));
