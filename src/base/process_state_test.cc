@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 
 namespace cicada {
@@ -20,7 +21,7 @@ TEST(IsRunnable, WhoComputesAndNotWhoSleepsOrHasEnded) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::prctl(PR_SET_NAME, "a) S R) Z R (b");
-    for (volatile uint64_t i = 0;; i = i + 1) continue;
+    for (std::atomic<uint64_t> turns{0};;) ++turns;
   }
   EXPECT_TRUE(becomes(child, true));
   ::kill(child, SIGSTOP);

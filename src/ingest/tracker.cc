@@ -125,6 +125,12 @@ void Tracker::run(std::stop_token stop) {
     more = poll_once();
     pace_.turn(records_);
   }
+  note_event_counts();
+}
+
+void Tracker::note_event_counts() {
+  const std::lock_guard lock(mutex_);
+  event_counts_ = events_->counts();
 }
 
 bool Tracker::poll_once() {
@@ -212,8 +218,7 @@ void Tracker::end_cycle(uint64_t now) {
   if (const Result<void> followed = events_->follow_cpus(); !followed) {
     diagnostics().warn("mapping events", "{}", followed.error().message());
   }
-  const std::lock_guard lock(mutex_);
-  event_counts_ = events_->counts();
+  note_event_counts();
 }
 
 void Tracker::follow_miss(Pid pid) {

@@ -66,6 +66,7 @@ class Tracker final : public MappingHistory {
 
   const process::ProcessTable& table() const { return *table_; }
   const process::ThreadNames& names() const { return names_; }
+  // As they were a second ago at most; after stop(): all.
   process::MappingEventCounts event_counts() const;
   // When everything that was there before was known to the walk (CLOCK_MONOTONIC, ns); 0: not yet.
   uint64_t caught_up_ns() const { return caught_up_ns_.load(std::memory_order_relaxed); }
@@ -79,6 +80,7 @@ class Tracker final : public MappingHistory {
   // `short_lived`: its process came and went unnoticed.
   void apply(const lifecycle_record& record, bool short_lived);
   void end_cycle(uint64_t now);
+  void note_event_counts();
   // A sample in it was outside every mapping that the kernel side knows.
   void follow_miss(Pid pid);
   void tell(const lifecycle_record& record);

@@ -22,6 +22,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "process/procfs/proc_readers.h"
+
 namespace cicada::process {
 namespace {
 
