@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 
@@ -112,7 +111,7 @@ class BenchSession {
 
   Result<int> run() {
     BenchRunOptions base;
-    TRY(read_frequency(base));
+    base.events.frequency_hz = options_.frequency_hz;
     if (options_.isolate && !isolate(base)) warn("--isolate: only one CPU may be used, so the command shares it with cicada");
     TRY(run_on(base.own_cpus));  // before any thread is started
     base.readers = TRY(recorder::Readers::start());
@@ -139,13 +138,6 @@ class BenchSession {
   }
 
  private:
-  Result<void> read_frequency(BenchRunOptions& base) const {
-    const std::string& text = options_.frequency;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), base.events.frequency_hz);
-    if (error != std::errc() || end != text.data() + text.size() || base.events.frequency_hz == 0) return make_error(ErrorKind::kInvalid, "-F {}: expected samples a second", text);
-    return {};
-  }
-
   // One run of one command, and no warm-up: it may have our standard input.
   bool runs_once() const { return options_.runs.value_or(1) == 1 && options_.commands.size() == 1 && options_.warmup == 0; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cicada bench`: runs commands, several times and in turn, and writes what their benchmarks took and where they spent it.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +21,7 @@ struct BenchOptions {
   bool strict = false;                             // what cannot be told is an exit code
   std::string setup, prepare, cleanup;             // shell commands: before all, before each run, after all
   std::string input;                               // each run's standard input; empty: ours, if it can be read anew
-  std::string frequency = "997";
+  uint64_t frequency_hz = 997;
   bool isolate = false, harness = false, show_output = false, ignore_failure = false, force = false, as_root = false, quiet = false;
 };
 

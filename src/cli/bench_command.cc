@@ -10,9 +10,10 @@
 
 #include "cli/bench.h"
 #include "cli/bench_compare.h"
-#include "cli/invoking_user.h"
 #include "cli/exit_code.h"
 #include "cli/help_formatter.h"
+#include "cli/invoking_user.h"
+#include "cli/quantity.h"
 #include "cli/terminal.h"
 
 namespace cicada::cli {
@@ -37,8 +38,10 @@ const CLI::Validator kNotNegative([](const std::string& text) {
 }, "", "");
 const CLI::Validator kAboveZero([](const std::string& text) { return std::strtod(text.c_str(), nullptr) > 0 ? std::string() : fmt::format("{}: expected a number above 0", text); }, "", "");
 
-struct Commands {
+// What becomes BenchOptions only when it is understood.
+struct RawBenchOptions {
   std::vector<std::string> texts, scans;
+  std::string frequency = "997";
 };
 
 void replace_all(std::string& text, const std::string& from, const std::string& to) {
@@ -80,7 +83,7 @@ void tell_apart(BenchOptions& options) {
   options.names = std::move(names);
 }
 
-Result<int> run(BenchOptions options, const Commands& given, const Invocation& invocation) {
+Result<int> run(BenchOptions options, const RawBenchOptions& given, const Invocation& invocation) {
   std::vector<std::vector<std::string>> texts;
   for (const std::string& text : given.texts) texts.push_back({text});
   std::vector<std::vector<std::string>> after_dashes;
@@ -94,6 +97,7 @@ Result<int> run(BenchOptions options, const Commands& given, const Invocation& i
   if (options.commands.empty()) return make_error(ErrorKind::kInvalid, "bench: nothing to run; `cicada bench -- CMD…` or `cicada bench 'A' 'B'`");
   if (options.names.size() > options.commands.size()) return make_error(ErrorKind::kInvalid, "--name {}: there are {} commands only", options.names.back(), options.commands.size());
   if (options.runs == 0U) return make_error(ErrorKind::kInvalid, "--runs 0: nothing would be measured");
+  options.frequency_hz = TRY(parse_frequency_hz(given.frequency));
   tell_apart(options);
   return run_bench(options);
 }
@@ -126,7 +130,7 @@ std::shared_ptr<BenchCompareOptions> add_compare(CLI::App& bench) {
 
 Command add_bench_command(CLI::App& app) {
   auto options = std::make_shared<BenchOptions>();
-  auto given = std::make_shared<Commands>();
+  auto given = std::make_shared<RawBenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "run benchmarks: statistics and a flame graph for each");
   command->formatter(std::make_shared<HelpFormatter>("cicada bench [OPTIONS] (-- CMD… | 'A' 'B' …)\n       cicada bench compare BASE NEW"));
   command->footer(
@@ -147,7 +151,7 @@ Command add_bench_command(CLI::App& app) {
   command->add_option("--setup", options->setup, "a shell command before all runs (default: none)")->type_name("CMD");
   command->add_option("--prepare", options->prepare, "a shell command before each run (default: none)")->type_name("CMD");
   command->add_option("--cleanup", options->cleanup, "a shell command after all runs (default: none)")->type_name("CMD");
-  command->add_option("-F,--frequency", options->frequency, "samples a second on each CPU")->type_name("HZ")->capture_default_str();
+  command->add_option("-F,--frequency", given->frequency, "samples a second on each CPU")->type_name("HZ")->capture_default_str();
   command->add_flag("--isolate", options->isolate, "the command on other CPUs than cicada");
   command->add_flag("--harness", options->harness, "show what calls a benchmark, too");
   command->add_flag("--show-output", options->show_output, "of all runs; a single one's is always shown");

@@ -36,6 +36,12 @@ Result<uint64_t> parse_number(std::string_view text, std::string_view what) {
   return value;
 }
 
+Result<uint64_t> parse_frequency_hz(std::string_view text) {
+  const uint64_t hz = TRY(parse_number(text, "-F"));
+  if (hz == 0) return make_error(ErrorKind::kInvalid, "-F {}: nothing would be sampled", text);
+  return hz;
+}
+
 Result<uint64_t> parse_duration_ns(std::string_view text, std::string_view what) {
   const auto [digits, unit] = split_unit(text);
   double scale = 0;

@@ -10,8 +10,10 @@
 
 namespace cicada::cli {
 
-// Whole, decimal, nothing before or after. `what` is what errors call it: "-F".
+// Whole, decimal, nothing before or after. `what` is what errors call it: "-c".
 Result<uint64_t> parse_number(std::string_view text, std::string_view what);
+// -F: samples a second, more than none.
+Result<uint64_t> parse_frequency_hz(std::string_view text);
 // "10", "0.5", "500ms", "10s", "2m", "1h": nanoseconds, more than none.
 Result<uint64_t> parse_duration_ns(std::string_view text, std::string_view what);
 // "64M", "1G", "512k", "4096": bytes, powers of 1,024.

@@ -35,6 +35,15 @@ TEST(ParseNumber, TellsTooLargeFromNonsense) {
   for (const char* text : {"", "-1", "0x10", "12 ", "1.0"}) EXPECT_FALSE(parse_number(text, "-c")) << text;
 }
 
+TEST(ParseFrequency, IsAWholeNumberAboveZero) {
+  EXPECT_EQ(*parse_frequency_hz("1"), 1u);
+  EXPECT_EQ(*parse_frequency_hz("997"), 997u);
+  const auto refused = [](const char* text) { return parse_frequency_hz(text).error().message(); };
+  EXPECT_EQ(refused("0"), "-F 0: nothing would be sampled");
+  EXPECT_EQ(refused("18446744073709551616"), "-F 18446744073709551616: too large");
+  for (const std::string text : {"", "-1", "+99", "99Hz", "99 ", " 99", "9.5", "max"}) EXPECT_EQ(refused(text.c_str()), "-F " + text + ": not a whole number");
+}
+
 TEST(SplitList, DropsEmptyParts) {
   EXPECT_THAT(split_list(",a,,bc,"), testing::ElementsAre("a", "bc"));
   EXPECT_THAT(split_list(""), testing::IsEmpty());

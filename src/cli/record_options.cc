@@ -88,8 +88,7 @@ Result<RecordTarget> check_target(const RawRecordOptions& raw) {
 
 Result<void> check_rate(const RawRecordOptions& raw, RecordOptions& options) {
   bpf_source::PerfEventOptions& events = options.events;
-  events.frequency_hz = TRY(parse_number(raw.frequency, "-F"));
-  if (events.frequency_hz == 0) return make_error(ErrorKind::kInvalid, "-F 0: nothing would be sampled; the default is 99");
+  events.frequency_hz = TRY(parse_frequency_hz(raw.frequency));
   if (!raw.period.empty()) {
     events.period = TRY(parse_number(raw.period, "-c"));
     if (events.period == 0) return make_error(ErrorKind::kInvalid, "-c 0: the period must be more than zero");

@@ -138,6 +138,8 @@ TEST_F(RecordOptionsTest, LengthsOfWaitsGoWithWaits) {
 TEST_F(RecordOptionsTest, RefusesWhatWouldRecordNothing) {
   raw_.frequency = "0";
   EXPECT_THAT(error(), HasSubstr("-F 0"));
+  raw_.frequency = "99 Hz";
+  EXPECT_EQ(error(), "-F 99 Hz: not a whole number");
   raw_.frequency = "99";
   raw_.period = "0";
   EXPECT_THAT(error(), HasSubstr("-c 0"));

@@ -11,6 +11,7 @@ expect_error 125 "x.unknown" "$CICADA" record -a -d 1 -o x.unknown
 expect_error 125 "/no/such/directory" "$CICADA" record -a -d 1 -o /no/such/directory/x.svg
 expect_error 125 "-F 0" "$CICADA" record -a -F 0 -o x.folded
 expect_error 125 "-F many: not a whole number" "$CICADA" record -a -F many -o x.folded
+expect_error 125 "-F many: not a whole number" "$CICADA" bench -F many -o x -- true
 expect_error 125 "-c 0" "$CICADA" record -a -c 0 -o x.folded
 expect_error 125 "-d -1" "$CICADA" record -a -d -1 -o x.folded
 expect_error 125 "--cpu 8000" "$CICADA" record -a --cpu 8000 -o x.folded
