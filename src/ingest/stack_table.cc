@@ -12,28 +12,23 @@ using profile::FrameId;
 using profile::FrameKind;
 using profile::StackId;
 
-void StackTable::note_sampled(uint32_t address_space, uint32_t uid) { owners_.try_emplace(address_space, uid); }
+void StackTable::note_sampled(uint32_t address_space, uint32_t uid) { owners_.now.try_emplace(address_space, uid); }
 
 void StackTable::add(const stack_record& record, std::span<const uint64_t> frames) {
   if (record.side == STACK_KERNEL) {
-    std::vector<FrameId>& kernel = kernel_[record.hash];
+    std::vector<FrameId>& kernel = kernel_.now[record.hash];
     kernel.clear();
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) kernel.push_back(intern(*frame, record.address_space));
     return;
   }
-  UserStack& user = user_[record.hash];
+  UserStack& user = user_.now[record.hash];
   user.stack = intern_user_stack(frames, {}, record.address_space);
   if (!frames.empty() && frame_kind_of(frames.back()) == FRAME_IMAGE) user.outermost_image = frame_image_of(frames.back());
 }
 
-uint32_t StackTable::owner_of(uint32_t address_space) const {
-  for (const auto* owners : {&owners_, &old_owners_})
-    if (const auto owner = owners->find(address_space); owner != owners->end()) return owner->second;
-  return 0;
-}
-
 StackId StackTable::intern_user_stack(std::span<const uint64_t> frames, std::span<const FrameId> inner, uint32_t address_space) {
-  const uint32_t uid = owner_of(address_space);
+  const uint32_t* owner = owners_.find(address_space);
+  const uint32_t uid = owner == nullptr ? 0 : *owner;
   scratch_.clear();
   if (profile_.is_full(uid)) {
     Frame cut;
@@ -48,26 +43,9 @@ StackId StackTable::intern_user_stack(std::span<const uint64_t> frames, std::spa
   return profile_.intern_stack(StackId(), scratch_);
 }
 
-std::optional<StackId> StackTable::find(uint64_t user_hash, uint64_t kernel_hash) {
-  const auto user = find_user(user_hash);
-  return user ? find_above(*user, kernel_hash) : std::nullopt;
-}
-
-const StackTable::UserStack* StackTable::find_user_record(uint64_t hash) const {
-  if (const auto found = user_.find(hash); found != user_.end()) return &found->second;
-  const auto old = old_user_.find(hash);
-  return old == old_user_.end() ? nullptr : &old->second;
-}
-
-const std::vector<FrameId>* StackTable::find_kernel_record(uint64_t hash) const {
-  if (const auto found = kernel_.find(hash); found != kernel_.end()) return &found->second;
-  const auto old = old_kernel_.find(hash);
-  return old == old_kernel_.end() ? nullptr : &old->second;
-}
-
 std::optional<StackId> StackTable::find_user(uint64_t user_hash) const {
   if (user_hash == 0) return StackId();
-  const UserStack* found = find_user_record(user_hash);
+  const UserStack* found = user_.find(user_hash);
   return found == nullptr ? std::nullopt : std::optional(found->stack);
 }
 
@@ -75,7 +53,7 @@ std::optional<StackId> StackTable::find_above(StackId user, uint64_t kernel_hash
   if (kernel_hash == 0) return user;
   const auto [at, added] = combined_.try_emplace(Pair{user, kernel_hash});
   if (added) {
-    const auto* kernel = find_kernel_record(kernel_hash);
+    const auto* kernel = kernel_.find(kernel_hash);
     if (kernel == nullptr) {
       combined_.erase(at);
       return std::nullopt;
@@ -87,16 +65,15 @@ std::optional<StackId> StackTable::find_above(StackId user, uint64_t kernel_hash
 
 StackId StackTable::continue_user_stack(uint64_t user_hash, std::span<const uint64_t> rest, uint32_t address_space) {
   std::vector<FrameId> inner;
-  if (const UserStack* found = user_hash == 0 ? nullptr : find_user_record(user_hash)) {
-    for (StackId at = found->stack; at.valid(); at = profile_.stacks()[at.value].parent) inner.push_back(profile_.stacks()[at.value].frame);
-    if (!rest.empty() && !inner.empty()) inner.pop_back();
-    std::reverse(inner.begin(), inner.end());
-  }
+  const StackId found = find_user(user_hash).value_or(StackId());
+  for (StackId at = found; at.valid(); at = profile_.stacks()[at.value].parent) inner.push_back(profile_.stacks()[at.value].frame);
+  if (!rest.empty() && !inner.empty()) inner.pop_back();
+  std::reverse(inner.begin(), inner.end());
   return intern_user_stack(rest, inner, address_space);
 }
 
 uint32_t StackTable::outermost_image(uint64_t user_hash) const {
-  const UserStack* found = find_user_record(user_hash);
+  const UserStack* found = user_.find(user_hash);
   return found == nullptr ? 0 : found->outermost_image;
 }
 
@@ -113,20 +90,17 @@ std::optional<uint32_t> StackTable::registry_id(profile::ImageId image) const {
 }
 
 void StackTable::begin_generation() {
-  old_user_.merge(user_);
-  old_kernel_.merge(kernel_);
-  old_owners_.merge(owners_);
-  user_.clear();
-  kernel_.clear();
-  owners_.clear();
+  user_.begin();
+  kernel_.begin();
+  owners_.begin();
 }
 
 void StackTable::rebase(profile::RowCopier& ids) {
-  old_user_.clear();
-  old_kernel_.clear();
-  old_owners_.clear();
-  for (auto& [hash, user] : user_) user.stack = ids.stack(user.stack);
-  for (auto& [hash, frames] : kernel_) {
+  user_.before.clear();
+  kernel_.before.clear();
+  owners_.before.clear();
+  for (auto& [hash, user] : user_.now) user.stack = ids.stack(user.stack);
+  for (auto& [hash, frames] : kernel_.now) {
     for (FrameId& frame : frames) frame = ids.frame(frame);
   }
   combined_.clear();

@@ -29,9 +29,8 @@ class StackTable {
   // Whose address space it is, as the kernel says with each sample; known as long as its generation is.
   void note_sampled(uint32_t address_space, uint32_t uid);
   void add(const stack_record& record, std::span<const uint64_t> frames);
-  // Both hashes may be 0 (no such side). Nothing: a record that the sample names never arrived.
-  std::optional<profile::StackId> find(uint64_t user_hash, uint64_t kernel_hash);
-  // The same with the user side given: a stack that was finished in user space.
+  // A sample's user side, and the whole stack. A hash may be 0 (no such side). Nothing: a record that the sample names never arrived.
+  std::optional<profile::StackId> find_user(uint64_t user_hash) const;
   std::optional<profile::StackId> find_above(profile::StackId user, uint64_t kernel_hash);
   // The frames the kernel found before it gave up, but for the last, which `rest` (leaf first, abi/frame.h) begins with again.
   profile::StackId continue_user_stack(uint64_t user_hash, std::span<const uint64_t> rest, uint32_t address_space);
@@ -39,8 +38,6 @@ class StackTable {
   uint32_t outermost_image(uint64_t user_hash) const;
   // Whether frames of JIT code were seen in it.
   bool has_generated_code(uint32_t address_space) const { return !jit_spaces_.empty() && jit_spaces_.contains(address_space); }
-  // The user side alone.
-  std::optional<profile::StackId> find_user(uint64_t user_hash) const;
   // A frame of a user stack (abi/frame.h).
   profile::FrameId intern(uint64_t frame, uint32_t address_space);
   // What a registry image is in the profile, if any stack has it.
@@ -57,17 +54,30 @@ class StackTable {
     profile::StackId stack;
     uint32_t outermost_image = 0;
   };
-  const UserStack* find_user_record(uint64_t hash) const;
-  const std::vector<profile::FrameId>* find_kernel_record(uint64_t hash) const;
-  uint32_t owner_of(uint32_t address_space) const;
+  // By a record's hash, or the number of an address space.
+  template <typename Record>
+  struct Generations {
+    std::unordered_map<uint64_t, Record> now, before;
+    // Null: never arrived, or dropped.
+    const Record* find(uint64_t hash) const {
+      for (const auto* generation : {&now, &before}) {
+        if (const auto found = generation->find(hash); found != generation->end()) return &found->second;
+      }
+      return nullptr;
+    }
+    void begin() {
+      before.merge(now);
+      now.clear();
+    }
+  };
   profile::ImageId intern_image(uint32_t image);
   // Of `frames`, leaf first, and then `inner`, outermost first; paid for by the user.
   profile::StackId intern_user_stack(std::span<const uint64_t> frames, std::span<const profile::FrameId> inner, uint32_t address_space);
 
   profile::Profile& profile_;
   const process::ImageRegistry& images_;
-  std::unordered_map<uint64_t, UserStack> user_, old_user_;
-  std::unordered_map<uint64_t, std::vector<profile::FrameId>> kernel_, old_kernel_;
+  Generations<UserStack> user_;
+  Generations<std::vector<profile::FrameId>> kernel_;  // outermost first
   struct Pair {
     profile::StackId user;
     uint64_t kernel;
@@ -80,7 +90,7 @@ class StackTable {
   std::unordered_map<uint32_t, profile::ImageId> image_ids_;
   std::unordered_map<uint32_t, uint32_t> registry_ids_;  // profile image -> registry image
   std::unordered_set<uint32_t> jit_spaces_;
-  std::unordered_map<uint32_t, uint32_t> owners_, old_owners_;  // of address spaces: uid
+  Generations<uint32_t> owners_;  // of address spaces: uid
   std::vector<profile::FrameId> scratch_;
 };
 
