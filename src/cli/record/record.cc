@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/record/record.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/catching.h"
+#include "base/diagnostics.h"
+#include "bpf_source/privileges.h"
+#include "cli/exit_code.h"
+#include "cli/invoking_user.h"
+#include "cli/launch/launched_command.h"
+#include "cli/launch/runtime_environment.h"
+#include "cli/record/record_progress.h"
+#include "cli/record/summary.h"
+#include "cli/stop_signals.h"
+#include "cli/terminal.h"
+#include "engine/session.h"
+#include "process/metadata/arguments.h"
+#include "profile/wakeups.h"
+#include "recorder/recorder.h"
+#include "sink/sink_registry.h"
+#include "symbolize/files/debuginfod_client.h"
+#include "symbolize/jit/jit_advice.h"
+
+namespace cicada::cli {
+namespace {
+
+bool has_lines(const std::string& path) { return sink::find_format(path)->has_lines; }
+bool is_recording(const std::string& path) { return sink::find_format(path)->recording; }
+
+symbolize::SymbolizeOptions symbolize_options(const RecordOptions& options, const InvokingUser& user) {
+  symbolize::SymbolizeOptions out;
+  out.user = user.uid();
+  out.inlines = options.inlines.value_or(true);
+  out.lines = options.lines.value_or(std::any_of(options.outputs.begin(), options.outputs.end(), has_lines));
+  out.demangle = options.demangle;
+  out.fold_clones = options.fold_clones;
+  out.debuginfod = options.debuginfod || symbolize::DebuginfodClient::named_by_environment();
+  return out;
+}
+
+bpf_source::SamplingConfig sampling_config(const RecordOptions& options, const std::optional<LaunchedCommand>& command) {
+  bpf_source::SamplingConfig sampling;
+  if (!options.target.tids.empty()) {
+    sampling.targets = bpf_source::TargetKind::kThreads;
+    sampling.tids = options.target.tids;
+  } else if (!options.target.whole_machine) {
+    sampling.targets = bpf_source::TargetKind::kProcesses;
+    sampling.pids = command ? std::vector<Pid>{command->pid()} : options.target.pids;
+    sampling.from_exec = command.has_value();
+  }
+  sampling.asked = options.target.asked;
+  sampling.events = options.events;
+  sampling.kernel_frames = options.kernel_frames;
+  sampling.min_wait_ns = options.min_wait_ns;
+  sampling.max_wait_ns = options.max_wait_ns;
+  sampling.kernel_thread_waits = options.kernel_threads;
+  sampling.include_idle = options.include_idle;
+  sampling.max_map_memory_bytes = options.max_map_memory_bytes;
+  sampling.with_arguments = options.with_arguments;
+  sampling.unwind = options.unwind;
+  return sampling;
+}
+
+process::Arguments arguments_of(const RecordOptions& options) {
+  return options.with_arguments ? process::Arguments::kAll : process::Arguments::kProgram;
+}
+
+// cicada's own words, and what is kept of the command's.
+std::vector<std::string> kept_command_line(const RecordOptions& options) {
+  std::vector<std::string> kept(options.command_line.begin(), options.command_line.end() - static_cast<ptrdiff_t>(options.target.command.size()));
+  for (std::string& word : process::kept_arguments(options.target.command, arguments_of(options))) kept.push_back(std::move(word));
+  return kept;
+}
+
+// Does the recording show what the user might not see otherwise?
+bool shows_others(const RecordOptions& options, const InvokingUser& user) {
+  const auto of_others = [](const bpf_source::EventSpec& spec) { return spec.type->kind == bpf_source::EventKind::kWake; };
+  if (options.target.whole_machine || std::any_of(options.events.events.begin(), options.events.events.end(), of_others)) return true;
+  const auto is_theirs = [&](int id) {
+    struct stat st {};
+    return ::stat(fmt::format("/proc/{}", id).c_str(), &st) == 0 && st.st_uid == user.uid();
+  };
+  return !std::all_of(options.target.pids.begin(), options.target.pids.end(), is_theirs) ||
+         !std::all_of(options.target.tids.begin(), options.target.tids.end(), is_theirs);
+}
+
+std::string title_of(const RecordOptions& options) {
+  if (options.target.whole_machine) return options.target.asked_for.empty() ? "whole machine" : options.target.asked_for;
+  std::string title;
+  if (!options.target.command.empty()) title = process::shown_arguments(options.target.command, arguments_of(options));
+  if (!options.target.named.empty()) title = (options.target.named.find_first_not_of("0123456789, ") == std::string::npos ? "process " : "") + options.target.named;
+  for (const Tid tid : options.target.tids) title += fmt::format("{}{}", title.empty() ? "thread " : ", ", tid);
+  if (!options.target.asked_for.empty()) title += fmt::format(" ({})", options.target.asked_for);
+  return title;
+}
+
+sink::SinkOptions sink_options_of(const RecordOptions& options, const InvokingUser& user) {
+  sink::SinkOptions sink_options;
+  sink_options.tree.expand_inlined = options.inlines.value_or(true);
+  sink_options.tree.include_idle = options.include_idle;
+  sink_options.tree.kernel_frames = options.kernel_frames;
+  sink_options.tree.group_by = options.group_by;
+  sink_options.title = title_of(options);
+  if (user.through_sudo()) sink_options.rights.owner = sink::FileOwner{user.uid(), user.gid()};
+  if (shows_others(options, user)) sink_options.rights.mode = 0600;
+  sink_options.rights.replace_recordings = options.force;
+  sink_options.keeps_last = options.retention.keep_ns.has_value();
+  return sink_options;
+}
+
+// What follows the wakers of threads that waited.
+class WakerSink final : public profile::Sink {
+ public:
+  WakerSink(std::unique_ptr<profile::Sink> sink, unsigned wakers) : sink_(std::move(sink)), wakers_(wakers) {}
+  Result<void> finish(const profile::ProfileSnapshot& profile) override { return sink_->finish(profile::follow_wakers(profile, wakers_)); }
+  std::string description() const override { return sink_->description(); }
+
+ private:
+  const std::unique_ptr<profile::Sink> sink_;
+  const unsigned wakers_;
+};
+
+Result<void> add_sinks(engine::Session& session, const RecordOptions& options, const sink::SinkOptions& sink_options) {
+  // The recording first: nothing that goes wrong with a picture can cost it.
+  std::vector<std::string> outputs = options.outputs;
+  std::stable_partition(outputs.begin(), outputs.end(), is_recording);
+  auto sinks = TRY(sink::make_sinks(outputs, sink_options));
+  for (size_t i = 0; i < sinks.size(); ++i) {
+    if (options.wakers != 0 && !is_recording(outputs[i])) sinks[i] = std::make_unique<WakerSink>(std::move(sinks[i]), options.wakers);
+    session.add_sink(std::move(sinks[i]));
+  }
+  return {};
+}
+
+// No output could be written from which the others can be made: a full disk must not cost what was recorded.
+Result<std::string> write_elsewhere(const profile::ProfileSnapshot& profile, const sink::SinkOptions& options) {
+  const char* variable = std::getenv("TMPDIR");
+  const std::string_view directory = variable != nullptr && *variable != 0 ? variable : "/tmp";
+  const auto sink = TRY(sink::make_sink(fmt::format("{}/cicada-{}.cicada", directory, profile.header.start_realtime_ns), options));
+  TRY(sink->finish(profile));
+  return sink->description();
+}
+
+void print_summary(engine::Session& session, const RecordOptions& options, std::vector<std::string> written) {
+  for (std::string& advice : symbolize::jit_advice(session.profile())) session.profile().header.warnings.push_back(std::move(advice));
+  if (options.outputs.size() == 1 && written.size() == 1 && is_recording(options.outputs[0]))
+    written[0] += fmt::format("   (cicada report {1}{0}; cicada convert {2}{0} x.html)", options.outputs[0], options.wakers != 0 ? "--wakers " : "",
+                              options.wakers != 0 ? fmt::format("--wakers={} ", options.wakers) : "");
+  SummaryOptions summary;
+  summary.include_idle = options.include_idle;
+  summary.stats = options.stats;
+  summary.columns = terminal_columns();
+  print_message(format_summary(session.profile(), written, summary));
+  if (!options.stats) return;
+  for (const std::string& line : session.statistics()) print_message(line + "\n");
+}
+
+// --last: the recording is of what is kept, and says so.
+void note_dropped(profile::Profile& profile) {
+  const uint64_t dropped = profile.samples().dropped();
+  if (dropped == 0) return;
+  profile::Header& header = profile.header;
+  const uint64_t end_ns = header.start_monotonic_ns + header.duration_ns;
+  const uint64_t first_ns = profile.sample_count() == 0 ? end_ns : std::clamp(profile.samples().time_ns[0], header.start_monotonic_ns, end_ns);
+  header.warnings.push_back(fmt::format("only the last {:.0f} of {:.0f} s are kept: {} of {} samples", static_cast<double>(end_ns - first_ns) * 1e-9,
+                                        static_cast<double>(header.duration_ns) * 1e-9, profile.sample_count(), profile.sample_count() + dropped));
+  header.start_realtime_ns += first_ns - header.start_monotonic_ns;
+  header.start_monotonic_ns = first_ns;
+  header.duration_ns = end_ns - first_ns;
+  header.target_cpu_ns = 0;  // of the whole time
+  profile.forget_cpu_times();       // likewise
+}
+
+void open_in_browser(const std::string& path, const InvokingUser& user) {
+  auto opener = LaunchedCommand::hold({"xdg-open", path}, user);
+  const Result<void> opened = opener ? opener->release() : Result<void>(opener.error());
+  if (!opened) print_warning(fmt::format("--open: {} (open {} yourself)", opened.error().message(), path));
+}
+
+// What a command writes on the same terminal stays as it is.
+bool shows_progress(const RecordOptions& options) {
+  return options.verbosity != Verbosity::kQuiet && ::isatty(STDERR_FILENO) != 0 && (options.target.command.empty() || ::isatty(STDOUT_FILENO) == 0);
+}
+
+int fail(const Error& error) {
+  print_error(error.message());
+  return kExitFailure;
+}
+
+}  // namespace
+
+int run_record(const RecordOptions& options) {
+  const bool quiet = options.verbosity == Verbosity::kQuiet;
+  auto signals = StopSignals::open();
+  if (!signals) return fail(signals.error());
+  const InvokingUser user = options.as_root ? InvokingUser::effective() : InvokingUser::detect();
+
+  const auto readers = recorder::Readers::start();
+  if (!readers) return fail(readers.error());
+  std::optional<LaunchedCommand> command;
+  std::vector<std::string> told;
+  if (!options.target.command.empty()) {
+    if (options.jit_options) told = runtime_environment(options.target.command, user, quiet);
+    if (!told.empty() && !quiet) print_note(fmt::format("the command gets {}, for the names of its functions; --no-jit-options: it does not", fmt::join(told, " and ")));
+    auto held = LaunchedCommand::hold(options.target.command, user, told);
+    if (!held) {
+      print_error(held.error().message());
+      return LaunchedCommand::exit_code_of(held.error());
+    }
+    command.emplace(std::move(*held));
+  }
+
+  bpf_source::keep_needed_privileges();  // before this starts a thread
+  signals->watch();
+  const auto maps = std::make_shared<PerfMaps>();
+  recorder::RecorderConfig config;
+  if (!told.empty()) {
+    maps->note(command->pid());
+    config.lifecycle.on_fork = [maps](const process::ProcessInfo& process) { maps->note(process.pid); };
+  }
+  config.sampling = sampling_config(options, command);
+  config.session.command_line = kept_command_line(options);
+  config.session.names = symbolize_options(options, user);
+  config.session.retention = options.retention;
+  const bool progress = shows_progress(options);
+  if (progress) config.session.functions = profile::CallTreeOptions{.include_idle = options.include_idle};
+  const auto opened = recorder::open(*readers, std::move(config));
+  if (!opened) return fail(opened.error());
+  engine::Session& session = **opened;
+  const sink::SinkOptions sink_options = sink_options_of(options, user);
+  if (const Result<void> added = add_sinks(session, options, sink_options); !added) return fail(added.error());
+  if (const Result<void> started = session.start(); !started) return fail(started.error());
+
+  if (command) {
+    if (const Result<void> released = command->release(); !released) {
+      print_error(released.error().message());
+      return LaunchedCommand::exit_code_of(released.error());
+    }
+  }
+  std::optional<RecordProgress> shown;
+  if (progress) shown.emplace(session, options.duration_ns);
+
+  engine::StopRule rule;
+  rule.duration_ns = options.duration_ns;
+  rule.stop_fds = {signals->fd()};
+  if (command) rule.stop_fds.push_back(command->exit_fd());
+  rule.when_targets_exit = !command;
+  // What was collected before an exception is still written.
+  const Result<void> ran = catching("recording", [&] { return session.run(rule); });
+  shown.reset();
+  if (!ran) print_error(ran.error().message());
+
+  // Nothing of the command's end is sampled any more, but it is ended before results are written: it may print on the same terminal.
+  std::vector<std::string> failures;
+  if (const Result<void> stopped = session.stop(); !stopped) failures.push_back(stopped.error().message());
+  note_dropped(session.profile());
+  const std::optional<int> signal = signals->take();
+  if (command && command->find_exit_code() && !signal) {
+    session.profile().header.runs = 1;
+    session.profile().header.runs_ns = session.profile().header.duration_ns;
+  }
+  const int exit_code = command ? command->end(signal) : kExitSuccess;
+  signals->let_through();
+
+  std::vector<std::string> written;
+  for (const engine::SinkOutcome& outcome : session.finish()) {
+    if (outcome.error) {
+      failures.push_back(outcome.error->message());
+    } else {
+      written.push_back(outcome.description);
+    }
+  }
+  if (!told.empty()) maps->remove(user, session.profile().header.start_realtime_ns);
+  if (written.empty() && !failures.empty()) {
+    const Result<std::string> saved = write_elsewhere(session.profile(), sink_options);
+    if (saved) written.push_back(*saved + ", because nothing else could be written");
+    if (!saved || quiet) failures.push_back(saved ? written.back() : saved.error().message());
+  }
+  diagnostics().tell_rest();
+  if (!quiet) print_summary(session, options, std::move(written));
+  for (const std::string& failure : failures) print_error(failure);
+  if (options.open && failures.empty()) open_in_browser(*options.open, user);
+  return failures.empty() && ran ? exit_code : kExitFailure;
+}
+
+}  // namespace cicada::cli
