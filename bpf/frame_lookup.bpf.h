@@ -5,6 +5,7 @@
 #include "scratch.bpf.h"
 #include "settings.bpf.h"
 #include "abi/frame.h"
+#include "abi/unwind_lookup.h"
 
 static __always_inline const __u8 *unwind_chunk(void *tables, __u32 slab, __u32 chunk) {
   (void)tables;
@@ -12,7 +13,6 @@ static __always_inline const __u8 *unwind_chunk(void *tables, __u32 slab, __u32 
   if (!inner) return 0;
   return bpf_map_lookup_elem(inner, &chunk);
 }
-#include "abi/unwind_lookup.h"
 
 static __always_inline __u64 big_endian_64(__u64 value) { return __builtin_bswap64(value); }
 

@@ -4,15 +4,13 @@
 #include <bpf/bpf_helpers.h>
 
 #include "abi/base_types.h"
-
-static __always_inline int unwind_read(void *reader, __u64 address, __u64 *value);
+#include "abi/java_lookup.h"
 #include "abi/unwind_step.h"
 
 static __always_inline int java_code_read(void *reader, __u64 address, void *to, __u32 bytes) {
   (void)reader;
   return (int)bpf_probe_read_user(to, bytes, (const void *)address);
 }
-#include "abi/java_lookup.h"
 
 struct walk_state {
   struct unwind_fast_regs fast;  // of the current frame; in a full walk .sp only, for the window

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 // Address -> rule in code that a Java virtual machine has made (abi/java_code.h). One implementation for BPF and for the host.
 //
-// The includer defines, before including this file:
-//   static inline int java_code_read(void *reader, __u64 address, void *to, __u32 bytes);   0, or nonzero when unreadable
-//
 // Every word is what another process has in its memory: at worst a rule is wrong.
 #pragma once
 #include "abi/arch.h"
@@ -25,6 +22,9 @@
 #define JAVA_METHOD_HANDLES 0x6148646f6874654dull    // "MethodHa"ndles adapters
 #define JAVA_NATIVE_METHOD 0x6e2065766974616eull     // "native n"method; of these those that only jump
 #define JAVA_METHOD 0x00646f6874656d6eull
+
+// Who includes this file defines this function: 0, or nonzero when unreadable.
+ABI_INLINE int java_code_read(void *reader, __u64 address, void *to, __u32 bytes);
 
 // What is read on the way. Of the caller, because BPF's stack is small.
 struct java_reading {

@@ -2,9 +2,6 @@
 // Link address -> rule, in the tables of abi/unwind_table.h: page index -> block -> row -> dictionary -> rule. One implementation for
 // BPF and for the host.
 //
-// The includer defines, before including this file:
-//   static inline const __u8 *unwind_chunk(void *tables, __u32 slab, __u32 chunk);   UNWIND_CHUNK_BYTES bytes, or null
-//
 // Every byte of a table is foreign (another process may be rewriting its place this instant): each offset is masked or checked
 // against the chunk, so that a torn table gives a wrong rule at worst, never an access outside. In BPF these masks are also
 // what the verifier wants to see.
@@ -12,6 +9,9 @@
 #include "abi/base_types.h"
 #include "abi/end_reason.h"
 #include "abi/unwind_table.h"
+
+// Who includes this file defines this function: UNWIND_CHUNK_BYTES bytes, or null.
+ABI_INLINE const __u8 *unwind_chunk(void *tables, __u32 slab, __u32 chunk);
 
 // *rule gets a pointer into a chunk, valid as long as the chunk is (in BPF: this program run).
 // END_NONE, END_NO_TABLE (not loaded, or its place has a new owner), or END_NO_RULE.

@@ -2,9 +2,6 @@
 // One step of the walk: "registers + rule + memory reader -> caller's registers". Compiled into the BPF programs and into user
 // space; there is no second implementation.
 //
-// The includer defines, before including this file:
-//   static inline int unwind_read(void *reader, __u64 address, __u64 *value);   0, or nonzero when unreadable
-//
 // A step that fails leaves *regs half done: they are good for nothing then. Keep a copy where they are needed.
 // The CFA need not grow: signal frames, alternate stacks and coroutines all go down. What bounds the walk is its depth.
 #pragma once
@@ -12,6 +9,9 @@
 #include "abi/end_reason.h"
 #include "abi/frame.h"
 #include "abi/unwind_table.h"
+
+// Who includes this file defines this function: 0, or nonzero when unreadable.
+ABI_INLINE int unwind_read(void *reader, __u64 address, __u64 *value);
 
 struct unwind_regs {
   __u64 gpr[ARCH_REGISTERS];  // DWARF numbering

@@ -6,6 +6,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "abi/java_lookup.h"
 #include "base/diagnostics.h"
 #include "base/monotonic_clock.h"
 #include "process/procfs/process_memory.h"
@@ -16,7 +17,6 @@ static inline int java_code_read(void* reader, __u64 address, void* to, __u32 by
   auto* const memory = static_cast<cicada::process::ProcessMemory*>(reader);
   return memory->read(cicada::RuntimeAddr(address), {static_cast<uint8_t*>(to), bytes}) == bytes ? 0 : 1;
 }
-#include "abi/java_lookup.h"
 
 namespace cicada::ingest {
 namespace {

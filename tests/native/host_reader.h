@@ -5,7 +5,8 @@
 #include <cstring>
 #include <vector>
 
-#include "abi/base_types.h"
+#include "abi/unwind_lookup.h"
+#include "abi/unwind_step.h"
 
 struct HostStack {
   uint64_t base = 0;  // runtime address of words[0]
@@ -31,6 +32,3 @@ static inline const __u8* unwind_chunk(void* tables, __u32 slab, __u32 chunk) {
   if (slab != 0 || (uint64_t{chunk} + 1) * 65536 > host.words.size() * 4) return nullptr;
   return host.bytes() + uint64_t{chunk} * 65536;
 }
-
-#include "abi/unwind_lookup.h"
-#include "abi/unwind_step.h"

@@ -28,15 +28,9 @@
 #include "unwind/row_compiler.h"
 #include "unwind/row_report.h"
 #include "unwind/rows/executable_ranges.h"
-#include "unwind/x86_64/handler_return.h"
 #include "unwind/rows/table_layout.h"
-
-static inline const __u8* unwind_chunk(void* tables, __u32, __u32 chunk) {
-  auto& slab = *static_cast<std::vector<uint8_t>*>(tables);
-  const uint64_t begin = uint64_t{chunk} << UNWIND_CHUNK_SHIFT;
-  return begin + UNWIND_CHUNK_BYTES <= slab.size() ? slab.data() + begin : nullptr;
-}
-#include "abi/unwind_lookup.h"
+#include "unwind/rows/table_lookup_for_test.h"
+#include "unwind/x86_64/handler_return.h"
 
 namespace cicada::oracle {
 namespace {

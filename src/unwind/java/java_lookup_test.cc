@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "abi/arch.h"
+#include "abi/java_lookup.h"
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,6 @@ struct Memory {
 static inline int java_code_read(void* reader, __u64 address, void* to, __u32 bytes) {
   return static_cast<const cicada::unwind::Memory*>(reader)->read(address, to, bytes) ? 0 : 1;
 }
-#include "abi/java_lookup.h"
 
 namespace cicada::unwind {
 namespace {

@@ -8,13 +8,7 @@
 #include "unwind/rows/code_rule.h"
 #include "unwind/rows/row_table.h"
 #include "unwind/rows/table_layout.h"
-
-static inline const __u8* unwind_chunk(void* tables, __u32, __u32 chunk) {
-  auto& slab = *static_cast<std::vector<uint8_t>*>(tables);
-  const uint64_t begin = uint64_t{chunk} << UNWIND_CHUNK_SHIFT;
-  return begin + UNWIND_CHUNK_BYTES <= slab.size() ? slab.data() + begin : nullptr;
-}
-#include "abi/unwind_lookup.h"
+#include "unwind/rows/table_lookup_for_test.h"
 
 namespace cicada::unwind {
 namespace {

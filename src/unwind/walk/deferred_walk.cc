@@ -5,6 +5,7 @@
 #include <map>
 
 #include "abi/mapping.h"
+#include "abi/unwind_step.h"
 #include "unwind/arch.h"
 
 static inline int unwind_read(void* reader, __u64 address, __u64* value) {
@@ -12,7 +13,6 @@ static inline int unwind_read(void* reader, __u64 address, __u64* value) {
   *value = word.value_or(0);
   return word ? 0 : 1;
 }
-#include "abi/unwind_step.h"
 
 namespace cicada::unwind {
 
