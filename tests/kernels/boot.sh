@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # boot.sh SUITE COMMAND: boots that suite's kernel in an emulator (2 CPUs, no KVM: seconds), with cicada, the workloads and what they
 # link in its first file system, runs COMMAND there with sh, as root, in /tmp, and prints what it printed. CICADA and WORKLOADS as in tests/live. EMULATOR_THREADS: "multi",
-# "single" (QEMU's thread=), for each try.
+# "single" (QEMU's thread=), for each try. SECONDS_OF_BOOT: of a try. SECONDS_OF_SILENCE: of a try in which
+# COMMAND prints nothing.
 set -euo pipefail
 : "${CICADA:?}" "${WORKLOADS:?}" "${KERNELS:?a directory to keep kernels in}"
 suite=${1:?usage: boot.sh SUITE COMMAND} command=${2:?}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 "$here/fetch.sh" "$suite" "$KERNELS/$suite"
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+emulator=
+trap '[[ -z $emulator ]] || kill $emulator 2>/dev/null; rm -rf "$work"' EXIT
 
 root=$work/root
 mkdir -p "$root"/{bin,proc,sys,dev,tmp,etc,work}
@@ -53,7 +55,16 @@ echo "$command" >"$root/command"
 # waits for a CPU: a CPU is called stalled after minutes, not after 20 s. So a boot that fails is tried again, at last on one thread; then it counts.
 for thread in ${EMULATOR_THREADS:-multi multi single}; do
   timeout "${SECONDS_OF_BOOT:-360}" qemu-system-x86_64 -accel tcg,thread=$thread -cpu max,-cx16 -smp 2 -m 1536 -nographic -no-reboot -kernel "$KERNELS/$suite/vmlinuz" \
-    -initrd "$work/initrd" -append "console=ttyS0 quiet panic=-1 oops=panic" </dev/null >"$work/console" 2>&1 || true
+    -initrd "$work/initrd" -append "console=ttyS0 quiet panic=-1 oops=panic" </dev/null >"$work/console" 2>&1 &
+  emulator=$! said=0 silent=0
+  while kill -0 $emulator 2>/dev/null; do
+    sleep 1
+    now=$(grep -acv '^\[ *[0-9]' "$work/console" || true)  # the kernel's own words do not count
+    if ((now > said)); then said=$now silent=0; else silent=$((silent + 1)); fi
+    if ((silent == ${SECONDS_OF_SILENCE:-3600})); then kill $emulator; fi
+  done
+  wait $emulator || true
+  emulator=
   tr -d '\r' <"$work/console" >"$work/text"
   if grep -q '=== end' "$work/text"; then
     sed -n '/=== begin/,/=== end/p' "$work/text" | sed '1d;$d'

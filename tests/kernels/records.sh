@@ -15,7 +15,8 @@ fail() {
   exit 1
 }
 
-"$here/boot.sh" "$suite" '
+# A step takes half a minute where two compilers run beside it.
+EMULATOR_THREADS=${EMULATOR_THREADS:-multi multi multi single} SECONDS_OF_SILENCE=150 "$here/boot.sh" "$suite" '
   cicada doctor >doctor; echo "doctor $?"
   for name in chain_gcc_O2_pie recursion in_kernel; do
     for seconds in 2 6 18; do  # an emulator that gets little CPU time loses interrupts, but not those of the first moments
