@@ -140,7 +140,7 @@ struct BpfSource::Parts {
   std::unique_ptr<TableLoader> loader;
   std::unique_ptr<ingest::JavaMachines> java;
   std::unique_ptr<ObservedPublisher> mappings;
-  ingest::JitRecorder jit_recorder;  // the tracker tells it of exits
+  ingest::JitRecorder jit_recorder{proc_readers};  // the tracker tells it of exits
   std::shared_ptr<process::ProcessMetadataCache> metadata;
   std::unique_ptr<ingest::MetadataReader> metadata_reader;  // the tracker tells it of execs
   std::unique_ptr<ingest::Tracker> tracker;
@@ -499,8 +499,8 @@ std::vector<std::string> BpfSource::statistics() const {
                   since_open(p.tracker->caught_up_ns())),
       fmt::format("ring drained {} times, longest gap {:.1f} ms; {} processes not described", p.drain_gaps.count(),
                   static_cast<double>(p.drain_gaps.longest_ns()) * 1e-6, p.metadata_reader->refused()),
-      fmt::format("images: {} known, {} opened, {} failed, {} not ELF, {} replaced, {} stuck", images.images, images.opened,
-                  images.open_failed, images.not_elf, images.replaced, images.stuck),
+      fmt::format("images: {} known, {} opened, {} failed, {} not ELF, {} replaced, {} did not answer", images.images, images.opened,
+                  images.open_failed, images.not_elf, images.replaced, images.silent),
   };
 }
 

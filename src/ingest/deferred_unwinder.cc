@@ -43,24 +43,22 @@ FinishedWalk unfinished(const UnwindJob& job) { return {job.sample, job.arrived_
 }  // namespace
 
 // The sample's address space as it was mapped. What is not mapped yet may be a moment later: asks again until kMaxWaitForOne
-// after the sample, or kMaxWait if it is expected, so a backlog of old jobs is not waited for. Once stopped, nothing of ours is looked at any
-// more.
+// after the sample, or kMaxWait if it is expected, so a backlog of old jobs is not waited for.
 class DeferredUnwinder::View final : public unwind::AddressSpaceView {
  public:
   View(const MappingHistory& mappings, ImageUnwinders& images, process::ProcessMemory& memory, const JavaMachines* java, const unwind_request& start,
-       std::shared_ptr<const std::atomic<bool>> hurry, std::stop_token stop)
+       std::stop_token ending)
       : mappings_(mappings),
         images_(images),
         memory_(memory),
         java_(java),
-        hurry_(std::move(hurry)),
-        stop_(std::move(stop)),
+        ending_(std::move(ending)),
         pid_(static_cast<Pid>(start.pid)),
         address_space_(start.address_space),
         time_ns_(start.time_ns) {}
 
   std::optional<Mapping> find_mapping(RuntimeAddr address) override {
-    while (!stop_.stop_requested()) {
+    for (;;) {
       const auto found = mappings_.find_mapping(address_space_, address);
       const auto replaced = find_replaced(address);
       if (replaced) {
@@ -72,14 +70,12 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
       }
       const uint64_t now_ns = monotonic_ns();
       const bool expected = replaced ? replaced->was.state == process::BindingState::kPending : mappings_.is_expected(address_space_, address);
-      if (*hurry_ || now_ns >= time_ns_ + in_ns(expected ? kMaxWait : kMaxWaitForOne)) return std::nullopt;
+      if (ending_.stop_requested() || now_ns >= time_ns_ + in_ns(expected ? kMaxWait : kMaxWaitForOne)) return std::nullopt;
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
-    return std::nullopt;
   }
 
   const unwind::ImageUnwinder* find_image(uint32_t image) override {
-    if (stop_.stop_requested()) return nullptr;
     if (const auto held = held_.find(image); held != held_.end()) return held->second.get();
     const auto found = images_.find(image);
     if (!found) {
@@ -92,11 +88,11 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
 
   // Another process may have the pid by now; its bytes hardly read as a trampoline, too.
   std::optional<uint64_t> read_code(RuntimeAddr address) override {
-    if (*hurry_ || stop_.stop_requested()) return std::nullopt;
+    if (ending_.stop_requested()) return std::nullopt;
     return memory_.read_word(address);
   }
   end_reason find_rule_of_code(RuntimeAddr address, unwind_rule& rule) override {
-    while (java_ != nullptr && !*hurry_ && !stop_.stop_requested()) {
+    while (java_ != nullptr && !ending_.stop_requested()) {
       const auto code = java_->find(address_space_);
       if (!code) return END_NO_RULE;
       java_reading reading{};
@@ -122,8 +118,7 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
   ImageUnwinders& images_;
   process::ProcessMemory& memory_;
   const JavaMachines* const java_;
-  const std::shared_ptr<const std::atomic<bool>> hurry_;
-  const std::stop_token stop_;
+  const std::stop_token ending_;
   const Pid pid_;
   const uint32_t address_space_;
   const uint64_t time_ns_;
@@ -136,18 +131,13 @@ DeferredUnwinder::DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& ima
       images_(images),
       tables_(tables),
       java_(java),
-      memory_readers_(std::make_shared<DisposableChildren>(kMaxWaitForMemory)),
-      walkers_({.thread_name = "cicada-unwind", .workers = 2, .of_one_owner = 1, .max_abandoned = 16, .stop_timeout = kHangs}),
-      compilers_({.thread_name = "cicada-rows",
-                  .workers = 2,
-                  .of_one_owner = 1,
-                  .heavy = ImageUnwinders::kLargeImage,
-                  .max_abandoned = 16,
-                  .stop_timeout = kHangs}) {
+      walkers_({.thread_name = "cicada-unwind", .workers = 2, .of_one_owner = 1}),
+      compilers_({.thread_name = "cicada-rows", .workers = 2, .of_one_owner = 1, .heavy = ImageUnwinders::kLargeImage}) {
   images_.observe([this](uint32_t image) { table_is_there(image); });
 }
 
 DeferredUnwinder::~DeferredUnwinder() {
+  ending_.request_stop();
   images_.observe({});
   images_.stop();
   compilers_.stop();
@@ -155,8 +145,6 @@ DeferredUnwinder::~DeferredUnwinder() {
 }
 
 bool DeferredUnwinder::submit(UnwindJob job) {
-  walkers_.give_up_overdue();
-  compilers_.give_up_overdue();
   const uint32_t owner = job.owner();
   std::unique_lock lock(mutex_);
   std::vector<UnwindJob> dropped;
@@ -171,6 +159,8 @@ bool DeferredUnwinder::submit(UnwindJob job) {
 
 std::vector<FinishedWalk> DeferredUnwinder::take() {
   const std::lock_guard lock(mutex_);
+  const uint64_t now_ns = monotonic_ns();
+  if (now_ns > in_ns(kMaxWaitForTables)) end_unfinished(stacks_.take_parked_before(now_ns - in_ns(kMaxWaitForTables)));
   return std::exchange(results_, {});
 }
 
@@ -183,16 +173,12 @@ void DeferredUnwinder::finish() {
     done = settled_.wait_for(lock, kFinishTime - kUnnoticed, none_waits);
   }
   if (!done) {
-    *hurry_ = true;
-    images_.stop();
     diagnostics().warn("stacks", "not all that were left to user space are finished: it took too long");
     end_unfinished(stacks_.take_all());
-    lock.unlock();
-    if (!walkers_.wait_idle(kHangs)) walkers_.give_up_overdue(WorkQueue::Clock::now() + kMaxWalk);
-    walkers_.wait_idle();  // another thread has the rest
-    lock.lock();
   }
+  ending_.request_stop();
   lock.unlock();
+  images_.stop();
   compilers_.stop();
   walkers_.stop();
 }
@@ -202,29 +188,23 @@ bool DeferredUnwinder::wants_turn(uint32_t owner) { return stacks_.waits(owner) 
 
 void DeferredUnwinder::begin_turn(uint32_t owner) {
   if (walkers_.submit({.owner = owner,
-                       .timeout = kMaxWalk,
-                       .run = [this, owner](WorkQueue::Attempt& attempt) { take_turn(owner, attempt); },
+                       .run = [this, owner](WorkQueue::Attempt&) { take_turn(owner); },
                        .give_up = [this, owner](const Error&) { give_up_turn(owner); }}) == 0)
     give_up_turn(owner);
 }
 
-void DeferredUnwinder::take_turn(uint32_t owner, WorkQueue::Attempt& attempt) {
-  if (attempt.stop_token().stop_requested()) return;  // given up before it began, and the queue may be gone
-  Jobs jobs;                                          // also of one that is given up
+void DeferredUnwinder::take_turn(uint32_t owner) {
+  Jobs jobs;
   {
     const std::lock_guard lock(mutex_);
-    const auto turn = turns_.find(owner);
-    if (turn == turns_.end()) return;
-    jobs = turn->second = std::make_shared<std::vector<UnwindJob>>(stacks_.take(owner, kMaxTogether, kMaxBytesTogether));
+    jobs = turns_.at(owner) = std::make_shared<std::vector<UnwindJob>>(stacks_.take(owner, kMaxTogether, kMaxBytesTogether));
     retain_for_walks();
   }
   std::vector<Outcome> outcomes;
-  if (!*hurry_ && !jobs->empty()) {
-    wait_for_mappings(jobs->back().arrived_ns, attempt.stop_token());
-    attempt.progress();
-    outcomes = walk(owner, *jobs, attempt);
+  if (!jobs->empty()) {
+    wait_for_mappings(jobs->back().arrived_ns);
+    outcomes = walk(owner, *jobs);
   }
-  if (!attempt.commit()) return;  // and the queue may be gone
   std::unique_lock lock(mutex_);
   turns_.erase(owner);
   const std::set<uint32_t> missing = settle(*jobs, std::move(outcomes));
@@ -234,7 +214,7 @@ void DeferredUnwinder::take_turn(uint32_t owner, WorkQueue::Attempt& attempt) {
   if (goes_on) begin_turn(owner);
 }
 
-// It hangs, or nobody is left to walk.
+// It failed, or nobody is there to walk.
 void DeferredUnwinder::give_up_turn(uint32_t owner) {
   std::unique_lock lock(mutex_);
   const auto turn = turns_.extract(owner);
@@ -251,7 +231,7 @@ std::set<uint32_t> DeferredUnwinder::settle(std::vector<UnwindJob>& jobs, std::v
   std::set<uint32_t> missing;
   for (size_t i = 0; i < jobs.size(); ++i) {
     const bool waits =
-        !outcomes.empty() && outcomes[i].missing != 0 && !*hurry_ && monotonic_ns() < jobs[i].arrived_ns + in_ns(kMaxWaitForTables);
+        !outcomes.empty() && outcomes[i].missing != 0 && !ending_.stop_requested() && monotonic_ns() < jobs[i].arrived_ns + in_ns(kMaxWaitForTables);
     if (waits) {
       missing.insert(outcomes[i].missing);
       stacks_.park(outcomes[i].missing, std::move(jobs[i]));
@@ -290,16 +270,13 @@ void DeferredUnwinder::compile(uint32_t image) {
   {
     const std::lock_guard lock(mutex_);
     if (compiling_.contains(image)) return;
-    if (stuck_.contains(image) && !images_.find(image)) return end_unfinished(stacks_.take_parked(image));
-    stuck_.erase(image);
     compiling_.insert(image);
   }
-  const auto run = [this, &images = images_, image](WorkQueue::Attempt& attempt) {
-    static_cast<void>(images.get(image));  // whoever needs it sees why there is none
-    if (attempt.commit()) table_is_there(image);
+  const auto run = [this, image](WorkQueue::Attempt&) {
+    static_cast<void>(images_.get(image));  // whoever needs it sees why there is none
+    table_is_there(image);
   };
   WorkQueue::Job job = images_.job_of(image);
-  job.timeout = kMaxWalk;
   job.run = run;
   job.give_up = [this, image](const Error&) { no_table_comes(image); };
   if (compilers_.submit(std::move(job)) == 0) no_table_comes(image);
@@ -320,7 +297,6 @@ void DeferredUnwinder::table_is_there(uint32_t image) {
 void DeferredUnwinder::no_table_comes(uint32_t image) {
   const std::lock_guard lock(mutex_);
   compiling_.erase(image);
-  stuck_.insert(image);
   end_unfinished(stacks_.take_parked(image));
 }
 
@@ -331,20 +307,18 @@ uint64_t DeferredUnwinder::first_arrival_ns() {
   return first_ns;
 }
 
-void DeferredUnwinder::wait_for_mappings(uint64_t arrived_ns, const std::stop_token& stop) {
+void DeferredUnwinder::wait_for_mappings(uint64_t arrived_ns) {
   if (mappings_.watermark_ns() > arrived_ns) return;
   mappings_.request_poll();
   const uint64_t timeout_ends_ns = arrived_ns + in_ns(kMaxWait);
   auto pause = std::chrono::milliseconds(1);  // a turn is near; in a storm it is not
-  while (mappings_.watermark_ns() <= arrived_ns && monotonic_ns() < timeout_ends_ns && !*hurry_ && !stop.stop_requested()) {
+  while (mappings_.watermark_ns() <= arrived_ns && monotonic_ns() < timeout_ends_ns && !ending_.stop_requested()) {
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::milliseconds(8));
   }
 }
 
-std::vector<DeferredUnwinder::Outcome> DeferredUnwinder::walk(uint32_t owner, std::span<const UnwindJob> jobs,
-                                                              WorkQueue::Attempt& attempt) {
-  const std::stop_token stop = attempt.stop_token();
+std::vector<DeferredUnwinder::Outcome> DeferredUnwinder::walk(uint32_t owner, std::span<const UnwindJob> jobs) {
   const auto end = WorkQueue::Clock::now() + kMaxTurn;
   std::map<uint32_t, process::ProcessMemory> memories;  // by process
   std::deque<View> views;
@@ -354,15 +328,11 @@ std::vector<DeferredUnwinder::Outcome> DeferredUnwinder::walk(uint32_t owner, st
     if (start.end_reason < END_REASON_COUNT)
       diagnostics().info(fmt::format("process {}", start.pid), "stacks are walked late, in user space; the first: {}",
                          profile::kEndReasons[start.end_reason].text);
-    process::ProcessMemory& memory = memories.try_emplace(start.pid, memory_readers_, static_cast<Pid>(start.pid)).first->second;
-    walks.emplace_back(copy_of(job), views.emplace_back(mappings_, images_, memory, java_, start, hurry_, stop));
+    process::ProcessMemory& memory = memories.try_emplace(start.pid, memory_readers_, static_cast<Pid>(start.pid), ending_.get_token()).first->second;
+    walks.emplace_back(copy_of(job), views.emplace_back(mappings_, images_, memory, java_, start, ending_.get_token()));
   }
-  unwind::finish_walks(walks, owner, [&] {
-    attempt.progress();
-    return !stop.stop_requested() && WorkQueue::Clock::now() < end;
-  });
+  unwind::finish_walks(walks, owner, [&] { return WorkQueue::Clock::now() < end; });
   std::vector<Outcome> outcomes;
-  if (stop.stop_requested()) return outcomes;  // nothing of ours is looked at any more
   for (size_t i = 0; i < jobs.size(); ++i) {
     unwind::DeferredStack finished = walks[i].take();
     outcomes.push_back(

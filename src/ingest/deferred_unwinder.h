@@ -12,7 +12,6 @@
 // is asked for once for all of it. What waits is bounded in bytes (waiting_stacks.h): what does not fit is refused, and counted by the
 // caller, or ends unfinished. Threads: submit, take, finish: the drain thread's.
 #pragma once
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -53,10 +52,8 @@ class DeferredUnwinder {
   static constexpr auto kMaxWaitForOne = std::chrono::milliseconds(250);  // mapping, which may never come
   static constexpr size_t kMaxTogether = 64, kMaxBytesTogether = 1 << 20;
   static constexpr auto kMaxWaitForTables = std::chrono::seconds(10);  // as long as processes that have ended are kept
-  static constexpr auto kMaxWalk = std::chrono::seconds(30);           // or compilation; one that hangs is given up
-  static constexpr auto kMaxTurn = std::chrono::seconds(60);           // even if it goes on
+  static constexpr auto kMaxTurn = std::chrono::seconds(60);
   static constexpr auto kMaxWaitForMemory = std::chrono::milliseconds(500);  // of a process, in a turn
-  static constexpr auto kHangs = std::chrono::seconds(1);  // at the end, what no image is read for any more
   static constexpr auto kUnnoticed = std::chrono::seconds(1);   // at the end; who waits longer is told
   static constexpr auto kFinishTime = std::chrono::seconds(5);  // the table of a browser takes one or two, on a busy machine more
 
@@ -83,10 +80,10 @@ class DeferredUnwinder {
   };
 
   void begin_turn(uint32_t owner);
-  void take_turn(uint32_t owner, WorkQueue::Attempt& attempt);
+  void take_turn(uint32_t owner);
   void give_up_turn(uint32_t owner);
-  void wait_for_mappings(uint64_t arrived_ns, const std::stop_token& stop);
-  std::vector<Outcome> walk(uint32_t owner, std::span<const UnwindJob> jobs, WorkQueue::Attempt& attempt);
+  void wait_for_mappings(uint64_t arrived_ns);
+  std::vector<Outcome> walk(uint32_t owner, std::span<const UnwindJob> jobs);
   void ask_for_table(const UnwindJob& job);
   void compile(uint32_t image);
   void table_is_there(uint32_t image);
@@ -103,16 +100,15 @@ class DeferredUnwinder {
   ImageUnwinders& images_;
   TableRequests& tables_;
   const JavaMachines* const java_;
-  const std::shared_ptr<DisposableChildren> memory_readers_;  // with a walk that was given up
+  DisposableChildren memory_readers_{kMaxWaitForMemory};
   std::mutex mutex_;
   std::condition_variable settled_;
   WaitingStacks stacks_{kMaxBytes};
   std::map<uint32_t, Jobs> turns_;      // by owner: what is walked; null: the turn is to come
   std::set<uint32_t> compiling_;        // images
-  std::set<uint32_t> stuck_;            // images whose compilation was given up: another would hang where that one does
   std::vector<FinishedWalk> results_;
-  const std::shared_ptr<std::atomic<bool>> hurry_ = std::make_shared<std::atomic<bool>>(false);  // the end: what waits is not finished
-  WorkQueue walkers_, compilers_;
+  std::stop_source ending_;             // nothing is waited for any more; walks end with what there is
+  WorkQueue walkers_, compilers_;       // their jobs use all of this
 };
 
 }  // namespace cicada::ingest

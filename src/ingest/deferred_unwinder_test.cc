@@ -269,6 +269,14 @@ TEST_F(DeferredUnwinderOfASlowTable, WhoeverCompilesItTheyGoOn) {
   EXPECT_EQ(wait_for_one(waits).end_reason, END_DEFERRED) << "it is there now";
 }
 
+TEST_F(DeferredUnwinderOfASlowTable, NobodyWaitsForEverForIt) {
+  UnwindJob old = job(monotonic_ns(), 1);
+  old.arrived_ns -= static_cast<uint64_t>(std::chrono::nanoseconds(DeferredUnwinder::kMaxWaitForTables - std::chrono::milliseconds(500)).count());
+  ASSERT_TRUE(waits.submit(std::move(old)));
+  EXPECT_EQ(wait_for_one(waits).end_reason, END_DEFERRED_FAILED);
+  EXPECT_EQ(waits.first_arrival_ns(), UINT64_MAX);
+}
+
 TEST_F(DeferredUnwinderOfASlowTable, TheEndDoesNotWaitForIt) {
   for (uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(waits.submit(job(monotonic_ns(), i)));
   wait_until_asked();

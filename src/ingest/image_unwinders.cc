@@ -31,7 +31,7 @@ void ImageUnwinders::make_room() {
 
 Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::compile(uint32_t image) {
   if (stop_.stop_requested()) return make_error(ErrorKind::kLimit, "image {}: no unwind table, at the end", image);
-  const UniqueFd fd = TRY(images_.open(image));
+  const UniqueFd fd = TRY(images_.open(image, stop_.get_token()));
   const process::ImageInfo info = *images_.find(image);
   if (reader_ == nullptr) {
     FileMapping file = TRY(FileMapping::map(fd.get(), info.path));
@@ -49,10 +49,9 @@ Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::compile(uin
 
 Result<std::vector<unwind::ImageStep>> ImageUnwinders::take_steps(uint32_t image, uint32_t owner,
                                                                   std::span<const unwind::StepQuestion> asked) {
-  const std::shared_lock in_use(in_use_);
   const std::vector<unwind::ImageStep> none(asked.size());
   if (stop_.stop_requested()) return none;
-  const UniqueFd fd = TRY(images_.open(image));
+  const UniqueFd fd = TRY(images_.open(image, stop_.get_token()));
   auto steps = reader_->take_steps(*images_.find(image), fd.get(), owner, asked, stop_.get_token());
   return stop_.stop_requested() && !steps ? none : std::move(steps);
 }
@@ -73,7 +72,6 @@ std::optional<Result<std::shared_ptr<const unwind::ImageUnwinder>>> ImageUnwinde
 }
 
 Result<std::shared_ptr<const unwind::ImageUnwinder>> ImageUnwinders::get(uint32_t image) {
-  const std::shared_lock in_use(in_use_);
   const std::shared_ptr<Compiled> compiled = find_or_add(image);
   if (compiled == nullptr) return make_error(ErrorKind::kLimit, "image {}: no room for its unwind table", image);
   bool first = false;

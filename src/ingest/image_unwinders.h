@@ -44,12 +44,6 @@ class ImageUnwinders {
   explicit ImageUnwinders(process::ImageRegistry& images, std::shared_ptr<Reader> reader = {})
       : images_(images), reader_(std::move(reader)) {}
 
-  // Waits for who is in get() or takes steps: a walk that was given up may be.
-  ~ImageUnwinders() {
-    stop();
-    const std::unique_lock last(in_use_);
-  }
-
   // What get() has compiled, or why it could not. Nothing: it has not yet. Waits for nobody.
   std::optional<Result<std::shared_ptr<const unwind::ImageUnwinder>>> find(uint32_t image);
   // Compiles at first use; whoever else asks meanwhile waits for it. Fails: the file cannot be read any more, kLimit (it left too recently;
@@ -87,7 +81,7 @@ class ImageUnwinders {
   process::ImageRegistry& images_;
   const std::shared_ptr<Reader> reader_;
   std::stop_source stop_;
-  std::shared_mutex in_use_, observed_;
+  std::shared_mutex observed_;
   std::function<void(uint32_t)> compiled_;
   std::mutex mutex_;
   size_t rows_ = 0;

@@ -31,17 +31,17 @@ struct JavaMachines::Machine {
   java_code code{};
 };
 
-// What jobs touch; one that hangs keeps it.
+// What jobs use.
 struct JavaMachines::Shared {
   explicit Shared(Ports given) : ports(std::move(given)) {}
-  void look(uint32_t address_space, Pid pid, RuntimeAddr library, std::optional<unwind::JavaMachine>& layout);
+  void look(uint32_t address_space, Pid pid, RuntimeAddr library, std::optional<unwind::JavaMachine>& layout, const std::stop_token& stop);
   size_t count_of(uint32_t uid) const;
   void forget(uint32_t address_space);
   void refuse(uint32_t address_space, Machine& machine) const;
   void give_up(const Error& why) noexcept;
 
   const Ports ports;
-  const std::shared_ptr<DisposableChildren> children = std::make_shared<DisposableChildren>(kAnswerTimeout);
+  DisposableChildren children{kAnswerTimeout};
   mutable std::mutex mutex;
   std::condition_variable_any changed;
   std::unordered_map<uint32_t, Machine> machines;  // by address space
@@ -49,7 +49,7 @@ struct JavaMachines::Shared {
   bool stopped = false;
 };
 
-JavaMachines::JavaMachines(Ports ports) : shared_(std::make_shared<Shared>(std::move(ports))) {}
+JavaMachines::JavaMachines(Ports ports) : shared_(std::make_unique<Shared>(std::move(ports))) {}
 JavaMachines::~JavaMachines() { stop(); }
 
 void JavaMachines::stop() {
@@ -98,7 +98,7 @@ bool JavaMachines::is_settled() const {
 
 // Hands out what is due.
 void JavaMachines::run(std::stop_token stop) {
-  WorkQueue queue({.thread_name = "cicada-java", .workers = 2, .of_one_owner = 1, .stop_timeout = kAnswerTimeout});
+  WorkQueue queue({.thread_name = "cicada-java", .workers = 2, .of_one_owner = 1});
   std::unique_lock lock(shared_->mutex);
   while (!stop.stop_requested()) {
     const auto now = Clock::now();
@@ -131,8 +131,9 @@ void JavaMachines::run(std::stop_token stop) {
         continue;
       }
       machine.busy = true;
-      const bool taken = queue.submit({.owner = uid, .run = [shared = shared_, space, pid, library = machine.library, layout = machine.layout](
-                                                                WorkQueue::Attempt&) { shared->look(space, pid, library, *layout); }}) != 0;
+      const bool taken = queue.submit({.owner = uid, .run = [this, space, pid, library = machine.library, layout = machine.layout](WorkQueue::Attempt& attempt) {
+                                        shared_->look(space, pid, library, *layout, attempt.stop_token());
+                                      }}) != 0;
       if (!taken) machine.busy = false, machine.next = now + kLookAgain;
     }
     shared_->changed.wait_until(lock, stop, next, [&] { return std::exchange(shared_->is_due, false); });
@@ -165,8 +166,8 @@ void JavaMachines::Shared::give_up(const Error& why) noexcept {
 }
 
 // One look at its memory.
-void JavaMachines::Shared::look(uint32_t address_space, Pid pid, RuntimeAddr library, std::optional<unwind::JavaMachine>& layout) {
-  process::ProcessMemory memory(children, pid);
+void JavaMachines::Shared::look(uint32_t address_space, Pid pid, RuntimeAddr library, std::optional<unwind::JavaMachine>& layout, const std::stop_token& stop) {
+  process::ProcessMemory memory(children, pid, stop);
   const unwind::ReadMemory read = [&memory](RuntimeAddr address, std::span<uint8_t> bytes) { return memory.read(address, bytes) == bytes.size(); };
   std::optional<Error> refused;
   if (!layout) {

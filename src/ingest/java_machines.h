@@ -59,7 +59,7 @@ class JavaMachines {
   struct Machine;
   void run(std::stop_token stop);
 
-  std::shared_ptr<Shared> shared_;
+  const std::unique_ptr<Shared> shared_;
   std::jthread thread_;  // from the first library on
 };
 

@@ -3,19 +3,23 @@
 // working directory or in /tmp. Opened with the rights of the process; the descriptors are held because /proc/PID/root and maps go with the process, and the contents of an open file stay.
 //
 // A map that is not there yet is looked for after a second, two, four, and at last every 16 s; it is read every two seconds. Jitdumps are read
-// at the end only. Where a file system does not answer (FUSE, NFS), the files of that user are left alone for a minute.
+// at the end only. Where a file system does not answer (FUSE, NFS), the files of that user are left alone for a minute. Whoever may wait for
+// ever is a child (base/disposable_child.h), which is left behind when `stop` comes first.
 // Threads: one at a time for a JitFiles, any for a JitFileAccess.
 #pragma once
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "base/disposable_child.h"
 #include "base/process_key.h"
 #include "ingest/jit_names.h"
+#include "process/procfs/proc_readers.h"
 #include "process/procfs/process_files.h"
 #include "symbolize/jit/jitdump.h"
 #include "symbolize/jit/perf_map.h"
@@ -36,10 +40,15 @@ class JitFileAccess {
   static constexpr auto kAnswerTimeout = std::chrono::milliseconds(1000);
   static constexpr auto kSilentFor = std::chrono::seconds(60);
 
-  Result<process::ProcessFiles::File> open(const process::ProcessFiles& files, const std::string& path, uint64_t from);
+  // Null: readers of its own.
+  explicit JitFileAccess(std::shared_ptr<process::ProcReaders> readers)
+      : readers_(readers != nullptr ? std::move(readers) : std::make_shared<process::ProcReaders>(process::ProcReaders::Options{})) {}
+  Result<process::ProcessFiles::File> open(const process::ProcessFiles& files, const std::string& path, uint64_t from, const std::stop_token& stop);
+  process::ProcReaders& readers() { return *readers_; }
 
  private:
   using Clock = std::chrono::steady_clock;
+  const std::shared_ptr<process::ProcReaders> readers_;
   DisposableChildren children_{kAnswerTimeout};
   std::mutex mutex_;
   std::map<uint32_t, Clock::time_point> silent_until_;  // by uid
@@ -58,7 +67,7 @@ class JitFiles {
   // When read() has something to do.
   Clock::time_point next() const { return map_ ? next_read_ : std::min(next_read_, next_look_); }
   // Looks for what is not there yet and copies what is new. `last`: everything, now.
-  void read(bool last);
+  void read(bool last, const std::stop_token& stop);
 
  private:
   // No descriptor: its contents are copied each time they are read (process/procfs/process_files.h).
@@ -66,11 +75,11 @@ class JitFiles {
     std::string path;
     UniqueFd fd;
   };
-  void look_for(bool last);
-  std::optional<File> open(const std::string& path);
+  void look_for(bool last, const std::stop_token& stop);
+  std::optional<File> open(const std::string& path, const std::stop_token& stop);
   bool is_running() const;
-  void copy_map();
-  void copy_dump();
+  void copy_map(const std::stop_token& stop);
+  void copy_dump(const std::stop_token& stop);
 
   JitProcess process_;
   std::string proc_;

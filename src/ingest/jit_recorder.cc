@@ -8,8 +8,7 @@
 
 namespace cicada::ingest {
 
-JitRecorder::JitRecorder(std::string proc) : proc_(std::move(proc)), shared_(std::make_shared<Shared>()) {}
-JitRecorder::~JitRecorder() = default;
+JitRecorder::JitRecorder(std::shared_ptr<process::ProcReaders> readers, std::string proc) : proc_(std::move(proc)), access_(std::move(readers)) {}
 
 void JitRecorder::note_sampled(const std::vector<JitProcess>& processes) {
   for (const JitProcess& process : processes) add(process);
@@ -31,10 +30,10 @@ void JitRecorder::add(const JitProcess& process) {
     return;
   }
   if (!queue_) {
-    queue_.emplace(WorkQueue::Options{.thread_name = "cicada-jit", .workers = 2, .of_one_owner = 1, .stop_timeout = kFinishTimeout});
+    queue_.emplace(WorkQueue::Options{.thread_name = "cicada-jit", .workers = 2, .of_one_owner = 1});
     active_ = true;
   }
-  open_[process] = {uid, std::make_shared<JitFiles>(process, proc_, shared_->access, shared_->names), 0};
+  open_[process] = {uid, std::make_shared<JitFiles>(process, proc_, access_, names_), 0};
 }
 
 bool JitRecorder::has_room(uint32_t uid) const {
@@ -43,7 +42,7 @@ bool JitRecorder::has_room(uint32_t uid) const {
 }
 
 void JitRecorder::read(Open& open, bool last) {
-  open.job = queue_->submit({.owner = open.uid, .run = [shared = shared_, files = open.files, last](WorkQueue::Attempt&) { files->read(last); }});
+  open.job = queue_->submit({.owner = open.uid, .run = [files = open.files, last](WorkQueue::Attempt& attempt) { files->read(last, attempt.stop_token()); }});
 }
 
 void JitRecorder::note_exit(Pid pid) {
@@ -63,7 +62,7 @@ void JitRecorder::read_of_ended() {
   }
 }
 
-std::vector<symbolize::JitSymbol> JitRecorder::take_new() { return shared_->names.take(); }
+std::vector<symbolize::JitSymbol> JitRecorder::take_new() { return names_.take(); }
 
 void JitRecorder::finish() {
   if (!queue_) return;

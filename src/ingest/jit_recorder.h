@@ -5,7 +5,7 @@
 //
 // Some run times write their map when the process ends. Not named: code of a process that ends before its first sample is seen here (20 ms).
 // Bounds: kMaxProcesses open at a time, half of them of one user; users take turns, and nobody has both threads (base/work_queue.h);
-// kFinishTimeout for finish().
+// kFinishTimeout for finish(), then the jobs are stopped.
 //
 // Threads: note_exit: any, never waits; the others: the drain thread's.
 #pragma once
@@ -28,9 +28,8 @@ class JitRecorder {
   static constexpr size_t kMaxProcesses = 256;
   static constexpr auto kFinishTimeout = std::chrono::milliseconds(500);
 
-  // `proc` is for tests.
-  explicit JitRecorder(std::string proc = "/proc");
-  ~JitRecorder();
+  // Null: readers of its own. `proc` is for tests.
+  explicit JitRecorder(std::shared_ptr<process::ProcReaders> readers = {}, std::string proc = "/proc");
 
   // Also the recorder's turn: reads what is due. Call it often.
   void note_sampled(const std::vector<JitProcess>& processes);
@@ -41,11 +40,6 @@ class JitRecorder {
   void finish();
 
  private:
-  // What jobs touch; one that hangs keeps it.
-  struct Shared {
-    JitFileAccess access;
-    JitNames names;
-  };
   struct Open {
     uint32_t uid = 0;
     std::shared_ptr<JitFiles> files;
@@ -57,12 +51,13 @@ class JitRecorder {
   void read_of_ended();
 
   std::string proc_;
-  std::shared_ptr<Shared> shared_;
+  JitFileAccess access_;
+  JitNames names_;
   std::map<JitProcess, Open> open_;
   std::mutex mutex_;
   std::vector<Pid> exited_;  // under it
   std::atomic<bool> active_{false};
-  std::optional<WorkQueue> queue_;  // from the first process on
+  std::optional<WorkQueue> queue_;  // from the first process on; its jobs use all of this
 };
 
 }  // namespace cicada::ingest

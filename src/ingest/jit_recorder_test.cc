@@ -65,7 +65,7 @@ void wait_until_held(const FakeProc& proc, Pid pid) {
 TEST(JitRecorder, ReadsAMapThatTheProcessWroteWhenItEnded) {
   const FakeProc proc;
   proc.add(41);
-  JitRecorder recorder(proc.path());
+  JitRecorder recorder({}, proc.path());
   recorder.note_sampled({{41, 500, 7}});
   wait_until_held(proc, 41);
   proc.end(41);
@@ -83,7 +83,7 @@ TEST(JitRecorder, ReadsWhatWasWrittenAfterTheMapWasOpened) {
   const FakeProc proc;
   proc.add(41);
   proc.write(41, "root/tmp/perf-41.map", "1000 20 first\n");
-  JitRecorder recorder(proc.path());
+  JitRecorder recorder({}, proc.path());
   recorder.note_sampled({{41, 500, 7}});
   std::ofstream(proc.path(41, "root/tmp/perf-41.map"), std::ios::app) << "2000 20 second\n3000 20 unfinish";
   recorder.finish();
@@ -109,7 +109,7 @@ TEST(JitRecorder, FindsADumpThatIsNotMappedInTheWorkingDirectory) {
     const FakeProc proc;
     proc.add(41);
     proc.write(41, place, jitdump_of(41, "inTheDump"));
-    JitRecorder recorder(proc.path());
+    JitRecorder recorder({}, proc.path());
     recorder.note_sampled({{41, 500, 7}});
     recorder.finish();
     const auto symbols = recorder.take_new();
@@ -119,7 +119,7 @@ TEST(JitRecorder, FindsADumpThatIsNotMappedInTheWorkingDirectory) {
   const FakeProc proc;
   proc.add(41);
   proc.write(41, "cwd/jit-41.dump", jitdump_of(42, "another"));
-  JitRecorder recorder(proc.path());
+  JitRecorder recorder({}, proc.path());
   recorder.note_sampled({{41, 500, 7}});
   recorder.finish();
   EXPECT_TRUE(recorder.take_new().empty());
@@ -129,7 +129,7 @@ TEST(JitRecorder, LeavesTheMapOfAProcessWithAReusedPidAlone) {
   const FakeProc proc;
   proc.add(41);
   proc.write(41, "root/tmp/perf-41.map", "1000 20 somebody_elses\n");
-  JitRecorder recorder(proc.path());
+  JitRecorder recorder({}, proc.path());
   recorder.note_sampled({{41, 499, 7}});  // what was sampled began a tick earlier
   recorder.finish();
   EXPECT_TRUE(recorder.take_new().empty());
@@ -139,7 +139,7 @@ TEST(JitRecorder, GivesNamesWhileTheProcessRuns) {
   const FakeProc proc;
   proc.add(41);
   proc.write(41, "root/tmp/perf-41.map", "1000 20 first\n");
-  JitRecorder recorder(proc.path());
+  JitRecorder recorder({}, proc.path());
   std::vector<symbolize::JitSymbol> names;
   for (int tries = 0; tries < 60'000 && names.empty(); ++tries, std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
     recorder.note_sampled({{41, 500, 7}});
@@ -154,7 +154,7 @@ TEST(JitRecorder, SaysOncePerFileThatItCannotBeUsed) {
   const FakeProc proc;
   proc.add(43);  // whose files no other test has reported
   std::filesystem::create_directories(proc.path(43, "root/tmp/perf-43.map"));
-  JitRecorder recorder(proc.path());
+  JitRecorder recorder({}, proc.path());
   for (int i = 0; i < 3; ++i) recorder.note_sampled({{43, 500, 7}});
   recorder.finish();
   EXPECT_TRUE(recorder.take_new().empty());

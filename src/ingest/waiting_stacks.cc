@@ -99,6 +99,21 @@ std::vector<UnwindJob> WaitingStacks::take_parked(Image image) {
   return all;
 }
 
+std::vector<UnwindJob> WaitingStacks::take_parked_before(uint64_t arrived_ns) {
+  std::vector<UnwindJob> all;
+  for (auto& [owner, of] : owners_) {
+    for (auto& [image, parked] : of.parked) {
+      for (Jobs& jobs = parked.jobs; !jobs.empty() && jobs.begin()->first < arrived_ns;) {
+        all.push_back(std::move(jobs.extract(jobs.begin()).mapped()));
+        parked.bytes -= cost(all.back());
+      }
+    }
+    std::erase_if(of.parked, [](const auto& entry) { return entry.second.jobs.empty(); });
+  }
+  for (const UnwindJob& job : all) forget(job);
+  return all;
+}
+
 bool WaitingStacks::waits(uint32_t owner) const {
   const auto of = owners_.find(owner);
   return of != owners_.end() && !of->second.waiting.empty();

@@ -45,7 +45,10 @@ class WaitingStacks {
   void forget(const UnwindJob& job);
   // All that waits or is parked, of one owner or of all; no longer counted.
   std::vector<UnwindJob> take_all(std::optional<uint32_t> owner = {});
+  // The same of what is parked for an image.
   std::vector<UnwindJob> take_parked(Image image);
+  // … of what is parked and arrived before.
+  std::vector<UnwindJob> take_parked_before(uint64_t arrived_ns);
 
   bool waits(uint32_t owner) const;
   bool empty() const { return owners_.empty(); }  // nothing is taken, either

@@ -87,6 +87,17 @@ TEST_F(WaitingStacksTest, ParkedOnesWaitAgainWhenTheirTableIsThere) {
   EXPECT_EQ(numbers(stacks.take_parked(8)), std::vector<uint64_t>{2});
 }
 
+TEST_F(WaitingStacksTest, ParkedOnesWaitNotForEver) {
+  for (int i = 0; i < 4; ++i) add(kUser);
+  take(kUser);
+  for (size_t i = 0; i < 3; ++i) stacks.park(i == 1 ? 8 : 7, std::move(taken[i]));
+  EXPECT_EQ(numbers(stacks.take_parked_before(3)), (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(stacks.first_arrival_ns(), 3U);
+  EXPECT_TRUE(stacks.ready(8).empty());
+  EXPECT_EQ(stacks.ready(7), std::vector<uint32_t>{kUser});
+  EXPECT_EQ(take(kUser), std::vector<uint64_t>{3});
+}
+
 TEST_F(WaitingStacksTest, WhoIsAloneHasEverythingAndIsRefusedThen) {
   for (int i = 0; i < 100; ++i) add(kUser);
   EXPECT_FALSE(stacks.add(job(kUser), dropped));

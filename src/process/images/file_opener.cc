@@ -30,6 +30,7 @@ namespace {
 constexpr size_t kMaxMountBytes = 4 << 20;  // 20,000 mounts
 
 Error no_answer() { return make_error(ErrorKind::kIo, "its file system does not answer"); }
+Error stopped() { return make_error(ErrorKind::kIo, "not read before the end"); }
 
 // "/proc/self/fd/N", without memory or locks.
 class DescriptorPath {
@@ -160,9 +161,10 @@ struct OpenedFile::Distant {
 
 void OpenedFile::Deleter::operator()(Distant* distant) const { delete distant; }
 
-Result<size_t> OpenedFile::read(uint64_t offset, std::span<uint8_t> to) {
+Result<size_t> OpenedFile::read(uint64_t offset, std::span<uint8_t> to, const std::stop_token& stop) {
   if (!is_distant()) return elf::by_pread(fd_.get())(offset, to);
-  const auto answer = TRY(distant_->child.ask(offset));
+  const auto answer = TRY(distant_->child.ask(offset, stop));
+  if (!answer && stop.stop_requested()) return stopped();
   if (!answer) return distant_->opener.note_silent(distant_->device);
   if (answer->error != 0) return errno_error(answer->error, "read");
   const size_t size = std::min({to.size(), static_cast<size_t>(answer->number), distant_->shared->bytes.size()});
@@ -189,25 +191,25 @@ UniqueFd FileOpener::open_on_known(const std::string& path) {
 }
 
 // O_PATH first: opening a FIFO or a device for reading may block or do things. Nothing is opened that is not a regular file.
-Result<OpenedFile> FileOpener::open(uint32_t owner, const FileIdentity& file, const std::string& path) {
+Result<OpenedFile> FileOpener::open(uint32_t owner, const FileIdentity& file, const std::string& path, const std::stop_token& stop) {
   if (known({file.major, file.minor}) == Kind::kSilent) return no_answer();
-  const UniqueFd handle = TRY(readers_->open_handle(owner, path));
-  return open_handle(owner, handle.get(), path);
+  const UniqueFd handle = TRY(readers_->open_handle(owner, path, stop));
+  return open_handle(owner, handle.get(), path, stop);
 }
 
-Result<OpenedFile> FileOpener::open_by_name(uint32_t owner, const std::string& path) {
+Result<OpenedFile> FileOpener::open_by_name(uint32_t owner, const std::string& path, const std::stop_token& stop) {
   if (const UniqueFd handle = open_on_known(path)) return open_here(handle.get(), path);
   const Device names(kNames, owner);
-  return known(names) == Kind::kSilent ? no_answer() : open_by_child(owner, names, -1, path.c_str(), path);
+  return known(names) == Kind::kSilent ? no_answer() : open_by_child(owner, names, -1, path.c_str(), path, stop);
 }
 
 // The device is the handle's, not the one that was said: another file may stand there by now.
-Result<OpenedFile> FileOpener::open_handle(uint32_t owner, int handle, const std::string& name) {
+Result<OpenedFile> FileOpener::open_handle(uint32_t owner, int handle, const std::string& name, const std::stop_token& stop) {
   const auto device = device_of(handle);
   if (!device) return errno_error(errno, fmt::format("stat {}", name));
   const auto kind = known(*device);
   if (kind == Kind::kSilent) return no_answer();
-  return kind == Kind::kLocal ? open_here(handle, name) : open_by_child(owner, *device, handle, nullptr, name);
+  return kind == Kind::kLocal ? open_here(handle, name) : open_by_child(owner, *device, handle, nullptr, name, stop);
 }
 
 Result<OpenedFile> FileOpener::open_here(int handle, const std::string& name) {
@@ -219,14 +221,15 @@ Result<OpenedFile> FileOpener::open_here(int handle, const std::string& name) {
   return opened;
 }
 
-Result<OpenedFile> FileOpener::open_by_child(uint32_t owner, Device device, int handle, const char* path, const std::string& name) {
+Result<OpenedFile> FileOpener::open_by_child(uint32_t owner, Device device, int handle, const char* path, const std::string& name,
+                                             const std::stop_token& stop) {
   void* const memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return errno_error(errno, fmt::format("open {}", name));
   SharedMemory shared(static_cast<Shared*>(memory));
   auto child = children_.start(owner, {handle}, [&shared, handle, path](ChildEnd end) { serve(end, *shared, handle, path); });
   if (!child) return child.error().kind() == ErrorKind::kLimit ? no_answer() : child.error();
-  auto answer = TRY(child->hear());
-  if (!answer) return note_silent(device);
+  auto answer = TRY(child->hear(stop));
+  if (!answer) return stop.stop_requested() ? stopped() : note_silent(device);
   if (answer->error != 0) return errno_error(answer->error, fmt::format("open {}", name));
   OpenedFile opened;
   opened.facts_ = shared->facts;

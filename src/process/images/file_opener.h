@@ -51,8 +51,8 @@ class OpenedFile {
  public:
   const FileFacts& facts() const { return facts_; }
   bool is_distant() const { return distant_ != nullptr; }
-  // Up to so many bytes; 0 at its end. Fails: what the file system says; kIo: it does not answer.
-  Result<size_t> read(uint64_t offset, std::span<uint8_t> to);
+  // Up to so many bytes; 0 at its end. Fails: what the file system says; kIo: it does not answer, or `stop` came first.
+  Result<size_t> read(uint64_t offset, std::span<uint8_t> to, const std::stop_token& stop = {});
   // Readable, but of a distant file only a handle.
   int fd() const { return fd_.get(); }
   UniqueFd release_fd() { return std::move(fd_); }
@@ -79,13 +79,13 @@ class FileOpener {
   FileOpener(std::shared_ptr<ProcReaders> readers, std::chrono::milliseconds timeout, std::chrono::milliseconds cache_lifetime = kBelievedFor)
       : readers_(std::move(readers)), children_(timeout), cache_lifetime_(cache_lifetime) {}
   // `path` below /proc, not of ourselves, which is said to be this file of this user. Fails: what opening it says, kUnsupported (no regular
-  // file), and kIo where nobody answers, or has not answered lately.
-  Result<OpenedFile> open(uint32_t owner, const FileIdentity& file, const std::string& path);
+  // file), and kIo where nobody answers, or has not answered lately, or `stop` came first.
+  Result<OpenedFile> open(uint32_t owner, const FileIdentity& file, const std::string& path, const std::stop_token& stop = {});
   // The same for a name that a file of this user had. It may lead anywhere by now: after silence, no other name of his is followed for a
   // while of which the kernel does not know that it leads to a device that answered.
-  Result<OpenedFile> open_by_name(uint32_t owner, const std::string& path);
+  Result<OpenedFile> open_by_name(uint32_t owner, const std::string& path, const std::stop_token& stop = {});
   // The same for a handle to a file. `name` is what errors call it.
-  Result<OpenedFile> open_handle(uint32_t owner, int handle, const std::string& name);
+  Result<OpenedFile> open_handle(uint32_t owner, int handle, const std::string& name, const std::stop_token& stop = {});
   // Who reads there waits in vain. The error says so.
   Error note_silent(Device device);
 
@@ -102,7 +102,7 @@ class FileOpener {
   UniqueFd open_on_known(const std::string& path);
   Result<OpenedFile> open_here(int handle, const std::string& name);
   // By `path`, or if there is none by `handle`. What is found out is kept about `device`.
-  Result<OpenedFile> open_by_child(uint32_t owner, Device device, int handle, const char* path, const std::string& name);
+  Result<OpenedFile> open_by_child(uint32_t owner, Device device, int handle, const char* path, const std::string& name, const std::stop_token& stop);
   void note(Device device, Kind kind);
 
   std::shared_ptr<ProcReaders> readers_;

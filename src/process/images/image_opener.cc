@@ -10,10 +10,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <functional>
-#include <future>
+#include <condition_variable>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "base/diagnostics.h"
 #include "base/file_mapping.h"
@@ -30,7 +30,6 @@ namespace {
 constexpr uint32_t kBtrfsMagic = 0x9123683e;
 constexpr uint32_t kOverlayMagic = 0x794c7630;
 constexpr uint32_t kFuseMagic = 0x65735546;
-constexpr auto kStopTimeout = std::chrono::milliseconds(500);
 constexpr auto kHeaderTime = std::chrono::milliseconds(1500);
 constexpr auto kCopyLifetime = std::chrono::seconds(1);
 constexpr uint64_t kMaxCopiesKept = 32 << 20;  // bytes
@@ -44,32 +43,33 @@ Result<UniqueFd> open_anew(int fd, const std::string& name) {
   return readable;
 }
 
-Result<MapsFile> read_maps(uint32_t owner, Pid pid, ProcReaders& readers) { return std::move(readers.read_maps(owner, std::span(&pid, 1)).front()); }
+// Ways to files that may not answer.
+struct Files {
+  explicit Files(const ImageOpener::Options& options)
+      : readers(options.readers ? options.readers : std::make_shared<ProcReaders>(ProcReaders::Options{})),
+        opener(readers, options.timeout) {}
+  Result<MapsFile> read_maps(uint32_t owner, Pid pid, const std::stop_token& stop) const {
+    return std::move(readers->read_maps(owner, std::span(&pid, 1), stop).front());
+  }
+  const std::shared_ptr<ProcReaders> readers;
+  FileOpener opener;
+};
 
 // Does the process map this very file at that place now?
-bool maps_file_at(const ImageHint& hint, uint32_t owner, const FileIdentity& file, ProcReaders& readers) {
-  const auto maps = read_maps(owner, hint.pid, readers);
+bool maps_file_at(const ImageHint& hint, uint32_t owner, const FileIdentity& file, const Files& files, const std::stop_token& stop) {
+  const auto maps = files.read_maps(owner, hint.pid, stop);
   if (!maps) return false;
   return std::any_of(maps->entries.begin(), maps->entries.end(), [&](const MapsEntry& entry) {
     return entry.range.begin == hint.range.begin && entry.file.same_inode(file);
   });
 }
 
-// Ways to files that may not answer.
-struct Files {
-  explicit Files(const ImageOpener::Options& options)
-      : readers(options.readers ? options.readers : std::make_shared<ProcReaders>(ProcReaders::Options{})),
-        opener(readers, options.timeout) {}
-  const std::shared_ptr<ProcReaders> readers;
-  FileOpener opener;
-};
-
 struct Found {
   OpenedImage image;  // without its descriptor
   OpenedFile file;
 };
 
-Result<Found> take(OpenedFile file, const ImageJob& job, bool inode_proven) {
+Result<Found> take(OpenedFile file, const ImageJob& job, bool inode_proven, const std::stop_token& stop) {
   OpenedImage image;
   const FileFacts& facts = file.facts();
   image.contents = facts.contents;
@@ -80,7 +80,7 @@ Result<Found> take(OpenedFile file, const ImageJob& job, bool inode_proven) {
   const auto end = std::chrono::steady_clock::now() + kHeaderTime;
   const auto read_in_time = [&](uint64_t offset, std::span<uint8_t> to) -> Result<size_t> {
     if (file.is_distant() && std::chrono::steady_clock::now() > end) return make_error(ErrorKind::kIo, "its file system is too slow");
-    return file.read(offset, to);
+    return file.read(offset, to, stop);
   };
   if (auto header = elf::read_image_header(read_in_time)) {
     image.header = *std::move(header);
@@ -95,7 +95,7 @@ Result<Found> take(OpenedFile file, const ImageJob& job, bool inode_proven) {
 }
 
 // Its contents in memory, to read, so that a reader waits for no file system. Fails: kLimit, what the file system says.
-Result<UniqueFd> copy_of(OpenedFile& file, const std::string& path, const std::function<void()>& progress) {
+Result<UniqueFd> copy_of(OpenedFile& file, const std::string& path, const std::stop_token& stop) {
   const uint64_t size = file.facts().contents.size;
   if (size > ImageOpener::kMaxCopyBytes)
     return make_error(ErrorKind::kLimit, "{}: larger than 256 MiB, on a file system that may not answer", path);
@@ -104,30 +104,29 @@ Result<UniqueFd> copy_of(OpenedFile& file, const std::string& path, const std::f
   std::vector<uint8_t> chunk(std::min<uint64_t>(size, 256 << 10));
   const auto end = std::chrono::steady_clock::now() + kLeastCopyTime + std::chrono::milliseconds(size / kSlowestCopy);
   for (uint64_t at = 0; at < size;) {
-    const size_t got = TRY(file.read(at, std::span(chunk).first(std::min<uint64_t>(chunk.size(), size - at))));
+    const size_t got = TRY(file.read(at, std::span(chunk).first(std::min<uint64_t>(chunk.size(), size - at)), stop));
     if (got == 0) break;
     if (::pwrite(copy.get(), chunk.data(), got, static_cast<off_t>(at)) != static_cast<ssize_t>(got))
       return errno_error(errno, fmt::format("copy {}", path));
     at += got;
     if (std::chrono::steady_clock::now() > end) return make_error(ErrorKind::kLimit, "{}: its file system is too slow", path);
-    progress();
   }
   return open_anew(copy.get(), path);
 }
 
 bool is_file(const OpenedFile& opened, const FileIdentity& file) { return opened.facts().identity.same_inode(file); }
 
-Result<Found> find_image(const ImageJob& job, Files& files) {
+Result<Found> find_image(const ImageJob& job, Files& files, const std::stop_token& stop) {
   Error last = make_error(ErrorKind::kGone, "{}: no process maps it any more", job.path);
   for (const ImageHint& hint : job.hints) {
     const Tid owner = thread_with_memory(hint.pid);
     const auto open_at = [&](Range<RuntimeAddr> range) {
-      return files.opener.open(job.owner, job.file, fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, range.begin.value, range.end.value));
+      return files.opener.open(job.owner, job.file, fmt::format("/proc/{}/map_files/{:x}-{:x}", owner, range.begin.value, range.end.value), stop);
     };
     auto file = open_at(hint.range);
     // The range may have been split or merged since; ask maps for the mapping that begins there.
     if (!file && file.error().kind() == ErrorKind::kNotFound) {
-      const auto maps = read_maps(job.owner, hint.pid, *files.readers);
+      const auto maps = files.read_maps(job.owner, hint.pid, stop);
       if (maps) {
         for (const MapsEntry& entry : maps->entries) {
           if (entry.range.contains(hint.range.begin) && entry.file.same_inode(job.file)) file = open_at(entry.range);
@@ -140,8 +139,8 @@ Result<Found> find_image(const ImageJob& job, Files& files) {
       continue;
     }
     // Something else may be mapped there by now: the numbers decide, the file's where it tells the same ones, else maps'.
-    const bool proven = is_file(*file, job.file) || maps_file_at(hint, job.owner, job.file, *files.readers);
-    auto found = take(*std::move(file), job, proven);
+    const bool proven = is_file(*file, job.file) || maps_file_at(hint, job.owner, job.file, files, stop);
+    auto found = take(*std::move(file), job, proven, stop);
     if (found) return found;
     last = found.error();
   }
@@ -149,41 +148,40 @@ Result<Found> find_image(const ImageJob& job, Files& files) {
   std::vector<std::string> paths{job.path};
   for (const ImageHint& hint : job.hints) paths.push_back(fmt::format("/proc/{}/root{}", hint.pid, job.path));
   for (const std::string& path : paths) {
-    auto file = files.opener.open_by_name(job.owner, path);
+    auto file = files.opener.open_by_name(job.owner, path, stop);
     if (!file) continue;
     const bool proven = is_file(*file, job.file);
-    auto found = take(*std::move(file), job, proven);
+    auto found = take(*std::move(file), job, proven, stop);
     if (found) return found;
     last = found.error();
   }
   return last;
 }
 
-Result<OpenedImage> open_image(const ImageJob& job, Files& files) {
-  Found found = TRY(find_image(job, files));
+Result<OpenedImage> open_image(const ImageJob& job, Files& files, const std::stop_token& stop) {
+  Found found = TRY(find_image(job, files, stop));
   found.image.fd = found.file.release_fd();
   return std::move(found.image);
 }
 
 // A descriptor keeps the inode, not what is in it: written over in place, it would give the names of another program.
-Result<Found> find_again(const ImageJob& job, const UniqueFd& held, Files& files) {
-  if (!held) return find_image(job, files);
-  OpenedFile file = TRY(files.opener.open_handle(job.owner, held.get(), job.path));
-  if (file.facts().contents != job.contents) return take(std::move(file), job, true);
+Result<Found> find_again(const ImageJob& job, const UniqueFd& held, Files& files, const std::stop_token& stop) {
+  if (!held) return find_image(job, files, stop);
+  OpenedFile file = TRY(files.opener.open_handle(job.owner, held.get(), job.path, stop));
+  if (file.facts().contents != job.contents) return take(std::move(file), job, true, stop);
   OpenedImage same;
   same.contents = job.contents;
   return Found{std::move(same), std::move(file)};
 }
 
-Result<ImageOpener::Reread> reread_image(const ImageJob& job, const UniqueFd& held, Files& files,
-                                         const std::function<void()>& progress) {
+Result<ImageOpener::Reread> reread_image(const ImageJob& job, const UniqueFd& held, Files& files, const std::stop_token& stop) {
   ImageOpener::Reread reread;
-  Found found = TRY(find_again(job, held, files));
+  Found found = TRY(find_again(job, held, files, stop));
   if (!held || found.image.contents != job.contents) {
     if (!is_same_image(job, found.image)) return make_error(ErrorKind::kGone, "{}: written over or replaced since it was mapped", job.path);
     reread.image = std::move(found.image);
   }
-  reread.fd = TRY(found.file.is_distant() ? copy_of(found.file, job.path, progress) : open_anew(found.file.fd(), job.path));
+  reread.fd = TRY(found.file.is_distant() ? copy_of(found.file, job.path, stop) : open_anew(found.file.fd(), job.path));
   if (reread.image) reread.image->fd = found.file.release_fd();
   return reread;
 }
@@ -219,6 +217,8 @@ struct ImageOpener::Shared {
   std::map<uint32_t, size_t> untaken;  // open files among them, by owner
   size_t all_untaken = 0;
   std::map<uint32_t, Copy> copies;  // of distant files, by image: whoever reads one asks again soon
+  std::set<uint32_t> copying;       // owners of whom a distant file is being read
+  std::condition_variable_any copied;
 
   // Where what belongs to it is looked for: in the root of a process that maps it and may say what its owner's files are called.
   void find_root(const ImageJob& job, OpenedImage& opened) {
@@ -267,43 +267,39 @@ struct ImageOpener::Shared {
   void forget_copies() {
     std::erase_if(copies, [now = std::chrono::steady_clock::now()](const auto& entry) { return now - entry.second.made > kCopyLifetime; });
   }
-  // Why a job was given up.
-  static Error explain(const Error& why) {
-    return why.kind() == ErrorKind::kIo ? make_error(ErrorKind::kIo, "its file system does not answer") : why;
+  // Returns what the owner's one place is left to; nothing: `stop` was first.
+  std::shared_ptr<void> wait_for_turn(uint32_t owner, const std::stop_token& stop) {
+    std::unique_lock lock(mutex);
+    if (!copied.wait(lock, stop, [&] { return !copying.contains(owner); })) return nullptr;
+    copying.insert(owner);
+    return {this, [owner](Shared* shared) {
+              const std::lock_guard again(shared->mutex);
+              shared->copying.erase(owner);
+              shared->copied.notify_all();
+            }};
   }
 };
 
 ImageOpener::ImageOpener(const Options& options)
-    : shared_(std::make_shared<Shared>(options)),
-      timeout_(kMaxTimeouts * options.timeout),
-      queue_({.thread_name = "cicada-images",
-              .workers = options.workers,
-              .max_bytes = kMaxQueued * WorkQueue::kJobBytes,
-              .max_abandoned = options.max_abandoned,
-              .stop_timeout = kStopTimeout}),
-      copies_({.thread_name = "cicada-copies",
-               .workers = options.workers,
-               .of_one_owner = 1,
-               .max_abandoned = options.max_abandoned,
-               .stop_timeout = kStopTimeout}) {}
+    : shared_(std::make_unique<Shared>(options)),
+      queue_({.thread_name = "cicada-images", .workers = options.workers, .max_bytes = kMaxQueued * WorkQueue::kJobBytes}) {}
+
+ImageOpener::~ImageOpener() = default;
 
 void ImageOpener::request(const ImageJob& job) {
-  const auto id = queue_.submit({.owner = job.owner,
-                                 .timeout = timeout_,
-                                 .run =
-                                     [shared = shared_, job](WorkQueue::Attempt& attempt) {
-                                       auto opened = open_image(job, shared->files);
-                                       if (opened) shared->find_root(job, *opened);
-                                       if (attempt.commit()) shared->publish(job.id, std::move(opened));
-                                     },
-                                 .give_up = [shared = shared_, job](const Error& why) { shared->publish(job.id, Shared::explain(why)); }});
-  if (id == 0) shared_->publish(job.id, make_error(ErrorKind::kLimit, "too many files wait to be opened"));
+  const auto run = [this, job](WorkQueue::Attempt& attempt) {
+    auto opened = open_image(job, shared_->files, attempt.stop_token());
+    if (opened) shared_->find_root(job, *opened);
+    shared_->publish(job.id, std::move(opened));
+  };
+  const auto give_up = [this, id = job.id](const Error& why) { shared_->publish(id, why); };
+  if (queue_.submit({.owner = job.owner, .run = run, .give_up = give_up}) == 0)
+    give_up(make_error(ErrorKind::kLimit, "too many files wait to be opened"));
 }
 
 std::vector<ImageOpener::Outcome> ImageOpener::take_opened() {
   uint64_t count = 0;
   [[maybe_unused]] const ssize_t got = ::read(shared_->ready.get(), &count, sizeof count);
-  queue_.give_up_overdue();
   const std::lock_guard lock(shared_->mutex);
   shared_->untaken.clear();
   shared_->all_untaken = 0;
@@ -312,28 +308,14 @@ std::vector<ImageOpener::Outcome> ImageOpener::take_opened() {
 
 int ImageOpener::ready_fd() const { return shared_->ready.get(); }
 
-Result<ImageOpener::Reread> ImageOpener::reread(ImageJob job, UniqueFd held, bool remote) {
-  if (!remote) return reread_image(job, held, shared_->files, [] {});
+Result<ImageOpener::Reread> ImageOpener::reread(const ImageJob& job, const UniqueFd& held, bool remote, const std::stop_token& stop) {
+  if (!remote) return reread_image(job, held, shared_->files, stop);
+  const auto turn = shared_->wait_for_turn(job.owner, stop);
+  if (turn == nullptr) return make_error(ErrorKind::kIo, "not read before the end");
   if (Reread kept{shared_->find_copy(job), {}}; kept.fd) return kept;
-  struct Call {
-    ImageJob job;
-    UniqueFd held;
-    std::promise<Result<Reread>> promise;
-  };
-  auto call = std::make_shared<Call>(Call{std::move(job), std::move(held), {}});
-  auto outcome = call->promise.get_future();
-  const auto id = copies_.submit({.owner = call->job.owner,
-                                  .timeout = timeout_,
-                                  .run =
-                                      [call, shared = shared_](WorkQueue::Attempt& attempt) {
-                                        auto reread = reread_image(call->job, call->held, shared->files, [&] { attempt.progress(); });
-                                        if (reread && !reread->image) shared->keep_copy(call->job, reread->fd.get());
-                                        if (attempt.commit()) call->promise.set_value(std::move(reread));
-                                      },
-                                  .give_up = [call](const Error& why) { call->promise.set_value(Shared::explain(why)); }});
-  if (id == 0) return make_error(ErrorKind::kLimit, "{}: too many file systems do not answer", call->job.path);
-  copies_.wait(id);
-  return outcome.get();
+  Reread reread = TRY(reread_image(job, held, shared_->files, stop));
+  if (!reread.image) shared_->keep_copy(job, reread.fd.get());
+  return reread;
 }
 
 }  // namespace cicada::process

@@ -7,12 +7,13 @@
 // our root and in the root of another process that maps the file, accepted only if it is the same inode or the same build-id; a deleted
 // name is never tried.
 //
-// A file system that does not answer costs a worker, not the caller: it is abandoned after kMaxTimeouts, and its file's outcome is an error.
-// Threads: any.
+// A file system that does not answer costs a worker the time of one question: children wait for it (file_opener.h), the file's outcome is an
+// error, and others of that file system are not asked for a while. Threads: any.
 #pragma once
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -67,15 +68,14 @@ class ImageOpener {
   struct Options {
     unsigned workers = 2;
     std::chrono::milliseconds timeout{1500};  // of a question to a file system
-    unsigned max_abandoned = 4;
     size_t max_untaken = 256;  // opened files that nobody took yet; half of them of one owner
     std::shared_ptr<ProcReaders> readers = {};  // null: some of its own
   };
   static constexpr size_t kMaxQueued = 65'536;
-  static constexpr int kMaxTimeouts = 4;
   static constexpr uint64_t kMaxCopyBytes = 256 << 20;
 
   explicit ImageOpener(const Options& options);
+  ~ImageOpener();  // waits for nobody's file
 
   struct Outcome {
     uint32_t id;
@@ -87,21 +87,19 @@ class ImageOpener {
   void request(const ImageJob& job);
   std::vector<Outcome> take_opened();
   int ready_fd() const;  // readable when take_opened() has something: an eventfd
-  uint64_t abandoned() const { return queue_.counts().abandoned + copies_.counts().abandoned; }
 
   struct Reread {
     UniqueFd fd;                       // readable, with a position of its own
     std::optional<OpenedImage> image;  // it had to be opened again
   };
-  // An image that was opened before, for `held`, which may be empty. Waits: for a remote file as long as it answers now and then.
-  // Fails: kGone (written over, or replaced), kLimit (larger than kMaxCopyBytes), and like request().
-  Result<Reread> reread(ImageJob job, UniqueFd held, bool remote);
+  // An image that was opened before, for `held`, which may be empty. Waits: for a remote file as long as it answers now and then, one of an
+  // owner at a time. Fails: kGone (written over, or replaced), kLimit (larger than kMaxCopyBytes), kIo (`stop` came first), and like request().
+  Result<Reread> reread(const ImageJob& job, const UniqueFd& held, bool remote, const std::stop_token& stop = {});
 
  private:
-  struct Shared;  // with jobs that hang
-  std::shared_ptr<Shared> shared_;
-  const std::chrono::milliseconds timeout_;  // of a job
-  WorkQueue queue_, copies_;
+  struct Shared;
+  const std::unique_ptr<Shared> shared_;
+  WorkQueue queue_;  // its jobs use all of this
 };
 
 }  // namespace cicada::process

@@ -113,6 +113,7 @@ std::vector<uint32_t> ImageRegistry::take_ready() {
     // A device or FIFO stays what it is. Else the next process that maps the file gives another chance.
     image.state = error.kind() == ErrorKind::kUnsupported ? ImageState::kNotElf : ImageState::kFailed;
     ++counts_.open_failed;
+    counts_.silent += error.kind() == ErrorKind::kIo;
     if (error.kind() != ErrorKind::kGone && error.kind() != ErrorKind::kNotFound) diagnostics().warn(image.job.path, "cannot symbolize: {}", error.message());
   }
   return ready;
@@ -162,16 +163,16 @@ ImageEntry* ImageRegistry::find_vdso() {
   return image;
 }
 
-Result<UniqueFd> ImageRegistry::open(uint32_t id) {
+Result<UniqueFd> ImageRegistry::open(uint32_t id, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   const ImageEntry* image = table_.find(id);
   if (image == nullptr) return no_such_image(id);
   if (image->state != ImageState::kReady) return make_error(ErrorKind::kGone, "{}: not open", image->job.path);
   const ImageJob job = image->job;
   const bool remote = image->remote;
-  UniqueFd held = duplicate(id == vdso_ ? vdso_fd_.get() : descriptors_.find(id));
+  const UniqueFd held = duplicate(id == vdso_ ? vdso_fd_.get() : descriptors_.find(id));
   lock.unlock();
-  ImageOpener::Reread reread = TRY(opener_.reread(job, std::move(held), remote));
+  ImageOpener::Reread reread = TRY(opener_.reread(job, held, remote, stop));
   if (reread.image) {
     lock.lock();
     ++counts_.reopened;
@@ -197,7 +198,6 @@ ImageRegistryCounts ImageRegistry::counts() const {
   const std::lock_guard lock(mutex_);
   ImageRegistryCounts counts = counts_;
   counts.closed_for_room += descriptors_.closed();
-  counts.stuck = opener_.abandoned();
   return counts;
 }
 

@@ -36,7 +36,7 @@ struct ImageInfo {
 };
 
 struct ImageRegistryCounts {
-  uint64_t images = 0, opened = 0, open_failed = 0, not_elf = 0, replaced = 0, reopened = 0, closed_for_room = 0, stuck = 0;
+  uint64_t images = 0, opened = 0, open_failed = 0, not_elf = 0, replaced = 0, reopened = 0, closed_for_room = 0, silent = 0;
 };
 
 class ImageRegistry final : public ImageSource {
@@ -58,8 +58,8 @@ class ImageRegistry final : public ImageSource {
   uint32_t vdso_image();
 
   // A readable descriptor of its own, of what it was when it was mapped.
-  // Fails: kNotFound (no such id), kGone (cannot be opened again), kLimit (large and remote), what the file system says.
-  Result<UniqueFd> open(uint32_t image);
+  // Fails: kNotFound (no such id), kGone (cannot be opened again), kLimit (large and remote), kIo (`stop` came first), what the file system says.
+  Result<UniqueFd> open(uint32_t image, const std::stop_token& stop = {});
   // The root directory (mount_roots.h) of the process it was first opened for: where its debug files are. Null: ours.
   std::shared_ptr<const UniqueFd> root(uint32_t image) const;
   // Nothing: no such id.

@@ -188,10 +188,10 @@ Result<void> ProcessFiles::read_rights(const std::string& status) {
   return {};
 }
 
-Result<ProcessFiles::File> ProcessFiles::open_file(DisposableChildren& children, const std::string& path, uint64_t from) const {
+Result<ProcessFiles::File> ProcessFiles::open_file(DisposableChildren& children, const std::string& path, uint64_t from, const std::stop_token& stop) const {
   const UniqueFd& base = path.starts_with('/') ? root_ : working_directory_;
   if (!base) return make_error(ErrorKind::kNotFound, "{}: the working directory of process {} could not be opened", path, pid_);
-  return open_as(children, {base.get(), path.c_str(), rights_, began_s_, from}, fmt::format("{} (process {})", path, pid_));
+  return open_as(children, {base.get(), path.c_str(), rights_, began_s_, from}, fmt::format("{} (process {})", path, pid_), stop);
 }
 
 Result<ProcessFiles::File> ProcessFiles::open_as_user(DisposableChildren& children, const UserRights& user, const std::string& path) {
@@ -217,13 +217,14 @@ Result<std::vector<std::string>> ProcessFiles::list_as_user(DisposableChildren& 
   return names;
 }
 
-Result<ProcessFiles::File> ProcessFiles::open_as(DisposableChildren& children, OpenRequest request, const std::string& what) {
+Result<ProcessFiles::File> ProcessFiles::open_as(DisposableChildren& children, OpenRequest request, const std::string& what, const std::stop_token& stop) {
   UniqueFd memory(::memfd_create("copy", MFD_CLOEXEC));
   if (!memory) return errno_error(errno, "memfd_create");
   request.memory = memory.get();
   auto answer = TRY(children.run(request.rights.uid, {request.root, request.memory}, [&request](ChildAnswer& said) {
     if (!open_in_child(request, said)) said.error = errno != 0 ? errno : EPERM;
-  }));
+  }, stop));
+  if (!answer && stop.stop_requested()) return make_error(ErrorKind::kIo, "{}: not read before the end", what);
   if (!answer) return make_error(ErrorKind::kIo, "{}: its file system does not answer", what);
   if (answer->error != 0) return errno_error(answer->error, fmt::format("open {}", what));
   File file;

@@ -14,6 +14,7 @@
 // Owns three descriptors. Threads: any.
 #pragma once
 #include <cstdint>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,8 @@ class ProcessFiles {
   uint32_t uid() const { return rights_.uid; }    // as we see it
   // `path` as the process would write it: absolute, or in the working directory that it had. Of a copy only what stands from `from` on is there; all, if the file is shorter.
   // Fails: kNotFound (also: older than the process), kPermission (the system's, or owner), kInvalid (not a regular file with one name),
-  // kIo (no answer).
-  Result<File> open_file(DisposableChildren& children, const std::string& path, uint64_t from) const;
+  // kIo (no answer, or `stop` came first).
+  Result<File> open_file(DisposableChildren& children, const std::string& path, uint64_t from, const std::stop_token& stop = {}) const;
   // Files that a command of this user left behind: as open_file, below our root, of any age. The names in a directory; at most kMaxNames.
   static Result<File> open_as_user(DisposableChildren& children, const UserRights& user, const std::string& path);
   static Result<std::vector<std::string>> list_as_user(DisposableChildren& children, const UserRights& user, const std::string& path);
@@ -57,7 +58,7 @@ class ProcessFiles {
  private:
   ProcessFiles() = default;
   Result<void> read_rights(const std::string& status);
-  static Result<File> open_as(DisposableChildren& children, OpenRequest request, const std::string& what);
+  static Result<File> open_as(DisposableChildren& children, OpenRequest request, const std::string& what, const std::stop_token& stop = {});
   Pid pid_ = 0, pid_inside_ = 0;
   UserRights rights_;
   int64_t began_s_ = 0;  // real time

@@ -36,8 +36,9 @@ void serve(ChildEnd end, const char* path, uint8_t* shared) {
 }  // namespace
 
 ProcessMemory::ProcessMemory(ProcessMemory&& other) noexcept
-    : children_(std::move(other.children_)),
+    : children_(other.children_),
       pid_(other.pid_),
+      stop_(std::move(other.stop_)),
       begun_(other.begun_),
       shared_(std::exchange(other.shared_, nullptr)),
       child_(std::move(other.child_)) {
@@ -64,7 +65,7 @@ bool ProcessMemory::begin() {
 size_t ProcessMemory::read(RuntimeAddr address, std::span<uint8_t> bytes) {
   if (!begin()) return 0;
   for (size_t done = 0; done < bytes.size();) {
-    const auto answer = child_->ask(address.value + done);
+    const auto answer = child_->ask(address.value + done, stop_);
     if (!answer || !*answer || (*answer)->error != 0) return done;
     const size_t got = std::min<size_t>((*answer)->number, kMostAtOnce), part = std::min(got, bytes.size() - done);
     std::memcpy(bytes.data() + done, shared_, part);

@@ -4,9 +4,10 @@
 // question on.
 // Cost: a fork (1 to 3 ms), then two switches to another process for each question. Threads: one at a time.
 #pragma once
-#include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
+#include <utility>
 
 #include "base/address.h"
 #include "base/disposable_child.h"
@@ -16,7 +17,8 @@ namespace cicada::process {
 
 class ProcessMemory {
  public:
-  ProcessMemory(std::shared_ptr<DisposableChildren> children, Pid pid) : children_(std::move(children)), pid_(pid) {}
+  // `children` outlive it. After `stop` nothing is waited for.
+  ProcessMemory(DisposableChildren& children, Pid pid, std::stop_token stop = {}) : children_(&children), pid_(pid), stop_(std::move(stop)) {}
   ~ProcessMemory();
   ProcessMemory(ProcessMemory&& other) noexcept;
   ProcessMemory& operator=(ProcessMemory&&) = delete;
@@ -29,8 +31,9 @@ class ProcessMemory {
  private:
   bool begin();
 
-  std::shared_ptr<DisposableChildren> children_;
+  DisposableChildren* children_;
   Pid pid_;
+  std::stop_token stop_;
   bool begun_ = false;
   uint8_t* shared_ = nullptr;  // with the child, which reads into it
   std::optional<DisposableChildren::Conversation> child_;

@@ -8,15 +8,23 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <thread>
 
 namespace cicada::process {
 namespace {
 
 RuntimeAddr at(const void* address) { return RuntimeAddr(reinterpret_cast<uint64_t>(address)); }
-auto children(std::chrono::milliseconds timeout) { return std::make_shared<DisposableChildren>(timeout); }
+// Of this thread. Others may have ended and not been waited for.
+pid_t youngest_child() {
+  pid_t child = 0;
+  std::ifstream children(fmt::format("/proc/self/task/{}/children", ::gettid()));
+  for (pid_t next = 0; children >> next;) child = next;
+  return child;
+}
 
 TEST(ProcessMemory, ReadsWhatIsThere) {
-  ProcessMemory memory(children(std::chrono::minutes(5)), ::getpid());
+  DisposableChildren children(std::chrono::minutes(5));
+  ProcessMemory memory(children, ::getpid());
   for (uint64_t i = 0; i < 3; ++i) {
     const uint64_t word = 0x0102030405060708 + i;  // also after the child began
     EXPECT_EQ(memory.read_word(at(&word)), word);
@@ -31,28 +39,44 @@ TEST(ProcessMemory, EndsWithTheLastByte) {
   ASSERT_NE(bytes, MAP_FAILED);
   ASSERT_EQ(::munmap(bytes + page, page), 0);
   std::memset(bytes + page - 3, 0xab, 3);
-  ProcessMemory memory(children(std::chrono::minutes(5)), ::getpid());
+  DisposableChildren children(std::chrono::minutes(5));
+  ProcessMemory memory(children, ::getpid());
   EXPECT_EQ(memory.read_word(at(bytes + page - 3)), 0xabababU);
   ::munmap(bytes, page);
 }
 
 TEST(ProcessMemory, NothingOfNobody) {
-  ProcessMemory memory(children(std::chrono::minutes(5)), 0x7fffffff);
+  DisposableChildren children(std::chrono::minutes(5));
+  ProcessMemory memory(children, 0x7fffffff);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(memory.read_word(at(&memory)), std::nullopt);
 }
 
 // The child waits for ever, as for a page that a silent file system does not bring.
 TEST(ProcessMemory, WhatDoesNotComeIsAwaitedOnce) {
-  ProcessMemory memory(children(std::chrono::milliseconds(200)), ::getpid());
+  DisposableChildren children(std::chrono::milliseconds(200));
+  ProcessMemory memory(children, ::getpid());
   const uint64_t word = 7;
   ASSERT_EQ(memory.read_word(at(&word)), 7U);
-  pid_t child = 0;  // the youngest: others may have ended and not been waited for
-  std::ifstream children_of_ours(fmt::format("/proc/self/task/{}/children", ::gettid()));
-  for (pid_t next = 0; children_of_ours >> next;) child = next;
+  const pid_t child = youngest_child();
   ASSERT_NE(child, 0);
   ASSERT_EQ(::kill(child, SIGSTOP), 0);
   EXPECT_EQ(memory.read_word(at(&word)), std::nullopt);
   ::kill(child, SIGCONT);
+  EXPECT_EQ(memory.read_word(at(&word)), std::nullopt);
+}
+
+TEST(ProcessMemory, WhoeverStopsItWaitsForNothing) {
+  DisposableChildren children(std::chrono::hours(1));
+  std::stop_source stop;
+  ProcessMemory memory(children, ::getpid(), stop.get_token());
+  const uint64_t word = 7;
+  ASSERT_EQ(memory.read_word(at(&word)), 7U);
+  ASSERT_EQ(::kill(youngest_child(), SIGSTOP), 0);
+  const std::jthread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    stop.request_stop();
+  });
+  EXPECT_EQ(memory.read_word(at(&word)), std::nullopt);
   EXPECT_EQ(memory.read_word(at(&word)), std::nullopt);
 }
 
