@@ -204,12 +204,6 @@ std::vector<SinkOutcome> Session::finish() {
 }
 
 void Session::close_source() {
-  if (names_.abandoned != 0) {  // by threads that use all of this
-    static_cast<void>(symbolizer_.release());
-    static_cast<void>(kernel_names_.release());
-    static_cast<void>(source_.release());
-    return;
-  }
   symbolizer_.reset();
   kernel_names_.reset();
   source_.reset();

@@ -8,10 +8,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <set>
 #include <thread>
 
 #include "base/monotonic_clock.h"
+#include "symbolize/image_namer.h"
 
 namespace cicada::engine {
 namespace {
@@ -19,12 +22,12 @@ namespace {
 class NoFiles final : public symbolize::ImageFiles {
  public:
   symbolize::ImageFile find(const profile::ProfileSnapshot&, profile::ImageId) override {
-    return {[]() -> Result<UniqueFd> { return make_error(ErrorKind::kNotFound, "no files here"); }, {}};
+    return {[]() -> Result<UniqueFd> { return make_error(ErrorKind::kNotFound, "no files here"); }, {}, 1000};
   }
 };
 
 // Each drain() gives `per_drain` samples of each event.
-class ScriptedSource final : public ingest::SampleSource {
+class ScriptedSource : public ingest::SampleSource {
  public:
   struct Script {
     size_t per_drain = 10;
@@ -144,6 +147,41 @@ TEST(Session, EverySinkFinishesWithNamesThoughAnotherFails) {
   EXPECT_EQ(good.samples, 30u);
   EXPECT_EQ(good.name, "jitted");
   EXPECT_TRUE(session.finish().empty());
+}
+
+// Which waits until it is asked to stop.
+TEST(Session, ClosesItsSourceThoughANamerHangs) {
+  class Hanging final : public symbolize::Namer {
+    Result<symbolize::NamedAddresses> name(std::span<const uint64_t>, symbolize::NameDepth, const std::stop_token& stop) override {
+      std::mutex mutex;
+      std::unique_lock lock(mutex);
+      std::condition_variable_any().wait(lock, stop, [] { return false; });
+      return make_error(ErrorKind::kIo, "stopped");
+    }
+  };
+  class AllHang final : public symbolize::ImageNamers {
+    std::unique_ptr<symbolize::Namer> make(symbolize::ImageToName) override { return std::make_unique<Hanging>(); }
+  };
+  class Native final : public ScriptedSource {
+   public:
+    explicit Native(bool& closed) : ScriptedSource({.drains = 1}), closed_(closed) {}
+    ~Native() override { closed_ = true; }
+    Result<bool> drain(profile::Profile& profile, int timeout_ms, std::span<const int> fds) override {
+      profile::Image image;
+      image.path = profile.intern("/hangs");
+      profile.intern_frame({profile::FrameKind::kNative, profile.intern_image(image), 0, 0x1000, {}});
+      return ScriptedSource::drain(profile, timeout_ms, fds);
+    }
+    bool& closed_;
+  };
+  bool closed = false;
+  SessionConfig config;
+  config.names.image_namers = std::make_shared<AllHang>();
+  Session session(std::make_unique<Native>(closed), config);
+  ASSERT_TRUE(session.start());
+  ASSERT_TRUE(session.run({}));
+  session.finish();
+  EXPECT_TRUE(closed);
 }
 
 TEST(Session, AFailureAtTheEndLosesNothing) {

@@ -130,7 +130,8 @@ void FileOpeners::leave(Opener opener, uint32_t user) {
   left_.add(user, std::move(opener->process));
 }
 
-Result<FileOpeners::File> FileOpeners::open(const FileRoot& root, const std::string& name, uint32_t user) {
+Result<FileOpeners::File> FileOpeners::open(const FileRoot& root, const std::string& name, uint32_t user,
+                                            const std::stop_token& stop) {
   Message question;
   question.kind = kQuestion;
   question.numbers[0] = user;
@@ -142,12 +143,17 @@ Result<FileOpeners::File> FileOpeners::open(const FileRoot& root, const std::str
     opener = TRY(take(user));
     sent = root.is_ours() ? opener->channel.send_now(question) : opener->channel.send_now(question, {root.descriptor()});
   }
+  const auto is_stopped = [&] { return stop.stop_requested(); };
   Result<Message> answer = Message();
-  const auto goes_on = [&] { return answer ? answer->kind == kProgress : Channel::Clock::now() < give_up && is_runnable(opener->pid); };
-  do answer = sent ? opener->channel.receive(true, std::min(give_up, Channel::Clock::now() + silence_)) : Result<Message>(sent.error());
-  while (sent && goes_on());
-  if (!answer) {
+  const auto goes_on = [&] {
+    return answer ? answer->kind == kProgress : Channel::Clock::now() < give_up && is_runnable(opener->pid);
+  };
+  const auto receive = [&] { return opener->channel.receive(true, std::min(give_up, Channel::Clock::now() + silence_), is_stopped); };
+  do answer = sent ? receive() : Result<Message>(sent.error());
+  while (sent && goes_on() && !is_stopped());
+  if (!answer || answer->kind == kProgress) {
     leave(std::move(opener), user);
+    if (is_stopped()) return make_error(ErrorKind::kIo, "{}: not opened in time", name);
     diagnostics().warn(name, "its file system does not answer");
     return make_error(ErrorKind::kIo, "{}: its file system does not answer", name);
   }

@@ -5,13 +5,14 @@
 //
 //   open(root, name, user) ──▶ an opener, with the user's rights ──▶ the file, or what others answer for as a copy in memory
 //
-// One that says nothing for kSilence, or is not done after kMaxOpen, is left behind (base/left_behind.h); a user of whom too many were is
-// refused. Threads: any.
+// One that says nothing for kSilence, or is not done after kMaxOpen or when its question is taken back, is left behind
+// (base/left_behind.h); a user of whom too many were is refused. Threads: any.
 #pragma once
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,9 @@ class FileOpeners {
     uint32_t owner = 0, mode = 0;
     bool by_user = false;  // its modes let the user read it, as far as we may ask as him
   };
-  // Fails: as FileRoot::open, kIo (no answer), kLimit (too large a copy).
-  Result<File> open(const symbolize::FileRoot& root, const std::string& name, uint32_t user);
+  // Fails: as FileRoot::open, kIo (no answer, or none before `stop` was requested), kLimit (too large a copy).
+  Result<File> open(const symbolize::FileRoot& root, const std::string& name, uint32_t user,
+                    const std::stop_token& stop = {});
 
  private:
   using Opener = std::unique_ptr<sandbox::Zygote::Child>;

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <stop_token>
+#include <thread>
 
 #include "parser/opener_threads.h"
 
@@ -97,6 +99,30 @@ TEST(FileOpeners, LeaveBehindWhoIsSilent) {
     }
     ask(0);
     EXPECT_EQ(silent.started, LeftBehind::kMaxOfUsers + 1) << "root's are apart";
+  }
+}
+
+// Of one that says nothing, and of one that says again and again that it is at work.
+TEST(FileOpeners, NobodyWaitsOnceAskedToStop) {
+  for (const bool is_silent : {true, false}) {
+    OpenerThreads slow(is_silent ? +[](sandbox::Channel channel) {
+      while (channel.receive(true)) continue;
+    } : +[](sandbox::Channel channel) {
+      sandbox::Message progress;
+      progress.kind = 2;
+      for (bool asked{channel.receive(true)}; asked && channel.send(progress);) ::usleep(1000);
+    });
+    const auto openers = slow.make();
+    std::stop_source stop;
+    const std::jthread later([&] {
+      while (slow.started == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      stop.request_stop();
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_FALSE(openers->open({}, "/etc/passwd", 0, stop.get_token()));
+    EXPECT_TRUE(stop.stop_requested());
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, FileOpeners::kMaxOpen);
   }
 }
 

@@ -143,11 +143,12 @@ class Conversation {
 
 }  // namespace
 
-Parsers::Parsers(Start start, const symbolize::SymbolizeOptions& options, unsigned per_owner)
-    : start_(std::move(start)), options_(to_text(options)), per_owner_(per_owner) {}
+Parsers::Parsers(Start start, const symbolize::SymbolizeOptions& options, unsigned per_owner, LeftBehind& left)
+    : start_(std::move(start)), options_(to_text(options)), per_owner_(per_owner), left_(left) {}
 Parsers::~Parsers() = default;
 
 Result<std::unique_ptr<Parsers::Running>> Parsers::start(uint32_t owner) {
+  if (!left_.has_room(owner)) return make_error(ErrorKind::kLimit, "too many readers do not end");
   auto running = std::make_unique<Running>(TRY(start_(owner)));
   Message message;
   message.kind = kConfigure;
@@ -198,7 +199,10 @@ Result<std::unique_ptr<Parsers::Running>> Parsers::take(const Question& question
 }
 
 void Parsers::give_back(const Question& question, std::unique_ptr<Running> running, bool alive, int deaths) {
-  if (!alive) running->kill();
+  if (!alive) {
+    running->kill();
+    if (running->child.process) left_.add(question.owner, std::move(running->child.process));  // else it is a test's thread
+  }
   const std::lock_guard lock(mutex_);
   if (deaths != 0) deaths_[key_of(question)] += deaths;
   if (alive) {

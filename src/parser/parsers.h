@@ -6,7 +6,7 @@
 // A question has a budget in CPU time: kBudget and kBudgetPerMiB of what exists of the files that are read for it, kMaxBudget at most. A
 // parser beyond it is killed, which costs this question only; so is one that takes kWallFactor times as long by the wall clock, one that
 // sleeps for kSilence (it waits for a file system that says nothing), and one that does not read what it asked for. An image that has cost
-// kMaxDeaths parsers, or one its silence, is not asked about again.
+// kMaxDeaths parsers, or one its silence, is not asked about again. One that was killed is left behind (base/left_behind.h).
 // What companions a parser gets says the question (owner_companions.h).
 // Bounds: `per_owner` processes of one owner, kMaxParsers in all; those that were not used longest end first.
 // What a parser has used for a question counts as work of the thread that asked (delegated_cpu_time()), so that its owner waits for his
@@ -24,6 +24,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/left_behind.h"
 #include "parser/protocol.h"
 #include "sandbox/zygote.h"
 #include "symbolize/files/companion_files.h"
@@ -51,7 +52,8 @@ class Parsers {
 
   // `start` makes parsers: a zygote's spawn.
   using Start = std::function<Result<sandbox::Zygote::Child>(uint32_t owner)>;
-  Parsers(Start start, const symbolize::SymbolizeOptions& options, unsigned per_owner);
+  Parsers(Start start, const symbolize::SymbolizeOptions& options, unsigned per_owner,
+          LeftBehind& left = LeftBehind::all());
   ~Parsers();
 
   // The bytes of the answer, at most `max_bytes`, not checked. Ends soon after `stop` is requested.
@@ -77,6 +79,7 @@ class Parsers {
   const Start start_;
   const std::string options_;
   const unsigned per_owner_;
+  LeftBehind& left_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<uint32_t, std::vector<std::unique_ptr<Running>>> idle_;  // by owner

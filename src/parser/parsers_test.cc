@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
 
 #include <atomic>
 #include <cstring>
@@ -40,9 +41,10 @@ class Threads {
       auto [ours, theirs] = TRY(Channel::make_pair());
       ++started;
       threads_.emplace_back([this, theirs = std::make_shared<Channel>(std::move(theirs))] { work_(std::move(*theirs)); });
-      return sandbox::Zygote::Child{Channel(std::move(ours)), UniqueFd(), ::getpid()};
+      return sandbox::Zygote::Child{Channel(std::move(ours)), UniqueFd(never_seen_to_end ? ::eventfd(0, EFD_CLOEXEC) : -1), ::getpid()};
     };
   }
+  bool never_seen_to_end = false;
   std::atomic<int> started{0};
 
  private:
@@ -306,6 +308,23 @@ TEST(Parsers, AnImageThatKillsThemIsLeftAlone) {
   const UniqueFd file = ourselves();
   for (int i = 0; i < 10; ++i) EXPECT_FALSE(parsers.ask(question(file.get()), 100));
   EXPECT_EQ(dying.started, Parsers::kMaxDeaths);
+}
+
+TEST(Parsers, ThoseThatDoNotEndTakePlacesOfTheirOwner) {
+  Threads dying([](Channel channel) {
+    static_cast<void>(channel.receive(true));
+    static_cast<void>(channel.receive(true));
+  });
+  dying.never_seen_to_end = true;
+  LeftBehind left;
+  Parsers parsers(dying.start(), {}, 1, left);
+  const UniqueFd file = ourselves();
+  Question asked = question(file.get());
+  for (const uint32_t owner : {1000U, 1001U}) {
+    asked.owner = owner;
+    for (asked.image = 0; asked.image < LeftBehind::kMaxOfOne + 5; ++asked.image) EXPECT_FALSE(parsers.ask(asked, 100));
+  }
+  EXPECT_EQ(dying.started, static_cast<int>(2 * LeftBehind::kMaxOfOne));
 }
 
 TEST(Parsers, NotesHaveABoundAndKeepTheirSeverity) {

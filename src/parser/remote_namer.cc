@@ -29,8 +29,8 @@ class RemoteNamers final : public symbolize::ImageNamers, public std::enable_sha
   Parsers& parsers() const { return *parsers_; }
   // Null: there are none.
   const std::shared_ptr<DebuginfodClient>& servers() const { return debuginfod_; }
-  std::shared_ptr<symbolize::CompanionFiles> companions(const symbolize::ImageFile& file, bool with_servers) const {
-    return companions_of({file.owner, recorder_}, openers_, file.root, with_servers ? debuginfod_ : nullptr);
+  std::shared_ptr<symbolize::CompanionFiles> companions(const symbolize::ImageFile& file, bool with_servers, const std::stop_token& stop) const {
+    return companions_of({file.owner, recorder_}, openers_, file.root, with_servers ? debuginfod_ : nullptr, stop);
   }
 
  private:
@@ -47,8 +47,8 @@ class RemoteNamer final : public symbolize::Namer {
   // While a recording runs no server is asked: what it might add is left for the end.
   Result<NamedAddresses> name(std::span<const uint64_t> addresses, NameDepth depth, const std::stop_token& stop) override {
     const UniqueFd file = TRY(image_.file.open());
-    const bool with_servers = with_servers_ && all_->servers() != nullptr;
-    const auto companions = all_->companions(image_.file, with_servers);
+    const bool with_servers = depth == NameDepth::kAll && all_->servers() != nullptr;
+    const auto companions = all_->companions(image_.file, with_servers, stop);
     Question question;
     question.kind = kName;
     question.owner = image_.file.owner;
@@ -64,19 +64,16 @@ class RemoteNamer final : public symbolize::Namer {
     return named;
   }
 
-  Result<std::vector<std::vector<uint32_t>>> open_parts(std::span<const uint64_t> addresses) override {
-    with_servers_ = true;
+  Result<std::vector<std::vector<uint32_t>>> parts(std::span<const uint64_t> addresses, const std::stop_token&) override {
     const size_t parts = std::clamp<size_t>(addresses.size() / kPartAddresses, 1, all_->parsers().per_owner());
     std::vector<std::vector<uint32_t>> all(parts);
     for (size_t i = 0; i < addresses.size(); ++i) all[i * parts / addresses.size()].push_back(static_cast<uint32_t>(i));
     return all;
   }
-  void release() override { with_servers_ = false; }
 
  private:
   std::shared_ptr<const RemoteNamers> all_;
   ImageToName image_;
-  bool with_servers_ = false;  // between open_parts() and release()
 };
 
 std::unique_ptr<symbolize::Namer> RemoteNamers::make(ImageToName image) { return std::make_unique<RemoteNamer>(shared_from_this(), std::move(image)); }

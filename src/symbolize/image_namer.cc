@@ -40,21 +40,18 @@ class LocalNamer final : public Namer {
 
   // While a recording runs no server is asked: what it might add is left for the end.
   Result<NamedAddresses> name(std::span<const uint64_t> addresses, NameDepth depth, const std::stop_token& stop) override {
-    const std::shared_ptr<const ImageSymbols> symbols = open_ != nullptr ? open_ : TRY(all_->open(image_, false));
+    const auto symbols = TRY(all_->open(image_, depth == NameDepth::kAll));
     NamedAddresses named = symbols->name(to_link(addresses), depth, all_->demangled(), stop);
-    named.could_say_more |= open_ == nullptr && all_->has_servers();
+    named.could_say_more |= depth != NameDepth::kAll && all_->has_servers();
     return named;
   }
-  Result<std::vector<std::vector<uint32_t>>> open_parts(std::span<const uint64_t> addresses) override {
-    open_ = TRY(all_->open(image_, true));
-    return open_->partition(to_link(addresses), kPartAddresses);
+  Result<std::vector<std::vector<uint32_t>>> parts(std::span<const uint64_t> addresses, const std::stop_token&) override {
+    return TRY(all_->open(image_, true))->partition(to_link(addresses), kPartAddresses);
   }
-  void release() override { open_.reset(); }
 
  private:
   std::shared_ptr<LocalNamers> all_;
   ImageToName image_;
-  std::shared_ptr<const ImageSymbols> open_;  // between open_parts() and release()
 };
 
 std::unique_ptr<Namer> LocalNamers::make(ImageToName image) { return std::make_unique<LocalNamer>(shared_from_this(), std::move(image)); }

@@ -6,11 +6,9 @@
 #include "symbolize/symbolizer.h"
 
 #include <algorithm>
-#include <atomic>
-#include <deque>
+#include <list>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "base/cpu_clock.h"
@@ -39,7 +37,7 @@ constexpr size_t kFramesAtATime = 32;  // between two looks at the clock
 // Of the threads that work meanwhile, beside our other threads: a tenth of their share. With 19 nothing would be done by the end of a
 // recording on a busy machine. Two, so that a file that takes long does not keep others waiting.
 constexpr WorkQueue::Options kBackground{
-    .thread_name = "cicada-names", .workers = 2, .nice = 10, .max_bytes = 64 << 20, .stop_timeout = std::chrono::seconds(2)};
+    .thread_name = "cicada-names", .workers = 2, .nice = 10, .max_bytes = 64 << 20};
 
 struct Wanted {
   uint64_t address = 0;
@@ -47,16 +45,11 @@ struct Wanted {
   auto operator<=>(const Wanted&) const = default;
 };
 
-std::vector<uint64_t> addresses_of(std::span<const Wanted> wanted) {
-  std::vector<uint64_t> addresses;
-  addresses.reserve(wanted.size());
-  for (const Wanted& each : wanted) addresses.push_back(each.address);
-  return addresses;
-}
-
 std::chrono::milliseconds until(std::optional<Clock::time_point> deadline) {
   return deadline ? std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()) : WorkQueue::kForever;
 }
+
+bool is_past(std::optional<Clock::time_point> deadline) { return deadline && Clock::now() >= *deadline; }
 
 void append(std::vector<Wanted>& to, std::span<const Wanted> more) { to.insert(to.end(), more.begin(), more.end()); }
 
@@ -72,28 +65,26 @@ struct Subject {
   std::vector<Wanted> fuller;   // named, but more can be said
   std::vector<Wanted> unknown;  // JIT code: until there are more symbols
   size_t full = 0;              // frames of which all was said
-  bool busy = false, failed = false, asked = false, without_symbols = false;
+  bool busy = false, failed = false, asked = false, without_symbols = true;
   Clock::time_point next{};     // not asked before
 };
-
-void warn_nameless(const Subject& subject, size_t addresses, const Error& why) {
-  diagnostics().warn(subject.name, "no names for {} addresses: {}", addresses, why.message());
-}
 
 struct Question {
   Subject* subject = nullptr;
   NameDepth depth = NameDepth::kSymbols;
+  uint64_t jit_additions = 0;  // there were when it was asked
   std::vector<Wanted> wanted;  // sorted
+  bool is_part = false;        // of another
   std::optional<NamedAddresses> names{};  // the answer
   std::chrono::nanoseconds cost{};
-  WorkQueue::JobId job = 0;
-  uint64_t jit_additions = 0;  // there were when it was asked
-  std::atomic<bool> begun{false}, over{false};
+  bool cut_short = true;  // there was no time for an answer
+  bool over = false;        // no thread has it
 
-  void ask(const std::stop_token& stop) {
-    Result<NamedAddresses> found = subject->namer->name(addresses_of(wanted), depth, stop);
-    if (found) names = std::move(*found);
-    else if (!stop.stop_requested()) warn_nameless(*subject, wanted.size(), found.error());  // else whoever stopped it asks again, or says so
+  std::vector<uint64_t> addresses() const {
+    std::vector<uint64_t> addresses;
+    addresses.reserve(wanted.size());
+    for (const Wanted& each : wanted) addresses.push_back(each.address);
+    return addresses;
   }
   NameWriter writer() {
     std::vector<FrameId> frames;
@@ -103,13 +94,113 @@ struct Question {
   }
 };
 
+// Questions, and the threads that put them to namers. Each question comes back, at the latest after stop().
+//
+//   post() ──▶ waits ──▶ a thread: cuts it into parts if everything is wanted; the namer ──▶ take()
+//
+// Threads: the profile's; workers inside.
+class Questions {
+ public:
+  Questions(const WorkQueue::Options& options, ImageNamers& namers) : namers_(namers), queue_(options) {}
+
+  void post(Question question) {
+    const auto posted = std::make_shared<Question>(std::move(question));
+    {
+      const std::lock_guard lock(mutex_);
+      all_.push_back(posted);
+    }
+    submit(queue_, posted);
+  }
+  // One that is over. Null: there is none.
+  std::shared_ptr<Question> take() {
+    const std::lock_guard lock(mutex_);
+    const auto at = std::find_if(all_.begin(), all_.end(), [&](const Pointer& each) { return each->over || stopped_; });
+    if (at == all_.end()) return nullptr;
+    const Pointer question = std::move(*at);
+    all_.erase(at);
+    return question;
+  }
+  // For all to be over.
+  void wait(std::optional<Clock::time_point> deadline) { queue_.wait_idle(until(deadline)); }
+  // All are over then, some without an answer, and the threads have ended.
+  void stop() {
+    queue_.set_nice(0);  // somebody waits
+    queue_.stop();
+    stopped_ = true;
+  }
+  // Workers read addresses, not frames.
+  void rebase(profile::RowCopier& ids) {
+    const std::lock_guard lock(mutex_);
+    for (const Pointer& question : all_) {
+      for (Wanted& each : question->wanted) each.frame = ids.find(each.frame).value_or(FrameId());
+    }
+  }
+
+ private:
+  using Pointer = std::shared_ptr<Question>;
+
+  template <typename Queue>
+  void submit(Queue& queue, const Pointer& question) {
+    const auto id = queue.submit({.owner = question->subject->owner,
+                                  .bytes = question->wanted.size() * sizeof(Wanted),
+                                  .run = [this, question](WorkQueue::Attempt& attempt) { run(question, attempt); },
+                                  .give_up = [this, question](const Error&) { end(*question); }});
+    if (id == 0) end(*question);
+  }
+  void run(const Pointer& question, WorkQueue::Attempt& attempt) {
+    const auto begin = work_time();
+    const Result<void> asked = ask(question, attempt);
+    question->cut_short = attempt.stop_token().stop_requested() && (!asked || question->names->cut_short);
+    if (!asked && !question->cut_short) {
+      diagnostics().warn(question->subject->name, "no names for {} addresses: {}", question->wanted.size(), asked.error().message());
+    }
+    question->cost = work_time() - begin;
+    end(*question);
+    if (question->depth != NameDepth::kAll) namers_.trim();
+  }
+  Result<void> ask(const Pointer& question, WorkQueue::Attempt& attempt) {
+    Namer& namer = *question->subject->namer;
+    const std::stop_token stop = attempt.stop_token();
+    const bool whole = question->depth == NameDepth::kAll && !question->is_part;
+    if (whole) split(question, TRY(namer.parts(question->addresses(), stop)), attempt);
+    question->names = TRY(namer.name(question->addresses(), question->depth, stop));
+    return {};
+  }
+  // It keeps the first part.
+  void split(const Pointer& question, const std::vector<std::vector<uint32_t>>& parts, WorkQueue::Attempt& attempt) {
+    std::vector<Pointer> all(1, question);
+    for (size_t i = 1; i < parts.size(); ++i) {
+      all.push_back(std::make_shared<Question>(Question{question->subject, question->depth, question->jit_additions, {}, true}));
+    }
+    const std::vector<Wanted> wanted = std::exchange(question->wanted, {});
+    for (size_t i = 0; i < parts.size(); ++i) {
+      for (const uint32_t index : parts[i]) all[i]->wanted.push_back(wanted[index]);
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      all_.insert(std::next(std::find(all_.begin(), all_.end(), question)), all.begin() + 1, all.end());
+    }
+    for (size_t i = 1; i < parts.size(); ++i) submit(attempt, all[i]);
+  }
+  void end(Question& question) {
+    const std::lock_guard lock(mutex_);
+    question.over = true;
+  }
+
+  ImageNamers& namers_;
+  std::mutex mutex_;
+  std::list<Pointer> all_;  // under it: in the order of post(), parts behind the first one; and `over` of each
+  bool stopped_ = false;
+  WorkQueue queue_;
+};
+
 }  // namespace
 
-// Kept by the threads that use it, of which one may hang.
-struct Symbolizer::Parts : std::enable_shared_from_this<Symbolizer::Parts> {
+struct Symbolizer::Parts {
   Parts(ImageFiles& where, SymbolizeOptions wanted) : files(where), options(std::move(wanted)), cache(std::make_shared<ImageCache>(options)), namers(options.image_namers) {
     if (namers == nullptr) namers = local_image_namers(options, cache);
     if (options.kernel_names == nullptr) kallsyms = kallsyms_names();
+    background.emplace(kBackground, *namers);
   }
 
   ImageFiles& files;
@@ -126,20 +217,18 @@ struct Symbolizer::Parts : std::enable_shared_from_this<Symbolizer::Parts> {
 
   bool full_busy = false;
   Clock::time_point next_full{};
-  std::vector<std::shared_ptr<Question>> asked;
-  std::mutex mutex;
-  std::deque<std::shared_ptr<Question>> answered;  // under it
+  size_t cut_short = 0;  // questions
   std::optional<NameWriter> writer;
+  std::optional<Questions> background;
 
   Subject* find_subject(const ProfileSnapshot& profile, const profile::Frame& frame);
   void see_frames(const ProfileSnapshot& profile);
-  void post(WorkQueue& queue, Subject& subject, NameDepth depth, std::vector<Wanted>& wanted);
-  void post_full(WorkQueue& queue);
+  void post(Questions& to, Subject& subject, NameDepth depth, std::vector<Wanted>& wanted);
+  void post_full();
+  void post_rest(Questions& to, bool trusted);
   void settle(Question& question);
-  bool take_answer();
-  class Ending;
-  // Returns how many questions were abandoned.
-  size_t ask_rest(Profile& profile, const NamingDeadlines& deadlines);
+  bool take_answer(Questions& from);
+  void stop_and_write(Questions& questions, Profile& profile);
 };
 
 // Null: nobody knows names of such frames.
@@ -179,34 +268,14 @@ void Symbolizer::Parts::see_frames(const ProfileSnapshot& profile) {
   }
 }
 
-void Symbolizer::Parts::post(WorkQueue& queue, Subject& subject, NameDepth depth, std::vector<Wanted>& wanted) {
-  auto question = std::make_shared<Question>();
-  question->subject = &subject;
-  question->depth = depth;
-  question->jit_additions = jit_additions;
-  std::swap(question->wanted, wanted);
-  std::sort(question->wanted.begin(), question->wanted.end());
-  question->job = queue.submit({.owner = subject.owner, .bytes = question->wanted.size() * sizeof(Wanted), .run = [self = shared_from_this(), question](WorkQueue::Attempt& attempt) {
-    question->begun = true;
-    const auto begin = work_time();
-    question->ask(attempt.stop_token());
-    question->cost = work_time() - begin;
-    {
-      const std::lock_guard lock(self->mutex);
-      self->answered.push_back(question);
-    }
-    self->namers->trim();
-  }});
-  if (question->job == 0) {
-    wanted = std::move(question->wanted);
-    return;
-  }
-  subject.busy = true;
+void Symbolizer::Parts::post(Questions& to, Subject& subject, NameDepth depth, std::vector<Wanted>& wanted) {
+  subject.busy = subject.asked = true;
   if (depth == NameDepth::kFull) full_busy = true;
-  asked.push_back(std::move(question));
+  std::sort(wanted.begin(), wanted.end());
+  to.post({&subject, depth, jit_additions, std::exchange(wanted, {})});
 }
 
-void Symbolizer::Parts::post_full(WorkQueue& queue) {
+void Symbolizer::Parts::post_full() {
   Subject* most = nullptr;
   for (auto& [key, subject] : subjects) {
     if (subject.busy || subject.failed || subject.fuller.empty()) continue;
@@ -214,14 +283,28 @@ void Symbolizer::Parts::post_full(WorkQueue& queue) {
   }
   if (most == nullptr) return;
   if (most->fuller.size() < std::max(kFewestFull, most->full / kNewShareFull) && Clock::now() < next_full) return;
-  post(queue, *most, NameDepth::kFull, most->fuller);
+  post(*background, *most, NameDepth::kFull, most->fuller);
+}
+
+// All that is left of the subjects of some, the most first.
+void Symbolizer::Parts::post_rest(Questions& to, bool trusted) {
+  std::vector<Subject*> rest;
+  for (auto& [key, subject] : subjects) {
+    if (subject.is_trusted != trusted) continue;
+    for (std::vector<Wanted>* more : {&subject.fuller, &subject.unknown}) append(subject.fresh, std::exchange(*more, {}));
+    subject.failed = false;
+    if (!subject.fresh.empty()) rest.push_back(&subject);
+  }
+  std::stable_sort(rest.begin(), rest.end(), [](const Subject* a, const Subject* b) { return a->fresh.size() > b->fresh.size(); });
+  for (Subject* subject : rest) post(to, *subject, NameDepth::kAll, subject->fresh);
 }
 
 // What an answer means for its subject. Those that were cut short do not count.
 void Symbolizer::Parts::settle(Question& question) {
   Subject& subject = *question.subject;
-  const bool full = question.depth == NameDepth::kFull;
+  const bool full = question.depth != NameDepth::kSymbols;
   subject.busy = false;
+  cut_short += question.cut_short;
   if (full) full_busy = false;
   subject.next = Clock::now() + question.cost * kSymbolCostFactor;
   if (full) next_full = Clock::now() + question.cost * kFullCostFactor;
@@ -230,7 +313,6 @@ void Symbolizer::Parts::settle(Question& question) {
     question.names.reset();
     return append(full ? subject.fuller : subject.fresh, question.wanted);
   }
-  subject.asked = true;
   subject.without_symbols = question.names->without_symbols;
   if (question.names->could_say_more && !full) {
     append(subject.fuller, question.wanted);
@@ -244,130 +326,22 @@ void Symbolizer::Parts::settle(Question& question) {
   }
 }
 
-bool Symbolizer::Parts::take_answer() {
+bool Symbolizer::Parts::take_answer(Questions& from) {
   while (!writer) {
-    std::shared_ptr<Question> question;
-    {
-      const std::lock_guard lock(mutex);
-      if (answered.empty()) return false;
-      question = std::move(answered.front());
-      answered.pop_front();
-    }
-    std::erase(asked, question);
+    const std::shared_ptr<Question> question = from.take();
+    if (question == nullptr) return false;
     settle(*question);
     if (question->names) writer.emplace(question->writer());
   }
   return true;
 }
 
-// Everything that is left of some subjects, on threads of its own. A question that does not end is abandoned with what it uses.
-class Symbolizer::Parts::Ending {
- public:
-  Ending(std::shared_ptr<Parts> parts, unsigned threads) : parts_(std::move(parts)), queue_({.thread_name = "cicada-names", .workers = threads, .stop_timeout = kGrace}) {}
-
-  void ask(Subject& subject) {
-    auto rest = std::make_shared<Rest>();
-    rest->subject = &subject;
-    for (std::vector<Wanted>* wanted : {&subject.fresh, &subject.fuller, &subject.unknown}) append(rest->wanted, std::exchange(*wanted, {}));
-    subject.failed = false;
-    if (rest->wanted.empty()) return;
-    std::sort(rest->wanted.begin(), rest->wanted.end());
-    rest_.push_back(std::move(rest));
-  }
-  void start(std::optional<Clock::time_point> deadline) {
-    if (deadline && Clock::now() >= *deadline) stop_.request_stop();
-    std::stable_sort(rest_.begin(), rest_.end(), [](const auto& a, const auto& b) { return a->wanted.size() > b->wanted.size(); });
-    for (const auto& rest : rest_) {
-      queue_.submit({.owner = rest->subject->owner, .run = [parts = parts_, rest, stop = stop_.get_token()](WorkQueue::Attempt& attempt) { open(parts, rest, attempt, stop); }});
-    }
-  }
-  void wait(std::optional<Clock::time_point> deadline) {
-    const bool in_time = queue_.wait_idle(until(deadline)) && !stop_.stop_requested();
-    if (!in_time && !rest_.empty()) {
-      stop_.request_stop();
-      queue_.wait_idle(kGrace);
-      diagnostics().warn("names", "not all names were looked up: it took too long");
-    }
-    queue_.stop();
-  }
-  // Returns how many questions were abandoned.
-  size_t write(Profile& profile) {
-    size_t abandoned = 0;
-    for (const auto& rest : rest_) {
-      Subject& subject = *rest->subject;
-      subject.asked = true;
-      subject.busy = !rest->opened;  // hangs
-      abandoned += subject.busy;
-      if (subject.busy) continue;
-      if (rest->parts.empty()) {
-        subject.failed = subject.without_symbols = true;
-        append(subject.fresh, rest->wanted);
-      }
-      for (Question& question : rest->parts) {
-        abandoned += !question.over;
-        if (!question.over) continue;
-        parts_->settle(question);
-        if (question.names) question.writer().write(profile);
-      }
-    }
-    return abandoned;
-  }
-
- private:
-  static constexpr std::chrono::milliseconds kGrace{200};
-  struct Rest {
-    Subject* subject = nullptr;
-    std::vector<Wanted> wanted;  // sorted
-    std::deque<Question> parts;
-    std::atomic<size_t> open_parts{0};
-    std::atomic<bool> opened{false};  // parts are final
-  };
-
-  static void open(const std::shared_ptr<Parts>& self, const std::shared_ptr<Rest>& rest, WorkQueue::Attempt& attempt, const std::stop_token& stop) {
-    Result<std::vector<std::vector<uint32_t>>> parts = std::vector<std::vector<uint32_t>>();
-    if (!stop.stop_requested()) parts = rest->subject->namer->open_parts(addresses_of(rest->wanted));
-    if (!parts) warn_nameless(*rest->subject, rest->wanted.size(), parts.error());
-    for (size_t i = 0; parts && i < parts->size(); ++i) {
-      Question& question = rest->parts.emplace_back();
-      question.subject = rest->subject;
-      question.depth = NameDepth::kFull;
-      for (const uint32_t index : (*parts)[i]) question.wanted.push_back(rest->wanted[index]);
-    }
-    rest->open_parts = rest->parts.size();
-    rest->opened = true;
-    for (Question& question : rest->parts) {
-      attempt.submit({.owner = rest->subject->owner, .run = [self, rest, &question, stop](WorkQueue::Attempt&) {
-                        if (!stop.stop_requested()) question.ask(stop);
-                        question.over = true;
-                        if (rest->open_parts.fetch_sub(1) == 1) rest->subject->namer->release();
-                      }});
-    }
-  }
-
-  std::shared_ptr<Parts> parts_;
-  std::vector<std::shared_ptr<Rest>> rest_;
-  std::stop_source stop_;
-  WorkQueue queue_;
-};
-
-// Those of others have a deadline of their own: what is in them may be there to keep us busy.
-size_t Symbolizer::Parts::ask_rest(Profile& profile, const NamingDeadlines& deadlines) {
-  const unsigned threads = options.threads != 0 ? options.threads : few_threads();
-  Ending trusted(shared_from_this(), threads), others(shared_from_this(), threads);
-  for (auto& [key, subject] : subjects) {
-    if (!subject.busy) (subject.is_trusted ? trusted : others).ask(subject);
-  }
-  trusted.start(deadlines.all);
-  others.start(deadlines.of_others);
-  others.wait(deadlines.of_others);
-  trusted.wait(deadlines.all);
-  const size_t abandoned = trusted.write(profile) + others.write(profile);
-  namers->trim();
-  return abandoned;
+void Symbolizer::Parts::stop_and_write(Questions& questions, Profile& profile) {
+  questions.stop();
+  for (; take_answer(questions); writer.reset()) writer->write(profile);
 }
 
-Symbolizer::Symbolizer(ImageFiles& files, SymbolizeOptions options)
-    : parts_(std::make_shared<Parts>(files, std::move(options))), queue_(std::make_unique<WorkQueue>(kBackground)) {}
+Symbolizer::Symbolizer(ImageFiles& files, SymbolizeOptions options) : parts_(std::make_unique<Parts>(files, std::move(options))) {}
 Symbolizer::~Symbolizer() = default;
 
 void Symbolizer::add_jit_symbols(std::vector<JitSymbol> symbols) {
@@ -397,10 +371,7 @@ void Symbolizer::rebase(const ProfileSnapshot& before, profile::RowCopier& ids) 
     kept.insert(std::move(node));
   }
   p.subjects = std::move(kept);
-  // Whoever looks names up reads the addresses meanwhile, not the frames.
-  for (const auto& question : p.asked) {
-    for (Wanted& each : question->wanted) each.frame = ids.find(each.frame).value_or(FrameId());
-  }
+  p.background->rebase(ids);
   if (p.writer) p.writer->rebase(ids);
   p.frames_seen = ids.into().frames().size();
 }
@@ -411,17 +382,17 @@ void Symbolizer::request(const ProfileSnapshot& profile) {
   const auto now = Clock::now();
   for (auto& [key, subject] : p.subjects) {
     if (p.more_jit) append(subject.fresh, std::exchange(subject.unknown, {}));
-    if (!subject.fresh.empty() && !subject.busy && !subject.failed && now >= subject.next) p.post(*queue_, subject, NameDepth::kSymbols, subject.fresh);
+    if (!subject.fresh.empty() && !subject.busy && !subject.failed && now >= subject.next) p.post(*p.background, subject, NameDepth::kSymbols, subject.fresh);
   }
   p.more_jit = false;
-  if (!p.full_busy && !p.options.debuginfod) p.post_full(*queue_);
+  if (!p.full_busy && !p.options.debuginfod) p.post_full();
 }
 
 size_t Symbolizer::apply_ready(Profile& profile) {
   Parts& p = *parts_;
   size_t named = 0;
   const auto end = Clock::now() + kApplyTime;
-  while (p.take_answer()) {
+  while (p.take_answer(*p.background)) {
     while (p.writer->write(profile, kFramesAtATime)) {
       if (Clock::now() >= end) return named;
     }
@@ -438,28 +409,35 @@ SymbolizeStats Symbolizer::finish(Profile& profile, NamingDeadlines deadlines) {
   const auto cpu_start = cpu_time(CLOCK_PROCESS_CPUTIME_ID);
   Parts& p = *parts_;
   p.see_frames(profile);
-  queue_->set_nice(0);  // somebody waits
-  for (const auto& question : p.asked) queue_->cancel(question->job);
-  for (const auto& question : p.asked) queue_->wait(question->job, until(question->subject->is_trusted ? deadlines.all : deadlines.of_others));
-  queue_->set_nice(kBackground.nice);
-  while (p.take_answer()) {
-    p.writer->write(profile);
-    p.writer.reset();
-  }
-  std::erase_if(p.asked, [&](const auto& question) {
-    if (!question->begun) p.settle(*question);
-    return !question->begun;
-  });
+  p.stop_and_write(*p.background, profile);
+  p.background.emplace(kBackground, *p.namers);
   SymbolizeStats stats;
   const auto is_named = [&](size_t frame) {
     const auto locations = profile.locations(FrameId(frame));
     return !locations.empty() && locations.back().source != NameSource::kCallFrame;
   };
   for (size_t i = 0; i < profile.frames().size(); ++i) stats.named_before += is_named(i);
-  stats.abandoned = p.ask_rest(profile, deadlines) + p.asked.size();
+
+  // Those of others have a deadline and threads of their own: what is in them may be there to keep us busy.
+  const unsigned threads = p.options.threads != 0 ? p.options.threads : few_threads();
+  const WorkQueue::Options in_front{.thread_name = kBackground.thread_name, .workers = threads};
+  Questions trusted(in_front, *p.namers), others(in_front, *p.namers);
+  if (is_past(deadlines.all)) trusted.stop();
+  if (is_past(deadlines.of_others)) others.stop();
+  p.cut_short = 0;
+  p.post_rest(trusted, true);
+  p.post_rest(others, false);
+  others.wait(deadlines.of_others);
+  p.stop_and_write(others, profile);
+  trusted.wait(deadlines.all);
+  p.stop_and_write(trusted, profile);
+  p.namers->trim();
+  stats.cut_short = p.cut_short;
+  if (stats.cut_short != 0) diagnostics().warn("names", "not all names were looked up: it took too long");
+
   for (const auto& [key, subject] : p.subjects) {
     stats.images += subject.kind == FrameKind::kNative && subject.asked;
-    stats.images_without_symbols += subject.kind == FrameKind::kNative && subject.without_symbols;
+    stats.images_without_symbols += subject.kind == FrameKind::kNative && subject.asked && subject.without_symbols;
   }
   for (size_t i = 0; i < profile.frames().size(); ++i) {
     stats.frames += profile.frames()[i].kind != FrameKind::kLabel;

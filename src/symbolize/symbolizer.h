@@ -23,16 +23,12 @@
 #include "symbolize/jit/jit_symbol.h"
 #include "symbolize/symbolize_options.h"
 
-namespace cicada {
-class WorkQueue;
-}
-
 namespace cicada::symbolize {
 
 struct SymbolizeStats {
   uint64_t frames = 0, named = 0, images = 0, images_without_symbols = 0;
   uint64_t named_before = 0;  // finish()
-  uint64_t abandoned = 0;   // questions that did not end: their threads use the ImageFiles still
+  uint64_t cut_short = 0;     // questions that finish() had no time for
   double seconds = 0;      // that passed in finish()
   double cpu_seconds = 0;  // of this program meanwhile, all threads
 };
@@ -60,13 +56,12 @@ class Symbolizer {
   // Takes over the ids of a compacted profile, after all others who have some: frames that it does not have are not asked for any more.
   void rebase(const profile::ProfileSnapshot& before, profile::RowCopier& ids);
   // Names every frame that has none, and looks up inlined calls and lines that are missing; what could not be opened is tried again. At a deadline
-  // it ends with what there is, and says so in a diagnostic; a thread that hangs is abandoned with what it uses.
+  // it ends with what there is, as soon as namers do that are asked to stop, and says so in a diagnostic.
   SymbolizeStats finish(profile::Profile& profile, NamingDeadlines deadlines = {});
 
  private:
   struct Parts;
-  std::shared_ptr<Parts> parts_;
-  std::unique_ptr<WorkQueue> queue_;
+  std::unique_ptr<Parts> parts_;
 };
 
 // All at once, for a profile from elsewhere. Kernel frames are resolved from the running kernel if this boot recorded them (kernel_names.h).

@@ -8,14 +8,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <fstream>
 #include <thread>
 
 #include "base/diagnostics.h"
 #include "base/file_mapping.h"
 #include "profile/call_tree.h"
-#include "symbolize/symbols/elf_image_for_test.h"
+#include "symbolize/image_namer.h"
 #include "symbolize/kernel/kernel_names.h"
+#include "symbolize/symbols/elf_image_for_test.h"
 
 namespace cicada::symbolize {
 namespace {
@@ -183,34 +185,76 @@ class WhileRecording : public testing::Test {
   static constexpr int kFunctions = 400;
   class Images : public ImageFiles {
    public:
-    explicit Images(std::string path) : path_(std::move(path)) {}
     ImageFile find(const profile::ProfileSnapshot& profile, profile::ImageId image) override {
       const std::string path(profile.text(profile.images()[image.value].path));
-      return {[state = state_, path]() -> Result<UniqueFd> {
-                ++state->opened;
-                if (path == "/hangs") state->hang.wait(true);
-                if (state->gone) return make_error(ErrorKind::kGone, "{}: written over", path);
+      return {[this, path]() -> Result<UniqueFd> {
+                ++opened;
+                if (gone) return make_error(ErrorKind::kGone, "{}: written over", path);
                 return open_regular(path);
               },
               {},
-              path == "/hangs" ? 1000U : 0U};
+              path == "/others" ? 1000U : 0U};
     }
+    std::atomic<int> opened{0};
+    std::atomic<bool> gone{false};
+  };
+  // Names of "/hangs" and "/others", in three parts at kAll, of which some wait until they are asked to stop; others as usual.
+  class Namers : public ImageNamers {
+   public:
+    class Some : public Namer {
+     public:
+      explicit Some(Namers& all) : all_(all) {}
+      Result<std::vector<std::vector<uint32_t>>> parts(std::span<const uint64_t> addresses, const std::stop_token& stop) override {
+        if (all_.hang_in_parts) wait(stop);
+        if (stop.stop_requested()) return make_error(ErrorKind::kIo, "stopped");
+        std::vector<std::vector<uint32_t>> parts(std::min<size_t>(addresses.size(), 3));
+        for (uint32_t i = 0; i < addresses.size(); ++i) parts[i * parts.size() / addresses.size()].push_back(i);
+        return parts;
+      }
+      Result<NamedAddresses> name(std::span<const uint64_t> addresses, NameDepth depth, const std::stop_token& stop) override {
+        if (depth != NameDepth::kAll || addresses[0] >= all_.hangs_from) wait(stop);
+        if (stop.stop_requested()) return make_error(ErrorKind::kIo, "stopped");
+        const std::lock_guard lock(mutex_);
+        WorkBudget budget(1 << 20);
+        NamedAddressesBuilder builder(addresses.size(), all_.demangled_, budget);
+        for (size_t i = 0; i < addresses.size(); ++i) {
+          const std::string name = fmt::format("at{}", addresses[i]);
+          const SourcePosition position{.linkage_name = name, .source = NameSource::kSymtab};
+          builder.set(i, std::span(&position, 1));
+        }
+        return builder.take();
+      }
+
+     private:
+      void wait(const std::stop_token& stop) {
+        ++all_.waiting;
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, stop, [] { return false; });
+        --all_.waiting;
+      }
+      Namers& all_;
+      std::mutex mutex_;
+      std::condition_variable_any changed_;
+    };
+    std::unique_ptr<Namer> make(ImageToName image) override {
+      if (image.path == "/hangs" || image.path == "/others") return std::make_unique<Some>(*this);
+      return local_->make(std::move(image));
+    }
+    std::atomic<int> waiting{0};
+    std::atomic<uint64_t> hangs_from{0};  // of the parts
+    std::atomic<bool> hang_in_parts{false};
 
    private:
-    // A thread that hangs outlives the test.
-    struct State {
-      std::atomic<int> opened{0};
-      std::atomic<bool> gone{false}, hang{true};
-    };
-    std::shared_ptr<State> state_ = std::make_shared<State>();
-    std::string path_;
-
-   public:
-    std::atomic<int>& opened = state_->opened;
-    std::atomic<bool>&gone = state_->gone, &hang = state_->hang;
+    std::shared_ptr<ImageNamers> local_ = local_image_namers({}, std::make_shared<ImageCache>(SymbolizeOptions{}));
+    DemangleCache demangled_{Demangle::kNone, false};
   };
-
-  WhileRecording() : files(directory.path("a.so")) {
+  SymbolizeOptions hanging() const {
+    SymbolizeOptions options;
+    options.image_namers = namers;
+    options.threads = 3;
+    return options;
+  }
+  WhileRecording() {
     std::string text;
     for (int i = 0; i < kFunctions; ++i) text += fmt::format(".globl f{0}\n.type f{0},@function\n.balign 16\nf{0}: ret\n.balign 16\n.size f{0},.-f{0}\n", i);
     directory.write("a.s", text);
@@ -219,11 +263,7 @@ class WhileRecording : public testing::Test {
     EXPECT_NE(first, 0U);
     diagnostics().set_handler([this](Severity severity, const std::string&) { lines += severity == Severity::kWarning ? 1 : 0; });
   }
-  ~WhileRecording() override {
-    diagnostics().set_handler({});
-    files.hang = false;
-    files.hang.notify_all();
-  }
+  ~WhileRecording() override { diagnostics().set_handler({}); }
   profile::FrameId add(Profile& profile, const std::string& path, uint64_t address) const {
     Image image;
     image.path = profile.intern(path);
@@ -264,6 +304,7 @@ class WhileRecording : public testing::Test {
 
   TestDirectory directory;
   Images files;
+  std::shared_ptr<Namers> namers = std::make_shared<Namers>();
   std::atomic<int> lines{0};
   uint64_t first = 0;
 };
@@ -396,30 +437,65 @@ TEST_F(WhileRecording, TheDeadlineEndsIt) {
   EXPECT_EQ(symbolizer.finish(profile).named, 100U);
 }
 
-TEST_F(WhileRecording, AFileThatHangsKeepsNobodyWaiting) {
+TEST_F(WhileRecording, ANamerThatHangsKeepsNobodyWaiting) {
   Profile profile;
-  Symbolizer symbolizer(files, {});
-  add(profile, "/hangs", 0x1000);
-  symbolizer.request(profile);
-  run_until(symbolizer, profile, [&] { return files.opened == 1; });
+  Symbolizer symbolizer(files, hanging());
+  const auto frame = add(profile, "/hangs", 0x1000);
+  run_until(symbolizer, profile, [&] { return namers->waiting == 1; });
   add(profile, 0, 100);
   run_until_named(symbolizer, profile, 100);
-  add(profile, 100, 200);
+  EXPECT_EQ(namers->waiting, 1);
   const SymbolizeStats stats = symbolizer.finish(profile, {Symbolizer::Clock::now() + std::chrono::milliseconds(100), {}});
-  EXPECT_GE(stats.named, 100U);
+  EXPECT_EQ(namers->waiting, 0);
+  EXPECT_EQ(stats.cut_short, 1U);
+  EXPECT_EQ(stats.named, 100U);
   EXPECT_TRUE(profile.validate());
+  namers->hangs_from = ~uint64_t{0};
+  EXPECT_EQ(symbolizer.finish(profile).named, 101U);
+  EXPECT_EQ(name_of(profile, frame), "at4096");
+}
+
+TEST_F(WhileRecording, WhoForgetsASymbolizerWaitsForNoNamer) {
+  Profile profile;
+  {
+    Symbolizer symbolizer(files, hanging());
+    add(profile, "/hangs", 0x1000);
+    run_until(symbolizer, profile, [&] { return namers->waiting == 1; });
+  }
+  EXPECT_EQ(namers->waiting, 0);
 }
 
 TEST_F(WhileRecording, FilesOfOthersHaveADeadlineOfTheirOwn) {
   Profile profile;
-  Symbolizer symbolizer(files, {});
-  add(profile, "/hangs", 0x1000);
+  Symbolizer symbolizer(files, hanging());
+  namers->hang_in_parts = true;
+  add(profile, "/others", 0x1000);
   add(profile, 0, 100);
   const auto now = Symbolizer::Clock::now();
   const SymbolizeStats stats = symbolizer.finish(profile, {now + std::chrono::minutes(10), now + std::chrono::milliseconds(200)});
   EXPECT_EQ(stats.named, 100U);
-  EXPECT_EQ(stats.abandoned, 1U);
+  EXPECT_EQ(stats.images, 2U);
+  EXPECT_EQ(stats.images_without_symbols, 1U);
+  EXPECT_EQ(namers->waiting, 0);
+  EXPECT_EQ(stats.cut_short, 1U);
   EXPECT_LT(Symbolizer::Clock::now() - now, std::chrono::minutes(5));
+}
+
+TEST_F(WhileRecording, APartThatHangsLosesItsOwnNamesOnly) {
+  Profile profile;
+  Symbolizer symbolizer(files, hanging());
+  for (uint64_t i = 30; i-- > 0;) add(profile, "/hangs", i);
+  namers->hangs_from = 20;
+  SymbolizeStats stats = symbolizer.finish(profile, {Symbolizer::Clock::now() + std::chrono::seconds(3), {}});
+  EXPECT_EQ(stats.named, 20U);
+  EXPECT_EQ(stats.cut_short, 1U);
+  EXPECT_EQ(namers->waiting, 0);
+  for (size_t i = 0; i < 30; ++i) EXPECT_EQ(name_of(profile, profile::FrameId(i)), i < 10 ? "" : fmt::format("at{}", 29 - i));
+  namers->hangs_from = ~uint64_t{0};
+  stats = symbolizer.finish(profile);
+  EXPECT_EQ(stats.named, 30U);
+  EXPECT_EQ(stats.cut_short, 0U);
+  for (size_t i = 0; i < 30; ++i) EXPECT_EQ(profile.text(profile.functions()[i].name), fmt::format("at{}", i)) << "whoever was first";
 }
 
 TEST_F(WhileRecording, ServersAreAskedAtTheEndOnly) {

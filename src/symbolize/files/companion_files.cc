@@ -11,12 +11,13 @@ namespace {
 
 class CompanionsInRoots final : public CompanionFiles {
  public:
-  CompanionsInRoots(FileRoot root, std::shared_ptr<DebuginfodClient> debuginfod) : root_(std::move(root)), debuginfod_(std::move(debuginfod)) {}
+  CompanionsInRoots(FileRoot root, std::shared_ptr<DebuginfodClient> debuginfod, std::stop_token stop)
+      : root_(std::move(root)), debuginfod_(std::move(debuginfod)), stop_(std::move(stop)) {}
 
   Result<File> open(Place place, const std::string& name) override {
     if (place == Place::kServer) {
       if (debuginfod_ == nullptr) return make_error(ErrorKind::kNotFound, "{}: no server is asked", name);
-      Result<UniqueFd> fetched = debuginfod_->find_debug_file(name);
+      Result<UniqueFd> fetched = debuginfod_->find_debug_file(name, stop_);
       if (fetched) return File{std::move(*fetched), {}};
       const ErrorKind kind = fetched.error().kind();
       if (kind != ErrorKind::kUnsupported && kind != ErrorKind::kLimit) return fetched.error();
@@ -34,6 +35,7 @@ class CompanionsInRoots final : public CompanionFiles {
  private:
   FileRoot root_;
   std::shared_ptr<DebuginfodClient> debuginfod_;
+  std::stop_token stop_;
 };
 
 }  // namespace
@@ -42,8 +44,8 @@ std::shared_ptr<DebuginfodClient> debuginfod_of(const SymbolizeOptions& options)
   return options.debuginfod ? std::make_shared<DebuginfodClient>(std::chrono::seconds(options.debuginfod_seconds)) : nullptr;
 }
 
-std::shared_ptr<CompanionFiles> companions_in(FileRoot root, std::shared_ptr<DebuginfodClient> debuginfod) {
-  return std::make_shared<CompanionsInRoots>(std::move(root), std::move(debuginfod));
+std::shared_ptr<CompanionFiles> companions_in(FileRoot root, std::shared_ptr<DebuginfodClient> debuginfod, std::stop_token stop) {
+  return std::make_shared<CompanionsInRoots>(std::move(root), std::move(debuginfod), std::move(stop));
 }
 
 Result<CompanionElf> open_companion(CompanionFiles& companions, CompanionFiles::Place place, const std::string& name) {

@@ -4,6 +4,7 @@
 // What comes back is not believed yet: the one who asked compares build-ids, checksums, unit ids.
 #pragma once
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "elf/elf_file.h"
@@ -30,9 +31,9 @@ class CompanionFiles {
   virtual Result<File> open(Place place, const std::string& name) = 0;
 };
 
-// From `root` and our own; from `debuginfod` if it is not null.
+// From `root` and our own; from `debuginfod` if it is not null, until `stop` is requested.
 std::shared_ptr<DebuginfodClient> debuginfod_of(const SymbolizeOptions& options);  // null: the options want none
-std::shared_ptr<CompanionFiles> companions_in(FileRoot root, std::shared_ptr<DebuginfodClient> debuginfod = nullptr);
+std::shared_ptr<CompanionFiles> companions_in(FileRoot root, std::shared_ptr<DebuginfodClient> debuginfod = nullptr, std::stop_token stop = {});
 
 struct CompanionElf {
   elf::ElfFile elf;  // called as it was asked for

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbolize/files/debug_files.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+
+#include <stop_token>
+#include <thread>
 
 #include "base/cpu_clock.h"
 #include "base/diagnostics.h"
@@ -220,6 +227,37 @@ TEST_F(DebugFiles, ComeFromDebuginfodWhenAsked) {
   EXPECT_EQ(late.find_debug_file(kBuildId).error().kind(), ErrorKind::kLimit);
   ::unsetenv("DEBUGINFOD_URLS");
   EXPECT_EQ(client->find_debug_file(kBuildId).error().kind(), ErrorKind::kUnsupported);
+}
+
+TEST_F(DebugFiles, AServerThatIsSilentKeepsNobodyWaiting) {
+  const UniqueFd server(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(server.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(server.get(), 8), 0);
+  ASSERT_EQ(::getsockname(server.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  ::setenv("DEBUGINFOD_URLS", fmt::format("http://127.0.0.1:{}", ::ntohs(address.sin_port)).c_str(), 1);
+  ::setenv("DEBUGINFOD_CACHE_PATH", directory.path("cache").c_str(), 1);
+  ::setenv("DEBUGINFOD_TIMEOUT", "600", 1);
+  DebuginfodClient client(std::chrono::minutes(10));
+  std::stop_source stop;
+  std::stop_source stopped;
+  stopped.request_stop();
+  const ErrorKind at_once = client.find_debug_file(kBuildId, stopped.get_token()).error().kind();
+  if (at_once == ErrorKind::kUnsupported) GTEST_SKIP() << "libdebuginfod1 is not installed";
+  EXPECT_EQ(at_once, ErrorKind::kNotFound);
+  {
+    std::vector<std::jthread> asking;  // one waits for the other
+    for (int i = 0; i < 2; ++i) {
+      asking.emplace_back([&] { EXPECT_EQ(client.find_debug_file(kBuildId, stop.get_token()).error().kind(), ErrorKind::kNotFound); });
+    }
+    pollfd asked{server.get(), POLLIN, 0};
+    EXPECT_EQ(::poll(&asked, 1, 60'000), 1);
+    stop.request_stop();
+  }
+  for (const char* name : {"DEBUGINFOD_URLS", "DEBUGINFOD_TIMEOUT"}) ::unsetenv(name);
 }
 
 TEST(BuildIdPath, IsEmptyForWhatIsNoBuildId) {

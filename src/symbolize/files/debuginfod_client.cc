@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <mutex>
+#include <thread>
 
 namespace cicada::symbolize {
 
@@ -28,6 +29,8 @@ struct DebuginfodClient::Library {
 namespace {
 // libdebuginfod hands its client to the progress function but has no way to keep a deadline in it that 0.188 and later agree on.
 thread_local std::chrono::steady_clock::time_point t_deadline;
+thread_local std::stop_token t_stop;
+constexpr std::chrono::milliseconds kLook(20);
 }  // namespace
 
 DebuginfodClient::DebuginfodClient(std::chrono::milliseconds limit) : library_(std::make_unique<Library>()), deadline_(std::chrono::steady_clock::now() + limit) {
@@ -47,21 +50,28 @@ bool DebuginfodClient::named_by_environment() {
   return urls != nullptr && *urls != 0;
 }
 
-Result<UniqueFd> DebuginfodClient::find_debug_file(const std::string& build_id) {
+Result<UniqueFd> DebuginfodClient::find_debug_file(const std::string& build_id, const std::stop_token& stop) {
   if (library_->handle == nullptr) return make_error(ErrorKind::kUnsupported, "debuginfod: libdebuginfod.so.1 is missing; install libdebuginfod1");
   if (!named_by_environment()) return make_error(ErrorKind::kUnsupported, "debuginfod: DEBUGINFOD_URLS names no server");
-  const std::lock_guard lock(library_->mutex);
-  if (std::chrono::steady_clock::now() >= deadline_) return make_error(ErrorKind::kLimit, "debuginfod: the servers took too long; debug files stay missing (DEBUGINFOD_URLS= asks nobody)");
+  const auto too_late = [&] {
+    return stop.stop_requested() ? make_error(ErrorKind::kNotFound, "debuginfod: build-id {} was not waited for", build_id)
+                                 : make_error(ErrorKind::kLimit, "debuginfod: the servers took too long; debug files stay missing (DEBUGINFOD_URLS= asks nobody)");
+  };
+  const auto is_late = [&] { return stop.stop_requested() || std::chrono::steady_clock::now() >= deadline_; };
+  std::unique_lock lock(library_->mutex, std::defer_lock);
+  while (!is_late() && !lock.try_lock()) std::this_thread::sleep_for(kLook);
+  if (is_late()) return too_late();
   void* client = library_->begin();
   if (client == nullptr) return make_error(ErrorKind::kIo, "debuginfod: cannot start a client");
   t_deadline = deadline_;
-  library_->set_progress(client, [](void*, long, long) { return std::chrono::steady_clock::now() >= t_deadline ? 1 : 0; });
+  t_stop = stop;
+  library_->set_progress(client, [](void*, long, long) { return t_stop.stop_requested() || std::chrono::steady_clock::now() >= t_deadline ? 1 : 0; });
   char* path = nullptr;
   const int got = library_->find(client, reinterpret_cast<const unsigned char*>(build_id.c_str()), 0, &path);
   std::free(path);
   library_->end(client);
   if (got >= 0) return UniqueFd(got);
-  if (std::chrono::steady_clock::now() >= deadline_) return make_error(ErrorKind::kLimit, "debuginfod: the servers took too long; debug files stay missing (DEBUGINFOD_URLS= asks nobody)");
+  if (is_late()) return too_late();
   return errno_error(-got, "debuginfod: build-id " + build_id);
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 #include <chrono>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "base/result.h"
@@ -20,8 +21,9 @@ class DebuginfodClient {
   ~DebuginfodClient();
   // Whether the environment asks for it.
   static bool named_by_environment();
-  // Fails: kUnsupported (libdebuginfod1 is not installed, DEBUGINFOD_URLS is not set), kNotFound, kLimit (out of time).
-  Result<UniqueFd> find_debug_file(const std::string& build_id);
+  // Ends about a second after `stop` is requested: so often the library asks.
+  // Fails: kUnsupported (libdebuginfod1 is not installed, DEBUGINFOD_URLS is not set), kNotFound (or stopped), kLimit (out of time).
+  Result<UniqueFd> find_debug_file(const std::string& build_id, const std::stop_token& stop = {});
 
  private:
   struct Library;

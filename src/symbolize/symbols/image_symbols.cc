@@ -155,7 +155,7 @@ std::vector<std::vector<uint32_t>> ImageSymbols::partition(std::span<const LinkA
 }
 
 NamedAddresses ImageSymbols::name(std::span<const LinkAddr> addresses, NameDepth depth, DemangleCache& demangled, const std::stop_token& stop) const {
-  const DwarfNames* dwarf = depth == NameDepth::kFull ? parts_->open_dwarf() : nullptr;
+  const DwarfNames* dwarf = depth == NameDepth::kSymbols ? nullptr : parts_->open_dwarf();
   WorkBudget texts(kTextPerAddress * (addresses.size() + 1), stop);
   WorkBudget work((dwarf == nullptr ? 0 : dwarf->work_bytes()) + kWorkPerAddress * addresses.size(), stop);
   NamedAddressesBuilder builder(addresses.size(), demangled, texts);
