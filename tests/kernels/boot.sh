@@ -50,9 +50,11 @@ echo "$command" >"$root/command"
 (cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) >"$work/initrd"
 
 # The emulator's faults. Without cx16: cmpxchg16b leaves garbage in the flags (QEMU 7.2), and a kernel that allocates with it dies in a following interrupt.
-# Kernels without the tracepoint sched_exit_tp (6.1, 6.12) have a kprobe at finish_task_switch: while one CPU arms it, the other one may jump to 0, without cicada, too,
-# unless one thread emulates both; then each CPU has half the speed and long turns, which judges of times do not bear. The guest's clock runs while the emulator
-# waits for a CPU: a CPU is called stalled after minutes, not after 20 s. So a boot that fails is tried again, at last on one thread; then it counts.
+# With a thread for each CPU, one CPU may execute what the other one has just replaced. Kernels without the tracepoint sched_exit_tp (6.1, 6.12) have a kprobe at
+# finish_task_switch; arming it (and sched_switch, a jump label in __schedule) does that: a CPU jumps to 0, or takes an int3 again and again that
+# is not in memory any more, with a run queue locked: "soft lockup". A shell that arms such a kprobe again and again, without cicada, sees
+# both within 60 to 400 times. With one thread for both each CPU has half the speed and long turns, which judges of times do not bear. The guest's clock runs
+# while the emulator waits for a CPU: a CPU is called stalled after minutes, not after 20 s. So a boot that fails is tried again, at last on one thread; then it counts.
 for thread in ${EMULATOR_THREADS:-multi multi single}; do
   timeout "${SECONDS_OF_BOOT:-360}" qemu-system-x86_64 -accel tcg,thread=$thread -cpu max,-cx16 -smp 2 -m 1536 -nographic -no-reboot -kernel "$KERNELS/$suite/vmlinuz" \
     -initrd "$work/initrd" -append "console=ttyS0 quiet panic=-1 oops=panic" </dev/null >"$work/console" 2>&1 &
