@@ -20,7 +20,7 @@ bool has_ended(const UniqueFd& process) {
 }  // namespace
 
 LeftBehind& LeftBehind::all() {
-  static LeftBehind& all = *new LeftBehind;  // for ever: threads that were abandoned may outlive main()
+  static LeftBehind& all = *new LeftBehind;  // for ever: a thread of who embeds us may outlive main()
   return all;
 }
 

@@ -30,10 +30,6 @@ void add_nice(pid_t thread, int nice) {
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(thread), ::getpriority(PRIO_PROCESS, 0) + nice);
 }
 
-WorkQueue::Clock::time_point after(std::chrono::milliseconds timeout) {
-  return timeout == WorkQueue::kForever ? WorkQueue::Clock::time_point::max() : WorkQueue::Clock::now() + timeout;
-}
-
 }  // namespace
 
 // A job on its way.
@@ -41,17 +37,14 @@ struct WorkQueue::Ticket {
   JobId id;
   Job job;
   std::stop_source stop{};
-  Clock::time_point deadline{};
-  bool committed = false, given_up = false;
 
   size_t cost() const { return job.bytes + kJobBytes; }
-  void give_up(const Error& why) {
-    stop.request_stop();
+  void give_up(const Error& why) const {
     if (job.give_up) job.give_up(why);
   }
 };
 
-struct WorkQueue::State : std::enable_shared_from_this<WorkQueue::State> {
+struct WorkQueue::State {
   using TicketPtr = std::shared_ptr<Ticket>;
   struct Owner {
     std::map<std::pair<uint64_t, JobId>, TicketPtr> waiting;  // by weight, then age
@@ -61,11 +54,6 @@ struct WorkQueue::State : std::enable_shared_from_this<WorkQueue::State> {
     std::thread thread;
     pid_t tid = 0;
     TicketPtr current;
-    bool ended = false;
-
-    bool is_overdue(Clock::time_point now) const {
-      return current != nullptr && !current->committed && current->deadline <= now;
-    }
   };
 
   explicit State(const Options& o) : options(o) {}
@@ -73,7 +61,7 @@ struct WorkQueue::State : std::enable_shared_from_this<WorkQueue::State> {
   Options options;
   mutable std::mutex mutex;
   std::condition_variable work;      // for workers: something waits, or the end
-  std::condition_variable changed;   // for wait() and stop()
+  std::condition_variable changed;   // for wait()
   std::map<uint32_t, Owner> owners;  // who has something waiting
   uint32_t last_owner = UINT32_MAX;  // whose turn it was
   struct Use {
@@ -84,15 +72,14 @@ struct WorkQueue::State : std::enable_shared_from_this<WorkQueue::State> {
   std::unordered_map<JobId, TicketPtr> by_id;  // what waits
   size_t bytes = 0;
   JobId last_id = 0;
-  std::vector<std::shared_ptr<Worker>> workers;  // but the abandoned
+  std::vector<std::unique_ptr<Worker>> workers;
   size_t running = 0;
-  unsigned heavy = 0;    // of these
-  unsigned hanging = 0;  // abandoned and not back
+  unsigned heavy = 0;  // of these
   bool stopping = false;
   Clock::time_point busy_since;
   Counts counts;
 
-  // All but the last three under the mutex.
+  // All but the last four under the mutex.
   bool is_idle() const { return by_id.empty() && running == 0; }
   void note_if_idle() {
     if (is_idle()) {
@@ -119,10 +106,10 @@ struct WorkQueue::State : std::enable_shared_from_this<WorkQueue::State> {
   bool start_workers(size_t more);
 
   JobId submit(Job job);
-  void run(const std::shared_ptr<Worker>& self);
-  void give_up_overdue(Clock::time_point now);
+  void run(Worker& self);
   template <typename Over>
-  bool wait_until(Clock::time_point end, Over over);
+  bool wait_for(std::chrono::milliseconds timeout, Over over);
+  void stop();
 };
 
 WorkQueue::State::TicketPtr WorkQueue::State::take(const TicketPtr& ticket) {
@@ -177,12 +164,12 @@ bool WorkQueue::State::make_room(const Ticket& wanted, std::vector<TicketPtr>& d
 
 bool WorkQueue::State::start_workers(size_t more) {
   const auto is_needed = [&] {
-    return workers.size() - running < by_id.size() + more && workers.size() < options.workers && hanging < options.max_abandoned;
+    return workers.size() - running < by_id.size() + more && workers.size() < options.workers;
   };
   try {
     while (is_needed()) {
-      auto worker = std::make_shared<Worker>();
-      worker->thread = std::thread([state = shared_from_this(), worker] { state->run(worker); });
+      auto worker = std::make_unique<Worker>();
+      worker->thread = std::thread([this, self = worker.get()] { run(*self); });
       workers.push_back(std::move(worker));
     }
   } catch (const std::system_error&) {  // fewer, then
@@ -190,43 +177,33 @@ bool WorkQueue::State::start_workers(size_t more) {
   return !workers.empty();
 }
 
-void WorkQueue::State::run(const std::shared_ptr<Worker>& self) {
+void WorkQueue::State::run(Worker& self) {
   ::prctl(PR_SET_NAME, options.thread_name);
   std::unique_lock lock(mutex);
-  self->tid = ::gettid();
+  self.tid = ::gettid();
   if (options.nice != 0) add_nice(0, options.nice);
   for (;;) {
     work.wait(lock, [&] { return stopping || has_next(); });
-    if (stopping) break;
-    TicketPtr ticket = take_next();
-    ticket->deadline = after(ticket->job.timeout);
-    self->current = ticket;
+    if (stopping) return;
+    const TicketPtr ticket = self.current = take_next();
     ++running;
     heavy += is_heavy(*ticket);
     ++uses[ticket->job.owner].running;
     const auto began = work_time();
-    if (ticket->deadline != Clock::time_point::max()) changed.notify_all();  // who waits has a deadline to wait for
     lock.unlock();
     Attempt attempt(*this, *ticket);
     const auto ran = catching(options.thread_name, [&]() -> Result<void> {
       ticket->job.run(attempt);
       return {};
     });
-    if (!ran) diagnostics().warn(options.thread_name, "{}", ran.error().message());
-    lock.lock();
-    if (ticket->given_up) {
-      --hanging;
-      lock.unlock();
-      return;
+    if (!ran) {
+      diagnostics().warn(options.thread_name, "{}", ran.error().message());
+      ticket->give_up(ran.error());
     }
-    const bool give_up = !ran && !ticket->committed;
-    ticket->committed = true;
-    lock.unlock();
-    if (give_up) ticket->give_up(ran.error());
     ticket->job.run = nullptr;
     ticket->job.give_up = nullptr;
     lock.lock();
-    self->current = nullptr;
+    self.current = nullptr;
     --running;
     if (is_heavy(*ticket)) {
       --heavy;
@@ -238,42 +215,9 @@ void WorkQueue::State::run(const std::shared_ptr<Worker>& self) {
     use.worked += work_time() - began;
     note_if_idle();
   }
-  self->ended = true;
-  changed.notify_all();
-}
-
-void WorkQueue::State::give_up_overdue(Clock::time_point now) {
-  std::vector<TicketPtr> lost;
-  std::unique_lock lock(mutex);
-  for (const auto& worker : workers) {
-    if (!worker->is_overdue(now)) continue;
-    worker->current->given_up = true;
-    worker->thread.detach();
-    --uses[worker->current->job.owner].running;
-    heavy -= is_heavy(*worker->current);
-    lost.push_back(worker->current);
-  }
-  if (lost.empty()) return;
-  std::erase_if(workers, [](const auto& worker) { return worker->current != nullptr && worker->current->given_up; });
-  running -= lost.size();
-  hanging += static_cast<unsigned>(lost.size());
-  counts.abandoned += lost.size();
-  const bool some_left = start_workers(0);
-  while (!some_left && !owners.empty()) {
-    lost.push_back(take(TicketPtr(owners.begin()->second.waiting.begin()->second)));
-    ++counts.refused;
-  }
-  note_if_idle();
-  work.notify_all();  // their owners may run others
-  lock.unlock();
-  for (const TicketPtr& ticket : lost) {
-    ticket->give_up(ticket->given_up ? make_error(ErrorKind::kIo, "no answer for {} ms", ticket->job.timeout.count())
-                                     : make_error(ErrorKind::kLimit, "too many threads wait for an answer"));
-  }
 }
 
 WorkQueue::JobId WorkQueue::State::submit(Job job) {
-  give_up_overdue(Clock::now());
   const uint32_t owner = job.owner;
   auto ticket = std::make_shared<Ticket>(Ticket{0, std::move(job)});
   std::vector<TicketPtr> dropped;
@@ -299,43 +243,38 @@ WorkQueue::JobId WorkQueue::State::submit(Job job) {
 }
 
 template <typename Over>
-bool WorkQueue::State::wait_until(Clock::time_point end, Over over) {
+bool WorkQueue::State::wait_for(std::chrono::milliseconds timeout, Over over) {
   std::unique_lock lock(mutex);
-  while (!over()) {
-    const auto now = Clock::now();
-    if (now >= end) return false;
-    auto next = end;
-    for (const auto& worker : workers) {
-      if (worker->current != nullptr && !worker->current->committed) next = std::min(next, worker->current->deadline);
-    }
-    if (next <= now) {
-      lock.unlock();
-      give_up_overdue(now);
-      lock.lock();
-    } else if (next == Clock::time_point::max()) {
-      changed.wait(lock);
-    } else {
-      changed.wait_until(lock, next);
-    }
-  }
+  if (timeout != kForever) return changed.wait_for(lock, timeout, over);
+  changed.wait(lock, over);
   return true;
+}
+
+void WorkQueue::State::stop() {
+  std::map<uint32_t, Owner> forgotten;
+  std::vector<TicketPtr> asked;
+  std::vector<std::unique_ptr<Worker>> ending;
+  {
+    const std::lock_guard lock(mutex);
+    stopping = true;
+    std::swap(forgotten, owners);
+    bytes = 0;
+    by_id.clear();
+    if (!forgotten.empty()) note_if_idle();
+    for (const auto& worker : workers) {
+      if (worker->current != nullptr) asked.push_back(worker->current);
+    }
+    std::swap(ending, workers);
+  }
+  work.notify_all();
+  forgotten.clear();
+  for (const auto& ticket : asked) ticket->stop.request_stop();
+  for (const auto& worker : ending) worker->thread.join();
 }
 
 std::stop_token WorkQueue::Attempt::stop_token() const { return ticket_.stop.get_token(); }
 
-void WorkQueue::Attempt::progress() {
-  const std::lock_guard lock(state_.mutex);
-  ticket_.deadline = after(ticket_.job.timeout);
-}
-
-bool WorkQueue::Attempt::commit() {
-  const std::lock_guard lock(state_.mutex);
-  if (ticket_.given_up) return false;
-  ticket_.committed = true;
-  return true;
-}
-
-WorkQueue::WorkQueue(const Options& options) : state_(std::make_shared<State>(options)) {}
+WorkQueue::WorkQueue(const Options& options) : state_(std::make_unique<State>(options)) {}
 WorkQueue::~WorkQueue() { stop(); }
 
 WorkQueue::JobId WorkQueue::submit(Job job) { return state_->submit(std::move(job)); }
@@ -356,14 +295,14 @@ void WorkQueue::cancel(JobId job) {
 }
 
 bool WorkQueue::wait(JobId job, std::chrono::milliseconds timeout) {
-  return state_->wait_until(after(timeout), [s = state_.get(), job] {
+  return state_->wait_for(timeout, [s = state_.get(), job] {
     const auto has_it = [&](const auto& worker) { return worker->current != nullptr && worker->current->id == job; };
     return std::none_of(s->workers.begin(), s->workers.end(), has_it) && s->find_waiting(job, false) == nullptr;
   });
 }
 
 bool WorkQueue::wait_idle(std::chrono::milliseconds timeout) {
-  return state_->wait_until(after(timeout), [s = state_.get()] { return s->is_idle(); });
+  return state_->wait_for(timeout, [s = state_.get()] { return s->is_idle(); });
 }
 
 bool WorkQueue::is_idle() const {
@@ -376,8 +315,6 @@ size_t WorkQueue::waiting() const {
   return state_->by_id.size();
 }
 
-void WorkQueue::give_up_overdue(Clock::time_point now) { state_->give_up_overdue(now); }
-
 void WorkQueue::set_nice(int nice) {
   const std::lock_guard lock(state_->mutex);
   state_->options.nice = nice;
@@ -386,45 +323,7 @@ void WorkQueue::set_nice(int nice) {
   }
 }
 
-void WorkQueue::stop() {
-  State& s = *state_;
-  std::map<uint32_t, State::Owner> forgotten;
-  std::vector<State::TicketPtr> asked;
-  std::unique_lock lock(s.mutex);
-  s.stopping = true;
-  std::swap(forgotten, s.owners);
-  s.bytes = 0;
-  s.by_id.clear();
-  if (!forgotten.empty()) s.note_if_idle();
-  for (const auto& worker : s.workers) {
-    if (worker->current != nullptr) asked.push_back(worker->current);
-  }
-  lock.unlock();
-  s.work.notify_all();
-  forgotten.clear();
-  for (const auto& ticket : asked) ticket->stop.request_stop();
-  lock.lock();
-  const auto end = after(s.options.stop_timeout);
-  const auto is_over = [&](const auto& worker) {
-    return worker->ended || (Clock::now() >= end && worker->current != nullptr && !worker->current->committed);
-  };
-  const auto all_over = [&] { return std::all_of(s.workers.begin(), s.workers.end(), is_over); };
-  if (end != Clock::time_point::max()) s.changed.wait_until(lock, end, all_over);
-  s.changed.wait(lock, all_over);
-  for (const auto& worker : s.workers) {
-    if (worker->ended) continue;
-    worker->current->given_up = true;
-    worker->thread.detach();
-    ++s.hanging;
-    ++s.counts.abandoned;
-  }
-  s.running = 0;
-  const auto workers = std::exchange(s.workers, {});
-  lock.unlock();
-  for (const auto& worker : workers) {
-    if (worker->ended) worker->thread.join();
-  }
-}
+void WorkQueue::stop() { state_->stop(); }
 
 WorkQueue::Counts WorkQueue::counts() const {
   const std::lock_guard lock(state_->mutex);

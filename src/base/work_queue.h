@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work for a few threads of its own: bounded, fair between owners, and not stopped by a job that hangs.
+// Work for a few threads of its own: bounded, and fair between owners.
 //
-//   submit ──▶ waiting, by owner ──▶ a worker: job.run(attempt) … attempt.commit() … hands over its result
-//                  │ no room                     │ over its time
-//                  └──▶ job.give_up              └──▶ job.give_up; its thread is abandoned, another takes its place
+//   submit ──▶ waiting, by owner ──▶ a worker: job.run(attempt)
+//                  │ no room                     │ it throws
+//                  └──▶ job.give_up ◀────────────┘
 //
 // Owners take turns by time: next is who has the fewest jobs running, of those who has worked least since the queue was idle; of his jobs
 // the lightest, of those the oldest. All that waits has a budget in bytes. When it is used up, the owner with the most loses its last
 // job; if that is who asks, it is refused. So nobody is kept out by another, and an owner that is alone has everything.
 //
-// A thread that hangs (open() of a file system that does not answer) cannot be joined. So a job with a timeout owns
-// what it touches until commit() said that it is in time. Times run out when somebody looks: submit(), wait(),
-// wait_idle(), give_up_overdue().
+// The end waits for what runs. So a job ends soon after its stop token says so; what may never return (open() of a file system that does not
+// answer) is done by a child (base/disposable_child.h).
 //
 // Threads: any. Workers are started when they are needed.
 #pragma once
@@ -27,7 +26,7 @@
 namespace cicada {
 
 class WorkQueue {
-  struct State;  // shared with the workers, so that one that hangs can be abandoned
+  struct State;
   struct Ticket;
 
  public:
@@ -40,12 +39,8 @@ class WorkQueue {
   // What a running job says to its queue.
   class Attempt {
    public:
-    // Stops when the job is cancelled or given up, and when the queue ends.
+    // Stops when the job is cancelled, and when the queue ends.
     std::stop_token stop_token() const;
-    // It does not hang: its time begins anew.
-    void progress();
-    // From here on it cannot be given up. False: it was.
-    bool commit();
     // As the queue's.
     JobId submit(Job job);
 
@@ -57,31 +52,26 @@ class WorkQueue {
   };
 
   struct Job {
-    uint32_t owner = 0;                            // the uid that this is done for
-    size_t bytes = 0;                              // that it holds while it waits
-    uint64_t weight = 0;                           // how long it may take, in any unit: the lightest of an owner goes first
-    std::chrono::milliseconds timeout = kForever;  // from its start or its last progress()
+    uint32_t owner = 0;   // the uid that this is done for
+    size_t bytes = 0;     // that it holds while it waits
+    uint64_t weight = 0;  // how long it may take, in any unit: the lightest of an owner goes first
     std::function<void(Attempt&)> run{};
-    // Instead of a commit(), by any thread that uses the queue. Why: kLimit (no room or thread), kIo (over its time),
-    // or what run() threw.
+    // It was not done, or not to its end; called by any thread that uses the queue. Why: kLimit (no room), or what run() threw.
     std::function<void(const Error&)> give_up{};
   };
 
   struct Options {
     const char* thread_name;  // 15 characters at most
     unsigned workers = 1;
-    unsigned of_one_owner = UINT32_MAX;                 // of the workers, at a time
-    uint64_t heavy = UINT64_MAX;                        // jobs of this weight and more have all workers but one, if there are several
-    int nice = 0;                                       // added to that of who starts a worker
-    size_t max_bytes = SIZE_MAX;                        // of what waits
-    unsigned max_abandoned = 4;                         // threads that hang at a time; none takes the place of more
-    std::chrono::milliseconds stop_timeout = kForever;  // see stop()
+    unsigned of_one_owner = UINT32_MAX;  // of the workers, at a time
+    uint64_t heavy = UINT64_MAX;         // jobs of this weight and more have all workers but one, if there are several
+    int nice = 0;                        // added to that of who starts a worker
+    size_t max_bytes = SIZE_MAX;         // of what waits
   };
 
   struct Counts {
     uint64_t done = 0;       // runs that ended
     uint64_t refused = 0;    // for want of room or of threads, at submit() or later
-    uint64_t abandoned = 0;  // that were over their time
     Clock::duration busy{};  // time during which there was work
   };
 
@@ -100,17 +90,14 @@ class WorkQueue {
   bool wait_idle(std::chrono::milliseconds timeout = kForever);
   bool is_idle() const;
   size_t waiting() const;
-  // Gives up what runs and has no time left at `now`.
-  void give_up_overdue(Clock::time_point now = Clock::now());
   // Of the workers there are and will be. Less than before needs CAP_SYS_NICE, without which nothing happens.
   void set_nice(int nice);
-  // Refuses everything from now on, forgets what waits, asks what runs to stop, and waits stop_timeout for it; then it
-  // is abandoned. Done by the destructor.
+  // Refuses everything from now on, forgets what waits, asks what runs to stop, and waits for it. Done by the destructor.
   void stop();
   Counts counts() const;
 
  private:
-  std::shared_ptr<State> state_;
+  const std::unique_ptr<State> state_;
 };
 
 }  // namespace cicada

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <future>
 #include <latch>
 #include <mutex>
 #include <stdexcept>
@@ -40,15 +39,15 @@ class Log {
   std::vector<std::string> lines_;
 };
 
-// Keeps a worker at a job until it is opened. Shared with the job, which may outlive its queue.
+// Keeps a worker at a job until it is opened.
 struct Gate {
   std::latch arrived{1}, open{1};
 };
 
 class Blocked {
  public:
-  WorkQueue::Job job(uint32_t owner = 0, std::chrono::milliseconds timeout = WorkQueue::kForever) {
-    return {.owner = owner, .timeout = timeout, .run = [gate = gate_](Attempt&) {
+  WorkQueue::Job job(uint32_t owner = 0) {
+    return {.owner = owner, .run = [gate = gate_](Attempt&) {
               gate->arrived.count_down();
               gate->open.wait();
             }};
@@ -165,104 +164,6 @@ TEST_F(WorkQueueTest, BytesOfJobsCountUntilTheyRun) {
   EXPECT_EQ(queue.counts().refused, 1U);
 }
 
-TEST_F(WorkQueueTest, ThreadThatHangsIsReplaced) {
-  WorkQueue queue({"test"});
-  auto job = first_.job(1, 1h);
-  job.give_up = [log = log_](const Error& why) { log->add(why.kind() == ErrorKind::kIo ? "-hanging" : "?"); };
-  const auto hanging = queue.submit(std::move(job));
-  first_.wait_until_running();
-  const auto next = queue.submit(named("next", 1));
-  queue.give_up_overdue(WorkQueue::Clock::now() + 59min);
-  EXPECT_FALSE(queue.wait(hanging, 0ms)) << "not over its time";
-  queue.give_up_overdue(WorkQueue::Clock::now() + 2h);
-  EXPECT_TRUE(queue.wait(hanging));
-  EXPECT_TRUE(queue.wait(next));
-  Lines both = lines();  // two threads say them
-  std::sort(both.begin(), both.end());
-  EXPECT_EQ(both, (Lines{"-hanging", "next"}));
-  EXPECT_EQ(queue.counts().abandoned, 1U);
-  EXPECT_EQ(queue.counts().done, 1U);
-  first_.open();
-}
-
-TEST_F(WorkQueueTest, WhoWaitsNoticesAJobThatIsOverItsTime) {
-  WorkQueue queue({"test"});
-  EXPECT_TRUE(queue.wait(queue.submit(first_.job(1, 20ms))));
-  EXPECT_EQ(queue.counts().abandoned, 1U);
-  EXPECT_TRUE(queue.is_idle());
-  first_.open();
-}
-
-TEST_F(WorkQueueTest, WhatWaitsIsGivenUpWhenTooManyThreadsHang) {
-  WorkQueue queue({.thread_name = "test", .workers = 2, .max_abandoned = 2});
-  Blocked second;
-  queue.submit(first_.job(1, 1h));
-  queue.submit(second.job(1, 1h));
-  first_.wait_until_running();
-  second.wait_until_running();
-  queue.submit(named("waits", 2));
-  queue.give_up_overdue(WorkQueue::Clock::now() + 2h);
-  EXPECT_EQ(lines(), (Lines{"-waits"}));
-  EXPECT_EQ(queue.submit(named("later", 2)), 0U);
-  first_.open();
-  // One came back, so another may be risked.
-  while (queue.submit(named("after", 2)) == 0) std::this_thread::yield();
-  EXPECT_TRUE(queue.wait_idle());
-  EXPECT_EQ(lines(), (Lines{"-waits", "after"}));
-  second.open();
-}
-
-TEST_F(WorkQueueTest, JobIsEitherCommittedOrGivenUp) {
-  WorkQueue queue({.thread_name = "test", .workers = 2});
-  auto gates = std::make_shared<std::array<Gate, 2>>();
-  auto over = std::make_shared<std::latch>(1);
-  queue.submit({.timeout = 1h,
-                .run =
-                    [gates, log = log_](Attempt& attempt) {
-                      log->add(attempt.commit() ? "early" : "lost");
-                      (*gates)[0].arrived.count_down();
-                      (*gates)[0].open.wait();
-                    },
-                .give_up = [log = log_](const Error&) { log->add("-early"); }});
-  (*gates)[0].arrived.wait();
-  queue.submit({.timeout = 1h,
-                .run =
-                    [gates, log = log_, over](Attempt& attempt) {
-                      (*gates)[1].arrived.count_down();
-                      (*gates)[1].open.wait();
-                      log->add(attempt.commit() ? "late" : "lost");
-                      over->count_down();
-                    },
-                .give_up = [log = log_](const Error&) { log->add("-late"); }});
-  (*gates)[1].arrived.wait();
-  queue.give_up_overdue(WorkQueue::Clock::now() + 2h);
-  for (Gate& gate : *gates) gate.open.count_down();
-  over->wait();
-  EXPECT_TRUE(queue.wait_idle());
-  EXPECT_EQ(lines(), (Lines{"early", "-late", "lost"}));
-}
-
-TEST_F(WorkQueueTest, ProgressGivesTimeAnew) {
-  WorkQueue queue({"test"});
-  auto gates = std::make_shared<std::array<Gate, 2>>();
-  const auto job = queue.submit({.timeout = 1h, .run = [gates](Attempt& attempt) {
-                                   for (Gate& gate : *gates) {
-                                     attempt.progress();
-                                     gate.arrived.count_down();
-                                     gate.open.wait();
-                                   }
-                                 }});
-  (*gates)[0].arrived.wait();
-  const auto begun = WorkQueue::Clock::now();
-  (*gates)[0].open.count_down();
-  (*gates)[1].arrived.wait();
-  queue.give_up_overdue(begun + 1h);
-  EXPECT_FALSE(queue.wait(job, 0ms));
-  queue.give_up_overdue(WorkQueue::Clock::now() + 1h);
-  EXPECT_TRUE(queue.wait(job, 0ms));
-  (*gates)[1].open.count_down();
-}
-
 TEST_F(WorkQueueTest, CancelForgetsWhatWaitsAndStopsWhatRuns) {
   WorkQueue queue({"test"});
   std::latch running(1);
@@ -297,22 +198,6 @@ TEST_F(WorkQueueTest, StopEndsWhatRunsAndForgetsTheRest) {
   EXPECT_EQ(lines(), (Lines{"stopped", "stopped"}));
   EXPECT_EQ(queue.submit(named("after", 1)), 0U);
   EXPECT_TRUE(queue.is_idle());
-}
-
-TEST_F(WorkQueueTest, EndsWithoutAThreadThatHangs) {
-  auto committed = std::make_shared<std::promise<bool>>();
-  {
-    WorkQueue queue({.thread_name = "test", .stop_timeout = 1ms});
-    auto job = first_.job();
-    job.run = [run = job.run, committed](Attempt& attempt) {
-      run(attempt);
-      committed->set_value(attempt.commit());
-    };
-    queue.submit(std::move(job));
-    first_.wait_until_running();
-  }
-  first_.open();
-  EXPECT_FALSE(committed->get_future().get());
 }
 
 TEST_F(WorkQueueTest, JobThatThrowsIsGivenUp) {

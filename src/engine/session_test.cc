@@ -22,7 +22,7 @@ namespace {
 class NoFiles final : public symbolize::ImageFiles {
  public:
   symbolize::ImageFile find(const profile::ProfileSnapshot&, profile::ImageId) override {
-    return {[]() -> Result<UniqueFd> { return make_error(ErrorKind::kNotFound, "no files here"); }, {}, 1000};
+    return {[](const std::stop_token&) -> Result<UniqueFd> { return make_error(ErrorKind::kNotFound, "no files here"); }, {}, 1000};
   }
 };
 

@@ -12,10 +12,10 @@ class PinnedImages final : public symbolize::ImageFiles {
   PinnedImages(const StackTable& stacks, process::ImageRegistry& registry) : stacks_(stacks), registry_(registry) {}
   symbolize::ImageFile find(const profile::ProfileSnapshot& profile, profile::ImageId image) override {
     if (const auto id = stacks_.registry_id(image)) {
-      return {[this, id = *id] { return registry_.open(id); }, symbolize::FileRoot(registry_.root(*id)), registry_.find(*id)->owner};
+      return {[this, id = *id](const std::stop_token& stop) { return registry_.open(id, stop); }, symbolize::FileRoot(registry_.root(*id)), registry_.find(*id)->owner};
     }
     const std::string path(profile.text(profile.images()[image.value].path));
-    return {[path]() -> Result<UniqueFd> { return make_error(ErrorKind::kNotFound, "{}: not an image of this recording", path); }, {}};
+    return {[path](const std::stop_token&) -> Result<UniqueFd> { return make_error(ErrorKind::kNotFound, "{}: not an image of this recording", path); }, {}};
   }
 
  private:

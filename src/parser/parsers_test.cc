@@ -112,7 +112,7 @@ TEST(Parsers, NamesAreWhatThisProcessWouldFind) {
     addresses.push_back(at);
     link.emplace_back(at);
   }
-  const auto namer = namers->make({1, "/proc/self/exe", {[] { return Result<UniqueFd>(ourselves()); }, {}, 0}});
+  const auto namer = namers->make({1, "/proc/self/exe", {[](const std::stop_token&) { return Result<UniqueFd>(ourselves()); }, {}, 0}});
   for (const auto depth : {symbolize::NameDepth::kSymbols, symbolize::NameDepth::kFull}) {
     const auto remote = namer->name(addresses, depth, {});
     ASSERT_TRUE(remote) << remote.error().message();
@@ -251,7 +251,7 @@ TEST(Parsers, CheckRowsAndNames) {
   const auto rows = compile_rows(*parsers, 0, 1, file.get(), "x");
   ASSERT_FALSE(rows);
   EXPECT_EQ(rows.error().kind(), ErrorKind::kCorrupt);
-  const auto namer = remote_image_namers(parsers, nullptr, {})->make({1, "x", {[] { return Result<UniqueFd>(ourselves()); }, {}, 0}});
+  const auto namer = remote_image_namers(parsers, nullptr, {})->make({1, "x", {[](const std::stop_token&) { return Result<UniqueFd>(ourselves()); }, {}, 0}});
   const auto names = namer->name(std::vector<uint64_t>{1, 2}, symbolize::NameDepth::kSymbols, {});
   ASSERT_FALSE(names);
   EXPECT_EQ(names.error().kind(), ErrorKind::kCorrupt);

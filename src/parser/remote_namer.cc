@@ -46,7 +46,7 @@ class RemoteNamer final : public symbolize::Namer {
 
   // While a recording runs no server is asked: what it might add is left for the end.
   Result<NamedAddresses> name(std::span<const uint64_t> addresses, NameDepth depth, const std::stop_token& stop) override {
-    const UniqueFd file = TRY(image_.file.open());
+    const UniqueFd file = TRY(image_.file.open(stop));
     const bool with_servers = depth == NameDepth::kAll && all_->servers() != nullptr;
     const auto companions = all_->companions(image_.file, with_servers, stop);
     Question question;

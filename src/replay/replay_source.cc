@@ -66,7 +66,7 @@ Result<void> ReplaySource::stop(profile::Profile& profile) {
 
 symbolize::ImageFile ReplaySource::NoFiles::find(const profile::ProfileSnapshot& profile, profile::ImageId image) {
   const std::string path(profile.text(profile.images()[image.value].path));
-  return {[path]() -> Result<UniqueFd> { return make_error(ErrorKind::kNotFound, "{}: not asked for when a recording is played", path); }, {}};
+  return {[path](const std::stop_token&) -> Result<UniqueFd> { return make_error(ErrorKind::kNotFound, "{}: not asked for when a recording is played", path); }, {}};
 }
 
 }  // namespace cicada::replay

@@ -21,8 +21,8 @@ class LocalNamers final : public ImageNamers, public std::enable_shared_from_thi
   std::unique_ptr<Namer> make(ImageToName image) override;
   void trim() override { cache_->trim(); }
 
-  Result<std::shared_ptr<const ImageSymbols>> open(const ImageToName& image, bool with_servers) {
-    const UniqueFd fd = TRY(image.file.open());
+  Result<std::shared_ptr<const ImageSymbols>> open(const ImageToName& image, bool with_servers, const std::stop_token& stop) {
+    const UniqueFd fd = TRY(image.file.open(stop));
     with_servers = with_servers && has_servers();
     return cache_->open(image.number, fd.get(), image.path, companions_in(image.file.root, with_servers ? debuginfod_ : nullptr), with_servers);
   }
@@ -40,13 +40,13 @@ class LocalNamer final : public Namer {
 
   // While a recording runs no server is asked: what it might add is left for the end.
   Result<NamedAddresses> name(std::span<const uint64_t> addresses, NameDepth depth, const std::stop_token& stop) override {
-    const auto symbols = TRY(all_->open(image_, depth == NameDepth::kAll));
+    const auto symbols = TRY(all_->open(image_, depth == NameDepth::kAll, stop));
     NamedAddresses named = symbols->name(to_link(addresses), depth, all_->demangled(), stop);
     named.could_say_more |= depth != NameDepth::kAll && all_->has_servers();
     return named;
   }
-  Result<std::vector<std::vector<uint32_t>>> parts(std::span<const uint64_t> addresses, const std::stop_token&) override {
-    return TRY(all_->open(image_, true))->partition(to_link(addresses), kPartAddresses);
+  Result<std::vector<std::vector<uint32_t>>> parts(std::span<const uint64_t> addresses, const std::stop_token& stop) override {
+    return TRY(all_->open(image_, true, stop))->partition(to_link(addresses), kPartAddresses);
   }
 
  private:

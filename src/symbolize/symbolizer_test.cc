@@ -172,11 +172,11 @@ TEST(Symbolize, RefusesAFileOfAnotherBuildId) {
   image.build_id = profile.intern("ffffffffffffffffffffffffffffffffffffffff");
   const auto id = profile.intern_image(image);
   const auto files = on_disk_images();
-  const auto refused = files->find(profile, id).open();
+  const auto refused = files->find(profile, id).open({});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind(), ErrorKind::kInvalid);
   image.build_id = profile.intern("00112233445566778899aabbccddeeff00112233");
-  EXPECT_TRUE(files->find(profile, profile.intern_image(image)).open());
+  EXPECT_TRUE(files->find(profile, profile.intern_image(image)).open({}));
 }
 
 // A library of functions f0, f1, … of 16 bytes each, and the files of a profile that has it.
@@ -187,7 +187,7 @@ class WhileRecording : public testing::Test {
    public:
     ImageFile find(const profile::ProfileSnapshot& profile, profile::ImageId image) override {
       const std::string path(profile.text(profile.images()[image.value].path));
-      return {[this, path]() -> Result<UniqueFd> {
+      return {[this, path](const std::stop_token&) -> Result<UniqueFd> {
                 ++opened;
                 if (gone) return make_error(ErrorKind::kGone, "{}: written over", path);
                 return open_regular(path);

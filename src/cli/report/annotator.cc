@@ -177,7 +177,7 @@ Result<Annotator::OpenImage*> Annotator::open(profile::ImageId image) {
   std::unique_ptr<OpenImage>& open = images_[image];
   if (open == nullptr) {
     std::string path(profile_.text(profile_.images()[image.value].path));
-    Result<UniqueFd> fd = symbolize::on_disk_images()->find(profile_, image).open();
+    Result<UniqueFd> fd = symbolize::on_disk_images()->find(profile_, image).open({});
     if (!fd) return explained(fd.error());
     FileMapping mapping = TRY(FileMapping::map(fd->get(), path));
     elf::ElfFile elf = TRY(elf::ElfFile::parse(std::move(mapping), path));

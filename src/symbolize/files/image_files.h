@@ -4,6 +4,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,8 @@ namespace cicada::symbolize {
 
 // The file of an image. Threads: any; valid as long as the ImageFiles it is from.
 struct ImageFile {
-  // A readable descriptor. Fails: kGone, kNotFound, or kInvalid (another build-id). May take long: a network, a disk.
-  std::function<Result<UniqueFd>()> open;
+  // A readable descriptor. Fails: kGone, kNotFound, or kInvalid (another build-id). May take long: a network, a disk; ends soon after `stop`.
+  std::function<Result<UniqueFd>(const std::stop_token& stop)> open;
   FileRoot root;  // where its path and its debug files are
   uint32_t owner = 0;  // the user in whose name it is read
 };

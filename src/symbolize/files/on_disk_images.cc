@@ -15,7 +15,7 @@ class OnDiskImages : public ImageFiles {
 
   ImageFile find(const profile::ProfileSnapshot& profile, profile::ImageId id) override {
     const profile::Image& image = profile.images()[id.value];
-    return {[this, path = std::string(profile.text(image.path)), build_id = std::string(profile.text(image.build_id))] { return open(path, build_id); }, {}};
+    return {[this, path = std::string(profile.text(image.path)), build_id = std::string(profile.text(image.build_id))](const std::stop_token&) { return open(path, build_id); }, {}};
   }
 
  private:
