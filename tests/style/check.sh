@@ -39,6 +39,11 @@ forbid '\b(TODO|FIXME|XXX)\b' '^(src|bpf)/.*\.(cc|h|c)$' 'an open end belongs in
 bad_names=$(printf '%s\n' "${files[@]}" | grep -E '^(src|bpf)/' | grep -E '/([a-z_]*_)?(utils?|helpers?|common|misc|manager|impl)(_[a-z]*)?\.(cc|h|c)$')
 [[ -z $bad_names ]] || complain 'a file is named by the noun it defines:' "$bad_names"
 
+for patch in tests/mutations/*.patch; do
+  command -v git >/dev/null || break
+  git apply --check "$patch" 2>/dev/null || complain "$patch: does not apply any more"
+done
+
 if command -v git >/dev/null && git rev-parse 2>/dev/null; then
   large=$(git ls-files -z | xargs -0 -r stat -c '%s %n' 2>/dev/null | awk '$1 > 262144')
   [[ -z $large ]] || complain 'too large for git (no blobs, no vendored code):' "$large"
