@@ -162,14 +162,14 @@ struct BpfSource::Parts {
   uint64_t generation_began_ns = 0, forgotten_ns = 0;     // of a compaction under way
   uint64_t looks_in_generation = 0;
 
-  // Until the targets' mappings are published and their tables loaded: two looks that find nothing new, kFirstScanMs at most.
+  // Until the targets' mappings are published, and their tables and Java machines known: two looks that find nothing new, kFirstScanMs at most.
   void wait_for_tables() const {
     const uint64_t deadline = monotonic_ns() + uint64_t{kFirstScanMs} * 1'000'000;
     uint64_t before = ~uint64_t{0};
     while (monotonic_ns() < deadline) {
       tracker->sync(kFirstScanMs);
       const uint64_t requested = loader->requested();
-      const bool idle = loader->idle() && java->is_settled();
+      const bool idle = tracker->caught_up_ns() != 0 && loader->idle() && java->is_settled();
       if (idle && requested == before) return;
       before = idle ? requested : ~uint64_t{0};
       std::this_thread::sleep_for(std::chrono::milliseconds(2));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that wait, each in a function and for a thing of its own, for argv[1] seconds; then each says how long it did not run meanwhile, by its own
-// clocks (one that only computes, by the scheduler's account): "waited FUNCTION NS". Two wait all the time, one of them on a stack that is a file's.
+// clocks: "waited FUNCTION NS". Two wait all the time, one of them on a stack that is a file's.
 // One is the only thread of a child, which stops itself again and again. Two wait for the device below the current directory; where there is none
 // ("without FUNCTION: REASON") they do not run.
 // One is moved to another CPU while it sleeps: "moved N" times, of so many sleeps of 4 ms: "slept N". "switched N": how often the CPU was taken from a
@@ -115,23 +115,19 @@ static void forget_other_half(void) {
 }
 NOINLINE void stopped(void) { kill(getpid(), SIGSTOP); NO_TAIL_CALL(); }
 
-// How long this thread was ready to run and did not, by the scheduler's account. Without stdio, whose buffer would be a heap for each thread.
-static uint64_t queued_ns(int is_last) {
+// Adds up how long and how often this thread was ready to run and did not, by the scheduler's account. Without stdio, whose buffer would be a heap for each thread.
+static void add_queued(void) {
   char text[128] = "";
   const int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
   if (file < 0 || read(file, text, sizeof text - 1) <= 0) abort();
   close(file);
   char *end = text;
   strtoull(end, &end, 10);  // ran
-  const uint64_t queued = strtoull(end, &end, 10), times = strtoull(end, &end, 10);
-  if (is_last) {
-    shared->queued_ns += queued;
-    shared->times_queued += times;
-  }
-  return queued;
+  shared->queued_ns += strtoull(end, &end, 10);
+  shared->times_queued += strtoull(end, &end, 10);
 }
 
-// A clock of what this thread runs, with the interrupts and what a hypervisor takes meanwhile; -1: it must do without.
+// A clock of what this thread runs, with the interrupts and what a hypervisor takes meanwhile, which are in no thread's CPU time; -1: it must do without.
 static int open_run_clock(void) {
   struct perf_event_attr attributes = {.type = PERF_TYPE_SOFTWARE, .size = sizeof attributes, .config = PERF_COUNT_SW_TASK_CLOCK};
   return (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
@@ -149,12 +145,11 @@ static void *run(void *argument) {
   const struct job *job = argument;
   pthread_setname_np(pthread_self(), job->name);
   if (job->work == moves) moving_thread = (int)syscall(SYS_gettid);
-  const int run_clock = job->work == syncs || job->work == faults ? open_run_clock() : -1;  // a device interrupts who waits for it
-  const uint64_t queued = job->work == computes ? queued_ns(0) : 0, wall = now_ns(CLOCK_MONOTONIC), used = ran_ns(run_clock);
+  const int run_clock = open_run_clock();
+  const uint64_t wall = now_ns(CLOCK_MONOTONIC), used = ran_ns(run_clock);
   while (!shared->over) job->work();
-  uint64_t waited = now_ns(CLOCK_MONOTONIC) - wall - (ran_ns(run_clock) - used);
-  const uint64_t queued_until = queued_ns(1);
-  if (job->work == computes) waited = queued_until - queued;  // what a hypervisor takes is in no thread's CPU time
+  const uint64_t waited = now_ns(CLOCK_MONOTONIC) - wall - (ran_ns(run_clock) - used);
+  add_queued();
   if (run_clock >= 0) close(run_clock);
   printf("waited %s %llu\n", job->name, (unsigned long long)waited);
   return NULL;
@@ -261,7 +256,7 @@ int main(int argc, char **argv) {
   struct rusage usage, usage_of_child;
   getrusage(RUSAGE_SELF, &usage);
   getrusage(RUSAGE_CHILDREN, &usage_of_child);
-  queued_ns(1);
+  add_queued();
   printf("moved %d\nslept %d\nswitched %ld\nqueued %llu %llu\n", moved, slept, usage.ru_nvcsw + usage.ru_nivcsw + usage_of_child.ru_nvcsw + usage_of_child.ru_nivcsw,
          (unsigned long long)shared->queued_ns, (unsigned long long)shared->times_queued);
   return 0;
