@@ -36,7 +36,6 @@ void add_nice(pid_t thread, int nice) {
 struct WorkQueue::Ticket {
   JobId id;
   Job job;
-  std::stop_source stop{};
 
   size_t cost() const { return job.bytes + kJobBytes; }
   void give_up(const Error& why) const {
@@ -76,6 +75,7 @@ struct WorkQueue::State {
   size_t running = 0;
   unsigned heavy = 0;  // of these
   bool stopping = false;
+  std::stop_source ending;
   Clock::time_point busy_since;
   Counts counts;
 
@@ -100,7 +100,6 @@ struct WorkQueue::State {
     return std::any_of(owners.begin(), owners.end(), [&](const auto& owner) { return may_run(owner); });
   }
   TicketPtr take_next();
-  TicketPtr find_waiting(JobId id, bool remove);
   bool make_room(const Ticket& wanted, std::vector<TicketPtr>& dropped);
   // For what waits and `more`. False: there is none.
   bool start_workers(size_t more);
@@ -139,13 +138,6 @@ WorkQueue::State::TicketPtr WorkQueue::State::take_next() {
   look(owners.begin(), first);
   last_owner = next->first;
   return take(TicketPtr(next->second.waiting.begin()->second));
-}
-
-// Null: it does not wait.
-WorkQueue::State::TicketPtr WorkQueue::State::find_waiting(JobId id, bool remove) {
-  const auto at = by_id.find(id);
-  if (at == by_id.end()) return nullptr;
-  return remove ? take(TicketPtr(at->second)) : at->second;
 }
 
 bool WorkQueue::State::make_room(const Ticket& wanted, std::vector<TicketPtr>& dropped) {
@@ -191,7 +183,7 @@ void WorkQueue::State::run(Worker& self) {
     ++uses[ticket->job.owner].running;
     const auto began = work_time();
     lock.unlock();
-    Attempt attempt(*this, *ticket);
+    Attempt attempt(*this);
     const auto ran = catching(options.thread_name, [&]() -> Result<void> {
       ticket->job.run(attempt);
       return {};
@@ -252,8 +244,7 @@ bool WorkQueue::State::wait_for(std::chrono::milliseconds timeout, Over over) {
 
 void WorkQueue::State::stop() {
   std::map<uint32_t, Owner> forgotten;
-  std::vector<TicketPtr> asked;
-  std::vector<std::unique_ptr<Worker>> ending;
+  std::vector<std::unique_ptr<Worker>> workers_then;
   {
     const std::lock_guard lock(mutex);
     stopping = true;
@@ -261,18 +252,15 @@ void WorkQueue::State::stop() {
     bytes = 0;
     by_id.clear();
     if (!forgotten.empty()) note_if_idle();
-    for (const auto& worker : workers) {
-      if (worker->current != nullptr) asked.push_back(worker->current);
-    }
-    std::swap(ending, workers);
+    std::swap(workers_then, workers);
   }
   work.notify_all();
   forgotten.clear();
-  for (const auto& ticket : asked) ticket->stop.request_stop();
-  for (const auto& worker : ending) worker->thread.join();
+  ending.request_stop();
+  for (const auto& worker : workers_then) worker->thread.join();
 }
 
-std::stop_token WorkQueue::Attempt::stop_token() const { return ticket_.stop.get_token(); }
+std::stop_token WorkQueue::Attempt::stop_token() const { return state_.ending.get_token(); }
 
 WorkQueue::WorkQueue(const Options& options) : state_(std::make_unique<State>(options)) {}
 WorkQueue::~WorkQueue() { stop(); }
@@ -280,39 +268,15 @@ WorkQueue::~WorkQueue() { stop(); }
 WorkQueue::JobId WorkQueue::submit(Job job) { return state_->submit(std::move(job)); }
 WorkQueue::JobId WorkQueue::Attempt::submit(Job job) { return state_.submit(std::move(job)); }
 
-void WorkQueue::cancel(JobId job) {
-  State& s = *state_;
-  State::TicketPtr ticket;
-  {
-    const std::lock_guard lock(s.mutex);
-    ticket = s.find_waiting(job, true);
-    if (ticket != nullptr) s.note_if_idle();
-    for (const auto& worker : s.workers) {
-      if (worker->current != nullptr && worker->current->id == job) ticket = worker->current;
-    }
-  }
-  if (ticket != nullptr) ticket->stop.request_stop();
-}
-
 bool WorkQueue::wait(JobId job, std::chrono::milliseconds timeout) {
   return state_->wait_for(timeout, [s = state_.get(), job] {
     const auto has_it = [&](const auto& worker) { return worker->current != nullptr && worker->current->id == job; };
-    return std::none_of(s->workers.begin(), s->workers.end(), has_it) && s->find_waiting(job, false) == nullptr;
+    return std::none_of(s->workers.begin(), s->workers.end(), has_it) && !s->by_id.contains(job);
   });
 }
 
 bool WorkQueue::wait_idle(std::chrono::milliseconds timeout) {
   return state_->wait_for(timeout, [s = state_.get()] { return s->is_idle(); });
-}
-
-bool WorkQueue::is_idle() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->is_idle();
-}
-
-size_t WorkQueue::waiting() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->by_id.size();
 }
 
 void WorkQueue::set_nice(int nice) {

@@ -39,16 +39,15 @@ class WorkQueue {
   // What a running job says to its queue.
   class Attempt {
    public:
-    // Stops when the job is cancelled, and when the queue ends.
+    // Stops when the queue ends.
     std::stop_token stop_token() const;
     // As the queue's.
     JobId submit(Job job);
 
    private:
     friend struct State;
-    Attempt(State& state, Ticket& ticket) : state_(state), ticket_(ticket) {}
+    explicit Attempt(State& state) : state_(state) {}
     State& state_;
-    Ticket& ticket_;
   };
 
   struct Job {
@@ -82,14 +81,10 @@ class WorkQueue {
 
   // 0: refused; its give_up is not called.
   JobId submit(Job job);
-  // Forgets it if it waits, asks it to stop if it runs. Its give_up is not called.
-  void cancel(JobId job);
   // Waits until it neither waits nor runs; its give_up may still be on the way. False: it still does.
   bool wait(JobId job, std::chrono::milliseconds timeout = kForever);
   // The same for all jobs.
   bool wait_idle(std::chrono::milliseconds timeout = kForever);
-  bool is_idle() const;
-  size_t waiting() const;
   // Of the workers there are and will be. Less than before needs CAP_SYS_NICE, without which nothing happens.
   void set_nice(int nice);
   // Refuses everything from now on, forgets what waits, asks what runs to stop, and waits for it. Done by the destructor.

@@ -84,7 +84,6 @@ TEST_F(WorkQueueTest, OwnersTakeTurns) {
   for (const char* name : {"a1", "a2", "a3", "a4"}) queue.submit(named(name, 1));
   for (const char* name : {"b1", "b2"}) queue.submit(named(name, 2));
   queue.submit(named("c1", 3));
-  EXPECT_EQ(queue.waiting(), 7U);
   first_.open();
   EXPECT_TRUE(queue.wait_idle());
   EXPECT_EQ(lines(), (Lines{"a1", "b1", "c1", "a2", "b2", "a3", "a4"}));
@@ -102,11 +101,8 @@ TEST_F(WorkQueueTest, TheLightestOfAnOwnerGoesFirst) {
   };
   weighing("heavy", 9);
   weighing("light", 1);
-  const auto cancelled = weighing("cancelled", 2);
   weighing("light too", 1);
   weighing("lighter", 0);
-  queue.cancel(cancelled);
-  EXPECT_EQ(queue.waiting(), 4U);
   first_.open();
   EXPECT_TRUE(queue.wait_idle());
   EXPECT_EQ(lines(), (Lines{"lighter", "light", "light too", "heavy"}));
@@ -164,22 +160,17 @@ TEST_F(WorkQueueTest, BytesOfJobsCountUntilTheyRun) {
   EXPECT_EQ(queue.counts().refused, 1U);
 }
 
-TEST_F(WorkQueueTest, CancelForgetsWhatWaitsAndStopsWhatRuns) {
+TEST_F(WorkQueueTest, WaitsForOneJob) {
   WorkQueue queue({"test"});
-  std::latch running(1);
-  const auto stops = queue.submit({.run = [&](Attempt& attempt) {
-    running.count_down();
-    while (!attempt.stop_token().stop_requested()) std::this_thread::yield();
-  }});
-  running.wait();
-  const auto waits = queue.submit(named("never", 1));
+  const auto runs = queue.submit(first_.job());
+  first_.wait_until_running();
+  const auto waits = queue.submit(named("next", 1));
+  EXPECT_FALSE(queue.wait(runs, 0ms));
   EXPECT_FALSE(queue.wait(waits, 0ms));
-  queue.cancel(waits);
-  EXPECT_TRUE(queue.wait(waits, 0ms));
-  EXPECT_FALSE(queue.wait(stops, 0ms));
-  queue.cancel(stops);
-  EXPECT_TRUE(queue.wait(stops));
-  EXPECT_EQ(lines(), Lines{});
+  first_.open();
+  EXPECT_TRUE(queue.wait(waits));
+  EXPECT_TRUE(queue.wait(runs, 0ms));
+  EXPECT_EQ(lines(), Lines{"next"});
 }
 
 TEST_F(WorkQueueTest, StopEndsWhatRunsAndForgetsTheRest) {
@@ -197,7 +188,7 @@ TEST_F(WorkQueueTest, StopEndsWhatRunsAndForgetsTheRest) {
   queue.stop();
   EXPECT_EQ(lines(), (Lines{"stopped", "stopped"}));
   EXPECT_EQ(queue.submit(named("after", 1)), 0U);
-  EXPECT_TRUE(queue.is_idle());
+  EXPECT_TRUE(queue.wait_idle(0ms));
 }
 
 TEST_F(WorkQueueTest, JobThatThrowsIsGivenUp) {
@@ -287,13 +278,13 @@ TEST_F(WorkQueueTest, AnOwnerHasNoMoreWorkersThanItMay) {
   Blocked first, second, other;
   queue.submit(first.job(1));
   first.wait_until_running();
+  const auto waits = queue.submit(named("second", 1));
   queue.submit(second.job(1));
   queue.submit(other.job(2));
   other.wait_until_running();
-  EXPECT_EQ(queue.waiting(), 1u);
   other.open();
-  std::this_thread::sleep_for(20ms);
-  EXPECT_EQ(queue.waiting(), 1u) << "a worker is free, but not for who has one";
+  EXPECT_FALSE(queue.wait(waits, 20ms)) << "a worker is free, but not for who has one";
+  EXPECT_EQ(lines(), Lines{});
   first.open();
   second.wait_until_running();
   second.open();

@@ -499,8 +499,8 @@ std::vector<std::string> BpfSource::statistics() const {
                   since_open(p.tracker->caught_up_ns())),
       fmt::format("ring drained {} times, longest gap {:.1f} ms; {} processes not described", p.drain_gaps.count(),
                   static_cast<double>(p.drain_gaps.longest_ns()) * 1e-6, p.metadata_reader->refused()),
-      fmt::format("images: {} known, {} opened, {} failed, {} not ELF, {} replaced, {} did not answer", images.images, images.opened,
-                  images.open_failed, images.not_elf, images.replaced, images.silent),
+      fmt::format("images: {} known, {} opened, {} failed, {} not ELF, {} replaced, {} could not be read", images.images, images.opened,
+                  images.open_failed, images.not_elf, images.replaced, images.unreadable),
   };
 }
 

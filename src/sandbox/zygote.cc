@@ -84,9 +84,12 @@ Result<Zygote::Child> Zygote::spawn(uint32_t user, bool helper) {
   auto [ours, theirs] = TRY(Channel::make_pair());
   const std::lock_guard lock(mutex_);
   Message request;
-  request.numbers = {user, helper};
+  request.numbers = {user, helper, ++last_request_};
+  const auto deadline = Channel::Clock::now() + kSpawnTimeout;
   TRY(channel_->send(request, {theirs.get()}));
-  Message answer = TRY(channel_->receive(true, Channel::Clock::now() + kSpawnTimeout));
+  Message answer;
+  do answer = TRY(channel_->receive(true, deadline));
+  while (answer.numbers[1] != last_request_);  // to somebody who did not wait that long: its child ends, since nobody has its channel
   if (answer.fds.size() != 1) return make_error(ErrorKind::kIo, "no process can be started for files of user {}", user);
   return Child{Channel(std::move(ours)), std::move(answer.fds[0]), static_cast<pid_t>(answer.numbers[0])};
 }
@@ -122,7 +125,7 @@ int run_zygote(void (*work)(Channel channel), void (*help)(Channel channel)) {
     }
     const UniqueFd held(process);
     Message answer;
-    answer.numbers[0] = static_cast<uint64_t>(child);
+    answer.numbers = {static_cast<uint64_t>(child), request->numbers[2]};
     const Result<void> sent = held ? collector.send(answer, {held.get()}) : collector.send(answer);
     if (!sent) return reap_all();
   }

@@ -37,7 +37,7 @@ class Zygote {
   ~Zygote();
   Zygote(const Zygote&) = delete;
   Zygote& operator=(const Zygote&) = delete;
-  // Fails: the zygote has ended. Threads: any.
+  // Fails: kGone (the zygote has ended), kLimit (it has not answered for 5 s), kIo (it cannot fork). Threads: any.
   Result<Child> spawn(uint32_t user);
   // One that is not locked down, since it reads nothing of strangers': it does what may hang.
   Result<Child> spawn_helper();
@@ -47,6 +47,7 @@ class Zygote {
   Zygote(UniqueFd socket, pid_t pid) : channel_(std::move(socket)), pid_(pid) {}
   std::mutex mutex_;
   std::optional<Channel> channel_;
+  uint64_t last_request_ = 0;
   pid_t pid_;
 };
 

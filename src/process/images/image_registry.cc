@@ -113,7 +113,7 @@ std::vector<uint32_t> ImageRegistry::take_ready() {
     // A device or FIFO stays what it is. Else the next process that maps the file gives another chance.
     image.state = error.kind() == ErrorKind::kUnsupported ? ImageState::kNotElf : ImageState::kFailed;
     ++counts_.open_failed;
-    counts_.silent += error.kind() == ErrorKind::kIo;
+    counts_.unreadable += error.kind() == ErrorKind::kIo;
     if (error.kind() != ErrorKind::kGone && error.kind() != ErrorKind::kNotFound) diagnostics().warn(image.job.path, "cannot symbolize: {}", error.message());
   }
   return ready;

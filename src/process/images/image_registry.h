@@ -36,7 +36,7 @@ struct ImageInfo {
 };
 
 struct ImageRegistryCounts {
-  uint64_t images = 0, opened = 0, open_failed = 0, not_elf = 0, replaced = 0, reopened = 0, closed_for_room = 0, silent = 0;
+  uint64_t images = 0, opened = 0, open_failed = 0, not_elf = 0, replaced = 0, reopened = 0, closed_for_room = 0, unreadable = 0;
 };
 
 class ImageRegistry final : public ImageSource {
