@@ -86,7 +86,7 @@ Result<void> run(const std::string& variable, uint64_t interval_ns, int tables, 
   recorder::RecorderConfig config;
   config.sampling.read_environments = true;
   config.session.retention.keep_ns = interval_ns + 5'000'000'000;
-  config.session.names = {.inlines = false, .lines = false, .demangle = symbolize::Demangle::kShort, .user = recorder::recording_user()};
+  config.session.names = {.inlines = false, .lines = false, .demangle = symbolize::Demangle::kShort};
   const auto opened = TRY(recorder::open(readers, std::move(config)));
   engine::Session& session = *opened;
   TRY(session.start());

@@ -23,10 +23,9 @@
 #include "base/process_key.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "bpf_source/sampling_config.h"
 
 namespace cicada::bpf_source {
-
-enum class TargetKind : uint8_t { kMachine, kProcesses, kThreads };
 
 // Whether this kernel has the tracepoint where waits are taken; if not, it needs kprobes for them.
 bool can_take_waits_by_tracepoint();

@@ -224,7 +224,8 @@ struct BpfSource::Parts {
 BpfSource::BpfSource(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 BpfSource::~BpfSource() = default;
 
-Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config, ingest::LifecycleCallbacks callbacks) {
+Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config, std::shared_ptr<ingest::ImageUnwinders::Reader> image_reader,
+                                                    ingest::LifecycleCallbacks callbacks) {
   auto parts = std::make_unique<Parts>();
   parts->config = config;
   // Children come and go: only if nobody is left there is nothing to do.
@@ -250,7 +251,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   parts->images = std::make_unique<process::ImageRegistry>(process::ImageRegistry::Options{.opener = {.readers = parts->proc_readers}});
   parts->store = std::make_unique<TableStore>(
       TableStore::Maps{kernel.slabs_fd(), kernel.places(), kernel.image_usage(), kernel.eviction_epoch()}, config.max_map_memory_bytes);
-  parts->unwinders = std::make_unique<ingest::ImageUnwinders>(*parts->images, config.image_reader);
+  parts->unwinders = std::make_unique<ingest::ImageUnwinders>(*parts->images, std::move(image_reader));
   parts->loader = std::make_unique<TableLoader>(*parts->store, *parts->unwinders, few_threads());
   const bool machine = config.targets == TargetKind::kMachine;
   parts->java = std::make_unique<ingest::JavaMachines>(ingest::JavaMachines::Ports{

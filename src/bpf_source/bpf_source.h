@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bpf_source/sampling_config.h"
+#include "ingest/image_unwinders.h"
 #include "ingest/lifecycle_callbacks.h"
 #include "ingest/sample_source.h"
 
@@ -21,7 +22,9 @@ class BpfSource final : public ingest::SampleSource {
  public:
   // Loads and attaches the programs, makes the targets known; nothing is sampled yet.
   // Fails: kPermission, kUnsupported, kGone (a target ended), kInvalid.
-  static Result<std::unique_ptr<BpfSource>> open(const SamplingConfig& config, ingest::LifecycleCallbacks callbacks = {});
+  // Images are read by `image_reader`; null: in this process.
+  static Result<std::unique_ptr<BpfSource>> open(const SamplingConfig& config, std::shared_ptr<ingest::ImageUnwinders::Reader> image_reader = {},
+                                                 ingest::LifecycleCallbacks callbacks = {});
   ~BpfSource() override;
 
   Result<void> start(profile::Profile& profile) override;

@@ -13,17 +13,9 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "bpf_source/cpu_times.h"
-#include "bpf_source/event_spec.h"
+#include "bpf_source/sampling_config.h"
 
 namespace cicada::bpf_source {
-
-struct PerfEventOptions {
-  std::vector<EventSpec> events = {};  // empty: cycles where the machine has them, else cpu-clock
-  // Of events that say none: the period, unless 0, else the frequency.
-  uint64_t frequency_hz = 99;
-  uint64_t period = 0;
-  std::vector<int> cpus = {};  // empty: all online, and those that come online
-};
 
 // One CPU's own account of one event.
 struct CpuCount {

@@ -4,12 +4,21 @@
 #include <cstdint>
 #include <vector>
 
+#include "abi/settings.h"
 #include "base/process_key.h"
-#include "bpf_source/perf_events.h"
-#include "bpf_source/bpf_object.h"
-#include "ingest/image_unwinders.h"
+#include "bpf_source/event_spec.h"
 
 namespace cicada::bpf_source {
+
+enum class TargetKind : uint8_t { kMachine, kProcesses, kThreads };
+
+struct PerfEventOptions {
+  std::vector<EventSpec> events = {};  // empty: cycles where the machine has them, else cpu-clock
+  // Of events that say none: the period, unless 0, else the frequency.
+  uint64_t frequency_hz = 99;
+  uint64_t period = 0;
+  std::vector<int> cpus = {};  // empty: all online, and those that come online
+};
 
 inline bool asks(const asked_tasks& asked) { return (asked.users | asked.processes | asked.threads | asked.cgroups) != 0; }
 
@@ -27,7 +36,6 @@ struct SamplingConfig {
   unwind_mode unwind = UNWIND_AUTO;
   uint64_t max_map_memory_bytes = uint64_t{64} << 20;
   bool with_arguments = false;     // of processes: kept in the profile, secrets masked; else their programs only
-  std::shared_ptr<ingest::ImageUnwinders::Reader> image_reader = {};  // empty: in this process
   bool read_environments = false;  // at exec and first sample: Session::metadata().environ_var() then answers for the dead, too
 };
 

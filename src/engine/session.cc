@@ -183,6 +183,21 @@ symbolize::SymbolizeStats Session::symbolize() {
   return stats;
 }
 
+void Session::describe_retention() {
+  const uint64_t dropped = profile_.samples().dropped();
+  if (dropped == 0) return;
+  profile::Header& header = profile_.header;
+  const uint64_t end_ns = header.start_monotonic_ns + header.duration_ns;
+  const uint64_t first_ns = profile_.sample_count() == 0 ? end_ns : std::clamp(profile_.samples().time_ns[0], header.start_monotonic_ns, end_ns);
+  header.warnings.push_back(fmt::format("only the last {:.0f} of {:.0f} s are kept: {} of {} samples", static_cast<double>(end_ns - first_ns) * 1e-9,
+                                        static_cast<double>(header.duration_ns) * 1e-9, profile_.sample_count(), profile_.sample_count() + dropped));
+  header.start_realtime_ns += first_ns - header.start_monotonic_ns;
+  header.start_monotonic_ns = first_ns;
+  header.duration_ns = end_ns - first_ns;
+  header.target_cpu_ns = 0;  // of the whole time
+  profile_.forget_cpu_times();  // likewise
+}
+
 std::vector<SinkOutcome> Session::finish() {
   std::vector<SinkOutcome> outcomes;
   if (source_ == nullptr) return outcomes;

@@ -67,6 +67,8 @@ class Session {
   uint64_t pause(bool paused) { return source_->pause(paused); }
   // Stops sampling, keeps everything. Idempotent; finish() calls it.
   Result<void> stop();
+  // Samples were dropped (Retention): the recording is of what is kept, and its header says so. After stop(), once.
+  void describe_retention();
   // Names every frame; free for those that have names. The next snapshot has them. Between calls of run().
   symbolize::SymbolizeStats symbolize();
   // stop, symbolize, every sink's finish, several at a time, the first added begun first; ahead of usual threads (nice -5) unless the profile
@@ -85,9 +87,11 @@ class Session {
   std::shared_ptr<const profile::ProfileSnapshot> snapshot() const { return snapshots_.latest(); }
   // With the table of its functions, a second or two old; null if the configuration asks for none. Threads: any.
   std::shared_ptr<const FunctionsOfSnapshot> functions() const { return functions_ ? functions_->latest() : nullptr; }
-  // The profile itself, between calls of run().
-  const profile::ProfileSnapshot& profile() const { return profile_; }
-  profile::Profile& profile() { return profile_; }
+  // The profile itself, and what whoever records has to add to its header: between calls of run().
+  const profile::Profile& profile() const { return profile_; }
+  profile::Header& header() { return profile_.header; }
+  // It leaves the session, after finish().
+  profile::Profile release_profile() { return std::move(profile_); }
   process::ProcessMetadataCache& metadata();
   std::vector<std::string> statistics() const;
 

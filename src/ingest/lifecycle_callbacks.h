@@ -3,7 +3,7 @@
 #pragma once
 #include <functional>
 
-#include "process/tracking/process_table.h"
+#include "process/tracking/process_info.h"
 
 namespace cicada::ingest {
 

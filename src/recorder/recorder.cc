@@ -41,15 +41,14 @@ class ByParsers final : public ingest::ImageUnwinders::Reader {
 };
 
 // Of one recording: its images are known to them by number.
-void read_by_parsers(const std::shared_ptr<sandbox::Zygote>& zygote, RecorderConfig& config) {
-  symbolize::SymbolizeOptions& names = config.session.names;
+std::shared_ptr<ByParsers> read_by_parsers(const std::shared_ptr<sandbox::Zygote>& zygote, symbolize::SymbolizeOptions& names) {
   const auto make = [&](unsigned per_owner) {
     return std::make_shared<Parsers>([zygote](uint32_t owner) { return zygote->spawn(owner); }, names, per_owner);
   };
   const auto parsers = make(few_threads());
   const auto openers = std::make_shared<parser::FileOpeners>([zygote] { return zygote->spawn_helper(); });
-  config.sampling.image_reader = std::make_shared<ByParsers>(parsers, make(1));
   names.image_namers = parser::remote_image_namers(parsers, openers, names);
+  return std::make_shared<ByParsers>(parsers, make(1));
 }
 
 }  // namespace
@@ -71,9 +70,10 @@ uint32_t recording_user() {
 
 Result<std::unique_ptr<engine::Session>> open(const Readers& readers, RecorderConfig config) {
   config.session.for_the_end = std::make_shared<ReservedDescriptors>(kDescriptorsForTheEnd);
-  read_by_parsers(readers.zygote_, config);
+  if (config.session.names.user == 0) config.session.names.user = recording_user();
+  auto image_reader = read_by_parsers(readers.zygote_, config.session.names);
   if (!config.keep_privileges) bpf_source::keep_needed_privileges();
-  auto source = TRY(bpf_source::BpfSource::open(config.sampling, std::move(config.lifecycle)));
+  auto source = TRY(bpf_source::BpfSource::open(config.sampling, std::move(image_reader), std::move(config.lifecycle)));
   return std::make_unique<engine::Session>(std::move(source), std::move(config.session));
 }
 

@@ -34,8 +34,8 @@ namespace cicada::recorder {
 std::optional<int> serve_as_reader(int argc, char** argv);
 
 struct RecorderConfig {
-  bpf_source::SamplingConfig sampling;  // who reads (image_reader) is filled in
-  engine::SessionConfig session;        // likewise (names.image_namers, for_the_end)
+  bpf_source::SamplingConfig sampling;
+  engine::SessionConfig session;  // filled in: who reads (names.image_namers), for whom (names.user, if 0: recording_user()), for_the_end
   ingest::LifecycleCallbacks lifecycle;
   // Those that recording does not need are given up, of the calling thread and those that it starts from now on. Kept: for commands that are
   // still to be started, where they would start with what is left.

@@ -211,8 +211,8 @@ Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const Invok
   if (server) server->stop();
   const Result<void> stopped = session.stop();
   outcome.signal = signal;
-  session.profile().header.runs = signal ? 0 : 1;
-  session.profile().header.runs_ns = signal ? 0 : ended - begun;
+  session.header().runs = signal ? 0 : 1;
+  session.header().runs_ns = signal ? 0 : ended - begun;
   outcome.wall_ns = static_cast<double>(ended - begun);
   add_usage(command.usage(), outcome.resources);
   counters.read(outcome.resources);
@@ -228,7 +228,7 @@ Result<BenchRunOutcome> run_recorded(const BenchRunOptions& options, const Invok
   TRY(stopped);
   for (const engine::SinkOutcome& written : session.finish())
     if (written.error) return *written.error;
-  outcome.profile = std::move(session.profile());
+  outcome.profile = session.release_profile();
   if (!options.environment.empty()) maps.remove(user, outcome.profile.header.start_realtime_ns);
   return outcome;
 }

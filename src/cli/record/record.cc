@@ -146,7 +146,7 @@ Result<std::string> write_elsewhere(const profile::ProfileSnapshot& profile, con
 }
 
 void print_summary(engine::Session& session, const RecordOptions& options, std::vector<std::string> written) {
-  for (std::string& advice : symbolize::jit_advice(session.profile())) session.profile().header.warnings.push_back(std::move(advice));
+  for (std::string& advice : symbolize::jit_advice(session.profile())) session.header().warnings.push_back(std::move(advice));
   if (options.outputs.size() == 1 && written.size() == 1 && is_recording(options.outputs[0]))
     written[0] += fmt::format("   (cicada report {1}{0}; cicada convert {2}{0} x.html)", options.outputs[0], options.wakers != 0 ? "--wakers " : "",
                               options.wakers != 0 ? fmt::format("--wakers={} ", options.wakers) : "");
@@ -157,22 +157,6 @@ void print_summary(engine::Session& session, const RecordOptions& options, std::
   print_message(format_summary(session.profile(), written, summary));
   if (!options.stats) return;
   for (const std::string& line : session.statistics()) print_message(line + "\n");
-}
-
-// --last: the recording is of what is kept, and says so.
-void note_dropped(profile::Profile& profile) {
-  const uint64_t dropped = profile.samples().dropped();
-  if (dropped == 0) return;
-  profile::Header& header = profile.header;
-  const uint64_t end_ns = header.start_monotonic_ns + header.duration_ns;
-  const uint64_t first_ns = profile.sample_count() == 0 ? end_ns : std::clamp(profile.samples().time_ns[0], header.start_monotonic_ns, end_ns);
-  header.warnings.push_back(fmt::format("only the last {:.0f} of {:.0f} s are kept: {} of {} samples", static_cast<double>(end_ns - first_ns) * 1e-9,
-                                        static_cast<double>(header.duration_ns) * 1e-9, profile.sample_count(), profile.sample_count() + dropped));
-  header.start_realtime_ns += first_ns - header.start_monotonic_ns;
-  header.start_monotonic_ns = first_ns;
-  header.duration_ns = end_ns - first_ns;
-  header.target_cpu_ns = 0;  // of the whole time
-  profile.forget_cpu_times();       // likewise
 }
 
 void open_in_browser(const std::string& path, const InvokingUser& user) {
@@ -257,11 +241,11 @@ int run_record(const RecordOptions& options) {
   // Nothing of the command's end is sampled any more, but it is ended before results are written: it may print on the same terminal.
   std::vector<std::string> failures;
   if (const Result<void> stopped = session.stop(); !stopped) failures.push_back(stopped.error().message());
-  note_dropped(session.profile());
+  session.describe_retention();
   const std::optional<int> signal = signals->take();
   if (command && command->find_exit_code() && !signal) {
-    session.profile().header.runs = 1;
-    session.profile().header.runs_ns = session.profile().header.duration_ns;
+    session.header().runs = 1;
+    session.header().runs_ns = session.header().duration_ns;
   }
   const int exit_code = command ? command->end(signal) : kExitSuccess;
   signals->let_through();

@@ -36,20 +36,13 @@
 #include "process/tracking/exec_matcher.h"
 #include "process/tracking/maps_scanner.h"
 #include "process/tracking/orphan_events.h"
+#include "process/tracking/process_info.h"
 #include "process/tracking/recently_ended.h"
 #include "process/tracking/stale_mappings.h"
 #include "process/tracking/thread_names.h"
 #include "process/tracking/trie_publisher.h"
 
 namespace cicada::process {
-
-struct ProcessInfo {
-  Pid pid = 0;
-  Pid parent_pid = 0;
-  uint64_t start_ns = 0;  // since boot
-  uint32_t address_space = 0;
-  std::string comm;
-};
 
 struct ProcessTableCounts {
   uint64_t processes = 0, address_spaces = 0, mappings = 0, blocks = 0;  // now
