@@ -42,7 +42,6 @@ class ProtocolServer {
   // Takes what is in the FIFO still. Idempotent; what follows has answers only after it.
   void stop();
 
-  bool any_client() const { return counts_.frames != 0; }
   const std::vector<Announcement>& announcements() const { return said_; }
   const ServerCounts& counts() const { return counts_; }
   const std::string& integration() const { return integration_; }  // "codspeed-node 5.7.1"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dwarf/cfi_builder.h"
+#include "dwarf/cfi_builder_for_test.h"
 
 namespace cicada::dwarf {
 namespace {

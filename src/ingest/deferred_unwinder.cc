@@ -194,10 +194,10 @@ void DeferredUnwinder::begin_turn(uint32_t owner) {
 }
 
 void DeferredUnwinder::take_turn(uint32_t owner) {
-  Jobs jobs;
+  const std::vector<UnwindJob>* jobs = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    jobs = turns_.at(owner) = std::make_shared<std::vector<UnwindJob>>(stacks_.take(owner, kMaxTogether, kMaxBytesTogether));
+    jobs = &turns_.at(owner).emplace(stacks_.take(owner, kMaxTogether, kMaxBytesTogether));
     retain_for_walks();
   }
   std::vector<Outcome> outcomes;
@@ -206,8 +206,8 @@ void DeferredUnwinder::take_turn(uint32_t owner) {
     outcomes = walk(owner, *jobs);
   }
   std::unique_lock lock(mutex_);
-  turns_.erase(owner);
-  const std::set<uint32_t> missing = settle(*jobs, std::move(outcomes));
+  const auto turn = turns_.extract(owner);
+  const std::set<uint32_t> missing = settle(*turn.mapped(), std::move(outcomes));
   const bool goes_on = wants_turn(owner);
   lock.unlock();
   for (const uint32_t image : missing) compile(image);
@@ -218,9 +218,10 @@ void DeferredUnwinder::take_turn(uint32_t owner) {
 void DeferredUnwinder::give_up_turn(uint32_t owner) {
   std::unique_lock lock(mutex_);
   const auto turn = turns_.extract(owner);
-  const Jobs jobs = turn ? turn.mapped() : nullptr;
-  if (jobs != nullptr) settle(*jobs, {});
-  if (jobs == nullptr) end_unfinished(stacks_.take_all(owner));
+  if (turn && turn.mapped())
+    settle(*turn.mapped(), {});
+  else
+    end_unfinished(stacks_.take_all(owner));
   const bool goes_on = wants_turn(owner);
   lock.unlock();
   if (goes_on) begin_turn(owner);
@@ -257,7 +258,7 @@ void DeferredUnwinder::end_unfinished(std::span<const UnwindJob> jobs) {
 uint64_t DeferredUnwinder::first_unfinished_ns() const {
   uint64_t first_ns = stacks_.first_arrival_ns();
   for (const auto& [owner, jobs] : turns_)
-    if (jobs != nullptr && !jobs->empty()) first_ns = std::min(first_ns, jobs->front().arrived_ns);
+    if (jobs && !jobs->empty()) first_ns = std::min(first_ns, jobs->front().arrived_ns);
   return first_ns;
 }
 

@@ -72,7 +72,6 @@ class DeferredUnwinder {
 
  private:
   class View;
-  using Jobs = std::shared_ptr<std::vector<UnwindJob>>;
   // What one stack came to. `missing`: this image's table, with which it begins anew; 0: none.
   struct Outcome {
     FinishedWalk walk;
@@ -104,7 +103,7 @@ class DeferredUnwinder {
   std::mutex mutex_;
   std::condition_variable settled_;
   WaitingStacks stacks_{kMaxBytes};
-  std::map<uint32_t, Jobs> turns_;      // by owner: what is walked; null: the turn is to come
+  std::map<uint32_t, std::optional<std::vector<UnwindJob>>> turns_;  // by owner: what is walked; nothing: the turn is to come
   std::set<uint32_t> compiling_;        // images
   std::vector<FinishedWalk> results_;
   std::stop_source ending_;             // nothing is waited for any more; walks end with what there is

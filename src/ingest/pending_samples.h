@@ -4,6 +4,7 @@
 // two looks at the ring long, 96 bytes each.
 // Threads: the drain thread's.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -42,6 +43,10 @@ class PendingSamples {
     }
   }
   size_t size() const { return samples_.size(); }
+  // Those whose walk was finished late are not in order.
+  bool has_from_before(uint64_t time_ns) const {
+    return std::any_of(samples_.begin(), samples_.end(), [&](const PendingSample& held) { return held.arrived_ns < time_ns; });
+  }
 
  private:
   std::deque<PendingSample> samples_;

@@ -66,7 +66,7 @@ class RecordPipeline {
   void begin_generation() { stacks_.begin_generation(); }
   // Everything that was sampled before `since_ns` has been stored, if all up to `now_ns` has been drained.
   bool has_stored_until(uint64_t since_ns, uint64_t now_ns) {
-    return now_ns > since_ns + 2 * PendingSamples::kMaxWaitNs && deferred_.first_arrival_ns() > since_ns;
+    return now_ns > since_ns + 2 * PendingSamples::kMaxWaitNs && deferred_.first_arrival_ns() > since_ns && !assembler_.has_from_before(since_ns);
   }
   void rebase(profile::RowCopier& ids);
   // After the last record, with the tracker still running: finishes walks, stores everything, reads what JIT code there is.

@@ -63,6 +63,7 @@ class SampleAssembler {
   uint64_t stale() const { return stale_; }        // stacks that were cut where other code had been mapped meanwhile
   uint64_t late() const { return late_; }          // stored without their user stack, because mappings came too late
   size_t pending() const { return pending_.size(); }
+  bool has_from_before(uint64_t time_ns) const { return pending_.has_from_before(time_ns); }
 
  private:
   struct UserStack {

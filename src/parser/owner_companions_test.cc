@@ -11,7 +11,7 @@
 #include <stop_token>
 #include <thread>
 
-#include "parser/opener_threads.h"
+#include "parser/opener_threads_for_test.h"
 
 namespace cicada::parser {
 namespace {

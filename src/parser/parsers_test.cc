@@ -15,7 +15,7 @@
 
 #include "base/cpu_clock.h"
 #include "base/diagnostics.h"
-#include "parser/opener_threads.h"
+#include "parser/opener_threads_for_test.h"
 #include "parser/parser.h"
 #include "parser/remote_namer.h"
 #include "parser/remote_rows.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every profile promises, checked in one pass over its tables. Readers of foreign files end with it.
+// What every profile promises, checked in one pass over its tables. What is read from files ends with it (sink/profile_reader.h).
 #include "profile/snapshot.h"
 
 namespace cicada::profile {

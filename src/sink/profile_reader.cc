@@ -28,7 +28,9 @@ Result<profile::Profile> read_profile(const std::string& path) {
   return parse_profile(file.bytes(), path);
 }
 
-Result<profile::Profile> parse_profile(Bytes bytes, const std::string& name) {
+namespace {
+
+Result<profile::Profile> parse_any(Bytes bytes, const std::string& name) {
   if (has_prefix(bytes, kRecordingMagic)) {
     Recording recording = TRY(read_recording(bytes, name));
     return std::move(recording.profile);
@@ -43,6 +45,14 @@ Result<profile::Profile> parse_profile(Bytes bytes, const std::string& name) {
   if (name.ends_with(".cicada")) return make_error(ErrorKind::kInvalid, "{}: not a cicada recording", name);
   if (name.ends_with(".folded") || looks_like_text(bytes)) return parse_folded(bytes, name);
   return make_error(ErrorKind::kInvalid, "{}: not a format that cicada reads as a profile (.cicada, .folded, .pb.gz)", name);
+}
+
+}  // namespace
+
+Result<profile::Profile> parse_profile(Bytes bytes, const std::string& name) {
+  profile::Profile profile = TRY(parse_any(bytes, name));
+  if (const Result<void> valid = profile.validate(); !valid) return valid.error().within(name);
+  return profile;
 }
 
 }  // namespace cicada::sink

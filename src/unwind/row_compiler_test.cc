@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/diagnostics.h"
-#include "dwarf/cfi_builder.h"
-#include "dwarf/cfi_image.h"
+#include "dwarf/cfi_builder_for_test.h"
+#include "dwarf/cfi_image_for_test.h"
 #include "unwind/row_compiler.h"
 #include "unwind/row_report.h"
 #include "unwind/rows/table_layout.h"

@@ -4,7 +4,7 @@
 // of the same program must agree on the CFA wherever the row table has a plain rule; a return to a handler can be followed where there is one.
 #include <cstdlib>
 
-#include "dwarf/cfi_image.h"
+#include "dwarf/cfi_image_for_test.h"
 #include "dwarf/frame_rules.h"
 #include "unwind/row_compiler.h"
 #include "unwind/row_report.h"

@@ -128,14 +128,10 @@ Result<void> check_cpus(const RawRecordOptions& raw, RecordOptions& options) {
   for (const std::string& part : raw.cpus) list += (list.empty() ? "" : ",") + part;
   const std::vector<int> cpus = TRY(parse_cpu_list(list, "--cpu"));
   options.events.cpus.assign(cpus.begin(), cpus.end());
-  std::ifstream file("/sys/devices/system/cpu/online");
-  std::string online_text;
-  if (!std::getline(file, online_text)) return {};  // no sysfs: the kernel will say
-  const std::vector<int> online = TRY(parse_cpu_list(online_text, "/sys/devices/system/cpu/online"));
+  const auto online = online_cpus();
+  if (!online) return {};  // no sysfs: the kernel will say
   for (const int cpu : cpus) {
-    if (!std::binary_search(online.begin(), online.end(), cpu)) {
-      return make_error(ErrorKind::kInvalid, "--cpu {}: this CPU is not online; online are {}", cpu, online_text);
-    }
+    if (!std::binary_search(online->begin(), online->end(), cpu)) return make_error(ErrorKind::kInvalid, "--cpu {}: this CPU is not online; online are {}", cpu, fmt::join(*online, ", "));
   }
   return {};
 }

@@ -50,13 +50,6 @@ std::unique_ptr<DwarfFile> DwarfFile::open(const elf::ElfFile& elf, std::string_
   return file;
 }
 
-std::unique_ptr<DwarfFile> DwarfFile::from_sections(const DwarfSections& sections) {
-  auto file = std::make_unique<DwarfFile>();
-  file->sections_ = sections;
-  file->read_headers();
-  return file;
-}
-
 void DwarfFile::read_headers() {
   size_t malformed = 0;
   for (uint64_t offset = 0; offset < sections_.info.size() && units_.size() < kMaxUnits;) {

@@ -18,8 +18,6 @@ class DwarfFile {
   // Nothing if there is no .debug_info. A section that cannot be read costs one diagnostic and counts as empty.
   // `suffix`: ".dwo" for split files.
   static std::unique_ptr<DwarfFile> open(const elf::ElfFile& elf, std::string_view suffix = "");
-  // Sections that are already in memory (tests, fuzzing).
-  static std::unique_ptr<DwarfFile> from_sections(const DwarfSections& sections);
 
   const DwarfSections& sections() const { return sections_; }
   void set_alternate_strings(Bytes strings) { sections_.alternate_str = strings; }

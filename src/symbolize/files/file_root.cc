@@ -27,8 +27,4 @@ Result<UniqueFd> FileRoot::open(const std::string& path) const {
   return reopen_regular(handle, path);
 }
 
-std::string FileRoot::outside_path(const std::string& path) const {
-  return is_ours() ? path : fmt::format("/proc/{}/fd/{}{}", ::getpid(), directory_->get(), path);
-}
-
 }  // namespace cicada::symbolize

@@ -19,8 +19,6 @@ class FileRoot {
   explicit FileRoot(std::shared_ptr<const UniqueFd> directory) : directory_(std::move(directory)) {}
   bool is_ours() const { return directory_ == nullptr; }
   int descriptor() const { return is_ours() ? -1 : directory_->get(); }
-  // A name of `path` for a child of ours that has closed its descriptors. Links in it lead out of the directory.
-  std::string outside_path(const std::string& path) const;
 
   // Fails: kNotFound, kInvalid (not a regular file), kUnsupported (kernel older than 5.6, in a foreign root), the system's error.
   Result<UniqueFd> open(const std::string& path) const;

@@ -9,10 +9,10 @@
 #include <fstream>
 
 #include "abi/mapping.h"
-#include "dwarf/cfi_builder.h"
-#include "dwarf/cfi_image.h"
+#include "dwarf/cfi_builder_for_test.h"
+#include "dwarf/cfi_image_for_test.h"
 #include "unwind/row_compiler.h"
-#include "unwind/walk/own_space.h"
+#include "unwind/walk/own_space_for_test.h"
 
 namespace cicada::unwind {
 namespace {
