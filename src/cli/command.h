@@ -28,6 +28,7 @@ struct NamedFiles {
   std::vector<std::string> inputs, outputs;
   bool replace_recordings = false;  // --force
   bool keep_inputs = false;         // no output may be an input
+  bool recorders = false;           // the inputs are no files, but recordings that are being made: --attach
 };
 
 struct Command {

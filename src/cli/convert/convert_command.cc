@@ -18,7 +18,7 @@ namespace cicada::cli {
 namespace {
 
 struct ConvertOptions {
-  std::string event, input, title, demangle;
+  std::string event, input, attach, title, demangle;
   std::vector<std::string> outputs, filters, group_by;
   unsigned wakers = 0;
   bool no_kernel = false, no_inlines = false, include_idle = false, annotate = false, force = false, quiet = false;
@@ -75,7 +75,8 @@ Command add_convert_command(CLI::App& app) {
   command->formatter(std::make_shared<HelpFormatter>("cicada convert [OPTIONS] IN OUT…"));
   command->footer(footer());
   command->add_option("IN", options->input, "a recording, folded stacks or pprof")->required();
-  command->add_option("OUT", options->outputs, "the extension decides")->required();
+  command->add_option("OUT", options->outputs, "the extension decides");
+  command->add_option("--attach", options->attach, "instead of IN: what a recorder has until now (record --attachable)")->type_name("PID|SOCKET");
   command->add_option("--event", options->event, "of several events, this one (default: all, or the first where a format has one)")->type_name("NAME");
   command->add_option("--filter", options->filters, "a part: process=, thread=, state=, time=2s..5s, function=REGEX (default: everything)")
       ->type_name("KEY=VALUE")
@@ -102,11 +103,14 @@ Command add_convert_command(CLI::App& app) {
           },
           false,
           [options]() -> Result<NamedFiles> {
+            const bool attached = !options->attach.empty();
+            if (attached) options->outputs.insert(options->outputs.begin(), std::exchange(options->input, options->attach));
+            if (options->outputs.empty()) return make_error(ErrorKind::kInvalid, "where to? Give an output behind {}", options->input);
             for (const std::string& output : options->outputs) TRY(sink::check_format(output));
             TRY(parse_filters(options->filters));
             TRY(parse_grouping(options->group_by));
             TRY(parse_demangle(options->demangle));
-            return NamedFiles{{options->input}, options->outputs, options->force, false};
+            return NamedFiles{{options->input}, options->outputs, options->force, false, attached};
           }};
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -21,10 +22,14 @@
 #include <utility>
 #include <vector>
 
+#include "attach/viewer_socket.h"
+#include "base/clean_text.h"
+#include "cli/invoking_user.h"
 #include "cli/quantity.h"
 #include "elf/vdso_image.h"
 #include "sandbox/channel.h"
 #include "sandbox/read_only.h"
+#include "sink/recording/recording_chunks.h"
 
 namespace cicada::cli {
 namespace {
@@ -32,6 +37,8 @@ namespace {
 using sandbox::Channel;
 using sandbox::Message;
 
+constexpr std::chrono::seconds kRecorderTimeout(10);
+constexpr size_t kMaxRefusal = 200;  // of what it may say instead of a recording
 constexpr uint64_t kMaxPipedBytes = uint64_t{2} << 30;
 // Of the reader, for its profile and what it makes of it. Recordings take 3 to 30 times their file (recording_reader.cc), and a filter a
 // second copy.
@@ -52,8 +59,10 @@ Result<UniqueFd> read_pipe(int descriptor, const std::string& name) {
   if (!copy) return errno_error(errno, name);
   std::vector<uint8_t> block(1 << 20);
   for (uint64_t all = 0;;) {
-    const ssize_t size = ::read(descriptor, block.data(), block.size());
+    ssize_t size = ::read(descriptor, block.data(), block.size());
+    if (size < 0 && errno == ECONNRESET) size = 0;  // a recorder that has not read what it was asked, but said why
     if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && errno == EAGAIN) return make_error(ErrorKind::kLimit, "{}: no answer for {} s; is it stopped?", name, kRecorderTimeout.count());
     if (size < 0) return errno_error(errno, fmt::format("read {}", name));
     if (size == 0) return copy;
     all += static_cast<uint64_t>(size);
@@ -66,6 +75,23 @@ Result<UniqueFd> read_pipe(int descriptor, const std::string& name) {
   }
 }
 
+// All that a recorder has now. It is to answer, and to send on; it may be stopped.
+Result<UniqueFd> read_recorder(const std::string& pid_or_path) {
+  const UniqueFd socket = TRY(attach::connect_to_recorder(pid_or_path, InvokingUser::detect().uid()));
+  const timeval timeout{kRecorderTimeout.count(), 0};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+  const std::string line = fmt::format("{}\n", attach::kOnce);
+  const std::string name = fmt::format("recorder {}", pid_or_path);
+  // Who has said already why it does not want to does not hear it.
+  if (::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()) && errno != EPIPE) return errno_error(errno, "ask " + name);
+  UniqueFd fd = TRY(read_pipe(socket.get(), name));
+  std::string begin(kMaxRefusal, '\0');
+  begin.resize(static_cast<size_t>(std::max<ssize_t>(::pread(fd.get(), begin.data(), begin.size(), 0), 0)));
+  if (begin.empty()) return make_error(ErrorKind::kGone, "{}: it ended before it said anything", name);
+  if (!begin.starts_with(sink::kRecordingMagic)) return make_error(ErrorKind::kInvalid, "{} says: {}", name, clean_text(begin.substr(0, begin.find('\n'))));
+  return fd;
+}
+
 // The files of the inputs, opened and mapped by who calls.
 struct Inputs {
   std::map<std::string, FileMapping> files;
@@ -74,7 +100,14 @@ struct Inputs {
   uint64_t bytes = 0;
 };
 
-Result<void> open_input(const std::string& path, Inputs& inputs) {
+Result<void> open_input(const std::string& path, bool recorder, Inputs& inputs) {
+  if (recorder) {
+    const UniqueFd fd = TRY(read_recorder(path));
+    inputs.bytes += existing_bytes(fd.get());
+    inputs.mode = 0600;  // as the socket
+    inputs.files.emplace(path, TRY(FileMapping::map(fd.get(), fmt::format("recorder {}", path))));
+    return {};
+  }
   const auto descriptor = find_descriptor(path);
   const std::string name = path == "-" ? "standard input" : path;
   if (!descriptor && inputs.files.contains(path)) return {};
@@ -229,7 +262,7 @@ Result<int> run_reader(const Command& command, Invocation invocation) {
   rights.replace_recordings = named.replace_recordings;
   TRY(check_outputs(named, rights));  // before the input is read
   Inputs inputs;
-  for (const std::string& path : named.inputs) TRY(open_input(path, inputs));
+  for (const std::string& path : named.inputs) TRY(open_input(path, named.recorders, inputs));
   rights.mode = inputs.mode;
   auto [ours, theirs] = TRY(Channel::make_pair());
   const pid_t caller = ::getpid(), reader = ::fork();

@@ -10,6 +10,7 @@
 #include "base/diagnostics.h"
 #include "bpf_source/privileges.h"
 #include "cli/exit_code.h"
+#include "attach/viewer_server.h"
 #include "cli/invoking_user.h"
 #include "cli/launch/launched_command.h"
 #include "cli/launch/runtime_environment.h"
@@ -170,6 +171,10 @@ bool shows_progress(const RecordOptions& options) {
   return options.verbosity != Verbosity::kQuiet && ::isatty(STDERR_FILENO) != 0 && (options.target.command.empty() || ::isatty(STDOUT_FILENO) == 0);
 }
 
+Result<std::unique_ptr<attach::ViewerServer>> serve_viewers(const engine::Session& session, const InvokingUser& user) {
+  return attach::ViewerServer::start(TRY(attach::ViewerSocket::open(user.uid(), user.gid())), user.uid(), [&session] { return session.snapshot(); });
+}
+
 int fail(const Error& error) {
   print_error(error.message());
   return kExitFailure;
@@ -217,6 +222,13 @@ int run_record(const RecordOptions& options) {
   engine::Session& session = **opened;
   const sink::SinkOptions sink_options = sink_options_of(options, user);
   if (const Result<void> added = add_sinks(session, options, sink_options); !added) return fail(added.error());
+  std::unique_ptr<attach::ViewerServer> viewers;
+  if (options.attachable) {
+    auto served = serve_viewers(session, user);
+    if (!served) return fail(served.error());
+    viewers = std::move(*served);
+    if (!quiet) print_note(fmt::format("look at it with: cicada report --attach {}", ::getpid()));
+  }
   if (const Result<void> started = session.start(); !started) return fail(started.error());
 
   if (command) {
@@ -258,6 +270,7 @@ int run_record(const RecordOptions& options) {
       written.push_back(outcome.description);
     }
   }
+  if (viewers) viewers->finish();
   if (!told.empty()) maps->remove(user, session.profile().header.start_realtime_ns);
   if (written.empty() && !failures.empty()) {
     const Result<std::string> saved = write_elsewhere(session.profile(), sink_options);

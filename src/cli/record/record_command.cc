@@ -122,6 +122,7 @@ void add_where(CLI::App& record, RawRecordOptions& raw) {
   record.add_flag("--with-arguments", raw.with_arguments, "keep the arguments of commands, secrets masked; without, only the programs")->group("Results");
   record.add_flag("--force", raw.force, "replace a recording that is there already")->group("Results");
   record.add_flag("--open", raw.open, "show the result in the browser")->group("Results");
+  record.add_flag("--attachable", raw.attachable, "others of yours may look at it meanwhile: cicada report --attach PID, cicada convert --attach PID OUT")->group("Results");
   record.add_flag("--stats", raw.stats, "every counter at the end")->group("Results");
   record.add_flag("-q,--quiet", raw.quiet, "errors only")->group("Results");
   record.add_flag("-v,--verbose", raw.verbose, "say what is opened, loaded, attached and looked up")->group("Results");

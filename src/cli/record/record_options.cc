@@ -184,6 +184,7 @@ Result<RecordOptions> check_record_options(const RawRecordOptions& raw) {
   options.include_idle = raw.include_idle;
   options.debuginfod = raw.debuginfod;
   options.stats = raw.stats;
+  options.attachable = raw.attachable;
   options.as_root = raw.as_root;
   options.jit_options = !raw.no_jit_options;
   options.with_arguments = raw.with_arguments;

@@ -60,6 +60,7 @@ struct RecordOptions {
   std::optional<std::string> open;   // the output to show in a browser
   Verbosity verbosity = Verbosity::kNormal;
   bool stats = false;
+  bool attachable = false;  // others may look at it meanwhile
   bool as_root = false;  // run the command as root even under sudo
   bool jit_options = true;  // tell it to write the names of its JIT code
   bool with_arguments = false;  // of commands, in the recording
@@ -81,7 +82,7 @@ struct RawRecordOptions {
   std::vector<std::string> cpus, outputs, group_by;
   std::string unwind = "auto", demangle = "full", clones = "fold";
   bool kernel = false, no_kernel = false, include_idle = false, kernel_threads = false, as_root = false, stats = false, with_arguments = false,
-       no_jit_options = false;
+       no_jit_options = false, attachable = false;
   bool inlines = false, no_inlines = false, lines = false, no_lines = false, debuginfod = false;
   bool open = false, force = false, quiet = false, verbose = false;
 };

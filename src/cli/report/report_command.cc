@@ -29,7 +29,7 @@ namespace cicada::cli {
 namespace {
 
 struct ReportOptions {
-  std::string event, file, callers, callees, annotate, demangle;
+  std::string event, file, attach, callers, callees, annotate, demangle;
   std::vector<std::string> by, filters;
   ReportLimits limits = {};
   bool instructions = false, no_kernel = false, no_inlines = false, include_idle = false, json = false, states = false, wakers = false;
@@ -99,7 +99,8 @@ Result<void> report(ReportOptions options, const ReaderFiles& files) {
 }
 
 void add_options(CLI::App& command, ReportOptions& options) {
-  command.add_option("FILE", options.file, "a recording, folded stacks or pprof")->required();
+  CLI::Option* file = command.add_option("FILE", options.file, "a recording, folded stacks or pprof");
+  command.add_option("--attach", options.attach, "instead of a file: what a recorder has until now (record --attachable)")->type_name("PID|SOCKET")->excludes(file);
   CLI::Option* callers = command.add_option("--callers", options.callers, "only: who calls this function (default: everything)")->type_name("FN");
   CLI::Option* callees = command.add_option("--callees", options.callees, "only: what this function calls (default: everything)")->type_name("FN")->excludes(callers);
   command.add_option("--annotate", options.annotate, "only: the lines (or instructions) of this function with their samples (default: everything)")
@@ -152,7 +153,10 @@ Command add_report_command(CLI::App& app) {
             TRY(parse_filters(options->filters));
             TRY(parse_grouping(options->by));
             TRY(parse_demangle(options->demangle));
-            return NamedFiles{{options->file}, {}, false, false};
+            if (options->file.empty() && options->attach.empty()) return make_error(ErrorKind::kInvalid, "which recording? Give a file, or --attach PID");
+            const bool attached = !options->attach.empty();
+            if (attached) options->file = options->attach;
+            return NamedFiles{{options->file}, {}, false, false, attached};
           }};
 }
 

@@ -32,7 +32,7 @@ Result<ChunkReader::Chunk> ChunkReader::next() {
   const uint32_t kind = cursor.u32(), stored = cursor.u32(), raw = cursor.u32(), sequence = cursor.u32(), crc = cursor.u32();
   const Bytes payload = cursor.take(stored);
   if (cursor.failed()) return make_error(ErrorKind::kCorrupt, "chunk cut off");
-  if (kind != static_cast<uint32_t>(ChunkKind::kDelta) && kind != static_cast<uint32_t>(ChunkKind::kEnd))
+  if (kind != static_cast<uint32_t>(ChunkKind::kDelta) && kind != static_cast<uint32_t>(ChunkKind::kEnd) && kind != static_cast<uint32_t>(ChunkKind::kAnew))
     return make_error(ErrorKind::kCorrupt, "no chunk where one should be");
   if (crc_of(file_.subspan(position_, kHeaderBytes - 4), payload) != crc) return make_error(ErrorKind::kCorrupt, "checksum does not match");
   if (sequence != count_) return make_error(ErrorKind::kCorrupt, "chunk {} follows chunk {}", sequence, count_);
@@ -45,18 +45,18 @@ Result<ChunkReader::Chunk> ChunkReader::next() {
   return Chunk{static_cast<ChunkKind>(kind), raw_};
 }
 
-void ChunkWriter::FreeContext::operator()(ZSTD_CCtx_s* context) const { ZSTD_freeCCtx(context); }
+void ChunkEncoder::FreeContext::operator()(ZSTD_CCtx_s* context) const { ZSTD_freeCCtx(context); }
 
-ChunkWriter::ChunkWriter(OutputFile file) : file_(std::move(file)), zstd_(ZSTD_createCCtx()) {
-  CHECK(zstd_ != nullptr);
-  ByteWriter head;
-  head.append(kRecordingMagic);
-  head.u32(kRecordingVersion);
-  file_.write(head.bytes());
-  file_bytes_ = head.size();
-}
+ChunkEncoder::ChunkEncoder() : zstd_(ZSTD_createCCtx()) { CHECK(zstd_ != nullptr); }
 
-Result<void> ChunkWriter::write(ChunkKind kind, const ByteWriter& content, int level) {
+void ChunkEncoder::append(std::string& to, ChunkKind kind, const ByteWriter& content, int level) {
+  if (count_ == 0) {
+    ByteWriter head;
+    head.append(kRecordingMagic);
+    head.u32(kRecordingVersion);
+    to += head.bytes();
+    bytes_ = head.size();
+  }
   raw_bytes_ += content.size();
   memory_bytes_ += content.memory_bytes();
   const uint64_t expanded = std::max(raw_bytes_, memory_bytes_), least = expanded > kFreeBytes ? (expanded - kFreeBytes) / kTimesFile + 1 : 0;
@@ -81,8 +81,8 @@ Result<void> ChunkWriter::write(ChunkKind kind, const ByteWriter& content, int l
   compress_to(content.size(), ZSTD_e_end);
 
   stored_.resize(out.pos);
-  if (const uint64_t after = file_bytes_ + kHeaderBytes + out.pos; after < least) append_skippable_frame(stored_, least - after);
-  file_bytes_ += kHeaderBytes + stored_.size();
+  if (const uint64_t after = bytes_ + kHeaderBytes + out.pos; after < least) append_skippable_frame(stored_, least - after);
+  bytes_ += kHeaderBytes + stored_.size();
 
   ByteWriter head;
   head.u32(static_cast<uint32_t>(kind));
@@ -91,9 +91,8 @@ Result<void> ChunkWriter::write(ChunkKind kind, const ByteWriter& content, int l
   head.u32(count_++);
   const std::string_view stored(stored_.data(), stored_.size());
   head.u32(crc_of(bytes_of(head.bytes()), bytes_of(stored)));
-  file_.write(head.bytes());
-  file_.write(stored);
-  return file_.flush();
+  to += head.bytes();
+  to += stored;
 }
 
 }  // namespace cicada::sink

@@ -4,12 +4,12 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/byte_cursor.h"
 #include "base/result.h"
-#include "sink/output_file.h"
 #include "sink/recording/byte_writer.h"
 
 struct ZSTD_CCtx_s;
@@ -26,6 +26,7 @@ inline constexpr uint64_t kFreeBytes = 64 << 20, kTimesFile = 256;
 enum class ChunkKind : uint32_t {
   kDelta = 0x544c4544,  // "DELT": see delta_codec.h
   kEnd = 0x20444e45,    // "END ": the recording was finished; uleb number of its samples
+  kAnew = 0x57454e41,   // "ANEW": what follows begins with nothing. In streams only: a file is written anew
 };
 
 // Walks the chunks of a file. Borrows it.
@@ -55,23 +56,21 @@ class ChunkReader {
   std::vector<uint8_t> raw_;
 };
 
-// Writes magic, version and chunks. Owns the file.
-class ChunkWriter {
+// Makes chunks, one behind the other; magic and version are before the first.
+class ChunkEncoder {
  public:
-  explicit ChunkWriter(OutputFile file);
-  // The chunk reaches the operating system, long enough for a reader to take it. `level`: of zstd.
-  Result<void> write(ChunkKind kind, const ByteWriter& content, int level);
+  ChunkEncoder();
+  // Appends it to `out`, long enough for a reader to take it. `level`: of zstd.
+  void append(std::string& out, ChunkKind kind, const ByteWriter& content, int level);
   uint32_t count() const { return count_; }
-  OutputFile& file() { return file_; }
 
  private:
   struct FreeContext {
     void operator()(ZSTD_CCtx_s* context) const;
   };
-  OutputFile file_;
   std::unique_ptr<ZSTD_CCtx_s, FreeContext> zstd_;
   std::vector<char> stored_;
-  uint64_t file_bytes_ = 0, raw_bytes_ = 0, memory_bytes_ = 0;
+  uint64_t bytes_ = 0, raw_bytes_ = 0, memory_bytes_ = 0;
   uint32_t count_ = 0;
 };
 

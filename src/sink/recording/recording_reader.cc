@@ -44,6 +44,7 @@ class Reader {
   Result<void> read_chunk(ChunkReader& chunks) {
     const ChunkReader::Chunk chunk = TRY(chunks.next());
     if (chunk.kind == ChunkKind::kDelta) return apply_delta(result_.profile, chunk.content, budget_);
+    if (chunk.kind == ChunkKind::kAnew) return result_.profile = profile::Profile(), Result<void>();
     ended_ = true;
     declared_samples_ = ByteCursor(chunk.content).uleb128();
     return {};

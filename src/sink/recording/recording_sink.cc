@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sink/recording/recording_sink.h"
 
-#include "sink/recording/delta_codec.h"
-#include "sink/recording/recording_chunks.h"
+#include "sink/output_file.h"
+#include "sink/recording/recording_encoder.h"
 
 namespace cicada::sink {
 namespace {
@@ -19,13 +19,13 @@ class RecordingSink : public profile::Sink {
   RecordingSink(std::string path, const SinkOptions& options) : path_(std::move(path)), options_(options) {}
 
   Result<void> update(const ProfileSnapshot& profile) override {
-    if (chunks_ && profile.sizes() == written_) return {};
+    if (stream_ && stream_->encoder.has(profile)) return {};
     if (options_.keeps_last) {  // what has gone into a pipe cannot be taken back
       TRY(create());
-      if (!chunks_->file().replaceable()) return {};
+      if (!stream_->file.replaceable()) return {};
     }
     TRY(append(profile));
-    TRY(chunks_->file().publish());
+    TRY(stream_->file.publish());
     opens_ = true;
     return {};
   }
@@ -39,22 +39,28 @@ class RecordingSink : public profile::Sink {
   std::string description() const override { return fmt::format("recording in {}", path_); }
 
  private:
+  struct Stream {
+    OutputFile file;
+    RecordingEncoder encoder = {};
+  };
+
   Result<void> write_rest(const ProfileSnapshot& profile) {
-    const bool has_more = options_.keeps_last && profile.samples().dropped() != first_;
-    const bool small = profile.samples().dropped() == first_ && profile.sample_count() <= kMaxRewritten && chunks_ && chunks_->count() > 1;
-    if (chunks_ && opens_ && (has_more || small) && chunks_->file().replaceable()) {
+    const uint64_t dropped = profile.samples().dropped();
+    const bool has_more = stream_ && options_.keeps_last && dropped != stream_->encoder.first_sample();
+    const bool small = stream_ && dropped == stream_->encoder.first_sample() && profile.sample_count() <= kMaxRewritten && stream_->encoder.chunks() > 1;
+    if (stream_ && opens_ && (has_more || small) && stream_->file.replaceable()) {
       // If that fails (no room for both), the file written so far is still there, and is continued.
       if (RecordingSink(path_, options_).finish(profile)) return {};
     }
     TRY(append(profile));
-    raw_.clear();
-    raw_.uleb128(profile.sizes().samples - first_);
-    TRY(chunks_->write(ChunkKind::kEnd, raw_, kLevel));
-    return chunks_->file().commit();
+    bytes_.clear();
+    stream_->encoder.append_end(bytes_, kLevel);
+    stream_->file.write(bytes_);
+    return stream_->file.commit();
   }
 
   Result<void> create() {
-    if (!chunks_) chunks_.emplace(TRY(OutputFile::create(path_, options_.rights)));
+    if (!stream_) stream_.emplace(Stream{TRY(OutputFile::create(path_, options_.rights))});
     return {};
   }
 
@@ -62,27 +68,23 @@ class RecordingSink : public profile::Sink {
   Result<void> append(const ProfileSnapshot& profile) {
     // Compacted: ids mean other things, so the file begins anew, with what the profile keeps. The same where half of it is not to be kept.
     const uint64_t dropped = profile.samples().dropped();
-    if (chunks_ && (written_.lineage != profile.sizes().lineage || (options_.keeps_last && dropped - first_ > profile.sample_count()))) {
-      chunks_.reset();
-      written_ = {};
-    }
+    if (stream_ && (stream_->encoder.written().lineage != profile.sizes().lineage || (options_.keeps_last && dropped - stream_->encoder.first_sample() > profile.sample_count())))
+      stream_.reset();
     TRY(create());
-    if (written_ == profile::SnapshotSizes()) first_ = dropped;
-    const int level = profile.sizes().samples - written_.samples > kMaxRewritten ? kLevelOfMany : kLevel;
-    do {
-      raw_.clear();
-      written_ = append_delta(raw_, profile, written_);
-      TRY(chunks_->write(ChunkKind::kDelta, raw_, level));
-    } while (written_ != profile.sizes());
+    const int level = profile.sizes().samples - stream_->encoder.written().samples > kMaxRewritten ? kLevelOfMany : kLevel;
+    for (bool all = false; !all;) {
+      bytes_.clear();
+      all = stream_->encoder.append(bytes_, profile, level);
+      stream_->file.write(bytes_);
+      TRY(stream_->file.flush());
+    }
     return {};
   }
 
   std::string path_;
   SinkOptions options_;
-  std::optional<ChunkWriter> chunks_;
-  profile::SnapshotSizes written_;
-  uint64_t first_ = 0;  // number of the first sample in the file
-  ByteWriter raw_;
+  std::optional<Stream> stream_;
+  std::string bytes_;
   bool opens_ = false;  // something readable is under the final name
 };
 

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/viewer_server.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <cerrno>
+#include <list>
+#include <string_view>
+#include <vector>
+
+#include "base/catching.h"
+#include "base/diagnostics.h"
+#include "sink/recording/recording_encoder.h"
+
+namespace cicada::attach {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int kLevel = 3;   // of zstd
+constexpr int kNice = 5;    // who looks does not matter as much as what is looked at
+
+struct Viewer {
+  UniqueFd socket = {};
+  Clock::time_point due = {};       // the next difference; before its line: until when it may be silent
+  Clock::time_point progress = {};  // when it read last
+  std::string line = {};
+  bool asked = false, follows = false, ended = false;  // ended: closed once all is sent
+  bool silent = false;                                 // says nothing more
+  sink::RecordingEncoder encoder = {};
+  std::string bytes = {};  // to be sent
+  size_t sent = 0;
+
+  bool waits() const { return sent < bytes.size(); }
+};
+
+}  // namespace
+
+struct ViewerServer::State {
+  std::unique_ptr<ViewerSocket> socket;
+  uid_t user;
+  TakeSnapshot snapshot;
+  UniqueFd wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  std::atomic<bool> finishing = false;
+
+  // The thread's.
+  std::list<Viewer> viewers = {};
+  Clock::time_point accepts_again = {};  // not before
+
+  void run(const std::stop_token& stop);
+  void accept_all();
+  bool take_line(Viewer& viewer);
+  void refuse(Viewer& viewer, std::string_view why);
+  void make_next(Viewer& viewer);
+  bool send(Viewer& viewer);
+  bool serve(Viewer& viewer, short events);
+  Clock::time_point next_deadline() const;
+};
+
+void ViewerServer::State::refuse(Viewer& viewer, std::string_view why) {
+  viewer.bytes = fmt::format("cicada: {}\n", why);
+  viewer.asked = viewer.ended = true;
+}
+
+void ViewerServer::State::accept_all() {
+  for (;;) {
+    UniqueFd accepted(::accept4(socket->fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!accepted && errno != EAGAIN) accepts_again = Clock::now() + kPeriod;  // no descriptor is left, say
+    if (!accepted) return;
+    const auto now = Clock::now();
+    viewers.push_back({.socket = std::move(accepted), .due = now + kLineTimeout, .progress = now});
+    Viewer& viewer = viewers.back();
+    if (const Result<void> known = check_peer(viewer.socket.get(), user); !known)
+      refuse(viewer, known.error().message());
+    else if (viewers.size() > kMaxViewers)
+      refuse(viewer, fmt::format("{} look at this recording already", kMaxViewers));
+    else
+      continue;
+    send(viewer);  // or it is not told
+    viewers.pop_back();
+  }
+}
+
+// False: it is gone, or says too much.
+bool ViewerServer::State::take_line(Viewer& viewer) {
+  char text[kMaxLine];
+  const ssize_t got = ::recv(viewer.socket.get(), text, sizeof text, 0);
+  if (got < 0) return errno == EAGAIN || errno == EINTR;
+  if (got == 0) return viewer.silent = true, viewer.asked;
+  if (viewer.asked) return true;  // nothing is asked of it any more
+  viewer.line.append(text, static_cast<size_t>(got));
+  const size_t end = viewer.line.find('\n');
+  if (end == std::string::npos) return viewer.line.size() < kMaxLine;
+  viewer.line.resize(end);
+  viewer.asked = true;
+  viewer.follows = viewer.line == kFollow;
+  if (!viewer.follows && viewer.line != kOnce) {
+    refuse(viewer, fmt::format("this recorder understands \"{}\" and \"{}\"", kOnce, kFollow));
+    return true;
+  }
+  snapshot();  // the next one is new
+  viewer.due = Clock::now() + kFresh;
+  return true;
+}
+
+// One difference at most.
+void ViewerServer::State::make_next(Viewer& viewer) {
+  viewer.bytes.clear();
+  viewer.sent = 0;
+  const bool last = finishing.load();
+  const auto now = snapshot();
+  if (!viewer.encoder.append(viewer.bytes, *now, kLevel)) return;
+  viewer.due = Clock::now() + kPeriod;
+  if (!last && viewer.follows) return;
+  viewer.encoder.append_end(viewer.bytes, kLevel);
+  viewer.ended = true;
+}
+
+// False: it is gone.
+bool ViewerServer::State::send(Viewer& viewer) {
+  while (viewer.waits()) {
+    const ssize_t sent = ::send(viewer.socket.get(), viewer.bytes.data() + viewer.sent, viewer.bytes.size() - viewer.sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0) return errno == EAGAIN || errno == EINTR;
+    viewer.sent += static_cast<size_t>(sent);
+    viewer.progress = Clock::now();
+  }
+  return true;
+}
+
+// False: it has all it can have, or is gone.
+bool ViewerServer::State::serve(Viewer& viewer, short events) {
+  if ((events & (POLLHUP | POLLERR)) != 0 || ((events & POLLIN) != 0 && !take_line(viewer))) return false;
+  const auto now = Clock::now();
+  if (!viewer.asked) return now < viewer.due && !finishing;
+  if (!send(viewer)) return false;
+  if (viewer.waits()) return now < viewer.progress + kStuck;
+  if (viewer.ended) return false;
+  if (now >= viewer.due || finishing || (viewer.encoder.chunks() != 0 && !viewer.follows)) {
+    make_next(viewer);
+    viewer.progress = now;
+    return send(viewer) && (viewer.waits() || !viewer.ended);
+  }
+  return true;
+}
+
+Clock::time_point ViewerServer::State::next_deadline() const {
+  auto next = Clock::now() < accepts_again ? accepts_again : Clock::now() + std::chrono::seconds(60);
+  for (const Viewer& viewer : viewers) next = std::min(next, viewer.waits() ? viewer.progress + kStuck : viewer.due);
+  return next;
+}
+
+void ViewerServer::State::run(const std::stop_token& stop) {
+  ::prctl(PR_SET_NAME, "cicada-viewers");
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), ::getpriority(PRIO_PROCESS, 0) + kNice);
+  std::vector<pollfd> polled;
+  auto end = Clock::time_point::max();
+  while (!stop.stop_requested()) {
+    if (finishing && end == Clock::time_point::max()) end = Clock::now() + kEndTimeout;
+    if (finishing && (viewers.empty() || Clock::now() >= end)) return;
+    polled.assign({{wake.get(), POLLIN, 0}, {socket->fd(), static_cast<short>(Clock::now() < accepts_again ? 0 : POLLIN), 0}});
+    for (const Viewer& viewer : viewers)
+      polled.push_back({viewer.socket.get(), static_cast<short>((viewer.silent ? 0 : POLLIN) | (viewer.waits() ? POLLOUT : 0)), 0});
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::min(next_deadline(), end) - Clock::now()).count();
+    if (::poll(polled.data(), polled.size(), static_cast<int>(std::max<int64_t>(left, 0))) < 0 && errno != EINTR) return;
+    if (polled[0].revents != 0) {
+      uint64_t ignored;
+      static_cast<void>(::read(wake.get(), &ignored, sizeof ignored) == sizeof ignored);
+    }
+    size_t i = 2;
+    for (auto at = viewers.begin(); at != viewers.end(); ++i) at = serve(*at, polled[i].revents) ? std::next(at) : viewers.erase(at);
+    if (polled[1].revents != 0 && !finishing) accept_all();
+  }
+}
+
+Result<std::unique_ptr<ViewerServer>> ViewerServer::start(std::unique_ptr<ViewerSocket> socket, uid_t user, TakeSnapshot snapshot) {
+  std::unique_ptr<State> state(new State{.socket = std::move(socket), .user = user, .snapshot = std::move(snapshot)});
+  if (!state->wake) return errno_error(errno, "an eventfd");
+  std::unique_ptr<ViewerServer> server(new ViewerServer(std::move(state)));
+  return catching("the thread that serves viewers", [&]() -> Result<std::unique_ptr<ViewerServer>> {
+    server->thread_ = std::jthread([state = server->state_.get()](const std::stop_token& stop) {
+      const Result<void> ran = catching("viewers", [&] { return state->run(stop), Result<void>(); });
+      state->viewers.clear();
+      if (!ran) diagnostics().warn("viewers", "{}; nobody is shown this recording any more", ran.error().message());
+    });
+    return std::move(server);
+  });
+}
+
+ViewerServer::ViewerServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+ViewerServer::~ViewerServer() {
+  thread_.request_stop();
+  static_cast<void>(::eventfd_write(state_->wake.get(), 1));
+}
+
+void ViewerServer::finish() {
+  state_->finishing = true;
+  static_cast<void>(::eventfd_write(state_->wake.get(), 1));
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace cicada::attach

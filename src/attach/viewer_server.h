@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shows a running recording to other processes, on a thread of its own.
+//
+//   Session ── snapshot() ──▶ ViewerServer ── a recording as it grows ──▶ a viewer
+//
+// A viewer says one line, "cicada-attach 1 once" (all there is now) or "cicada-attach 1 follow" (and what comes, once a second), and is sent a recording
+// (docs/formats/recording.md), or a line that says why not. What one has not read yet keeps nobody else, neither samples nor other viewers: as
+// long as something waits to be sent to it nothing new is made for it, so it gets less often what is new, and all of it.
+// Bounds: kMaxViewers; of each, one difference.
+//
+// Threads: one; the port is called on the server's thread.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "attach/viewer_socket.h"
+#include "profile/snapshot.h"
+
+namespace cicada::attach {
+
+class ViewerServer {
+ public:
+  static constexpr size_t kMaxViewers = 16, kMaxLine = 128;
+  static constexpr auto kPeriod = std::chrono::seconds(1);        // between differences
+  static constexpr auto kFresh = std::chrono::milliseconds(60);   // from asking for a snapshot until there is a new one
+  static constexpr auto kLineTimeout = std::chrono::seconds(2);   // for its line
+  static constexpr auto kStuck = std::chrono::seconds(60);        // that a viewer may read nothing
+  static constexpr auto kEndTimeout = std::chrono::seconds(1);    // for what is sent at the end
+
+  using TakeSnapshot = std::function<std::shared_ptr<const profile::ProfileSnapshot>()>;
+  // `socket` belongs to `user`.
+  static Result<std::unique_ptr<ViewerServer>> start(std::unique_ptr<ViewerSocket> socket, uid_t user, TakeSnapshot snapshot);
+  // Ends at once.
+  ~ViewerServer();
+  ViewerServer(const ViewerServer&) = delete;
+  ViewerServer& operator=(const ViewerServer&) = delete;
+  // The recording is finished: whoever looks gets the rest and the end mark. Waits for kEndTimeout at most.
+  void finish();
+
+ private:
+  struct State;
+  explicit ViewerServer(std::unique_ptr<State> state);
+  const std::unique_ptr<State> state_;
+  std::jthread thread_;
+};
+
+}  // namespace cicada::attach

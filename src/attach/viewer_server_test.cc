@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach/viewer_server.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "profile/compaction.h"
+#include "profile/synthetic_profile_for_test.h"
+#include "sink/recording/recording_reader.h"
+
+namespace cicada::attach {
+namespace {
+
+using namespace std::chrono_literals;
+using profile::ProfileSnapshot;
+using Clock = std::chrono::steady_clock;
+
+// A recording that grows when it is told to.
+class Recording {
+ public:
+  std::shared_ptr<const ProfileSnapshot> snapshot() const {
+    const std::lock_guard lock(mutex_);
+    ++looks_;
+    return latest_;
+  }
+  void show(const ProfileSnapshot& profile) {
+    auto made = std::make_shared<const ProfileSnapshot>(profile);
+    const std::lock_guard lock(mutex_);
+    latest_ = std::move(made);
+  }
+  size_t looks() const {
+    const std::lock_guard lock(mutex_);
+    return looks_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable size_t looks_ = 0;
+  std::shared_ptr<const ProfileSnapshot> latest_ = std::make_shared<const ProfileSnapshot>();
+};
+
+class ViewerServerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto socket = ViewerSocket::open(::geteuid(), ::getegid());
+    ASSERT_TRUE(socket) << socket.error().message();
+    path_ = (*socket)->path();
+    auto server = ViewerServer::start(std::move(*socket), ::geteuid(), [this] { return recording_.snapshot(); });
+    ASSERT_TRUE(server) << server.error().message();
+    server_ = std::move(*server);
+  }
+  UniqueFd viewer(std::string_view says = {}) const {
+    auto connected = connect_to_recorder(path_, ::geteuid());
+    EXPECT_TRUE(connected) << connected.error().message();
+    if (!connected) return {};
+    const timeval timeout{20, 0};
+    ::setsockopt(connected->get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+    EXPECT_EQ(::send(connected->get(), says.data(), says.size(), MSG_NOSIGNAL), static_cast<ssize_t>(says.size()));
+    return std::move(*connected);
+  }
+  static std::string line(std::string_view what) { return std::string(what) + '\n'; }
+  // What comes, until `enough`, or to its end.
+  template <typename Enough>
+  static std::string read_until(const UniqueFd& fd, Enough enough) {
+    std::string all;
+    char block[4096];
+    for (ssize_t got; !enough(all) && (got = ::recv(fd.get(), block, sizeof block, 0)) > 0;) all.append(block, static_cast<size_t>(got));
+    return all;
+  }
+  static std::string read_all(const UniqueFd& fd) {
+    return read_until(fd, [](const std::string&) { return false; });
+  }
+  static Result<sink::Recording> parsed(const std::string& bytes) {
+    return sink::read_recording({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "viewer");
+  }
+  static size_t samples_in(const std::string& bytes) {
+    const auto recording = parsed(bytes);
+    return recording ? recording->profile.sample_count() : 0;
+  }
+
+  Recording recording_;
+  std::string path_;
+  std::unique_ptr<ViewerServer> server_;
+};
+
+TEST_F(ViewerServerTest, IsFoundByItsUserOnly) {
+  struct stat st {};
+  ASSERT_EQ(::stat(path_.c_str(), &st), 0);
+  EXPECT_EQ(st.st_mode & 0777, 0600U);
+  ASSERT_EQ(::stat(path_.substr(0, path_.rfind('/')).c_str(), &st), 0);
+  EXPECT_EQ(st.st_mode & 0777, 0700U);
+  EXPECT_TRUE(connect_to_recorder(std::to_string(::getpid()), ::geteuid()));
+  const auto none = connect_to_recorder("2000000000", ::geteuid());
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().kind(), ErrorKind::kGone);
+  EXPECT_NE(none.error().message().find(std::to_string(::getpid())), std::string::npos) << none.error().message();
+  server_.reset();
+  EXPECT_NE(::access(path_.c_str(), F_OK), 0);
+}
+
+TEST_F(ViewerServerTest, NobodyLooksNothingIsAsked) {
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(recording_.looks(), 0U);
+}
+
+TEST_F(ViewerServerTest, OnceIsAllThereIs) {
+  const profile::Profile profile = profile::make_synthetic_profile({.samples = 200'000, .hostile_names = true});  // several differences
+  recording_.show(profile);
+  const auto got = parsed(read_all(viewer(line(kOnce))));
+  ASSERT_TRUE(got) << got.error().message();
+  EXPECT_TRUE(got->complete);
+  EXPECT_GT(got->chunks, 2U);
+  EXPECT_TRUE(got->profile.validate());
+  EXPECT_EQ(got->profile.sample_count(), profile.sample_count());
+  EXPECT_EQ(got->profile.stacks().size(), profile.stacks().size());
+}
+
+TEST_F(ViewerServerTest, FollowsUntilTheEnd) {
+  profile::Profile profile = profile::make_synthetic_profile({.samples = 1000});
+  recording_.show(profile);
+  const UniqueFd looks = viewer(line(kFollow));
+  std::string bytes = read_until(looks, [](const std::string& all) { return samples_in(all) == 1000; });
+  const size_t before = bytes.size();
+  for (size_t i = 0; i < 500; ++i) profile.append_sample(profile.sample(i));
+  recording_.show(profile);
+  bytes += read_until(looks, [&](const std::string& more) { return samples_in(bytes + more) == 1500; });
+  server_->finish();
+  bytes += read_all(looks);
+  const auto got = parsed(bytes);
+  ASSERT_TRUE(got) << got.error().message();
+  EXPECT_TRUE(got->complete);
+  EXPECT_EQ(got->profile.sample_count(), 1500U);
+  EXPECT_LT(bytes.size() - before, before / 2) << "not only what is new";
+}
+
+TEST_F(ViewerServerTest, AfterACompactionItBeginsAnew) {
+  const profile::Profile first = profile::make_synthetic_profile({.samples = 3000, .seed = 1});
+  recording_.show(first);
+  const UniqueFd looks = viewer(line(kFollow));
+  std::string bytes = read_until(looks, [](const std::string& all) { return samples_in(all) == 3000; });
+  const profile::Profile other = profile::make_synthetic_profile({.samples = 700, .seed = 2});
+  ASSERT_NE(other.sizes().lineage, first.sizes().lineage);
+  recording_.show(other);
+  server_->finish();
+  bytes += read_all(looks);
+  const auto got = parsed(bytes);
+  ASSERT_TRUE(got) << got.error().message();
+  EXPECT_TRUE(got->complete);
+  EXPECT_TRUE(got->profile.validate());
+  EXPECT_EQ(got->profile.sample_count(), 700U);
+}
+
+TEST_F(ViewerServerTest, WhoDoesNotReadKeepsNobodyElse) {
+  recording_.show(profile::make_synthetic_profile({.samples = 300'000}));
+  const UniqueFd stuck = viewer(line(kFollow));
+  for (int i = 0; i < 3; ++i) {
+    const auto got = parsed(read_all(viewer(line(kOnce))));
+    ASSERT_TRUE(got);
+    EXPECT_EQ(got->profile.sample_count(), 300'000U);
+  }
+  const auto begin = Clock::now();
+  server_->finish();
+  EXPECT_LT(Clock::now() - begin, 10s);
+  const auto got = parsed(read_all(stuck));  // what fitted
+  ASSERT_TRUE(got);
+  EXPECT_FALSE(got->complete);
+}
+
+TEST_F(ViewerServerTest, TenAtOnceAndASeventeenthIsTold) {
+  recording_.show(profile::make_synthetic_profile({.samples = 1000}));
+  std::vector<UniqueFd> viewers;
+  for (size_t i = 0; i < ViewerServer::kMaxViewers; ++i) {
+    viewers.push_back(viewer(line(kFollow)));
+    read_until(viewers.back(), [](const std::string& all) { return samples_in(all) == 1000; });
+  }
+  EXPECT_NE(read_all(viewer()).find("look at this recording already"), std::string::npos);
+  viewers.clear();
+  EXPECT_EQ(samples_in(read_all(viewer(line(kOnce)))), 1000U);
+}
+
+TEST_F(ViewerServerTest, AnswersNonsense) {
+  recording_.show(profile::make_synthetic_profile({.samples = 1000}));
+  EXPECT_NE(read_all(viewer("GET / HTTP/1.1\r\n")).find("understands"), std::string::npos);
+  EXPECT_NE(read_all(viewer("cicada-attach 9 once\n")).find("understands"), std::string::npos);
+  EXPECT_EQ(read_all(viewer(std::string(1000, 'x'))), "");  // no line
+  EXPECT_EQ(read_all(viewer()), "");                        // says nothing
+  const UniqueFd halves = viewer("cicada-attach 1");
+  ASSERT_EQ(::send(halves.get(), " once\n", 6, MSG_NOSIGNAL), 6);
+  ASSERT_EQ(::shutdown(halves.get(), SHUT_WR), 0);
+  EXPECT_EQ(samples_in(read_all(halves)), 1000U);
+}
+
+TEST(ViewerSocket, RefusesAFolderThatOthersCanEnter) {
+  const auto socket = ViewerSocket::open(::geteuid(), ::getegid());
+  ASSERT_TRUE(socket) << socket.error().message();
+  const std::string folder = (*socket)->path().substr(0, (*socket)->path().rfind('/'));
+  ASSERT_EQ(::chmod(folder.c_str(), 0755), 0);
+  const auto refused = ViewerSocket::open(::geteuid(), ::getegid());
+  ::chmod(folder.c_str(), 0700);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind(), ErrorKind::kPermission);
+}
+
+}  // namespace
+}  // namespace cicada::attach

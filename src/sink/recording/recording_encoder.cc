@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sink/recording/recording_encoder.h"
+
+#include "sink/recording/delta_codec.h"
+
+namespace cicada::sink {
+
+bool RecordingEncoder::append(std::string& to, const profile::ProfileSnapshot& now, int level) {
+  if (chunks_.count() != 0 && written_.lineage != now.sizes().lineage) {
+    raw_.clear();
+    chunks_.append(to, ChunkKind::kAnew, raw_, level);
+    written_ = {};
+  }
+  if (written_ == profile::SnapshotSizes()) first_ = now.samples().dropped();
+  raw_.clear();
+  written_ = append_delta(raw_, now, written_);
+  chunks_.append(to, ChunkKind::kDelta, raw_, level);
+  return has(now);
+}
+
+void RecordingEncoder::append_end(std::string& to, int level) {
+  raw_.clear();
+  raw_.uleb128(written_.samples - first_);
+  chunks_.append(to, ChunkKind::kEnd, raw_, level);
+}
+
+}  // namespace cicada::sink
