@@ -24,19 +24,43 @@ using Clock = std::chrono::steady_clock;
 constexpr int kLevel = 3;   // of zstd
 constexpr int kNice = 5;    // who looks does not matter as much as what is looked at
 
+using Snapshot = std::shared_ptr<const profile::ProfileSnapshot>;
+
 struct Viewer {
   UniqueFd socket = {};
-  Clock::time_point due = {};       // the next difference; before its line: until when it may be silent
+  Clock::time_point due = {};       // the next look; before its line: until when it may be silent
   Clock::time_point progress = {};  // when it read last
   std::string line = {};
   bool asked = false, follows = false, ended = false;  // ended: closed once all is sent
   bool silent = false;                                 // says nothing more
+  // What is sent is newer than the question.
+  Clock::time_point looked = {};  // since when a newer one than this is waited for; 0: it is not
+  std::weak_ptr<const profile::ProfileSnapshot> seen = {};
+  Snapshot shown = {};  // of which something is to be sent still
+  bool is_last = false;  // nothing comes after that
   sink::RecordingEncoder encoder = {};
   std::string bytes = {};  // to be sent
   size_t sent = 0;
 
   bool waits() const { return sent < bytes.size(); }
+  // Null: not yet.
+  Snapshot newer(const ViewerServer::TakeSnapshot& take, bool last);
 };
+
+Snapshot Viewer::newer(const ViewerServer::TakeSnapshot& take, bool last) {
+  const auto time = Clock::now();
+  Snapshot now = take();
+  if (looked == Clock::time_point()) {
+    looked = time;
+    seen = now;
+  }
+  if (now == seen.lock() && !last && time < looked + ViewerServer::kFreshest) {
+    due = time + ViewerServer::kAgain;
+    return nullptr;
+  }
+  looked = {};
+  return now;
+}
 
 }  // namespace
 
@@ -52,7 +76,7 @@ struct ViewerServer::State {
   Clock::time_point accepts_again = {};  // not before
 
   void run(const std::stop_token& stop);
-  void accept_all();
+  void accept_one();
   bool take_line(Viewer& viewer);
   void refuse(Viewer& viewer, std::string_view why);
   void make_next(Viewer& viewer);
@@ -66,23 +90,22 @@ void ViewerServer::State::refuse(Viewer& viewer, std::string_view why) {
   viewer.asked = viewer.ended = true;
 }
 
-void ViewerServer::State::accept_all() {
-  for (;;) {
-    UniqueFd accepted(::accept4(socket->fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!accepted && errno != EAGAIN) accepts_again = Clock::now() + kPeriod;  // no descriptor is left, say
-    if (!accepted) return;
-    const auto now = Clock::now();
-    viewers.push_back({.socket = std::move(accepted), .due = now + kLineTimeout, .progress = now});
-    Viewer& viewer = viewers.back();
-    if (const Result<void> known = check_peer(viewer.socket.get(), user); !known)
-      refuse(viewer, known.error().message());
-    else if (viewers.size() > kMaxViewers)
-      refuse(viewer, fmt::format("{} look at this recording already", kMaxViewers));
-    else
-      continue;
-    send(viewer);  // or it is not told
-    viewers.pop_back();
-  }
+// One a turn: who has gone is seen before who came after him.
+void ViewerServer::State::accept_one() {
+  UniqueFd accepted(::accept4(socket->fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  const auto now = Clock::now();
+  if (!accepted && errno != EAGAIN) accepts_again = now + kPeriod;  // no descriptor is left, say
+  if (!accepted) return;
+  viewers.push_back({.socket = std::move(accepted), .due = now + kLineTimeout, .progress = now});
+  Viewer& viewer = viewers.back();
+  if (const Result<void> known = check_peer(viewer.socket.get(), user); !known)
+    refuse(viewer, known.error().message());
+  else if (viewers.size() > kMaxViewers)
+    refuse(viewer, fmt::format("{} look at this recording already", kMaxViewers));
+  else
+    return;
+  send(viewer);  // or it is not told
+  viewers.pop_back();
 }
 
 // False: it is gone, or says too much.
@@ -91,7 +114,7 @@ bool ViewerServer::State::take_line(Viewer& viewer) {
   const ssize_t got = ::recv(viewer.socket.get(), text, sizeof text, 0);
   if (got < 0) return errno == EAGAIN || errno == EINTR;
   if (got == 0) return viewer.silent = true, viewer.asked;
-  if (viewer.asked) return true;  // nothing is asked of it any more
+  if (viewer.asked) return false;
   viewer.line.append(text, static_cast<size_t>(got));
   const size_t end = viewer.line.find('\n');
   if (end == std::string::npos) return viewer.line.size() < kMaxLine;
@@ -102,20 +125,23 @@ bool ViewerServer::State::take_line(Viewer& viewer) {
     refuse(viewer, fmt::format("this recorder understands \"{}\" and \"{}\"", kOnce, kFollow));
     return true;
   }
-  snapshot();  // the next one is new
-  viewer.due = Clock::now() + kFresh;
+  viewer.due = Clock::now();
   return true;
 }
 
 // One difference at most.
 void ViewerServer::State::make_next(Viewer& viewer) {
+  if (!viewer.shown) {
+    viewer.is_last = finishing;
+    viewer.shown = viewer.newer(snapshot, viewer.is_last);
+  }
+  if (!viewer.shown) return;
   viewer.bytes.clear();
   viewer.sent = 0;
-  const bool last = finishing.load();
-  const auto now = snapshot();
-  if (!viewer.encoder.append(viewer.bytes, *now, kLevel)) return;
+  if (!viewer.encoder.append(viewer.bytes, *viewer.shown, kLevel)) return;
   viewer.due = Clock::now() + kPeriod;
-  if (!last && viewer.follows) return;
+  viewer.shown.reset();
+  if (viewer.follows && !viewer.is_last) return;
   viewer.encoder.append_end(viewer.bytes, kLevel);
   viewer.ended = true;
 }
@@ -139,7 +165,7 @@ bool ViewerServer::State::serve(Viewer& viewer, short events) {
   if (!send(viewer)) return false;
   if (viewer.waits()) return now < viewer.progress + kStuck;
   if (viewer.ended) return false;
-  if (now >= viewer.due || finishing || (viewer.encoder.chunks() != 0 && !viewer.follows)) {
+  if (now >= viewer.due || finishing || viewer.shown) {
     make_next(viewer);
     viewer.progress = now;
     return send(viewer) && (viewer.waits() || !viewer.ended);
@@ -149,7 +175,7 @@ bool ViewerServer::State::serve(Viewer& viewer, short events) {
 
 Clock::time_point ViewerServer::State::next_deadline() const {
   auto next = Clock::now() < accepts_again ? accepts_again : Clock::now() + std::chrono::seconds(60);
-  for (const Viewer& viewer : viewers) next = std::min(next, viewer.waits() ? viewer.progress + kStuck : viewer.due);
+  for (const Viewer& viewer : viewers) next = std::min(next, viewer.waits() ? viewer.progress + kStuck : viewer.shown ? Clock::now() : viewer.due);
   return next;
 }
 
@@ -161,7 +187,7 @@ void ViewerServer::State::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     if (finishing && end == Clock::time_point::max()) end = Clock::now() + kEndTimeout;
     if (finishing && (viewers.empty() || Clock::now() >= end)) return;
-    polled.assign({{wake.get(), POLLIN, 0}, {socket->fd(), static_cast<short>(Clock::now() < accepts_again ? 0 : POLLIN), 0}});
+    polled.assign({{wake.get(), POLLIN, 0}, {socket->fd(), static_cast<short>(finishing || Clock::now() < accepts_again ? 0 : POLLIN), 0}});
     for (const Viewer& viewer : viewers)
       polled.push_back({viewer.socket.get(), static_cast<short>((viewer.silent ? 0 : POLLIN) | (viewer.waits() ? POLLOUT : 0)), 0});
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::min(next_deadline(), end) - Clock::now()).count();
@@ -171,8 +197,9 @@ void ViewerServer::State::run(const std::stop_token& stop) {
       static_cast<void>(::read(wake.get(), &ignored, sizeof ignored) == sizeof ignored);
     }
     size_t i = 2;
-    for (auto at = viewers.begin(); at != viewers.end(); ++i) at = serve(*at, polled[i].revents) ? std::next(at) : viewers.erase(at);
-    if (polled[1].revents != 0 && !finishing) accept_all();
+    for (auto at = viewers.begin(); at != viewers.end() && !stop.stop_requested() && Clock::now() < end; ++i)
+      at = serve(*at, polled[i].revents) ? std::next(at) : viewers.erase(at);
+    if (polled[1].revents != 0) accept_one();
   }
 }
 

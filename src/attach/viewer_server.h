@@ -24,7 +24,8 @@ class ViewerServer {
  public:
   static constexpr size_t kMaxViewers = 16, kMaxLine = 128;
   static constexpr auto kPeriod = std::chrono::seconds(1);        // between differences
-  static constexpr auto kFresh = std::chrono::milliseconds(60);   // from asking for a snapshot until there is a new one
+  static constexpr auto kAgain = std::chrono::milliseconds(10);   // between looks for a snapshot that is newer than the question
+  static constexpr auto kFreshest = std::chrono::seconds(2);      // for which there is none: what there is
   static constexpr auto kLineTimeout = std::chrono::seconds(2);   // for its line
   static constexpr auto kStuck = std::chrono::seconds(60);        // that a viewer may read nothing
   static constexpr auto kEndTimeout = std::chrono::seconds(1);    // for what is sent at the end

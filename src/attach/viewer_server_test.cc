@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -30,8 +31,9 @@ class Recording {
   std::shared_ptr<const ProfileSnapshot> snapshot() const {
     const std::lock_guard lock(mutex_);
     ++looks_;
-    return latest_;
+    return always_new_ ? std::make_shared<const ProfileSnapshot>(*latest_) : latest_;
   }
+  void is_new_when_shown() { always_new_ = false; }
   void show(const ProfileSnapshot& profile) {
     auto made = std::make_shared<const ProfileSnapshot>(profile);
     const std::lock_guard lock(mutex_);
@@ -45,6 +47,7 @@ class Recording {
  private:
   mutable std::mutex mutex_;
   mutable size_t looks_ = 0;
+  std::atomic<bool> always_new_ = true;
   std::shared_ptr<const ProfileSnapshot> latest_ = std::make_shared<const ProfileSnapshot>();
 };
 
@@ -64,7 +67,9 @@ class ViewerServerTest : public testing::Test {
     if (!connected) return {};
     const timeval timeout{20, 0};
     ::setsockopt(connected->get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-    EXPECT_EQ(::send(connected->get(), says.data(), says.size(), MSG_NOSIGNAL), static_cast<ssize_t>(says.size()));
+    if (!says.empty()) {
+      EXPECT_EQ(::send(connected->get(), says.data(), says.size(), MSG_NOSIGNAL), static_cast<ssize_t>(says.size()));
+    }
     return std::move(*connected);
   }
   static std::string line(std::string_view what) { return std::string(what) + '\n'; }
@@ -108,8 +113,22 @@ TEST_F(ViewerServerTest, IsFoundByItsUserOnly) {
 }
 
 TEST_F(ViewerServerTest, NobodyLooksNothingIsAsked) {
-  std::this_thread::sleep_for(50ms);
   EXPECT_EQ(recording_.looks(), 0U);
+  read_all(viewer(line(kOnce)));
+  const size_t looks = recording_.looks();
+  EXPECT_GT(looks, 0U);
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(recording_.looks(), looks);
+}
+
+TEST_F(ViewerServerTest, ShowsWhatIsNewerThanTheQuestion) {
+  recording_.is_new_when_shown();
+  recording_.show(profile::make_synthetic_profile({.samples = 10}));
+  const UniqueFd looks = viewer(line(kOnce));
+  while (recording_.looks() == 0) std::this_thread::yield();
+  const profile::Profile now = profile::make_synthetic_profile({.samples = 1000});
+  recording_.show(now);
+  EXPECT_EQ(samples_in(read_all(looks)), 1000U);
 }
 
 TEST_F(ViewerServerTest, OnceIsAllThereIs) {
@@ -200,14 +219,34 @@ TEST_F(ViewerServerTest, AnswersNonsense) {
 }
 
 TEST(ViewerSocket, RefusesAFolderThatOthersCanEnter) {
-  const auto socket = ViewerSocket::open(::geteuid(), ::getegid());
-  ASSERT_TRUE(socket) << socket.error().message();
-  const std::string folder = (*socket)->path().substr(0, (*socket)->path().rfind('/'));
-  ASSERT_EQ(::chmod(folder.c_str(), 0755), 0);
-  const auto refused = ViewerSocket::open(::geteuid(), ::getegid());
-  ::chmod(folder.c_str(), 0700);
+  char folder[] = "/tmp/cicada-viewers-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  EXPECT_TRUE(ViewerSocket::open_in(folder, ::geteuid(), ::getegid()));
+  ASSERT_EQ(::chmod(folder, 0755), 0);
+  const auto refused = ViewerSocket::open_in(folder, ::geteuid(), ::getegid());
+  ::rmdir(folder);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind(), ErrorKind::kPermission);
+}
+
+TEST(ViewerSocket, RemovesWhatAKilledRecorderLeft) {
+  char folder[] = "/tmp/cicada-viewers-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  const std::string path = fmt::format("{}/{}.sock", folder, ::getpid()), moved = std::string(folder) + "/2000000000.sock", other = std::string(folder) + "/7.sock";
+  const auto first = ViewerSocket::open_in(folder, ::geteuid(), ::getegid());
+  ASSERT_TRUE(first);
+  ASSERT_EQ(::rename(path.c_str(), moved.c_str()), 0);  // somebody listens there
+  {
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    other.copy(address.sun_path, sizeof address.sun_path - 1);
+    const UniqueFd killed(::socket(AF_UNIX, SOCK_STREAM, 0));
+    ASSERT_EQ(::bind(killed.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  }
+  EXPECT_TRUE(ViewerSocket::open_in(folder, ::geteuid(), ::getegid()));
+  EXPECT_NE(::access(other.c_str(), F_OK), 0);
+  EXPECT_EQ(::access(moved.c_str(), F_OK), 0);
+  ::unlink(moved.c_str());
+  ::rmdir(folder);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 //   /run/user/UID/cicada/PID.sock     where that directory is (systemd makes it)
 //   /tmp/cicada-UID/PID.sock          elsewhere
 //
-// Folder and socket belong to the user behind the recorder, also where that runs as root. Threads: one.
+// Folder and socket belong to the user behind the recorder, also where that runs as root; all that is done there is done as that user. Threads: one.
 #pragma once
 #include <sys/types.h>
 
@@ -26,6 +26,7 @@ class ViewerSocket {
  public:
   // Removes what recorders that were killed have left behind. Fails: kPermission (the folder is somebody else's, or open to others).
   static Result<std::unique_ptr<ViewerSocket>> open(uid_t user, gid_t group);
+  static Result<std::unique_ptr<ViewerSocket>> open_in(const std::string& folder, uid_t user, gid_t group);
   ~ViewerSocket();
   ViewerSocket(const ViewerSocket&) = delete;
   ViewerSocket& operator=(const ViewerSocket&) = delete;
@@ -45,7 +46,7 @@ class ViewerSocket {
 Result<void> check_peer(int socket, uid_t user);
 
 // To the recorder with that number or at that path, as `user`; root looks into everybody's folders. What it says is to be read as strangers' bytes are.
-// Fails: kGone (no such recorder; says which there are), kPermission (the socket is a third user's).
+// Fails: kGone (no such recorder; says which there are), kPermission (the socket is a third user's), kLimit (it does not accept).
 Result<UniqueFd> connect_to_recorder(const std::string& pid_or_path, uid_t user);
 
 }  // namespace cicada::attach

@@ -9,7 +9,9 @@ start_workload chain_gcc_O2_pie
 begin_record --attachable -F 997 -p "$pid" -o end.cicada
 grep -q "cicada report --attach $recorder" err || fail "it does not say how"
 let_work 2 "$pid"
-"$CICADA" report --attach "$recorder" >now.txt 2>err.txt || fail "report ended with $?"
+"$CICADA" report --json --attach "$recorder" >now.json 2>err.txt || fail "report ended with $?"
+samples=$(python3 -c 'import json; print(json.load(open("now.json"))["total"])')
+((samples > 500)) || fail "the first look shows $samples samples"
 "$CICADA" convert --attach "$recorder" now.svg now.cicada now.folded >/dev/null 2>err.txt || fail "convert ended with $?"
 grep -q '<svg' now.svg || fail "no picture"
 samples=$(awk '{ n += $NF } END { print n }' now.folded)
@@ -22,7 +24,7 @@ socket=$(ls -d /run/user/0/cicada/"$recorder".sock /tmp/cicada-0/"$recorder".soc
 [[ $(stat -c '%a %u' "$socket") == "600 0" && $(stat -c '%a %u' "$(dirname "$socket")") == "700 0" ]] || fail "rights: $(stat -c '%a %u' "$socket" "$(dirname "$socket")")"
 setpriv --reuid nobody --regid nogroup --clear-groups "$CICADA" report --attach "$recorder" >x 2>err.txt && fail "a stranger looks"
 setpriv --reuid nobody --regid nogroup --clear-groups "$CICADA" report --attach "$socket" >x 2>err.txt && fail "a stranger looks"
-# One that stops reading costs nothing; the bytes are a recording.
+# One follows to the end, beside another that reads nothing; the bytes are a recording.
 python3 - "$socket" >followed.cicada <<'PY' &
 import socket, sys
 s = socket.socket(socket.AF_UNIX)
@@ -52,7 +54,7 @@ PY
 says() {
   rm -f evil.sock
   python3 -c 'import os, socket, sys, time
-s = socket.socket(socket.AF_UNIX); s.bind("evil.sock"); s.listen()
+s = socket.socket(socket.AF_UNIX); s.bind("evil"); s.listen(); os.rename("evil", "evil.sock")
 c = s.accept()[0]; c.sendall(os.fsencode(sys.argv[1]))
 if sys.argv[1]: sys.exit()
 time.sleep(600)' "$1" &

@@ -76,7 +76,7 @@ Command add_convert_command(CLI::App& app) {
   command->footer(footer());
   command->add_option("IN", options->input, "a recording, folded stacks or pprof")->required();
   command->add_option("OUT", options->outputs, "the extension decides");
-  command->add_option("--attach", options->attach, "instead of IN: what a recorder has until now (record --attachable)")->type_name("PID|SOCKET");
+  command->add_option("--attach", options->attach, "instead of IN: what a recorder has until now, see record --attachable (default: a file)")->type_name("PID|SOCKET");
   command->add_option("--event", options->event, "of several events, this one (default: all, or the first where a format has one)")->type_name("NAME");
   command->add_option("--filter", options->filters, "a part: process=, thread=, state=, time=2s..5s, function=REGEX (default: everything)")
       ->type_name("KEY=VALUE")

@@ -54,15 +54,15 @@ std::optional<int> find_descriptor(std::string_view path) {
 }
 
 // To its end, into memory: formats are read in more than one pass.
-Result<UniqueFd> read_pipe(int descriptor, const std::string& name) {
+Result<UniqueFd> read_pipe(int descriptor, const std::string& name, bool recorder = false) {
   UniqueFd copy(::memfd_create("cicada-input", MFD_CLOEXEC));
   if (!copy) return errno_error(errno, name);
   std::vector<uint8_t> block(1 << 20);
   for (uint64_t all = 0;;) {
     ssize_t size = ::read(descriptor, block.data(), block.size());
-    if (size < 0 && errno == ECONNRESET) size = 0;  // a recorder that has not read what it was asked, but said why
+    if (recorder && size < 0 && errno == ECONNRESET) size = 0;  // a recorder that has not read what it was asked, but said why
     if (size < 0 && errno == EINTR) continue;
-    if (size < 0 && errno == EAGAIN) return make_error(ErrorKind::kLimit, "{}: no answer for {} s; is it stopped?", name, kRecorderTimeout.count());
+    if (recorder && size < 0 && errno == EAGAIN) return make_error(ErrorKind::kLimit, "{}: no answer for {} s; is it stopped?", name, kRecorderTimeout.count());
     if (size < 0) return errno_error(errno, fmt::format("read {}", name));
     if (size == 0) return copy;
     all += static_cast<uint64_t>(size);
@@ -84,7 +84,7 @@ Result<UniqueFd> read_recorder(const std::string& pid_or_path) {
   const std::string name = fmt::format("recorder {}", pid_or_path);
   // Who has said already why it does not want to does not hear it.
   if (::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()) && errno != EPIPE) return errno_error(errno, "ask " + name);
-  UniqueFd fd = TRY(read_pipe(socket.get(), name));
+  UniqueFd fd = TRY(read_pipe(socket.get(), name, true));
   std::string begin(kMaxRefusal, '\0');
   begin.resize(static_cast<size_t>(std::max<ssize_t>(::pread(fd.get(), begin.data(), begin.size(), 0), 0)));
   if (begin.empty()) return make_error(ErrorKind::kGone, "{}: it ended before it said anything", name);

@@ -100,7 +100,7 @@ Result<void> report(ReportOptions options, const ReaderFiles& files) {
 
 void add_options(CLI::App& command, ReportOptions& options) {
   CLI::Option* file = command.add_option("FILE", options.file, "a recording, folded stacks or pprof");
-  command.add_option("--attach", options.attach, "instead of a file: what a recorder has until now (record --attachable)")->type_name("PID|SOCKET")->excludes(file);
+  command.add_option("--attach", options.attach, "instead of a file: what a recorder has until now, see record --attachable (default: a file)")->type_name("PID|SOCKET")->excludes(file);
   CLI::Option* callers = command.add_option("--callers", options.callers, "only: who calls this function (default: everything)")->type_name("FN");
   CLI::Option* callees = command.add_option("--callees", options.callees, "only: what this function calls (default: everything)")->type_name("FN")->excludes(callers);
   command.add_option("--annotate", options.annotate, "only: the lines (or instructions) of this function with their samples (default: everything)")

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sink/recording/recording_encoder.h"
 
+#include <algorithm>
+
 #include "sink/recording/delta_codec.h"
 
 namespace cicada::sink {
@@ -10,17 +12,20 @@ bool RecordingEncoder::append(std::string& to, const profile::ProfileSnapshot& n
     raw_.clear();
     chunks_.append(to, ChunkKind::kAnew, raw_, level);
     written_ = {};
+    sent_ = 0;
   }
-  if (written_ == profile::SnapshotSizes()) first_ = now.samples().dropped();
+  const uint64_t dropped = now.samples().dropped(), before = std::max(written_.samples, dropped);
+  if (written_ == profile::SnapshotSizes()) first_ = dropped;
   raw_.clear();
   written_ = append_delta(raw_, now, written_);
+  sent_ += std::max(written_.samples, dropped) - before;
   chunks_.append(to, ChunkKind::kDelta, raw_, level);
   return has(now);
 }
 
 void RecordingEncoder::append_end(std::string& to, int level) {
   raw_.clear();
-  raw_.uleb128(written_.samples - first_);
+  raw_.uleb128(sent_);
   chunks_.append(to, ChunkKind::kEnd, raw_, level);
 }
 

@@ -30,7 +30,7 @@ class RecordingEncoder {
  private:
   ChunkEncoder chunks_;
   profile::SnapshotSizes written_;
-  uint64_t first_ = 0;
+  uint64_t first_ = 0, sent_ = 0;  // samples: those that were dropped before they had their turn are not sent
   ByteWriter raw_;
 };
 

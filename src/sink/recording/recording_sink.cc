@@ -68,7 +68,8 @@ class RecordingSink : public profile::Sink {
   Result<void> append(const ProfileSnapshot& profile) {
     // Compacted: ids mean other things, so the file begins anew, with what the profile keeps. The same where half of it is not to be kept.
     const uint64_t dropped = profile.samples().dropped();
-    if (stream_ && (stream_->encoder.written().lineage != profile.sizes().lineage || (options_.keeps_last && dropped - stream_->encoder.first_sample() > profile.sample_count())))
+    if (stream_ && stream_->encoder.chunks() != 0 &&
+        (stream_->encoder.written().lineage != profile.sizes().lineage || (options_.keeps_last && dropped - stream_->encoder.first_sample() > profile.sample_count())))
       stream_.reset();
     TRY(create());
     const int level = profile.sizes().samples - stream_->encoder.written().samples > kMaxRewritten ? kLevelOfMany : kLevel;
