@@ -85,7 +85,7 @@ Result<UniqueFd> connect_to(const std::string& path) {
   if (fd) ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
   if (fd && ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
   if (errno == EAGAIN) return make_error(ErrorKind::kLimit, "{}: it accepts nobody; is it stopped?", path);
-  if (errno == ECONNREFUSED) return make_error(ErrorKind::kGone, "{}: nobody listens any more", path);
+  if (errno == ECONNREFUSED) return make_error(ErrorKind::kGone, "{}: nobody listens there", path);
   return errno_error(errno, path);
 }
 

@@ -18,5 +18,10 @@ expect_error 125 "--cpu 8000" "$CICADA" record -a --cpu 8000 -o x.folded
 expect_error 125 "--unwind magic" "$CICADA" record -a --unwind magic -o x.folded
 expect_error 125 "what shall be recorded" "$CICADA" record -o x.folded
 expect_error 125 "exclude each other" "$CICADA" record -a -p 1 -o x.folded
+expect_error 125 "which recording?" "$CICADA" report
+expect_error 125 "which recording?" "$CICADA" convert
+expect_error 125 "where to?" "$CICADA" convert --attach $none
+expect_error 125 "process $none: no recording that can be looked at" "$CICADA" report --attach $none
+expect_error 125 "/etc/passwd: nobody listens there" "$CICADA" report --attach /etc/passwd
 expect_error 125 "--no-such-option" "$CICADA" record --no-such-option
 [[ -z $(find . -name 'x*') ]] || fail "something was written: $(ls)"

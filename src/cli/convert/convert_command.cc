@@ -74,7 +74,7 @@ Command add_convert_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("convert", "write a recording in another format");
   command->formatter(std::make_shared<HelpFormatter>("cicada convert [OPTIONS] IN OUT…"));
   command->footer(footer());
-  command->add_option("IN", options->input, "a recording, folded stacks or pprof")->required();
+  command->add_option("IN", options->input, "a recording, folded stacks or pprof");
   command->add_option("OUT", options->outputs, "the extension decides");
   command->add_option("--attach", options->attach, "instead of IN: what a recorder has until now, see record --attachable (default: a file)")->type_name("PID|SOCKET");
   command->add_option("--event", options->event, "of several events, this one (default: all, or the first where a format has one)")->type_name("NAME");
@@ -105,7 +105,8 @@ Command add_convert_command(CLI::App& app) {
           [options]() -> Result<NamedFiles> {
             const bool attached = !options->attach.empty();
             if (attached) options->outputs.insert(options->outputs.begin(), std::exchange(options->input, options->attach));
-            if (options->outputs.empty()) return make_error(ErrorKind::kInvalid, "where to? Give an output behind {}", options->input);
+            if (options->input.empty() && !attached) return make_error(ErrorKind::kInvalid, "which recording? Give IN and OUT, or --attach PID and OUT");
+            if (options->outputs.empty() || options->outputs[0].empty()) return make_error(ErrorKind::kInvalid, "where to? Give an output behind {}", options->input);
             for (const std::string& output : options->outputs) TRY(sink::check_format(output));
             TRY(parse_filters(options->filters));
             TRY(parse_grouping(options->group_by));
