@@ -24,6 +24,7 @@ namespace cicada::sink {
 class MemoryBudget {
  public:
   explicit MemoryBudget(uint64_t bytes) : left_(bytes) {}
+  void add(uint64_t bytes) { left_ += bytes; }
   bool take(uint64_t bytes) {
     if (bytes > left_) return false;
     left_ -= bytes;

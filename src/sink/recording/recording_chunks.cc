@@ -27,14 +27,16 @@ Bytes bytes_of(std::string_view text) { return {reinterpret_cast<const uint8_t*>
 
 }  // namespace
 
-Result<ChunkReader::Chunk> ChunkReader::next() {
-  ByteCursor cursor(file_, position_);
+Result<std::optional<ChunkReader::Chunk>> ChunkReader::next() {
+  ByteCursor cursor(bytes_, position_);
   const uint32_t kind = cursor.u32(), stored = cursor.u32(), raw = cursor.u32(), sequence = cursor.u32(), crc = cursor.u32();
-  const Bytes payload = cursor.take(stored);
-  if (cursor.failed()) return make_error(ErrorKind::kCorrupt, "chunk cut off");
+  if (cursor.failed()) return std::optional<Chunk>();
   if (kind != static_cast<uint32_t>(ChunkKind::kDelta) && kind != static_cast<uint32_t>(ChunkKind::kEnd) && kind != static_cast<uint32_t>(ChunkKind::kAnew))
     return make_error(ErrorKind::kCorrupt, "no chunk where one should be");
-  if (crc_of(file_.subspan(position_, kHeaderBytes - 4), payload) != crc) return make_error(ErrorKind::kCorrupt, "checksum does not match");
+  if (stored > kMaxStoredChunkBytes) return make_error(ErrorKind::kLimit, "chunk of {} stored bytes", stored);
+  const Bytes payload = cursor.take(stored);
+  if (cursor.failed()) return std::optional<Chunk>();
+  if (crc_of(bytes_.subspan(position_, kHeaderBytes - 4), payload) != crc) return make_error(ErrorKind::kCorrupt, "checksum does not match");
   if (sequence != count_) return make_error(ErrorKind::kCorrupt, "chunk {} follows chunk {}", sequence, count_);
   if (raw > kMaxRawChunkBytes || raw > raw_bytes_left_) return make_error(ErrorKind::kLimit, "chunk of {} bytes", raw);
   raw_bytes_left_ -= raw;
@@ -42,7 +44,7 @@ Result<ChunkReader::Chunk> ChunkReader::next() {
   const size_t got = ZSTD_decompress(raw_.data(), raw, payload.data(), payload.size());
   if (ZSTD_isError(got) != 0 || got != raw) return make_error(ErrorKind::kCorrupt, "chunk does not decompress");
   next_position_ = cursor.position();
-  return Chunk{static_cast<ChunkKind>(kind), raw_};
+  return std::optional(Chunk{static_cast<ChunkKind>(kind), raw_});
 }
 
 void ChunkEncoder::FreeContext::operator()(ZSTD_CCtx_s* context) const { ZSTD_freeCCtx(context); }

@@ -4,8 +4,10 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/byte_cursor.h"
@@ -19,6 +21,7 @@ namespace cicada::sink {
 inline constexpr std::string_view kRecordingMagic{"\x89" "CICADA\n", 8};
 inline constexpr uint32_t kRecordingVersion = 6;
 inline constexpr uint64_t kMaxRawChunkBytes = 64 << 20;
+inline constexpr uint64_t kMaxStoredChunkBytes = 2 * kMaxRawChunkBytes;  // a skippable frame may be behind what is compressed
 // What a file may expand to, decompressed and in memory: kFreeBytes, and kTimesFile times its size. Real ones take 3 to 30 times their size; a file
 // that takes more was made to. Somebody's programs can make our own so, with the same few frames in a million ways: those are written longer.
 inline constexpr uint64_t kFreeBytes = 64 << 20, kTimesFile = 256;
@@ -29,29 +32,33 @@ enum class ChunkKind : uint32_t {
   kAnew = 0x57454e41,   // "ANEW": what follows begins with nothing. In streams only: a file is written anew
 };
 
-// Walks the chunks of a file. Borrows it.
+// Walks the chunks of a file, or of what has come of a stream. Borrows the bytes.
 class ChunkReader {
  public:
   struct Chunk {
     ChunkKind kind = ChunkKind::kEnd;
     Bytes content;  // valid until the next call
   };
-  ChunkReader(Bytes file, uint64_t position) : file_(file), position_(position), raw_bytes_left_(kFreeBytes + kTimesFile * file.size()) {}
-
-  bool at_end() const { return position_ >= file_.size(); }
-  // The chunk at position(). Fails (kCorrupt, kLimit) if it is damaged, or if the chunks so far expand beyond what real ones do.
-  Result<Chunk> next();
-  // Its content was good as well: go on behind it.
-  void accept() {
-    position_ = next_position_;
+  // What there is now: what was not accepted, with `more` bytes behind it.
+  void replace(Bytes bytes, uint64_t position, size_t more) {
+    bytes_ = bytes;
+    position_ = position;
+    raw_bytes_left_ += kTimesFile * more;
+  }
+  // The chunk at position(). Nothing: its end is not there. Fails (kCorrupt, kLimit) if it is damaged, or if the chunks so far expand beyond what
+  // real ones do.
+  Result<std::optional<Chunk>> next();
+  // Its content was good as well: go on behind it. How long it was.
+  uint64_t accept() {
     ++count_;
+    return next_position_ - std::exchange(position_, next_position_);
   }
   uint64_t position() const { return position_; }
   uint32_t count() const { return count_; }  // accepted
 
  private:
-  Bytes file_;
-  uint64_t position_, next_position_ = 0, raw_bytes_left_;
+  Bytes bytes_;
+  uint64_t position_ = 0, next_position_ = 0, raw_bytes_left_ = kFreeBytes;
   uint32_t count_ = 0;
   std::vector<uint8_t> raw_;
 };
