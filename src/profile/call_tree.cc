@@ -96,6 +96,9 @@ CallTree build_call_tree(const ProfileSnapshot& profile, const CallTreeOptions& 
   const bool states = options.states && profile.event(shown_event(profile, options)).spent != Spent::kRunning;
   if (states && leaf_of_sample == nullptr) leaf_of_sample = &leaves;
   live.add_all(profile, leaf_of_sample);
+  if (leaf_of_sample != nullptr)
+    for (uint32_t& leaf : *leaf_of_sample)
+      if (leaf != kNoNode) leaf = live.node_of_leaf(leaf);
   live.add_totals();
   if (states) StateSums(profile, live.tree_).add_up(*leaf_of_sample, options.count_samples);
   link_children(live.tree_);

@@ -29,6 +29,8 @@ void LiveTree::clear() {
   entries_.clear();
   entry_of_stack_.clear();
   pending_.clear();
+  placed_.clear();
+  ++anew_;
   touched_.clear();
   node_of_stack_.clear();
   group_of_stack_.clear();
@@ -43,18 +45,19 @@ void LiveTree::clear() {
 // What has no samples any more is most of it. Samples without a value are in none.
 bool LiveTree::is_worn() const { return empty_nodes_ > kFewEmptyNodes + 2 * empty_at_first_ && empty_nodes_ > tree_.nodes.size() / 2; }
 
-void LiveTree::update(const ProfileSnapshot& now) {
+void LiveTree::update(const ProfileSnapshot& now, std::vector<uint32_t>* new_leaves) {
   with_functions_ = true;
+  with_leaves_ = new_leaves != nullptr;
   const SnapshotSizes before = last_.sizes();
   const bool anew = before.lineage != now.sizes().lineage || shown_event(now, options_) != event_ || is_worn();
   if (anew) {
     clear();
-    add_all(now, nullptr);
+    add_all(now, new_leaves);
   } else {
     const uint64_t gone = std::min(now.samples().dropped(), before.samples), first = last_.samples().dropped();
     add_rows(last_, 0, static_cast<size_t>(gone - std::min(gone, first)), true, nullptr);
     const uint64_t kept = now.samples().dropped();
-    add_rows(now, static_cast<size_t>(std::max(before.samples, kept) - kept), now.sample_count(), false, nullptr);
+    add_rows(now, static_cast<size_t>(std::max(before.samples, kept) - kept), now.sample_count(), false, new_leaves);
     release_renamed(now, before);
     place_touched(now);
   }
@@ -76,9 +79,6 @@ void LiveTree::add_all(const ProfileSnapshot& now, std::vector<uint32_t>* leaf_o
     add_rows(now, 0, now.sample_count(), false, leaf_of_sample);
   }
   place_touched(now);
-  if (leaf_of_sample == nullptr) return;
-  for (uint32_t& entry : *leaf_of_sample)
-    if (entry != kNoNode) entry = entries_[entry].node;
 }
 
 void LiveTree::add_stacks(const ProfileSnapshot& profile) {
@@ -121,7 +121,7 @@ void LiveTree::add_rows(const ProfileSnapshot& from, size_t begin, size_t end, b
   const Samples& samples = from.samples();
   const bool grouped = !options_.group_by.empty(), ask = options_.filter || from.header.events.size() > 1;
   if (!grouped) add_stacks(from);
-  if (leaf_of_sample != nullptr) leaf_of_sample->assign(from.sample_count(), kNoNode);
+  if (leaf_of_sample != nullptr) leaf_of_sample->assign(end - begin, kNoNode);
   for (size_t i = begin; i < end; ++i) {
     if ((!options_.include_idle && is_idle(samples.state[i])) || (ask && !is_wanted(from, options_, event_, i))) continue;
     const bool own = grouped || !cut_text(end_reason_of(samples.state[i])).empty();
@@ -129,7 +129,7 @@ void LiveTree::add_rows(const ProfileSnapshot& from, size_t begin, size_t end, b
     const uint64_t value = options_.count_samples ? 1 : from.value(i);
     if (pending_[entry] == 0) touched_.push_back(entry);
     pending_[entry] += remove ? -value : value;
-    if (leaf_of_sample != nullptr) (*leaf_of_sample)[i] = entry;
+    if (leaf_of_sample != nullptr) (*leaf_of_sample)[i - begin] = entry;
   }
 }
 
@@ -255,7 +255,10 @@ void LiveTree::place_touched(const ProfileSnapshot& now) {
   });
   for (const uint32_t index : touched_) {
     Entry& entry = entries_[index];
-    if (entry.node == kNoNode) entry.node = place(now, entry);
+    if (entry.node == kNoNode) {
+      entry.node = place(now, entry);
+      if (with_leaves_) placed_.push_back(index);
+    }
     delta_.resize(tree_.nodes.size());
     const uint64_t more = std::exchange(pending_[index], 0);
     entry.value += more;

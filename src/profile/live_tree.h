@@ -29,10 +29,16 @@ class LiveTree {
  public:
   explicit LiveTree(CallTreeOptions options) : options_(std::move(options)) { clear(); }
 
-  // `now`: later than the last one, or of another profile.
-  void update(const ProfileSnapshot& now);
+  // `now`: later than the last one, or of another profile. With `new_leaves`: the leaf that each row ended in that is new to this tree (all of them
+  // if anew() is another number now), kNoNode for one that is not part of it. Either always or never.
+  void update(const ProfileSnapshot& now, std::vector<uint32_t>* new_leaves = nullptr);
   const CallTree& tree() const { return tree_; }
   const FunctionTable& functions() const { return functions_; }
+  // Leaves are numbered as they come. The node of one is another when its frames got names.
+  uint32_t node_of_leaf(uint32_t leaf) const { return entries_[leaf].node; }
+  // Leaves that got a node, again if it is another one now.
+  const std::vector<uint32_t>& placed_leaves() const { return placed_; }
+  uint64_t anew() const { return anew_; }  // another number: numbers of nodes and leaves mean other things
 
  private:
   friend CallTree build_call_tree(const ProfileSnapshot&, const CallTreeOptions&, std::vector<uint32_t>*);
@@ -91,12 +97,14 @@ class LiveTree {
   std::vector<Entry> entries_;
   std::vector<uint32_t> entry_of_stack_;  // without groups, of whole stacks: by stack + 1, the empty one is 0
   std::vector<uint64_t> pending_;        // by entry; apart, because each sample touches one at random: 8 bytes, not 24
+  std::vector<uint32_t> placed_;         // entries, if leaves are asked for
+  uint64_t anew_ = 0;
   std::vector<uint32_t> touched_;        // entries that may have something pending; some twice
   std::vector<uint32_t> node_of_stack_, group_of_stack_;  // the last placement of each
   std::vector<uint64_t> delta_;          // by node: what its total has more
   std::vector<uint32_t> changed_nodes_;
   size_t linked_ = 1;                    // nodes
-  bool with_functions_ = false;
+  bool with_functions_ = false, with_leaves_ = false;
   size_t empty_nodes_ = 0, empty_at_first_ = 0;
   ContentIndex group_index_, entry_index_;
   TreeChildren children_;

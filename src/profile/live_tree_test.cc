@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <random>
 #include <set>
 
 #include "profile/frame_text.h"
 #include "profile/function_totals.h"
+#include "profile/growing_profile_for_test.h"
 #include "profile/stack_totals.h"
 #include "profile/synthetic_profile_for_test.h"
 
@@ -68,46 +68,6 @@ void expect_sums(const CallTree& tree) {
   walk(tree, [&](uint32_t) { ++walked; }, [](uint32_t) {});
   EXPECT_EQ(walked, tree.nodes.size());
 }
-
-// A profile that grows at random: new stacks with recursion, names that come late and change, threads that are renamed, samples dropped.
-class Growing {
- public:
-  explicit Growing(uint32_t seed) : random_(seed) {
-    profile.header.events = {{.name = "clock"}, {.name = "faults", .unit = Unit::kEvents}};
-    for (int p = 0; p < 3; ++p) {
-      const ProcessId process = profile.intern_process(100 + p, 1);
-      for (int t = 0; t < 2; ++t) threads_.push_back(profile.intern_thread(process, 100 + p + 10 * t));
-    }
-  }
-  void step() {
-    for (size_t i = below(400); i-- > 0;) {
-      StackId stack;
-      for (size_t depth = below(7); depth-- > 0;) stack = profile.intern_stack(stack, frame());
-      profile.append_sample({.time_ns = ++time_, .thread = threads_[below(threads_.size())], .stack = stack, .value = 1 + below(3),
-                             .cpu = static_cast<uint16_t>(below(2)), .event = {static_cast<uint8_t>(below(4) == 0)}, .idle = below(9) == 0});
-    }
-    for (size_t i = below(4); i-- > 0;) {
-      const char* const names[] = {"alpha", "beta", "gamma", "handle_softirqs", "net_rx_action", "do_idle"};
-      std::vector<Location> locations;
-      for (size_t n = 1 + below(2); n-- > 0;) locations.push_back({profile.intern_function({profile.intern(names[below(6)]), {}, {}}), {}, 0, n != 0});
-      profile.set_locations(frame(), locations);
-    }
-    if (below(3) == 0) profile.edit_process(ProcessId(below(3)), [&](Process& row) { row.name = profile.intern(std::to_string(below(4))); });
-    if (below(3) == 0) profile.edit_thread(threads_[below(threads_.size())], [&](Thread& row) { row.name = profile.intern(std::to_string(below(4))); });
-    if (profile.sample_count() > 6000) profile.drop_samples(4096);
-  }
-  size_t below(size_t end) { return random_() % end; }
-
-  Profile profile;
-
- private:
-  FrameId frame() {
-    return profile.intern_frame({below(3) == 0 ? FrameKind::kKernel : FrameKind::kJit, {}, 0, below(40), {}});
-  }
-  std::mt19937 random_;
-  std::vector<ThreadId> threads_;
-  uint64_t time_ = 0;
-};
 
 class LiveTreeOptions : public ::testing::TestWithParam<CallTreeOptions> {};
 

@@ -11,16 +11,11 @@
 namespace cicada::sink {
 namespace {
 
-using profile::CallNode;
 using profile::CallTree;
 using profile::ProfileSnapshot;
 using profile::StringId;
 
-constexpr size_t kMaxNameBytes = 4096;  // one 100 kB C++ name must not fill the file; nobody reads further
 constexpr size_t kMaxLineLetters = 400;
-constexpr uint32_t kUnset = 0xffffffff;
-
-void append_item(std::string& list, const std::string& item) { (list += list.empty() ? "" : ",") += item; }
 
 std::string style_json(std::string_view name, const KindStyle& style) {
   return fmt::format("{{\"name\":{},\"shades\":[\"{}\"]}}", json_text(name), fmt::join(style.shades, "\",\""));
@@ -41,18 +36,16 @@ std::string states_json(const CallTree& tree) {
 }  // namespace
 
 PackedProfile::PackedProfile(const CallTree& tree, std::vector<bool> kept) : tree_(tree), kept_(std::move(kept)) {
-  index_of_tree_string_.assign(tree.strings.size() + 1, kUnset);
-  name_index("");
   std::vector<uint32_t> place(tree.nodes.size());
   uint32_t count = 0;
-  for (uint32_t at = 0; at < tree.nodes.size(); ++at) place[at] = keeps(at) ? count++ : 0;
-  columns_.uleb128(std::max<size_t>(count, 1));
-  if (count == 0) columns_.uleb128(0), columns_.uleb128(frame_index(0));
   for (uint32_t at = 0; at < tree.nodes.size(); ++at) {
     if (!keeps(at)) continue;
-    columns_.uleb128(place[at] - place[tree.nodes[at].parent]);
-    columns_.uleb128(frame_index(at));
+    place[at] = count++;
+    nodes_.add(tree, at, place[at], place[tree.nodes[at].parent]);
   }
+  if (count == 0) nodes_.add_root_of_nothing();
+  columns_.uleb128(std::max<size_t>(count, 1));
+  columns_.append(nodes_.nodes());
 }
 
 void PackedProfile::add_samples(const ProfileSnapshot& profile, std::span<const uint32_t> leaf) {
@@ -77,12 +70,8 @@ void PackedProfile::add_samples(const ProfileSnapshot& profile, std::span<const 
     columns_.uleb128(profile.value(i));
     columns_.uleb128(samples.cpu[i]);
   }
-  for (const profile::Process& process : profile.processes())
-    append_item(processes_, fmt::format("{{\"pid\":{},\"name\":{},\"cmdline\":{},\"cgroup\":{}}}", process.pid, json_text(profile.text(process.name)),
-                                        json_text(shortened(profile.text(process.cmdline), 500)), json_text(shortened(profile.text(process.cgroup), 500))));
-  for (const profile::Thread& thread : profile.threads())
-    append_item(threads_, fmt::format("{{\"process\":{},\"tid\":{},\"name\":{},\"main\":{}}}", static_cast<int64_t>(thread.process.valid() ? thread.process.value : -1),
-                                      thread.tid, json_text(profile.text(thread.name)), thread.main));
+  for (const profile::Process& process : profile.processes()) append_item(processes_, process_json(profile, process));
+  for (const profile::Thread& thread : profile.threads()) append_item(threads_, thread_json(profile, thread));
 }
 
 void PackedProfile::add_values(const Baseline* baseline) {
@@ -118,47 +107,36 @@ void PackedProfile::add_annotations(const std::vector<Annotation>& annotations) 
         append_item(lines, fmt::format("[{},{},{},{}{}]", line.at, json_text(shortened(line.text, kMaxLineLetters)), line.self, line.total, line.after_gap ? ",1" : ""));
       append_item(parts, fmt::format("{{\"instructions\":{},\"where\":{},\"lines\":[{}]}}", part.instructions, json_text(part.where), lines));
     }
-    append_item(annotations_, fmt::format("{{\"function\":{},\"missing\":{},\"parts\":[{}]}}", json_text(shortened(annotation.function, kMaxNameBytes)), json_text(annotation.missing), parts));
+    append_item(annotations_, fmt::format("{{\"function\":{},\"missing\":{},\"parts\":[{}]}}", json_text(shortened(annotation.function, kMaxPageName)), json_text(annotation.missing), parts));
   }
 }
 
 std::string PackedProfile::json(const Caption& caption, uint64_t duration_us) const {
-  const std::string tables = fmt::format("{{\"names\":[{}],\"frames\":[{}],\"processes\":[{}],\"threads\":[{}],\"annotations\":[{}]}}", names_, frames_, processes_, threads_, annotations_);
+  const std::string tables = fmt::format("{{\"names\":[{}],\"frames\":[{}],\"processes\":[{}],\"threads\":[{}],\"annotations\":[{}]}}", nodes_.names(), nodes_.frames(), processes_, threads_, annotations_);
   ByteWriter raw;
   raw.u32(static_cast<uint32_t>(tables.size()));
   raw.append(tables);
   raw.append(columns_.bytes());
+  return page_json(caption, tree_, duration_us, !comparison_.empty(), comparison_, raw.bytes());
+}
+
+std::string process_json(const ProfileSnapshot& profile, const profile::Process& process) {
+  return fmt::format("{{\"pid\":{},\"name\":{},\"cmdline\":{},\"cgroup\":{}}}", process.pid, json_text(profile.text(process.name)), json_text(shortened(profile.text(process.cmdline), 500)),
+                     json_text(shortened(profile.text(process.cgroup), 500)));
+}
+
+std::string thread_json(const ProfileSnapshot& profile, const profile::Thread& thread) {
+  return fmt::format("{{\"process\":{},\"tid\":{},\"name\":{},\"main\":{}}}", static_cast<int64_t>(thread.process.valid() ? thread.process.value : -1), thread.tid,
+                     json_text(profile.text(thread.name)), thread.main);
+}
+
+std::string page_json(const Caption& caption, const CallTree& tree, uint64_t duration_us, bool comparison, std::string_view more, std::string_view payload) {
   std::string notes;
   for (const std::string& note : caption.notes) append_item(notes, json_text(note));
   std::string out = fmt::format("{{\"version\":2,\"title\":{},\"subtitle\":{},\"notes\":[{}],\"unit\":{},\"event\":{},\"seconds_per_value\":{},\"duration_us\":{},\"comparison\":{},{}\"kinds\":[{}],\"states\":[{}],\"payload\":\"",
                                 json_text(caption.title), json_text(caption.subtitle), notes, json_text(caption.unit), json_text(caption.event), caption.seconds_per_value, duration_us,
-                                !comparison_.empty(), comparison_, kinds_json(), states_json(tree_));
-  return out += gzip_text(raw.bytes()) + "\"}";
-}
-
-uint32_t PackedProfile::name_index(const std::string& text) {
-  const auto [entry, fresh] = name_index_.emplace(text, static_cast<uint32_t>(name_index_.size()));
-  if (fresh) append_item(names_, json_text(text));
-  return entry->second;
-}
-
-uint32_t PackedProfile::name_index(StringId id) {
-  if (!id.valid()) return 0;
-  uint32_t& index = index_of_tree_string_[id.value];
-  if (index == kUnset) index = name_index(shortened(tree_.text(id), kMaxNameBytes));
-  return index;
-}
-
-uint32_t PackedProfile::frame_index(uint32_t at) {
-  const CallNode node = tree_.nodes.empty() ? CallNode() : tree_.nodes[at];
-  const uint32_t name = at == 0 ? name_index("all") : name_index(node.name), image = name_index(node.image);
-  int64_t where = -1;
-  if (node.file.valid() && !tree_.text(node.file).empty())
-    where = name_index(node.line == 0 ? std::string(tree_.text(node.file)) : fmt::format("{}:{}", tree_.text(node.file), node.line));
-  const std::string key = fmt::format("{},{},{},{}", name, image, tree_.nodes.empty() ? 0 : style_of(tree_, at), where);
-  const auto [entry, fresh] = frame_index_.emplace(key, static_cast<uint32_t>(frame_index_.size()));
-  if (fresh) append_item(frames_, key);
-  return entry->second;
+                                comparison, more, kinds_json(), states_json(tree));
+  return out += gzip_text(payload) + "\"}";
 }
 
 }  // namespace cicada::sink

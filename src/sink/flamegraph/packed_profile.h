@@ -9,12 +9,12 @@
 #pragma once
 #include <span>
 #include <string>
-#include <unordered_map>
+#include <string_view>
 #include <vector>
 
-#include "base/seeded_hash.h"
 #include "profile/call_tree.h"
 #include "sink/flamegraph/annotation.h"
+#include "sink/flamegraph/packed_nodes.h"
 #include "sink/flamegraph/svg_caption.h"
 #include "sink/recording/byte_writer.h"
 
@@ -30,6 +30,13 @@ struct Baseline {
   double after(const profile::CallTree& tree) const { return whole_after > 0 ? whole_after : std::max<double>(1, static_cast<double>(tree.total())); }
 };
 
+// What a page knows of a process and of a thread: JSON.
+std::string process_json(const profile::ProfileSnapshot& profile, const profile::Process& process);
+std::string thread_json(const profile::ProfileSnapshot& profile, const profile::Thread& thread);
+
+// What is said of one event: JSON with `more` in it ("\"key\":value,"). `payload`: as above, before it is packed.
+std::string page_json(const Caption& caption, const profile::CallTree& tree, uint64_t duration_us, bool comparison, std::string_view more, std::string_view payload);
+
 class PackedProfile {
  public:
   // `kept`: which nodes are packed, by index; a kept one's parent is kept. Empty: all. `tree` outlives this.
@@ -44,15 +51,11 @@ class PackedProfile {
 
  private:
   bool keeps(uint32_t at) const { return kept_.empty() || kept_[at]; }
-  uint32_t name_index(const std::string& text);
-  uint32_t name_index(profile::StringId id);
-  uint32_t frame_index(uint32_t at);
 
   const profile::CallTree& tree_;
   const std::vector<bool> kept_;
-  std::vector<uint32_t> index_of_tree_string_;
-  std::unordered_map<std::string, uint32_t, SeededHash> name_index_, frame_index_;
-  std::string names_, frames_, processes_, threads_, annotations_, comparison_;
+  PackedNodes nodes_;
+  std::string processes_, threads_, annotations_, comparison_;
   ByteWriter columns_;
 };
 
