@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
@@ -70,6 +71,12 @@ bool add_readers_calls(scmp_filter_ctx rules) {
          seccomp_rule_add(rules, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0;
 }
 
+// sendto with an address could reach somebody else. Of options those of TCP only: a receive buffer, say, is memory that is in no limit.
+bool add_calls_of_servers(scmp_filter_ctx rules) {
+  return allow(rules, {SCMP_SYS(accept4), SCMP_SYS(recvfrom), SCMP_SYS(shutdown), SCMP_SYS(eventfd2)}) &&
+         allow_if(rules, SCMP_SYS(sendto), SCMP_A4(SCMP_CMP_EQ, 0)) && allow_if(rules, SCMP_SYS(setsockopt), SCMP_A1(SCMP_CMP_EQ, IPPROTO_TCP));
+}
+
 Result<std::vector<unsigned char>> export_program(const Rules& rules, bool complete) {
   const UniqueFd file(::memfd_create("cicada-filter", MFD_CLOEXEC));
   if (!complete || !file || seccomp_export_bpf(rules.get(), file.get()) != 0) return make_error(ErrorKind::kUnsupported, "no seccomp filter can be made");
@@ -86,9 +93,10 @@ Result<Filter> Filter::of_parsers() {
   return Filter(TRY(export_program(rules, rules != nullptr && add_common_calls(rules.get()) && add_parsers_calls(rules.get()))));
 }
 
-Result<Filter> Filter::of_readers() {
+Result<Filter> Filter::of_readers(Network network) {
   const Rules rules(seccomp_init(SCMP_ACT_ERRNO(EPERM)), &seccomp_release);
-  return Filter(TRY(export_program(rules, rules != nullptr && add_common_calls(rules.get()) && add_readers_calls(rules.get()))));
+  return Filter(TRY(export_program(rules, rules != nullptr && add_common_calls(rules.get()) && add_readers_calls(rules.get()) &&
+                                              (network == Network::kNone || add_calls_of_servers(rules.get())))));
 }
 
 bool Filter::apply() const {

@@ -14,12 +14,15 @@ inline constexpr bool kLocksDown = false;
 inline constexpr bool kLocksDown = true;
 #endif
 
+// What a reader may do with sockets: kAccepts: take connections from one that listens already, and talk over them. It makes none of its own.
+enum class Network { kNone, kAccepts };
+
 class Filter {
  public:
   // Reading a mapped file, asking for memory and answering. Any other call ends the process (SIGSYS).
   static Result<Filter> of_parsers();
   // Opening files to read them, and threads, too. Any other call fails (EPERM). Made by the reader: it may send signals to itself.
-  static Result<Filter> of_readers();
+  static Result<Filter> of_readers(Network network = Network::kNone);
   // For this thread and what it starts. Needs no_new_privs. False: errno says why; EINVAL: there are no filters (emulators of user
   // programs).
   bool apply() const;

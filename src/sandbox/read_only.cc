@@ -30,9 +30,9 @@ Result<void> keep_syslog_only() {
   return {};
 }
 
-Result<void> become_read_only(uint64_t memory) {
+Result<void> become_read_only(uint64_t memory, Network network) {
   if (!kLocksDown) return {};
-  const Filter filter = TRY(Filter::of_readers());
+  const Filter filter = TRY(Filter::of_readers(network));
   if (::geteuid() == 0 && may_become_sandbox_user()) {
     const uid_t nobody = reader_user(::getpid());
     if (::prctl(PR_SET_KEEPCAPS, 1) != 0 || ::setgroups(0, nullptr) != 0 || ::setresgid(nobody, nobody, nobody) != 0 || ::setresuid(nobody, nobody, nobody) != 0)

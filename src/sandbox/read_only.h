@@ -4,15 +4,17 @@
 // and traces nobody. Each means holds where the kernel has it.
 //   of root nothing is left: a user that nobody is, no groups · no capability but CAP_SYSLOG (the addresses in /proc/kallsyms) · Landlock ·
 //   seccomp · at most `memory` bytes of private memory · it ends with its parent
+// With Network::kAccepts it may, too, accept connections at sockets that listen already, and talk over them: what `cicada serve` does.
 #pragma once
 #include <cstdint>
 
 #include "base/result.h"
+#include "sandbox/filter.h"
 
 namespace cicada::sandbox {
 
 // Threads: one, and no other in the process. Nothing under sanitizers.
-Result<void> become_read_only(uint64_t memory);
+Result<void> become_read_only(uint64_t memory, Network network = Network::kNone);
 
 // No capability but CAP_SYSLOG, if it is held. Fails: the system's.
 Result<void> keep_syslog_only();
