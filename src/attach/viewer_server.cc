@@ -71,6 +71,8 @@ struct ViewerServer::State {
   UniqueFd wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::atomic<bool> finishing = false;
 
+  int listening() const { return socket ? socket->fd() : -1; }
+
   // The thread's.
   std::list<Viewer> viewers = {};
   Clock::time_point accepts_again = {};  // not before
@@ -92,7 +94,7 @@ void ViewerServer::State::refuse(Viewer& viewer, std::string_view why) {
 
 // One a turn: who has gone is seen before who came after him.
 void ViewerServer::State::accept_one() {
-  UniqueFd accepted(::accept4(socket->fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  UniqueFd accepted(::accept4(listening(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   const auto now = Clock::now();
   if (!accepted && errno != EAGAIN) accepts_again = now + kPeriod;  // no descriptor is left, say
   if (!accepted) return;
@@ -187,7 +189,7 @@ void ViewerServer::State::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     if (finishing && end == Clock::time_point::max()) end = Clock::now() + kEndTimeout;
     if (finishing && (viewers.empty() || Clock::now() >= end)) return;
-    polled.assign({{wake.get(), POLLIN, 0}, {socket->fd(), static_cast<short>(finishing || Clock::now() < accepts_again ? 0 : POLLIN), 0}});
+    polled.assign({{wake.get(), POLLIN, 0}, {listening(), static_cast<short>(finishing || Clock::now() < accepts_again ? 0 : POLLIN), 0}});
     for (const Viewer& viewer : viewers)
       polled.push_back({viewer.socket.get(), static_cast<short>((viewer.silent ? 0 : POLLIN) | (viewer.waits() ? POLLOUT : 0)), 0});
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::min(next_deadline(), end) - Clock::now()).count();
@@ -203,9 +205,11 @@ void ViewerServer::State::run(const std::stop_token& stop) {
   }
 }
 
-Result<std::unique_ptr<ViewerServer>> ViewerServer::start(std::unique_ptr<ViewerSocket> socket, uid_t user, TakeSnapshot snapshot) {
+Result<std::unique_ptr<ViewerServer>> ViewerServer::start(std::unique_ptr<ViewerSocket> socket, uid_t user, TakeSnapshot snapshot, UniqueFd first) {
   std::unique_ptr<State> state(new State{.socket = std::move(socket), .user = user, .snapshot = std::move(snapshot)});
   if (!state->wake) return errno_error(errno, "an eventfd");
+  const auto now = Clock::now();
+  if (first) state->viewers.push_back({.socket = std::move(first), .due = now, .progress = now, .asked = true, .follows = true});
   std::unique_ptr<ViewerServer> server(new ViewerServer(std::move(state)));
   return catching("the thread that serves viewers", [&]() -> Result<std::unique_ptr<ViewerServer>> {
     server->thread_ = std::jthread([state = server->state_.get()](const std::stop_token& stop) {

@@ -31,8 +31,8 @@ class ViewerServer {
   static constexpr auto kEndTimeout = std::chrono::seconds(1);    // for what is sent at the end
 
   using TakeSnapshot = std::function<std::shared_ptr<const profile::ProfileSnapshot>()>;
-  // `socket` belongs to `user`.
-  static Result<std::unique_ptr<ViewerServer>> start(std::unique_ptr<ViewerSocket> socket, uid_t user, TakeSnapshot snapshot);
+  // `socket` belongs to `user`; null: nobody else comes. `first`: a viewer that follows and need not ask.
+  static Result<std::unique_ptr<ViewerServer>> start(std::unique_ptr<ViewerSocket> socket, uid_t user, TakeSnapshot snapshot, UniqueFd first = {});
   // Ends at once.
   ~ViewerServer();
   ViewerServer(const ViewerServer&) = delete;

@@ -115,6 +115,19 @@ Result<UniqueFd> connect_in(const Folder& folder, Pid pid) {
   return fd;
 }
 
+std::string place_for(uid_t user) {
+  const bool runs = is_directory_of(fmt::format("{}/{}", kRunning, user), user, 0);
+  return (runs ? running_folder(user) : temporary_folder(user)).path;
+}
+
+// As the user.
+Result<void> make_folder(const std::string& folder, uid_t user) {
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return errno_error(errno, folder);
+  if (!is_directory_of(folder, user, 077))
+    return make_error(ErrorKind::kPermission, "{}: it has to be a directory of user {} that others cannot enter; remove it, or chmod 700", folder, user);
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_peer(int socket, uid_t user) {
@@ -125,17 +138,20 @@ Result<void> check_peer(int socket, uid_t user) {
   return make_error(ErrorKind::kPermission, "the other end of the socket is user {}, neither root nor user {}", peer.uid, user);
 }
 
-Result<std::unique_ptr<ViewerSocket>> ViewerSocket::open(uid_t user, gid_t group) {
-  const bool runs = is_directory_of(fmt::format("{}/{}", kRunning, user), user, 0);
-  return open_in((runs ? running_folder(user) : temporary_folder(user)).path, user, group);
+Result<std::string> folder_of_user(uid_t user, gid_t group) {
+  const ScopedFileUser as_user(user, group);
+  std::string folder = place_for(user);
+  if (!as_user.holds()) return make_error(ErrorKind::kPermission, "{}: cicada may not act as user {} here, whose it has to be", folder, user);
+  TRY(make_folder(folder, user));
+  return folder;
 }
+
+Result<std::unique_ptr<ViewerSocket>> ViewerSocket::open(uid_t user, gid_t group) { return open_in(place_for(user), user, group); }
 
 Result<std::unique_ptr<ViewerSocket>> ViewerSocket::open_in(const std::string& folder, uid_t user, gid_t group) {
   const ScopedFileUser as_user(user, group);
   if (!as_user.holds()) return make_error(ErrorKind::kPermission, "{}: cicada may not act as user {} here, whose it has to be", folder, user);
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return errno_error(errno, folder);
-  if (!is_directory_of(folder, user, 077))
-    return make_error(ErrorKind::kPermission, "{}: it has to be a directory of user {} that others cannot enter; remove it, or chmod 700", folder, user);
+  TRY(make_folder(folder, user));
   for (const Pid pid : recorders_in(folder)) {
     const std::string left = socket_in(folder, pid);
     const auto answers = connect_to(left);

@@ -18,6 +18,9 @@
 
 namespace cicada::attach {
 
+// The folder above, of `user`: made if it is not there. Fails: kPermission (it is somebody else's, or open to others).
+Result<std::string> folder_of_user(uid_t user, gid_t group);
+
 // What a viewer says, with a newline behind it.
 inline constexpr std::string_view kOnce = "cicada-attach 1 once", kFollow = "cicada-attach 1 follow";
 

@@ -29,6 +29,8 @@ struct NamedFiles {
   bool replace_recordings = false;  // --force
   bool keep_inputs = false;         // no output may be an input
   bool recorders = false;           // the inputs are no files, but recordings that are being made: --attach
+  std::vector<int> kept = {};       // descriptors that the reader uses, too
+  bool serves = false;              // it answers on sockets among them, until Ctrl-C
 };
 
 struct Command {

@@ -21,6 +21,7 @@
 #include "cli/merge/merge_command.h"
 #include "cli/record/record_command.h"
 #include "cli/report/report_command.h"
+#include "cli/serve/serve_command.h"
 #include "cli/terminal.h"
 #include "recorder/recorder.h"
 
@@ -71,6 +72,7 @@ int main(int argc, char** argv) {
       "cicada shows where a machine, a process or a command spends its time. It needs no rebuild, no frame pointers and no agent in the "
       "program. Start with:\n\n"
       "  sudo cicada record CMD…                profile a command\n"
+      "  sudo cicada serve                      the machine in the browser, as it runs\n"
       "  cicada report cicada.cicada            the recording as text\n"
       "  cicada convert cicada.cicada x.html    the recording in the browser\n"
       "  cicada doctor                          what this machine lets cicada do",
@@ -86,6 +88,7 @@ int main(int argc, char** argv) {
       add_offcpu_command(app),
       add_bench_command(app),
       add_report_command(app),
+      add_serve_command(app),
       add_diff_command(app),
       add_convert_command(app),
       add_merge_command(app),

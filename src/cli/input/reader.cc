@@ -25,7 +25,9 @@
 #include "attach/viewer_socket.h"
 #include "base/clean_text.h"
 #include "cli/invoking_user.h"
+#include "cli/exit_code.h"
 #include "cli/quantity.h"
+#include "cli/terminal.h"
 #include "elf/vdso_image.h"
 #include "sandbox/channel.h"
 #include "sandbox/read_only.h"
@@ -193,21 +195,27 @@ void fill_standard_files() {
 }
 
 // What the caller has open besides is no business of the reader's.
-void close_others(int socket) {
-  if (socket > STDERR_FILENO + 1) ::syscall(SYS_close_range, STDERR_FILENO + 1U, static_cast<unsigned>(socket) - 1, 0U);
-  ::syscall(SYS_close_range, static_cast<unsigned>(socket) + 1, ~0U, 0U);
+void close_others(std::vector<int> kept) {
+  std::sort(kept.begin(), kept.end());
+  unsigned from = STDERR_FILENO + 1;
+  for (const int fd : kept) {
+    if (static_cast<unsigned>(fd) > from) ::syscall(SYS_close_range, from, static_cast<unsigned>(fd) - 1, 0U);
+    from = std::max(from, static_cast<unsigned>(fd) + 1);
+  }
+  ::syscall(SYS_close_range, from, ~0U, 0U);
   const UniqueFd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   ::dup2(nothing.get(), STDIN_FILENO);
 }
 
 Result<int> run_here(const Command& command, Invocation invocation, Inputs inputs, sink::FileRights rights,
-                     std::vector<std::string> outputs, UniqueFd socket, pid_t caller) {
-  ::prctl(PR_SET_NAME, "cicada-reader");
-  close_others(socket.get());
+                     NamedFiles named, UniqueFd socket, pid_t caller) {
+  ::prctl(PR_SET_NAME, named.serves ? "cicada-serves" : "cicada-reader");
+  named.kept.push_back(socket.get());
+  close_others(std::move(named.kept));
   static_cast<void>(elf::open_vdso());  // it is kept
-  TRY(sandbox::become_read_only(kLeastMemory + kMemoryPerByte * inputs.bytes));
+  TRY(sandbox::become_read_only(kLeastMemory + kMemoryPerByte * inputs.bytes, named.serves ? sandbox::Network::kAccepts : sandbox::Network::kNone));
   if (::getppid() != caller) return make_error(ErrorKind::kGone, "who called it has ended");
-  rights.opener = std::make_shared<Outputs>(std::move(outputs), std::move(socket));
+  rights.opener = std::make_shared<Outputs>(std::move(named.outputs), std::move(socket));
   invocation.files = std::make_shared<Files>(std::move(inputs), std::move(rights));
   return command.run(invocation);
 }
@@ -269,12 +277,31 @@ Result<int> run_reader(const Command& command, Invocation invocation) {
   if (reader < 0) return errno_error(errno, "start a process that reads");
   if (reader == 0) {
     ours.reset();
-    return run_here(command, std::move(invocation), std::move(inputs), std::move(rights), std::move(named.outputs), std::move(theirs),
-                    caller);
+    return run_here(command, std::move(invocation), std::move(inputs), std::move(rights), std::move(named), std::move(theirs), caller);
   }
   theirs.reset();
+  if (named.serves) ::signal(SIGINT, SIG_IGN);  // the reader ends then, and says how
   serve(Channel(std::move(ours)), named.outputs, rights);
   return wait_for(reader);
+}
+
+Result<pid_t> start_reader(const std::vector<int>& kept, const InvokingUser& user, const std::function<int()>& work) {
+  fill_standard_files();
+  const pid_t caller = ::getpid(), reader = ::fork();
+  if (reader < 0) return errno_error(errno, "start a process that shows what is recorded");
+  if (reader != 0) return reader;
+  ::prctl(PR_SET_NAME, "cicada-serves");
+  close_others(kept);
+  Result<void> locked = user.become();
+  if (locked) locked = sandbox::become_read_only(kLeastMemory, sandbox::Network::kAccepts);
+  if (locked && ::getppid() == caller) ::_exit(work());
+  if (!locked) print_error(locked.error().message());
+  ::_exit(kExitFailure);
+}
+
+void end_reader(pid_t reader) {
+  ::kill(reader, SIGKILL);
+  ::waitpid(reader, nullptr, 0);
 }
 
 }  // namespace cicada::cli

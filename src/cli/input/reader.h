@@ -6,11 +6,16 @@
 //
 // Of root, the reader is a user that nobody is: what a recording names (programs, debug files, sources) is read if everybody may read it.
 #pragma once
+#include <sys/types.h>
+
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/file_mapping.h"
 #include "cli/command.h"
+#include "cli/invoking_user.h"
 #include "sink/output_file.h"
 
 namespace cicada::cli {
@@ -28,5 +33,10 @@ class ReaderFiles {
 // Returns the command's exit code: in the reader, and then in who called it. Fails: a file cannot be opened, an output is an input, the reader was ended.
 // Threads: no other in the process.
 Result<int> run_reader(const Command& command, Invocation invocation);
+
+// A process that can do what the reader can, and answer on sockets that it holds: it makes no others, and has of what is open here only `kept`.
+// It is `user`, or, where that is root, a user that nobody is, and ends with this process at the latest. Returns its number.
+Result<pid_t> start_reader(const std::vector<int>& kept, const InvokingUser& user, const std::function<int()>& work);
+void end_reader(pid_t reader);
 
 }  // namespace cicada::cli

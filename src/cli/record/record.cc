@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/record/record.h"
 
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/catching.h"
 #include "base/diagnostics.h"
@@ -13,6 +15,7 @@
 #include "attach/viewer_server.h"
 #include "cli/invoking_user.h"
 #include "cli/launch/launched_command.h"
+#include "cli/launch/open_in_browser.h"
 #include "cli/launch/runtime_environment.h"
 #include "cli/record/record_progress.h"
 #include "cli/record/summary.h"
@@ -89,16 +92,6 @@ bool shows_others(const RecordOptions& options, const InvokingUser& user) {
          !std::all_of(options.target.tids.begin(), options.target.tids.end(), is_theirs);
 }
 
-std::string title_of(const RecordOptions& options) {
-  if (options.target.whole_machine) return options.target.asked_for.empty() ? "whole machine" : options.target.asked_for;
-  std::string title;
-  if (!options.target.command.empty()) title = process::shown_arguments(options.target.command, arguments_of(options));
-  if (!options.target.named.empty()) title = (options.target.named.find_first_not_of("0123456789, ") == std::string::npos ? "process " : "") + options.target.named;
-  for (const Tid tid : options.target.tids) title += fmt::format("{}{}", title.empty() ? "thread " : ", ", tid);
-  if (!options.target.asked_for.empty()) title += fmt::format(" ({})", options.target.asked_for);
-  return title;
-}
-
 sink::SinkOptions sink_options_of(const RecordOptions& options, const InvokingUser& user) {
   sink::SinkOptions sink_options;
   sink_options.tree.expand_inlined = options.inlines.value_or(true);
@@ -160,19 +153,22 @@ void print_summary(engine::Session& session, const RecordOptions& options, std::
   for (const std::string& line : session.statistics()) print_message(line + "\n");
 }
 
-void open_in_browser(const std::string& path, const InvokingUser& user) {
-  auto opener = LaunchedCommand::hold({"xdg-open", path}, user);
-  const Result<void> opened = opener ? opener->release() : Result<void>(opener.error());
-  if (!opened) print_warning(fmt::format("--open: {} (open {} yourself)", opened.error().message(), path));
-}
-
 // What a command writes on the same terminal stays as it is.
 bool shows_progress(const RecordOptions& options) {
   return options.verbosity != Verbosity::kQuiet && ::isatty(STDERR_FILENO) != 0 && (options.target.command.empty() || ::isatty(STDOUT_FILENO) == 0);
 }
 
-Result<std::unique_ptr<attach::ViewerServer>> serve_viewers(const engine::Session& session, const InvokingUser& user) {
-  return attach::ViewerServer::start(TRY(attach::ViewerSocket::open(user.uid(), user.gid())), user.uid(), [&session] { return session.snapshot(); });
+Result<std::unique_ptr<attach::ViewerServer>> serve_viewers(const engine::Session& session, const RecordOptions& options, const InvokingUser& user) {
+  std::unique_ptr<attach::ViewerSocket> socket;
+  if (options.attachable) socket = TRY(attach::ViewerSocket::open(user.uid(), user.gid()));
+  return attach::ViewerServer::start(std::move(socket), user.uid(), [&session] { return session.snapshot(); }, options.viewer ? std::move(*options.viewer) : UniqueFd());
+}
+
+// The command's exit code, or Ctrl-C's.
+void stay_until_signal(StopSignals& signals) {
+  print_note("the recording has ended; its page stays until Ctrl-C");
+  pollfd polled{signals.fd(), POLLIN, 0};
+  while (::poll(&polled, 1, -1) < 0 && errno == EINTR) continue;
 }
 
 int fail(const Error& error) {
@@ -181,6 +177,16 @@ int fail(const Error& error) {
 }
 
 }  // namespace
+
+std::string title_of(const RecordOptions& options) {
+  if (options.target.whole_machine) return options.target.asked_for.empty() ? "whole machine" : options.target.asked_for;
+  std::string title;
+  if (!options.target.command.empty()) title = process::shown_arguments(options.target.command, arguments_of(options));
+  if (!options.target.named.empty()) title = (options.target.named.find_first_not_of("0123456789, ") == std::string::npos ? "process " : "") + options.target.named;
+  for (const Tid tid : options.target.tids) title += fmt::format("{}{}", title.empty() ? "thread " : ", ", tid);
+  if (!options.target.asked_for.empty()) title += fmt::format(" ({})", options.target.asked_for);
+  return title;
+}
 
 int run_record(const RecordOptions& options) {
   const bool quiet = options.verbosity == Verbosity::kQuiet;
@@ -223,11 +229,11 @@ int run_record(const RecordOptions& options) {
   const sink::SinkOptions sink_options = sink_options_of(options, user);
   if (const Result<void> added = add_sinks(session, options, sink_options); !added) return fail(added.error());
   std::unique_ptr<attach::ViewerServer> viewers;
-  if (options.attachable) {
-    auto served = serve_viewers(session, user);
+  if (options.attachable || options.viewer) {
+    auto served = serve_viewers(session, options, user);
     if (!served) return fail(served.error());
     viewers = std::move(*served);
-    if (!quiet) print_note(fmt::format("look at it with: cicada report --attach {}", ::getpid()));
+    if (!quiet && options.attachable) print_note(fmt::format("look at it with: cicada report --attach {}", ::getpid()));
   }
   if (const Result<void> started = session.start(); !started) return fail(started.error());
 
@@ -260,7 +266,8 @@ int run_record(const RecordOptions& options) {
     session.header().runs_ns = session.header().duration_ns;
   }
   const int exit_code = command ? command->end(signal) : kExitSuccess;
-  signals->let_through();
+  const bool stays = options.viewer && !signal;
+  if (!stays) signals->let_through();
 
   std::vector<std::string> written;
   for (const engine::SinkOutcome& outcome : session.finish()) {
@@ -281,6 +288,7 @@ int run_record(const RecordOptions& options) {
   if (!quiet) print_summary(session, options, std::move(written));
   for (const std::string& failure : failures) print_error(failure);
   if (options.open && failures.empty()) open_in_browser(*options.open, user);
+  if (stays) stay_until_signal(*signals);
   return failures.empty() && ran ? exit_code : kExitFailure;
 }
 

@@ -5,6 +5,8 @@
 
 namespace cicada::cli {
 
+// What is recorded, in words.
+std::string title_of(const RecordOptions& options);
 // The process' exit code.
 int run_record(const RecordOptions& options);
 

@@ -121,7 +121,6 @@ void add_where(CLI::App& record, RawRecordOptions& raw) {
       ->group("Results");
   record.add_flag("--with-arguments", raw.with_arguments, "keep the arguments of commands, secrets masked; without, only the programs")->group("Results");
   record.add_flag("--force", raw.force, "replace a recording that is there already")->group("Results");
-  record.add_flag("--open", raw.open, "show the result in the browser")->group("Results");
   record.add_flag("--attachable", raw.attachable, "others of yours may look at it meanwhile: cicada report --attach PID, cicada convert --attach PID OUT")->group("Results");
   record.add_flag("--stats", raw.stats, "every counter at the end")->group("Results");
   record.add_flag("-q,--quiet", raw.quiet, "errors only")->group("Results");
@@ -153,16 +152,21 @@ Command add_recording_command(CLI::App& app, const char* name, const char* descr
   CLI::App* record = app.add_subcommand(name, description);
   record->formatter(std::make_shared<HelpFormatter>(fmt::format("cicada {} [OPTIONS] ([--] CMD… | -p PID|NAME,… | -t TID | -a)", name)));
   record->footer(footer(name));
-  add_what(*record, *raw);
-  add_how(*record, *raw);
-  add_names(*record, *raw);
-  add_where(*record, *raw);
+  add_record_options(*record, *raw);
+  record->add_flag("--open", raw->open, "show the result in the browser")->group("Results");
   // Options that may be repeated take one word each time: "-o a.svg -o b.html", never the next word by accident.
   for (CLI::Option* option : record->get_options()) option->allow_extra_args(false);
   return {record, [raw, event](const Invocation& invocation) { return run(event == nullptr ? *raw : with_event(event, *raw), invocation); }, true};
 }
 
 }  // namespace
+
+void add_record_options(CLI::App& command, RawRecordOptions& raw) {
+  add_what(command, raw);
+  add_how(command, raw);
+  add_names(command, raw);
+  add_where(command, raw);
+}
 
 Command add_record_command(CLI::App& app) {
   return add_recording_command(app, "record", "find out where the time goes; write a recording or a picture");

@@ -146,7 +146,7 @@ std::string default_output() {
 Result<void> check_outputs(const RawRecordOptions& raw, RecordOptions& options) {
   options.outputs = raw.outputs;
   options.force = raw.force;
-  if (options.outputs.empty()) {
+  if (options.outputs.empty() && !raw.shown) {
     options.outputs.push_back(raw.force ? "cicada.cicada" : default_output());
     if (raw.open) options.outputs.emplace_back(kDefaultPage);
   }

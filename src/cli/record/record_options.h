@@ -2,6 +2,7 @@
 // Everything `cicada record` was asked to do, checked: a plain struct that knows neither the parser nor the session.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "abi/settings.h"
 #include "base/process_key.h"
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "bpf_source/perf_events.h"
 #include "cli/record/asked_tasks.h"
 #include "engine/retention.h"
@@ -55,12 +57,13 @@ struct RecordOptions {
   std::vector<profile::GroupBy> group_by;  // outermost first
 
   // --- where it goes
-  std::vector<std::string> outputs;  // as given; "-": folded stacks on standard output. Never empty
+  std::vector<std::string> outputs;  // as given; "-": folded stacks on standard output
   bool force = false;                // they may replace recordings
   std::optional<std::string> open;   // the output to show in a browser
   Verbosity verbosity = Verbosity::kNormal;
   bool stats = false;
   bool attachable = false;  // others may look at it meanwhile
+  std::shared_ptr<UniqueFd> viewer = {};  // serve: who shows it. Then there may be no outputs, and what was recorded is shown until Ctrl-C
   bool as_root = false;  // run the command as root even under sudo
   bool jit_options = true;  // tell it to write the names of its JIT code
   bool with_arguments = false;  // of commands, in the recording
@@ -82,7 +85,7 @@ struct RawRecordOptions {
   std::vector<std::string> cpus, outputs, group_by;
   std::string unwind = "auto", demangle = "full", clones = "fold";
   bool kernel = false, no_kernel = false, include_idle = false, kernel_threads = false, as_root = false, stats = false, with_arguments = false,
-       no_jit_options = false, attachable = false;
+       no_jit_options = false, attachable = false, shown = false;  // shown: by serve
   bool inlines = false, no_inlines = false, lines = false, no_lines = false, debuginfod = false;
   bool open = false, force = false, quiet = false, verbose = false;
 };

@@ -16,6 +16,7 @@ using profile::ProfileSnapshot;
 void append_page(const Caption& caption, const std::string& json, std::string& out) {
   out += kReportBeforeTitle;
   out += xml_text(caption.title);
+  out += kReportBeforeFormats;
   out += kReportBeforeProfile;
   out += json;
   out += kReportBeforeViewer;
@@ -68,6 +69,19 @@ void append_diff_report_html(const CallTree& tree, const Baseline& baseline, con
   packed.add_values(&baseline);
   append_page(caption, packed.json(caption), out);
 }
+
+std::string live_page_html(std::string_view title, const std::span<const Format> formats) {
+  std::string out(kLiveBeforeTitle);
+  out += xml_text(title);
+  out += kLiveBeforeFormats;
+  for (const Format& format : formats) out += fmt::format("<option value=\"{0}\">{0}</option>", xml_text(format.extension));
+  out += kLiveBeforeProfile;
+  out += "{}";
+  out += kLiveBeforeViewer;
+  out += gzip_text(kLiveScript);
+  return out += kLiveEnd;
+}
+std::string_view live_page_policy() { return kLivePolicy; }
 
 std::unique_ptr<profile::Sink> make_html_sink(std::string path, const SinkOptions& options) {
   return std::make_unique<HtmlSink>(std::move(path), options, "report");

@@ -15,6 +15,10 @@ void append_report_html(const profile::ProfileSnapshot& profile, const profile::
 // A comparison has no samples: the tree's values are those after, `baseline` those before.
 void append_diff_report_html(const profile::CallTree& tree, const Baseline& baseline, const Caption& caption, std::string& out);
 
+// The page that follows a recording (page_feed.h) from where it was loaded; `formats` are what it offers to save. The policy that is in it.
+std::string live_page_html(std::string_view title, const std::span<const Format> formats);
+std::string_view live_page_policy();
+
 std::unique_ptr<profile::Sink> make_html_sink(std::string path, const SinkOptions& options);
 
 }  // namespace cicada::sink

@@ -19,7 +19,8 @@ using profile::ProfileSnapshot;
 PageFeed::PageFeed(profile::CallTreeOptions options, std::string title)
     : options_(options), title_(std::move(title)), number_(static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count())), live_(std::move(options)) {}
 
-void PageFeed::update(const ProfileSnapshot& now) {
+void PageFeed::update(const ProfileSnapshot& now, const std::string& ended) {
+  ended_ = ended;
   const uint64_t before = now_.sizes().samples;
   live_.update(now, &leaves_);
   const bool anew = live_.anew() != tree_;
@@ -135,8 +136,8 @@ std::string changed_rows(const Rows& rows, size_t from, const Described& describ
 std::string PageFeed::tables_since(const Mark& from, bool anew) const {
   std::string events;
   for (const profile::Event& event : now_.header.events) append_item(events, json_text(event.name));
-  return fmt::format("{{\"anew\":{},\"first\":[{},{},{},{}],\"dropped\":{},\"events\":[{}],\"names\":[{}],\"frames\":[{}],\"processes\":[{}],\"threads\":[{}]}}", anew, from.names, from.frames,
-                     from.nodes, std::max(from.samples, gone_.samples), gone_.samples, events, items_behind(nodes_.names(), from.name_bytes), items_behind(nodes_.frames(), from.frame_bytes),
+  return fmt::format("{{\"anew\":{},\"first\":[{},{},{},{}],\"dropped\":{},\"ended\":{},\"events\":[{}],\"names\":[{}],\"frames\":[{}],\"processes\":[{}],\"threads\":[{}]}}", anew, from.names, from.frames,
+                     from.nodes, std::max(from.samples, gone_.samples), gone_.samples, json_text(ended_), events, items_behind(nodes_.names(), from.name_bytes), items_behind(nodes_.frames(), from.frame_bytes),
                      changed_rows(now_.processes(), from.processes, now_.described_processes(), from.described_processes, [&](const profile::Process& row) { return process_json(now_, row); }),
                      changed_rows(now_.threads(), from.threads, now_.described_threads(), from.described_threads, [&](const profile::Thread& row) { return thread_json(now_, row); }));
 }

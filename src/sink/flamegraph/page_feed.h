@@ -29,8 +29,8 @@ class PageFeed {
 
   // Of the event that `options` ask for.
   PageFeed(profile::CallTreeOptions options, std::string title);
-  // A later snapshot, or one of another profile. What it dropped pages are to drop.
-  void update(const profile::ProfileSnapshot& now);
+  // A later snapshot, or one of another profile. What it dropped pages are to drop. `ended`: what they say then; empty: it goes on.
+  void update(const profile::ProfileSnapshot& now, const std::string& ended = "");
   // For a page that has what `last` says; it gets everything if that is nothing, or is not known (any more). Null: it has all there is.
   // One message is made for all pages that have the same.
   std::shared_ptr<const Message> since(const std::string& last);
@@ -58,6 +58,7 @@ class PageFeed {
 
   const profile::CallTreeOptions options_;
   const std::string title_;
+  std::string ended_;
   const uint64_t number_;  // of this feed: pages outlive it
   profile::LiveTree live_;
   profile::ProfileSnapshot now_;

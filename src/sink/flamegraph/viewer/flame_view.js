@@ -31,7 +31,7 @@ export class FlameView {
   }
 
   show(tree, order, byBefore = false) {
-    const zoomed = this.zoomedNode;
+    const zoomed = this.zoomedNode, {kept} = this;
     this.tree = tree;
     this.layout = layOut(tree, this.profile, order, byBefore ? tree.before : tree.total);
     this.hovered = this.selected = -1;
@@ -39,8 +39,43 @@ export class FlameView {
     this.view.from = 0;
     this.view.to = this.layout.end[0] || 1;
     this.view.scroll = Math.min(this.view.scroll, this.maxScroll());
-    if (zoomed && zoomed < tree.parent.length) this.zoomTo(placeOf(this.layout, zoomed), false);
+    this.kept = null;
+    if (kept) this.recall(kept);
+    else if (zoomed && zoomed < tree.parent.length) this.zoomTo(placeOf(this.layout, zoomed), false);
     this.redraw();
+  }
+  // Another tree comes, of a profile that has changed: what is looked at is found again in show(), by the names on the way to it.
+  remember() {
+    if (this.kept || !this.layout) return;
+    const {layout, tree, view, profile: {functions, frames: {functionOf}}} = this;
+    const way = node => { const names = []; for (let i = node; i > 0; i = tree.parent[i]) { const {name, image} = functions[functionOf[tree.frame[i]]]; names.unshift(name + '\n' + image); } return names; };
+    const zoomed = Math.max(0, placeOf(layout, this.zoomedNode || 0)), start = layout.start[zoomed], size = layout.end[zoomed] - start || 1;
+    this.kept = {zoomed: way(layout.node[zoomed]), selected: this.selected >= 0 && way(layout.node[this.selected]), from: (view.from - start) / size, to: (view.to - start) / size, scroll: view.scroll};
+  }
+  // The place at the end of the way, or as far as it goes.
+  follow(way) {
+    const {layout, tree, profile: {functions, frames: {functionOf}}} = this;
+    let at = 0;
+    for (const name of way) {
+      let next = layout.firstChild[at];
+      for (; next < layout.firstChild[at + 1]; ++next) { const f = functions[functionOf[tree.frame[layout.node[next]]]]; if (f.name + '\n' + f.image === name) break; }
+      if (next === layout.firstChild[at + 1]) return {place: at, whole: false};
+      at = next;
+    }
+    return {place: at, whole: true};
+  }
+  recall({zoomed, selected, from, to, scroll}) {
+    const {place, whole} = this.follow(zoomed), {layout} = this, size = layout.end[place] - layout.start[place];
+    if (whole) this.setRange(layout.start[place] + from * size, layout.start[place] + to * size); else this.setRange(layout.start[place], layout.end[place]);
+    this.zoomedNode = layout.node[place];
+    this.callbacks.zoomed?.(this.zoomedNode);
+    this.view.scroll = Math.min(scroll, this.maxScroll());
+    const found = selected && this.follow(selected);
+    if (found?.whole) {
+      this.selected = found.place;
+      this.callbacks.picked?.(layout.node[found.place], this.tree);
+    }
+    if (this.pointer && !this.tip.hidden) this.hover(this.placeUnder(this.pointer), this.pointer);
   }
 
   redraw() {
@@ -176,6 +211,7 @@ export class FlameView {
       this.view.scroll = Math.max(0, Math.min(this.maxScroll(), drag.scroll + (this.view.upward ? dy : -dy)));
       return this.setRange(drag.from + moved, drag.to + moved);
     }
+    this.pointer = {offsetX: event.offsetX, offsetY: event.offsetY, clientX: event.clientX, clientY: event.clientY};
     this.hover(this.placeUnder(event), event);
   }
   release(event) {

@@ -19,7 +19,7 @@ export function utilisation(seconds, stretch) {
 }
 // Units as the recording has them: samples, ns, bytes, calls.
 export function amount(value, unit) {
-  return unit === 'ns' ? duration(value / 1000) : grouped.format(value);
+  return unit === 'ns' ? duration(value / 1000) : grouped.format(Math.round(value));
 }
 export function amountWithUnit(value, unit) {
   if (unit === 'ns') return duration(value / 1000);

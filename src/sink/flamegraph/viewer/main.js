@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wires the source, the selection and the views. Every view is a function of the state, and the state is in the address.
+// Wires the selection and the views of a profile. Every view is a function of the state, and the state is in the address.
 import { amountWithUnit, byId, element, share, shorten } from './format.js';
-import { embeddedEvents, unpackProfile } from './profile_data.js';
 import { callTree } from './call_tree.js';
 import { calleesOf, callersOf, functionTotals, groupedTree, selectedSelf } from './view_tree.js';
 import { Search } from './search.js';
@@ -27,12 +26,16 @@ const keyHelp = [
 
 const views = ['flame', 'table', 'sandwich', 'tracks', 'source'];
 
-function start(profile, events) {
-  const {about} = profile, state = readState(), tip = byId('tip');
+// `events`: their names. What comes back is for tests, and update(): the same profile, some moments later.
+export function start(profile, events) {
+  const state = readState(), tip = byId('tip');
   const selection = {from: null, to: null, threads: null};
   let tree, totals, dirty = {}, picked = null, theme = {};
-  byId('title').textContent = about.title;
-  byId('subtitle').title = byId('subtitle').textContent = [about.subtitle, ...about.notes].filter(Boolean).join(' · ');
+  function showCaption() {
+    const {title, subtitle, notes} = profile.about;
+    document.title = byId('title').textContent = title;
+    byId('subtitle').title = byId('subtitle').textContent = [subtitle, ...notes].filter(Boolean).join(' · ');
+  }
 
   function applyTheme(dark) {
     document.documentElement.classList.toggle('dark', dark);
@@ -63,6 +66,7 @@ function start(profile, events) {
   const selectSpan = (from, to) => {
     Object.assign(selection, {from, to});
     state.t = from === null ? '' : `${Math.round(from)}-${Math.round(to)}`;
+    applyMode();
     timeline.draw();
     reselectSoon();
   };
@@ -76,8 +80,13 @@ function start(profile, events) {
   const tracks = new TracksView(byId('tracks'), profile, timeWindow, selection, {...common, selected: selectSpan, only: thread => selectThreads(new Set([thread]))});
   const source = new SourceView(byId('source'), profile, {chosen: choose});
   const processes = new ProcessView(byId('processes'), profile, selection, {changed: selectThreads});
-  const [only] = profile.processes;  // of folded stacks nobody knows whose they are
-  byId('processes').hidden = byId('threads').hidden = !profile.samples.time.length || (profile.processes.length === 1 && !only.pid && !only.name);
+  // What there is something to show of.
+  function showParts() {
+    const [only] = profile.processes, any = profile.samples.time.length > 0;  // of folded stacks nobody knows whose they are
+    byId('processes').hidden = byId('threads').hidden = !any || (profile.processes.length === 1 && !only.pid && !only.name);
+    byId('timeline').hidden = byId('tab-tracks').hidden = !any || !profile.timed;
+    byId('group').hidden = !any;
+  }
 
   const groupChoices = [...byId('group').options].map(option => option.value);
   const grouping = () => profile.samples.time.length && groupChoices.includes(state.g) ? state.g : '';
@@ -87,9 +96,28 @@ function start(profile, events) {
     reselect();
   }
 
+  // Which samples count, unless a span is selected: all, those of the last seconds, or the more the newer they are.
+  const modeSeconds = () => Math.max(1, Number(state.s) || 10);
+  const modeText = () => ({window: ` (last ${modeSeconds()} s)`, decay: ` (half-life ${modeSeconds()} s)`}[state.m] || '');
+  function applyMode() {
+    profile.weights = null;
+    if (state.t) return;
+    Object.assign(selection, {from: null, to: null});
+    const {duration, samples: {time, value}} = profile, stretch = modeSeconds() * 1e6;
+    if (state.m === 'window') Object.assign(selection, {from: Math.max(0, duration - stretch), to: duration + 1});
+    if (state.m === 'decay') profile.weights = value.map((one, i) => one * .5 ** ((duration - time[i]) / stretch));
+  }
+  function setMode(mode, seconds) {
+    Object.assign(state, {m: mode, s: seconds && Number(seconds) !== 10 ? String(seconds) : '', t: ''});
+    applyMode();
+    timeline.draw();
+    reselectSoon();
+  }
+
   let selecting = 0;
   function reselectSoon() { selecting ||= requestAnimationFrame(() => { selecting = 0; reselect(); }); }
-  function reselect() {
+  // `still`: what is shown is the same, with other numbers.
+  function reselect(still = false) {
     tree = grouping() ? groupedTree(profile, selection, grouping()) : callTree(profile, selectedSelf(profile, selection));
     if (grouping()) search.find();  // groups are names, too
     processes.draw();
@@ -98,7 +126,7 @@ function start(profile, events) {
     picked = null;
     dirty = {flame: true, table: true, sandwich: true, tracks: true, source: true};
     byId('empty').hidden = tree.total[0] > 0;
-    showView();
+    showView(still);
     search.showShare(tree);
     showStatus();
     showLegend(byId('legend'), profile, tree);
@@ -108,7 +136,7 @@ function start(profile, events) {
   function series() {
     const now = functionTotalsNow();
     if (!tree.before) return ['self', 'total'].map(key => ({key, title: key === 'self' ? 'Self' : 'Total', values: now[key], whole: tree.total[0], cpu: profile.secondsPerValue && (value => profile.cpuTexts(value, selection))}));
-    const then = functionTotals(profile, {...tree, self: profile.values.before, total: tree.before}), [after, before] = about.wholes;
+    const then = functionTotals(profile, {...tree, self: profile.values.before, total: tree.before}), [after, before] = profile.about.wholes;
     return ['self', 'total'].flatMap(key => {
       const title = key === 'self' ? 'Self' : 'Total';
       return [{key: key + 'Before', title: title + ' before', values: then[key], whole: before, side: true}, {key, title: title + ' after', values: now[key], whole: after, side: true},
@@ -116,7 +144,7 @@ function start(profile, events) {
     });
   }
 
-  function showView() {
+  function showView(still = false) {
     for (const view of views) {
       byId(view).hidden = state.view !== view;
       byId('tab-' + view).setAttribute('aria-selected', state.view === view);
@@ -129,7 +157,7 @@ function start(profile, events) {
         flame.view.upward = !!state.up;
         flame.zoomedNode = Number(state.z) || 0;
         flame.show(tree, state.order, state.by === 'before');
-      } else if (state.view === 'table') table.show(series(), search.matches, selectedFunction());
+      } else if (state.view === 'table') table.show(series(), search.matches, selectedFunction(), still);
       else if (state.view === 'tracks') tracks.show();
       else if (state.view === 'source') source.show(selectedFunction());
       else showSandwich();
@@ -165,14 +193,14 @@ function start(profile, events) {
     if (flame.tree) flame.showPath(byId('path'));
   }
   function showStatus() {
-    const {unit} = about, [seconds, used] = profile.secondsPerValue ? profile.cpuTexts(tree.total[0], selection) : [];
+    const {unit} = profile.about, [seconds, used] = profile.secondsPerValue ? profile.cpuTexts(tree.total[0], selection) : [];
     const all = amountWithUnit(tree.total[0], unit) + (seconds ? ` · ${seconds} of CPU` : '') + (used ? ` (${used} of one)` : '');
     if (!picked && selectedFunction() >= 0 && ['table', 'source'].includes(state.view)) {
       const {self, total} = functionTotalsNow(), f = selectedFunction();
       byId('status').textContent = [shorten(profile.shown.of(f), 120), profile.functions[f].image, `self ${share(self[f], tree.total[0])}, total ${share(total[f], tree.total[0])}`].filter(Boolean).join(' — ');
       return;
     }
-    if (!picked) { byId('status').textContent = `${all} shown` + (selection.from !== null || selection.threads ? ' (selection)' : ''); return; }
+    if (!picked) { byId('status').textContent = `${all} shown` + (state.t || selection.threads ? ' (selection)' : modeText()); return; }
     const {place, lines} = explainNode(profile, picked.tree, picked.node);
     byId('status').textContent = [shorten(profile.shown.of(state.f), 120), place, lines[0]].join(' — ');
   }
@@ -226,7 +254,7 @@ function start(profile, events) {
   const actions = {
     '/': () => { byId('search').focus(); byId('search').select(); }, 1: () => openView('flame'), 2: () => openView('table'), 3: () => openView('sandwich'), 4: () => profile.timed && openView('tracks'), 5: () => profile.annotations.length && openView('source'), t: () => byId('timeline').focus(), z: () => timeline.zoom(),
     ...flameActions(() => state.view === 'sandwich' ? half : flame),
-    Escape: () => { if (byId('processes').classList.contains('open')) return byId('processes').classList.remove('open'); if (search.text) return search.set(''); if (state.view === 'flame' && !flame.whole) flame.zoomTo(0); else if (selection.from !== null) selectSpan(null, null); else if (!timeWindow.whole) timeWindow.all(); },
+    Escape: () => { if (byId('processes').classList.contains('open')) return byId('processes').classList.remove('open'); if (search.text) return search.set(''); if (state.view === 'flame' && !flame.whole) flame.zoomTo(0); else if (state.t) selectSpan(null, null); else if (!timeWindow.whole) timeWindow.all(); },
     o: () => toggle('order', 'name', 'heavy'), i: () => toggle('up', '1'), b: () => profile.values.before && toggle('by', 'before'), c: copyStack,
     g: () => profile.samples.time.length && groupBy(groupChoices[(groupChoices.indexOf(grouping()) + 1) % groupChoices.length]),
     l: () => { profile.shown.full = !profile.shown.full; state.l = profile.shown.full ? '1' : ''; Object.assign(dirty, {flame: true, table: true, sandwich: true, source: true}); showView(); showStatus(); },
@@ -244,18 +272,16 @@ function start(profile, events) {
   for (const [id, key] of [['theme', 'd'], ['help', '?'], ['order', 'o'], ['direction', 'i'], ['side', 'b'], ['copy', 'c'], ['names', 'l'], ['tab-flame', 1], ['tab-table', 2], ['tab-sandwich', 3], ['tab-tracks', 4], ['tab-source', 5]])
     byId(id).onclick = () => actions[key]();
   byId('reset').onclick = () => flame.zoomTo(0);
-  byId('tab-tracks').hidden = byId('timeline').hidden;
   byId('tab-source').hidden = !profile.annotations.length;
   byId('threads').onclick = () => byId('processes').classList.toggle('open');
   for (const outside of document.querySelectorAll('section, header, #timeline')) outside.addEventListener('pointerdown', event => event.target.id !== 'threads' && byId('processes').classList.remove('open'));
   byId('event').hidden = events.length < 2;
-  events.forEach((one, i) => byId('event').append(element('option', {value: i, selected: one === events[Number(state.e)]}, one.event)));
+  events.forEach((name, i) => byId('event').append(element('option', {value: i, selected: i === Number(state.e)}, name)));
   byId('event').onchange = event => {  // other samples, another tree: everything is made anew
     Object.assign(state, {e: event.target.value, z: '', f: ''});
     save();
     location.reload();
   };
-  byId('group').hidden = !profile.samples.time.length;
   byId('group').onchange = event => { groupBy(event.target.value); event.target.blur(); };
   for (const [key, text] of keyHelp) byId('key-list').append(element('dt', {}, key), element('dd', {}, text));
   preference.addEventListener('change', () => { applyTheme(preference.matches); redrawAll(); });
@@ -267,19 +293,32 @@ function start(profile, events) {
     timeWindow.set(left, right);
     profile.shown.full = !!state.l;
     byId('group').value = grouping();
+    applyMode();
     reselect();
     search.set(state.q);
   }
   addEventListener('hashchange', () => { Object.assign(state, readState()); restore(); });
+  showCaption();
+  showParts();
   restore();
   document.documentElement.dataset.ready = 'yes';
-  return {profile, flame, timeWindow, drawNow: () => flame.drawNow()};
-}
 
-async function open() {
-  const events = embeddedEvents(), wanted = events[Number(readState().e)] || events[0];
-  globalThis.cicada = start(await unpackProfile(wanted), events);
+  const identity = t => `${profile.processes[profile.threads[t].process]?.pid}:${profile.threads[t].tid}`;
+  // What is looked at stays: numbers of functions, nodes and threads may be others now.
+  function update(later) {
+    for (const view of [flame, callers, callees]) view.remember();
+    const f = profile.functions[selectedFunction()], others = state.th[0] === '!', named = selection.threads && new Set(profile.threads.map((_, t) => t).filter(t => selection.threads.has(t) !== others).map(identity));
+    Object.defineProperties(profile, Object.getOwnPropertyDescriptors(later));
+    const is = one => one && one.name === f.name && one.image === f.image;
+    if (f && !is(profile.functions[state.f])) { const at = profile.functions.findIndex(is); state.f = at < 0 ? '' : at; }
+    if (named) selection.threads = new Set(profile.threads.map((_, t) => t).filter(t => named.has(identity(t)) !== others));
+    showCaption();
+    showParts();
+    timeWindow.grow(profile.duration);
+    applyMode();
+    search.find();
+    reselect(true);
+    timeline.draw();
+  }
+  return {profile, flame, timeWindow, update, setMode, state, drawNow: () => flame.drawNow()};
 }
-open().catch(error => {
-  document.body.replaceChildren(element('p', {}, `This report cannot be shown: ${error.message}`));
-});

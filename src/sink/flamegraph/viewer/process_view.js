@@ -10,12 +10,12 @@ export class ProcessView {
   // callbacks: changed(threads): a Set of threads, or null for all.
   constructor(root, profile, selection, callbacks) {
     Object.assign(this, {root, profile, selection, callbacks, entries: []});
-    this.everyone = profile.threads.map((_, i) => i).filter(i => profile.hasSamples[i]);
     this.field = element('input', {type: 'search', placeholder: 'Find a thread or process', 'aria-label': 'Find a thread or process', spellcheck: false, autocomplete: 'off'});
     this.field.addEventListener('input', () => this.draw());
     this.list = element('div', {className: 'threads'});
     root.append(this.field, this.list);
   }
+  get everyone() { return this.profile.threads.map((_, i) => i).filter(i => this.profile.hasSamples[i]); }
   isOn(thread) { return !this.selection.threads || this.selection.threads.has(thread); }
   choose(threads) { this.callbacks.changed(threads.length === this.everyone.length ? null : new Set(threads)); }
   toggle(threads, on) {

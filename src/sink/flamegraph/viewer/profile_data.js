@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data source of the pages: unpacks what packed_profile.cc wrote (docs/viewer.md has the layout). Views see only the Profile it
-// returns, so that the live view can put another source in its place.
+// returns, so that the live view has another source (live_source.js).
 //
 // Profile: kinds and states {name, shades}, names[], functions {name, image, frame}, shown (their names as drawn), frames {functionOf, state, kind, shade, where}, nodes {parent, frame},
 // samples {time, thread, node, value, cpu} sorted by time in µs from the start, threads, processes. Without samples: the nodes'
@@ -12,14 +12,18 @@ import { ShownNames } from './shown_names.js';
 // In the order of profile::NodeKind.
 export const groupKind = 1, nativeKind = 2, inlinedKind = 4, jitKind = 5, interpretedKind = 6, kernelKind = 7, markerKind = 8;
 
-export async function unpackProfile(packed) {
-  const letters = atob(packed.payload), compressed = new Uint8Array(letters.length);
+// The tables of a payload, and a reader of the numbers behind them.
+export async function unpack(payload) {
+  const letters = atob(payload), compressed = new Uint8Array(letters.length);
   for (let i = 0; i < letters.length; ++i) compressed[i] = letters.charCodeAt(i);
   const stream = new Blob([compressed]).stream().pipeThrough(new DecompressionStream('gzip'));
   const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
   const tableBytes = new DataView(bytes.buffer).getUint32(0, true);
-  const tables = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + tableBytes)));
-  const reader = new NumberReader(bytes, 4 + tableBytes), number = () => reader.next();
+  return {bytes, tables: JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + tableBytes))), reader: new NumberReader(bytes, 4 + tableBytes)};
+}
+
+export async function unpackProfile(packed) {
+  const {bytes, tables, reader} = await unpack(packed.payload), number = () => reader.next();
   const nodes = number(), parent = new Uint32Array(nodes), frame = new Uint32Array(nodes);
   for (let i = 0; i < nodes; ++i) { parent[i] = i - number(); frame[i] = number(); }
   const count = number(), time = new Float64Array(count), thread = new Uint32Array(count), node = new Uint32Array(count),
@@ -48,7 +52,8 @@ class NumberReader {
   }
 }
 
-export function makeProfile(about, tables, nodes, samples, values) {
+// `shown`: of an earlier state of this profile.
+export function makeProfile(about, tables, nodes, samples, values, shown = new ShownNames()) {
   const {names, frames, threads, processes} = tables;
   const frameCount = frames.length / 4, functionOf = new Uint32Array(frameCount), kind = new Uint8Array(frameCount),
         shade = new Uint8Array(frameCount), state = new Uint8Array(frameCount), where = new Int32Array(frameCount), functions = [], known = new Map();
@@ -89,7 +94,7 @@ export function makeProfile(about, tables, nodes, samples, values) {
   const processText = id => `${processes[id]?.name || '[unknown]'} (${processes[id]?.pid || 0})`;
   const threadText = t => `${threads[t].name || processes[threads[t].process]?.name || '[unknown]'} (${threads[t].tid}${threads[t].main ? ', main' : ''})`;
   const last = samples.time.length ? samples.time[samples.time.length - 1] : 0;
-  const shown = new ShownNames(functions, f => ![groupKind, jitKind, interpretedKind, kernelKind].includes(framesNow.kind[functions[f].frame]));
+  shown.show(functions, f => ![groupKind, jitKind, interpretedKind, kernelKind].includes(framesNow.kind[functions[f].frame]));
   const secondsPerValue = about.seconds_per_value || 0, lasted = Math.max(about.duration_us || 0, last, 1), timed = !!about.duration_us || last > 0;
   // CPU time and utilisation of a value in a span, if the event counts CPU time; else its amount and its share.
   const cpuTexts = (value, {from, to} = {from: null}, whole = 0) => {
@@ -100,7 +105,7 @@ export function makeProfile(about, tables, nodes, samples, values) {
   // What a box of this frame looks like; of waiting by state, if it has one.
   const states = about.states || [], styleOf = frame => framesNow.state[frame] ? states[framesNow.state[frame] - 1] : about.kinds[framesNow.kind[frame]];
   return {about, kinds: about.kinds, states, styleOf, names, functions, shown, get rank() { return rankOf(); }, frames: framesNow, groupFrame, nodes, samples, samplesBetween, kernelNode, hasSamples,
-          values, threads, processes, processText, threadText, timed, duration: lasted, secondsPerValue, cpuTexts, annotations: tables.annotations || [], wholeValue: value.reduce((sum, one) => sum + one, 0)};
+          values, threads, processes, processText, threadText, timed, duration: lasted, secondsPerValue, cpuTexts, annotations: tables.annotations || [], weights: null, wholeValue: value.reduce((sum, one) => sum + one, 0)};
 }
 
 function firstAtLeast(sorted, wanted) {

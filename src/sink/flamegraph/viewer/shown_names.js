@@ -55,23 +55,31 @@ function commonPrefix(a, b) {
 }
 
 export class ShownNames {
-  constructor(functions, hasParameters) { Object.assign(this, {functions, hasParameters, full: false, texts: []}); }
+  constructor() { Object.assign(this, {functions: [], full: false, texts: [], sorted: new Map()}); }
+  // Those of before, and more of them, or others of the same names.
+  show(functions, hasParameters) { Object.assign(this, {functions, hasParameters, texts: [], sorted: new Map()}); }
   // By function; '' has a text, too.
   of(f) { return (this.full ? this.functions[f].name : this.texts[f] ??= this.short(f)) || '[unnamed]'; }
   short(f) {
-    const {functions} = this, plain = i => this.hasParameters(i) ? shortName(functions[i].name) : functions[i].name;
-    if (!this.alike) {  // names by short name
-      this.alike = new Map();
-      functions.forEach((_, i) => { const text = plain(i); if (this.alike.has(text)) this.alike.get(text).add(functions[i].name); else this.alike.set(text, new Set([functions[i].name])); });
-      for (const [text, names] of this.alike) if (names.size < 2) this.alike.delete(text); else this.alike.set(text, [...names].sort());
-    }
-    const text = plain(f), {name} = functions[f], others = this.alike.get(text);
-    if (!others) return text;
+    const text = this.plain(f), {name} = this.functions[f], names = this.alike().get(text);
+    if (!names || names.size < 2) return text;
+    let others = this.sorted.get(text);
+    if (!others) this.sorted.set(text, others = [...names].sort());
     const at = others.indexOf(name);  // its neighbours have the most in common with it
     if (at < 0) return text;
     const differs = Math.max(at ? commonPrefix(name, others[at - 1]) : 0, at + 1 < others.length ? commonPrefix(name, others[at + 1]) : 0);
     const word = Math.max(...[...'<,(: '].map(letter => name.lastIndexOf(letter, differs - 1))) + 1 || differs;
     return name.startsWith(text) && word <= text.length + 1 ? name : `${text}…${name.slice(word)}`;
+  }
+  plain(i) { return this.hasParameters(i) ? shortName(this.functions[i].name) : this.functions[i].name; }
+  // Names by short name.
+  alike() {
+    this.byShort ||= new Map();
+    for (this.counted ||= 0; this.counted < this.functions.length; ++this.counted) {
+      const text = this.plain(this.counted), {name} = this.functions[this.counted];
+      if (this.byShort.has(text)) this.byShort.get(text).add(name); else this.byShort.set(text, new Set([name]));
+    }
+    return this.byShort;
   }
   // For rows of a table, no longer than `letters`: two are the same only if their names are.
   fit(rows, letters) {

@@ -17,10 +17,15 @@ export class TableView {
     this.body.append(this.space);
     root.append(this.head, this.body);
     this.body.addEventListener('scroll', () => this.draw());
+    // The row under the pointer, also if it was made anew between press and release.
+    const under = event => this.rows[Math.floor((event.clientY - this.space.getBoundingClientRect().top) / tableRow)];
+    this.space.onclick = event => { if (under(event) !== undefined) this.pick(under(event)); };
+    this.space.ondblclick = event => { if (under(event) !== undefined) callbacks.opened(under(event)); };
     new ResizeObserver(() => this.draw()).observe(this.body);
   }
   // series: [{key, title, values, whole, cpu}] by function; cpu(value): CPU time and utilisation; {change: true}: differences of shares; {side: true}: what they are differences of.
-  show(series, matches, selected) {
+  // `still`: the same rows with other numbers; it is left where it was scrolled to.
+  show(series, matches, selected, still) {
     Object.assign(this, {series, matches, selected});
     if (!this.sort) this.sort = (series.find(one => one.change) || series[0]).key;
     this.root.classList.toggle('comparison', series.length > 2);
@@ -31,7 +36,7 @@ export class TableView {
       return button;
     }));
     this.arrange();
-    this.reveal(this.rows.indexOf(selected));
+    if (!still) this.reveal(this.rows.indexOf(selected));
   }
   arrange() {
     const {functions, rank} = this.profile, {series, sort} = this, by = series.find(one => one.key === sort), last = series[series.length - 1];
@@ -66,8 +71,6 @@ export class TableView {
       const row = element('div', {className: 'table-row' + (f === this.selected ? ' on' : ''), title: [name.slice(0, 2000), image, ...used].filter(Boolean).join('\n')}, ...this.series.map(number),
           element('span', {className: 'name'}, swatch, texts[i - first]), element('span', {className: 'image'}, image.slice(image.lastIndexOf('/') + 1)));
       row.style.top = i * tableRow + 'px';
-      row.onclick = () => { this.pick(f); };
-      row.ondblclick = () => this.callbacks.opened(f);
       made.push(row);
     }
     this.space.replaceChildren(...made);

@@ -13,6 +13,12 @@ export class TimeWindow {
     this.changed();
   }
   all() { this.set(0, this.duration); }
+  // The recording goes on. Who sees all of it, or its end, sees that from now on.
+  grow(duration) {
+    const {whole} = this, more = duration - this.duration, atEnd = this.to >= this.duration;
+    this.duration = duration;
+    if (whole) [this.from, this.to] = [0, duration]; else if (atEnd) [this.from, this.to] = [this.from + more, this.to + more];
+  }
   get whole() { return this.to - this.from >= this.duration; }
   zoomBy(factor, at = .5) {
     const fixed = this.timeAt(at), size = (this.to - this.from) * factor;

@@ -9,7 +9,6 @@ export class TimelineView {
   // callbacks: theme(), selected(from, to)
   constructor(canvas, profile, window, selection, callbacks) {
     Object.assign(this, {canvas, profile, window, selection, callbacks});
-    canvas.hidden = !profile.samples.time.length || !profile.timed;  // folded stacks and pprof have no times
     window.listen(canvas, canvas, callbacks.selected);
     canvas.addEventListener('keydown', event => this.key(event));
     new ResizeObserver(() => this.draw()).observe(canvas);
@@ -33,7 +32,9 @@ export class TimelineView {
     else if (from + step >= 0 && to + step <= duration) this.callbacks.selected(from + step, to + step);
   }
   draw() {
-    const {canvas, profile, window, selection} = this, theme = this.callbacks.theme();
+    const {canvas, profile, window, selection} = this;
+    canvas.hidden = !profile.samples.time.length || !profile.timed;  // folded stacks and pprof have no times
+    const theme = this.callbacks.theme();
     if (!canvas.clientWidth) return;
     const {context, width, height} = contextOf(canvas), plot = height - axisHeight, {thread} = profile.samples, {threads} = selection;
     const bars = addUpBars(profile, window, width, 1, i => !threads || threads.has(thread[i]) ? 0 : -1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is being looked at, in the fragment of the address: a link shows others the same.
-const defaults = {view: 'flame', q: '', order: 'heavy', up: '', z: '', f: '', t: '', th: '', by: '', g: '', e: '', w: '', l: ''};
+const defaults = {view: 'flame', q: '', order: 'heavy', up: '', z: '', f: '', t: '', th: '', by: '', g: '', e: '', w: '', l: '', m: '', s: ''};
 
 export function readState() {
   const state = {...defaults};

@@ -4,9 +4,12 @@
 import { sumTotals } from './call_tree.js';
 import { groupKind, jitKind, kernelKind } from './profile_data.js';
 
+// What samples count in trees and lists: their values, or what time has left of them.
+const weightsOf = profile => profile.weights || profile.samples.value;
+
 // Values of the samples that a selection {from, to, threads} keeps, per node.
 export function selectedSelf(profile, selection) {
-  const {thread, node, value} = profile.samples;
+  const {thread, node} = profile.samples, value = weightsOf(profile);
   if (!value.length) return profile.values.self;
   const self = new Float64Array(profile.nodes.parent.length), [begin, end] = profile.samplesBetween(selection.from, selection.to);
   for (let i = begin; i < end; ++i)
@@ -16,7 +19,7 @@ export function selectedSelf(profile, selection) {
 
 // The same, per key below `size`; `keys` has one for each sample.
 export function sumBy(profile, selection, keys, size) {
-  const {thread, value} = profile.samples, sums = new Float64Array(size), [begin, end] = profile.samplesBetween(selection.from, selection.to);
+  const {thread} = profile.samples, value = weightsOf(profile), sums = new Float64Array(size), [begin, end] = profile.samplesBetween(selection.from, selection.to);
   for (let i = begin; i < end; ++i)
     if (!selection.threads || selection.threads.has(thread[i])) sums[keys[i]] += value[i];
   return sums;
@@ -43,7 +46,7 @@ function imageTexts(profile) {
 
 // The calls of the selected samples below one root frame for each group; groups of the recording itself are left out.
 export function groupedTree(profile, selection, by) {
-  const {thread, node, value} = profile.samples, images = by === 'image' ? imageTexts(profile) : null;
+  const {thread, node} = profile.samples, value = weightsOf(profile), images = by === 'image' ? imageTexts(profile) : null;
   const [begin, end] = profile.samplesBetween(selection.from, selection.to);
   const groups = new Map(), ofKey = new Map();  // a thread or a cpu has one text: it is made once
   for (let i = begin; i < end; ++i) {

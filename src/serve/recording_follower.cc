@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/recording_follower.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <vector>
+
+#include "base/catching.h"
+#include "base/clean_text.h"
+#include "sink/recording/recording_decoder.h"
+
+namespace cicada::serve {
+namespace {
+
+constexpr auto kFirstTimeout = std::chrono::seconds(10);
+constexpr size_t kPiece = 1 << 20, kMaxRefusal = 200;
+
+}  // namespace
+
+struct RecordingFollower::State {
+  UniqueFd socket;
+  std::string name;
+  engine::Retention retention;
+  Show show;
+  sink::RecordingDecoder decoder{name};
+  std::vector<uint8_t> piece = std::vector<uint8_t>(kPiece);
+  std::string head = {};  // what came first: a refusal is text
+
+  // The bytes that came; 0: the end. Fails: kLimit (`timeout` is over).
+  Result<size_t> receive(int timeout_ms) {
+    for (;;) {
+      pollfd polled{socket.get(), POLLIN, 0};
+      const int ready = ::poll(&polled, 1, timeout_ms);
+      if (ready < 0 && errno == EINTR) continue;
+      if (ready == 0) return make_error(ErrorKind::kLimit, "{}: no answer; is it stopped?", name);
+      const ssize_t got = ::recv(socket.get(), piece.data(), piece.size(), 0);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && errno == ECONNRESET) return size_t{0};
+      if (got < 0) return errno_error(errno, fmt::format("read {}", name));
+      return static_cast<size_t>(got);
+    }
+  }
+
+  bool has_more() const {
+    pollfd polled{socket.get(), POLLIN, 0};
+    return ::poll(&polled, 1, 0) > 0;
+  }
+
+  Result<void> begin() {
+    const auto deadline = std::chrono::steady_clock::now() + kFirstTimeout;
+    while (!decoder.begun()) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+      const size_t got = TRY(receive(static_cast<int>(std::max<int64_t>(left, 0))));
+      if (head.size() < kMaxRefusal) head.append(reinterpret_cast<const char*>(piece.data()), std::min(got, kMaxRefusal - head.size()));
+      if (got == 0) return make_error(ErrorKind::kGone, "{}: it ended before it said anything", name);
+      const Result<void> pushed = decoder.push({piece.data(), got});
+      if (pushed) continue;
+      if (pushed.error().kind() == ErrorKind::kInvalid && !head.starts_with('\x89')) return make_error(ErrorKind::kInvalid, "{} says: {}", name, clean_text(head.substr(0, head.find('\n'))));
+      return pushed.error();
+    }
+    publish("");
+    return {};
+  }
+
+  void publish(std::string ended) {
+    profile::Profile& profile = decoder.profile();
+    if (profile.sample_count() != 0) engine::apply_retention(profile, retention, profile.samples().time_ns[profile.sample_count() - 1]);
+    show(std::make_shared<const profile::ProfileSnapshot>(profile), std::move(ended));
+  }
+
+  // Why nothing comes any more.
+  std::string read_on(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      const Result<size_t> got = receive(-1);
+      if (!got) return got.error().message();
+      if (*got == 0) return decoder.ended() ? "the recording has ended" : "the recorder has gone";
+      if (const Result<void> pushed = decoder.push({piece.data(), *got}); !pushed) return pushed.error().message();
+      if (decoder.ended()) return "the recording has ended";
+      if (!has_more()) publish("");
+    }
+    return "";
+  }
+};
+
+Result<std::unique_ptr<RecordingFollower>> RecordingFollower::start(UniqueFd socket, std::string name, engine::Retention retention, Show show) {
+  auto state = std::unique_ptr<State>(new State{.socket = std::move(socket), .name = std::move(name), .retention = retention, .show = std::move(show)});
+  TRY(state->begin());
+  std::unique_ptr<RecordingFollower> follower(new RecordingFollower(std::move(state)));
+  return catching("the thread that reads a recording", [&]() -> Result<std::unique_ptr<RecordingFollower>> {
+    follower->thread_ = std::jthread([state = follower->state_.get()](const std::stop_token& stop) {
+      ::prctl(PR_SET_NAME, "cicada-follows");
+      std::string ended;
+      const Result<void> ran = catching(state->name, [&] { return ended = state->read_on(stop), Result<void>(); });
+      if (!ran) ended = ran.error().message();
+      if (!ended.empty()) static_cast<void>(catching(state->name, [&] { return state->publish(ended), Result<void>(); }));
+    });
+    return std::move(follower);
+  });
+}
+
+RecordingFollower::RecordingFollower(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+RecordingFollower::~RecordingFollower() {
+  thread_.request_stop();
+  ::shutdown(state_->socket.get(), SHUT_RDWR);
+}
+
+}  // namespace cicada::serve
