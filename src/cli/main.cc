@@ -21,7 +21,7 @@
 #include "cli/merge/merge_command.h"
 #include "cli/record/record_command.h"
 #include "cli/report/report_command.h"
-#include "cli/serve/serve_command.h"
+#include "cli/serve.h"
 #include "cli/terminal.h"
 #include "recorder/recorder.h"
 

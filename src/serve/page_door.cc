@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/serve/page_door.h"
+#include "serve/page_door.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

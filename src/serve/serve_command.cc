@@ -3,7 +3,7 @@
 //
 //   serve FILE, serve --attach PID    who called it opens everything ── fork ──▶ reader (input/reader.h): answers until Ctrl-C
 //   serve [--] CMD, -p, -a            recorder ── a recording as it grows ──▶ reader: answers until the recorder ends it
-#include "cli/serve/serve_command.h"
+#include "cli/serve.h"
 
 #include <sys/socket.h>
 
@@ -19,7 +19,7 @@
 #include "cli/quantity.h"
 #include "cli/record/record.h"
 #include "cli/record/record_command.h"
-#include "cli/serve/page_door.h"
+#include "serve/page_door.h"
 #include "cli/terminal.h"
 #include "serve/recording_follower.h"
 
@@ -146,7 +146,7 @@ std::string footer() {
 
 Command add_serve_command(CLI::App& app) {
   auto options = std::make_shared<ServeOptions>();
-  CLI::App* command = app.add_subcommand("serve", "look at it in the browser while it runs: the machine, a program, a recording");
+  CLI::App* command = app.add_subcommand("serve", kServeDescription);
   command->formatter(std::make_shared<HelpFormatter>("cicada serve [OPTIONS] [FILE | --attach PID | -- CMD… | -p PID|NAME,… | -t TID]"));
   command->footer(footer());
   CLI::Option* file = command->add_option("FILE", options->file, "a recording, folded stacks or pprof, instead of something that runs")->group("What to show");

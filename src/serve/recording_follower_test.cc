@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/recording_follower.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <string_view>
+
+#include "profile/synthetic_profile_for_test.h"
+#include "sink/recording/recording_encoder.h"
+
+namespace cicada::serve {
+namespace {
+
+constexpr int kLevel = 3;
+
+struct Seen {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::shared_ptr<const profile::ProfileSnapshot> profile;
+  std::string ended;
+
+  RecordingFollower::Show show() {
+    return [this](std::shared_ptr<const profile::ProfileSnapshot> now, std::string why) {
+      const std::lock_guard lock(mutex);
+      profile = std::move(now);
+      ended = std::move(why);
+      changed.notify_all();
+    };
+  }
+  // Bounds a hang.
+  template <typename Condition>
+  bool wait_for(Condition condition) {
+    std::unique_lock lock(mutex);
+    return changed.wait_for(lock, std::chrono::seconds(120), [&] { return profile != nullptr && condition(); });
+  }
+};
+
+struct Recorder {
+  UniqueFd ours, theirs;
+  sink::RecordingEncoder encoder;
+  Recorder() {
+    int ends[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    ours.reset(ends[0]);
+    theirs.reset(ends[1]);
+  }
+  void say(std::string_view text) { EXPECT_EQ(::send(ours.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size())); }
+  void send(const profile::ProfileSnapshot& profile) {
+    std::string bytes;
+    while (!encoder.append(bytes, profile, kLevel)) {
+    }
+    say(bytes);
+  }
+};
+
+TEST(RecordingFollower, ShowsWhatComesUntilItEnds) {
+  profile::Profile profile = profile::make_synthetic_profile({.samples = 500});
+  Recorder recorder;
+  Seen seen;
+  recorder.send(profile);
+  const auto follower = *RecordingFollower::start(std::move(recorder.theirs), "x", {}, seen.show());
+  EXPECT_TRUE(seen.wait_for([&] { return seen.profile->sample_count() == 500; }));
+  profile.append_sample(profile.sample(0));
+  recorder.send(profile);
+  EXPECT_TRUE(seen.wait_for([&] { return seen.profile->sample_count() == 501; }));
+  EXPECT_EQ(seen.ended, "");
+  std::string end;
+  recorder.encoder.append_end(end, kLevel);
+  recorder.say(end);
+  EXPECT_TRUE(seen.wait_for([&] { return seen.ended == "the recording has ended"; }));
+  EXPECT_EQ(seen.profile->sample_count(), 501U);
+}
+
+TEST(RecordingFollower, SaysWhatTheOtherEndSaysInstead) {
+  Recorder recorder;
+  Seen seen;
+  recorder.say("cicada: 16 look at this recording already\n");
+  recorder.ours.reset();
+  const auto refused = RecordingFollower::start(std::move(recorder.theirs), "recorder 7", {}, seen.show());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(), "recorder 7 says: cicada: 16 look at this recording already");
+  Recorder gone;
+  gone.ours.reset();
+  EXPECT_EQ(RecordingFollower::start(std::move(gone.theirs), "x", {}, seen.show()).error().kind(), ErrorKind::kGone);
+}
+
+TEST(RecordingFollower, KeepsWhatCameBeforeDamageOrDeath) {
+  const profile::Profile profile = profile::make_synthetic_profile({.samples = 500});
+  for (const bool damaged : {true, false}) {
+    Recorder recorder;
+    Seen seen;
+    recorder.send(profile);
+    const auto follower = *RecordingFollower::start(std::move(recorder.theirs), "x", {}, seen.show());
+    if (damaged) recorder.say(std::string(64, 'x'));
+    recorder.ours.reset();
+    EXPECT_TRUE(seen.wait_for([&] { return !seen.ended.empty(); }));
+    EXPECT_EQ(seen.profile->sample_count(), 500U);
+    EXPECT_EQ(seen.ended == "the recorder has gone", !damaged) << seen.ended;
+  }
+}
+
+TEST(RecordingFollower, KeepsTheLast) {
+  profile::Profile profile = profile::make_synthetic_profile({.samples = 70'000});
+  Recorder recorder;
+  Seen seen;
+  engine::Retention retention;
+  retention.keep_samples = 10'000;
+  std::jthread sender([&] {
+    recorder.send(profile);
+    recorder.ours.reset();
+  });
+  const auto follower = *RecordingFollower::start(std::move(recorder.theirs), "x", retention, seen.show());
+  EXPECT_TRUE(seen.wait_for([&] { return !seen.ended.empty(); }));
+  EXPECT_GE(seen.profile->sample_count(), 10'000U);
+  EXPECT_LT(seen.profile->sample_count(), 20'000U);
+  EXPECT_EQ(seen.profile->sizes().samples, 70'000U);
+}
+
+// It is not waited for who says nothing.
+TEST(RecordingFollower, EndsAtOnce) {
+  Recorder recorder;
+  Seen seen;
+  recorder.send(profile::make_synthetic_profile({.samples = 500}));
+  { const auto follower = *RecordingFollower::start(std::move(recorder.theirs), "x", {}, seen.show()); }
+  EXPECT_NE(seen.profile, nullptr);
+}
+
+}  // namespace
+}  // namespace cicada::serve
