@@ -5,11 +5,13 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -36,11 +38,13 @@ bool allow_if(scmp_filter_ctx rules, int call, scmp_arg_cmp condition) { return 
 // to the hard ones, its own only.
 bool add_common_calls(scmp_filter_ctx rules) {
   return allow(rules, {SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(readv), SCMP_SYS(write), SCMP_SYS(pwrite64), SCMP_SYS(writev), SCMP_SYS(lseek),
-                       SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(close), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(munmap),
+                       SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(close), SCMP_SYS(recvmsg), SCMP_SYS(munmap),
                        SCMP_SYS(mremap), SCMP_SYS(brk), SCMP_SYS(madvise), SCMP_SYS(futex), SCMP_SYS(getrandom), SCMP_SYS(clock_gettime),
                        SCMP_SYS(gettimeofday), SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(getpid),
                        SCMP_SYS(gettid), SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(restart_syscall), SCMP_SYS(exit),
                        SCMP_SYS(exit_group)}) &&
+         // TCP's "fast open" connects in sending, past whoever watches over connect().
+         allow_if(rules, SCMP_SYS(sendmsg), SCMP_A2(SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, 0)) &&
          allow_if(rules, SCMP_SYS(mprotect), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)) && allow_if(rules, SCMP_SYS(prlimit64), SCMP_A0(SCMP_CMP_EQ, 0));
 }
 
@@ -71,10 +75,11 @@ bool add_readers_calls(scmp_filter_ctx rules) {
          seccomp_rule_add(rules, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0;
 }
 
-// sendto with an address could reach somebody else. Of options those of TCP only: a receive buffer, say, is memory that is in no limit.
+// sendto with an address could reach somebody else. Of options one: a receive buffer, say, is memory that is in no limit. Another filter can only forbid more.
 bool add_calls_of_servers(scmp_filter_ctx rules) {
-  return allow(rules, {SCMP_SYS(accept4), SCMP_SYS(recvfrom), SCMP_SYS(shutdown), SCMP_SYS(eventfd2)}) &&
-         allow_if(rules, SCMP_SYS(sendto), SCMP_A4(SCMP_CMP_EQ, 0)) && allow_if(rules, SCMP_SYS(setsockopt), SCMP_A1(SCMP_CMP_EQ, IPPROTO_TCP));
+  return allow(rules, {SCMP_SYS(accept4), SCMP_SYS(recvfrom), SCMP_SYS(shutdown), SCMP_SYS(eventfd2), SCMP_SYS(seccomp)}) &&
+         seccomp_rule_add(rules, SCMP_ACT_ALLOW, SCMP_SYS(sendto), 2, SCMP_A3(SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, 0), SCMP_A4(SCMP_CMP_EQ, 0)) == 0 &&
+         seccomp_rule_add(rules, SCMP_ACT_ALLOW, SCMP_SYS(setsockopt), 2, SCMP_A1(SCMP_CMP_EQ, IPPROTO_TCP), SCMP_A2(SCMP_CMP_EQ, TCP_NODELAY)) == 0;
 }
 
 Result<std::vector<unsigned char>> export_program(const Rules& rules, bool complete) {

@@ -3,6 +3,8 @@
 
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -12,6 +14,8 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
+#include <iterator>
 
 #include "sandbox/filter.h"
 #include "sandbox/landlock.h"
@@ -49,6 +53,20 @@ Result<void> become_read_only(uint64_t memory, Network network) {
       !apply_landlock(Files::kToRead) || (!filter.apply() && errno != EINVAL))
     return errno_error(errno, "give up all but reading");
   return {};
+}
+
+Result<void> open_no_more() {
+  if (!kLocksDown) return {};
+  sock_filter rules[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_open, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{std::size(rules), rules};
+  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0 || errno == EINVAL || errno == ENOSYS) return {};
+  return errno_error(errno, "give up opening files");
 }
 
 }  // namespace cicada::sandbox

@@ -16,6 +16,9 @@ namespace cicada::sandbox {
 // Threads: one, and no other in the process. Nothing under sanitizers.
 Result<void> become_read_only(uint64_t memory, Network network = Network::kNone);
 
+// With Network::kAccepts, once everything is read: nothing is opened any more, by any thread. What is connected to can then learn nothing but what is here.
+Result<void> open_no_more();
+
 // No capability but CAP_SYSLOG, if it is held. Fails: the system's.
 Result<void> keep_syslog_only();
 

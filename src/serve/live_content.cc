@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <thread>
 #include <vector>
 
+#include "base/catching.h"
 #include "profile/profile_merge.h"
 #include "sink/flamegraph/html.h"
 #include "sink/sink_registry.h"
@@ -49,22 +51,26 @@ class MemoryFile final : public sink::OutputOpener {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error(errno, path);
     reader_ = std::jthread([this, from = UniqueFd(ends[0])] {
-      std::vector<char> block(64 << 10);
+      std::array<char, 32 << 10> block;
       ssize_t got;
-      while ((got = ::read(from.get(), block.data(), block.size())) > 0 || (got < 0 && errno == EINTR))
-        if (got > 0) content_.append(block.data(), static_cast<size_t>(got));
+      while ((got = ::read(from.get(), block.data(), block.size())) > 0 || (got < 0 && errno == EINTR)) {
+        if (got <= 0 || !kept_) continue;
+        kept_ = catching("what is saved", [&] { return content_.append(block.data(), static_cast<size_t>(got)), Result<void>(); });
+      }
     });
     return UniqueFd(ends[1]);
   }
   Result<void> commit(const std::string&) override { return {}; }
   // Once who wrote has closed it.
-  std::string take() {
+  Result<std::string> take() {
     if (reader_.joinable()) reader_.join();
+    TRY(kept_);
     return std::move(content_);
   }
 
  private:
   std::string content_;
+  Result<void> kept_{};
   std::jthread reader_;
 };
 
@@ -125,11 +131,11 @@ sink::PageFeed& LiveContent::feed_of(EventId event) {
 }
 
 Result<std::optional<web::Event>> LiveContent::next(const Query& query, const std::string& last, std::chrono::milliseconds wait) {
-  const EventId event = TRY(find_event(query));
+  EventId event = TRY(find_event(query));
   const std::string has = last.empty() ? find_text(query, "last") : last;
   std::unique_lock lock(mutex_);
   const auto& events = state_.profile->header.events;
-  if (event.value != 0 && event.value >= events.size()) return make_error(ErrorKind::kNotFound, "e={}: this recording has {} events", event.value, events.size());
+  if (event.value >= events.size()) event = {};  // a page that asks for what the recorder before had
   const auto deadline = std::chrono::steady_clock::now() + wait;
   for (;;) {
     const uint64_t seen = updates_;
@@ -166,6 +172,7 @@ Answer LiveContent::download(const Query& query) const {
 Answer LiveContent::pprof(const Query& query, const std::function<bool()>& gone) const {
   const Result<unsigned> seconds = find_number(query, "seconds", kUsualSeconds, kMostSeconds);
   if (!seconds) return refuse(400, seconds.error().message());
+  if (keep_ns_ && *seconds * uint64_t{1'000'000'000} > *keep_ns_) return refuse(400, fmt::format("seconds={}: only the last {} s are kept here, see --last", *seconds, *keep_ns_ / 1'000'000'000));
   const uint64_t begin_ns = monotonic_ns(), end_ns = begin_ns + *seconds * uint64_t{1'000'000'000};
   std::unique_lock lock(mutex_);
   const bool finished = !state_.ended.empty();

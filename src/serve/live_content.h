@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "profile/snapshot.h"
@@ -24,7 +25,8 @@ class LiveContent final : public web::Content {
  public:
   static constexpr unsigned kMostSeconds = 3600, kUsualSeconds = 30;  // of debug/pprof/profile; the second as in Go
 
-  explicit LiveContent(std::string title) : title_(std::move(title)) {}
+  // `keep_ns`: of what is sampled no more than the last so much is kept.
+  explicit LiveContent(std::string title, std::optional<uint64_t> keep_ns = {}) : title_(std::move(title)), keep_ns_(keep_ns) {}
   // Later than the last one, or of another profile. `ended`: what pages say then; empty: it goes on.
   void update(std::shared_ptr<const profile::ProfileSnapshot> now, std::string ended = "");
 
@@ -43,6 +45,7 @@ class LiveContent final : public web::Content {
   web::Answer pprof(const web::Query& query, const std::function<bool()>& gone) const;
 
   const std::string title_;
+  const std::optional<uint64_t> keep_ns_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   State state_{std::make_shared<const profile::ProfileSnapshot>(), ""};

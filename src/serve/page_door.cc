@@ -45,6 +45,13 @@ std::optional<std::string> kept_token(const InvokingUser& user) {
   return *fresh;
 }
 
+sigset_t stop_signals() {
+  sigset_t ends;
+  ::sigemptyset(&ends);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&ends, signal);
+  return ends;
+}
+
 std::vector<std::string> our_names() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == 0) return {};
@@ -59,6 +66,11 @@ std::string reachable(std::string where) {
 }
 
 }  // namespace
+
+void hold_signals() {
+  const sigset_t ends = stop_signals();
+  ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+}
 
 Result<PageDoor> open_page_door(const std::string& listen, bool with_token, const InvokingUser& user) {
   PageDoor door{.listener = TRY(web::listen_at(listen)), .token = {}, .address = {}};
@@ -76,10 +88,26 @@ Result<PageDoor> open_page_door(const std::string& listen, bool with_token, cons
   return door;
 }
 
+// Command lines are for everybody to see, and the browser's would have the token: it is given a file that only the user can read.
+void open_address(const PageDoor& door, const InvokingUser& user) {
+  const auto folder = attach::folder_of_user(user.uid(), user.gid());
+  std::string file;
+  if (folder) {
+    const ScopedFileUser as_user(user.uid(), user.gid());
+    file = *folder + "/open.html";
+    ::unlink(file.c_str());
+    const UniqueFd page(as_user.holds() ? ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1);
+    const std::string text = fmt::format("<!doctype html><meta name=\"referrer\" content=\"no-referrer\"><meta http-equiv=\"refresh\" content=\"0;url={0}\"><a href=\"{0}\">cicada</a>\n", door.address);
+    if (!page || ::write(page.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) file.clear();
+  }
+  if (file.empty()) print_warning(fmt::format("--open: there is no place for it; open {} yourself", door.address));
+  else open_in_browser(file, user);
+}
+
 void tell_address(const PageDoor& door, bool open, const InvokingUser& user) {
   print_message(fmt::format("cicada: look at {}\n", door.address));
   if (!door.listener.local) print_warning(fmt::format("--listen {}: who has this address can look from other machines, and who is on the way can read along", door.listener.where));
-  if (open) open_in_browser(door.address, user);
+  if (open) open_address(door, user);
 }
 
 Result<void> answer_at(PageDoor& door, serve::LiveContent& content, bool until_killed) {
@@ -88,10 +116,7 @@ Result<void> answer_at(PageDoor& door, serve::LiveContent& content, bool until_k
   options.controls = false;
   options.hosts = our_names();
   options.policy = fmt::format("{}; frame-ancestors 'none'", sink::live_page_policy());
-  sigset_t ends;
-  ::sigemptyset(&ends);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&ends, signal);
-  ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  const sigset_t ends = stop_signals();
   const auto server = TRY(web::HttpServer::start(std::move(door.listener), std::move(options), content));
   for (int signal = 0; until_killed || signal == 0;)
     if (::sigwait(&ends, &signal) != 0) signal = 0;

@@ -19,6 +19,7 @@ namespace cicada::serve {
 namespace {
 
 constexpr auto kFirstTimeout = std::chrono::seconds(10);
+constexpr auto kQuiet = std::chrono::milliseconds(50);  // after which a difference is taken to be whole
 constexpr size_t kPiece = 1 << 20, kMaxRefusal = 200;
 
 }  // namespace
@@ -47,16 +48,17 @@ struct RecordingFollower::State {
     }
   }
 
+  // What comes once a second comes in several chunks; nothing says which is the last.
   bool has_more() const {
     pollfd polled{socket.get(), POLLIN, 0};
-    return ::poll(&polled, 1, 0) > 0;
+    return decoder.unread_bytes() != 0 || ::poll(&polled, 1, static_cast<int>(kQuiet.count())) > 0;
   }
 
-  Result<void> begin() {
+  Result<void> begin(bool may_be_silent) {
     const auto deadline = std::chrono::steady_clock::now() + kFirstTimeout;
     while (!decoder.begun()) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
-      const size_t got = TRY(receive(static_cast<int>(std::max<int64_t>(left, 0))));
+      const size_t got = TRY(receive(may_be_silent ? static_cast<int>(std::max<int64_t>(left, 0)) : -1));
       if (head.size() < kMaxRefusal) head.append(reinterpret_cast<const char*>(piece.data()), std::min(got, kMaxRefusal - head.size()));
       if (got == 0) return make_error(ErrorKind::kGone, "{}: it ended before it said anything", name);
       const Result<void> pushed = decoder.push({piece.data(), got});
@@ -88,9 +90,9 @@ struct RecordingFollower::State {
   }
 };
 
-Result<std::unique_ptr<RecordingFollower>> RecordingFollower::start(UniqueFd socket, std::string name, engine::Retention retention, Show show) {
+Result<std::unique_ptr<RecordingFollower>> RecordingFollower::start(UniqueFd socket, std::string name, engine::Retention retention, bool may_be_silent, Show show) {
   auto state = std::unique_ptr<State>(new State{.socket = std::move(socket), .name = std::move(name), .retention = retention, .show = std::move(show)});
-  TRY(state->begin());
+  TRY(state->begin(may_be_silent));
   std::unique_ptr<RecordingFollower> follower(new RecordingFollower(std::move(state)));
   return catching("the thread that reads a recording", [&]() -> Result<std::unique_ptr<RecordingFollower>> {
     follower->thread_ = std::jthread([state = follower->state_.get()](const std::stop_token& stop) {

@@ -23,8 +23,8 @@ class RecordingFollower {
   using Show = std::function<void(std::shared_ptr<const profile::ProfileSnapshot>, std::string ended)>;
 
   // `socket` was asked for a recording. Waits until one has begun.
-  // Fails: kInvalid (what the other end says instead), kGone, kLimit (it says nothing for 10 s), kUnsupported (of another version).
-  static Result<std::unique_ptr<RecordingFollower>> start(UniqueFd socket, std::string name, engine::Retention retention, Show show);
+  // Fails: kInvalid (what the other end says instead), kGone, kLimit (it says nothing for 10 s, if it `may_be_silent`), kUnsupported (of another version).
+  static Result<std::unique_ptr<RecordingFollower>> start(UniqueFd socket, std::string name, engine::Retention retention, bool may_be_silent, Show show);
   ~RecordingFollower();
   RecordingFollower(const RecordingFollower&) = delete;
   RecordingFollower& operator=(const RecordingFollower&) = delete;

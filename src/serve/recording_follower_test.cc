@@ -62,7 +62,7 @@ TEST(RecordingFollower, ShowsWhatComesUntilItEnds) {
   Recorder recorder;
   Seen seen;
   recorder.send(profile);
-  const auto follower = *RecordingFollower::start(std::move(recorder.theirs), "x", {}, seen.show());
+  const auto follower = *RecordingFollower::start(std::move(recorder.theirs), "x", {}, true, seen.show());
   EXPECT_TRUE(seen.wait_for([&] { return seen.profile->sample_count() == 500; }));
   profile.append_sample(profile.sample(0));
   recorder.send(profile);
@@ -80,12 +80,12 @@ TEST(RecordingFollower, SaysWhatTheOtherEndSaysInstead) {
   Seen seen;
   recorder.say("cicada: 16 look at this recording already\n");
   recorder.ours.reset();
-  const auto refused = RecordingFollower::start(std::move(recorder.theirs), "recorder 7", {}, seen.show());
+  const auto refused = RecordingFollower::start(std::move(recorder.theirs), "recorder 7", {}, true, seen.show());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message(), "recorder 7 says: cicada: 16 look at this recording already");
   Recorder gone;
   gone.ours.reset();
-  EXPECT_EQ(RecordingFollower::start(std::move(gone.theirs), "x", {}, seen.show()).error().kind(), ErrorKind::kGone);
+  EXPECT_EQ(RecordingFollower::start(std::move(gone.theirs), "x", {}, true, seen.show()).error().kind(), ErrorKind::kGone);
 }
 
 TEST(RecordingFollower, KeepsWhatCameBeforeDamageOrDeath) {
@@ -94,7 +94,7 @@ TEST(RecordingFollower, KeepsWhatCameBeforeDamageOrDeath) {
     Recorder recorder;
     Seen seen;
     recorder.send(profile);
-    const auto follower = *RecordingFollower::start(std::move(recorder.theirs), "x", {}, seen.show());
+    const auto follower = *RecordingFollower::start(std::move(recorder.theirs), "x", {}, true, seen.show());
     if (damaged) recorder.say(std::string(64, 'x'));
     recorder.ours.reset();
     EXPECT_TRUE(seen.wait_for([&] { return !seen.ended.empty(); }));
@@ -113,7 +113,7 @@ TEST(RecordingFollower, KeepsTheLast) {
     recorder.send(profile);
     recorder.ours.reset();
   });
-  const auto follower = *RecordingFollower::start(std::move(recorder.theirs), "x", retention, seen.show());
+  const auto follower = *RecordingFollower::start(std::move(recorder.theirs), "x", retention, true, seen.show());
   EXPECT_TRUE(seen.wait_for([&] { return !seen.ended.empty(); }));
   EXPECT_GE(seen.profile->sample_count(), 10'000U);
   EXPECT_LT(seen.profile->sample_count(), 20'000U);
@@ -125,7 +125,7 @@ TEST(RecordingFollower, EndsAtOnce) {
   Recorder recorder;
   Seen seen;
   recorder.send(profile::make_synthetic_profile({.samples = 500}));
-  { const auto follower = *RecordingFollower::start(std::move(recorder.theirs), "x", {}, seen.show()); }
+  { const auto follower = *RecordingFollower::start(std::move(recorder.theirs), "x", {}, true, seen.show()); }
   EXPECT_NE(seen.profile, nullptr);
 }
 

@@ -6,8 +6,12 @@
 #include "cli/serve.h"
 
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "attach/viewer_socket.h"
@@ -15,18 +19,19 @@
 #include "cli/help_formatter.h"
 #include "cli/input/reader.h"
 #include "cli/input/report_input.h"
-#include "cli/launch/open_in_browser.h"
 #include "cli/quantity.h"
 #include "cli/record/record.h"
 #include "cli/record/record_command.h"
 #include "serve/page_door.h"
 #include "cli/terminal.h"
+#include "sandbox/read_only.h"
 #include "serve/recording_follower.h"
 
 namespace cicada::cli {
 namespace {
 
 constexpr const char* kUsuallyKept = "10m";
+constexpr std::string_view kShowing[] = {"FILE", "--attach", "--listen", "--no-token", "--open", "--last", "--quiet", "--verbose"};
 
 struct ServeOptions {
   RawRecordOptions raw;
@@ -45,17 +50,23 @@ Result<engine::Retention> retention_of(const ServeOptions& options) {
 }
 
 Result<int> serve_recorder(ServeOptions& options, const std::string& name, const std::string& title, bool until_killed) {
-  serve::LiveContent content(title);
-  const auto follower = TRY(serve::RecordingFollower::start(std::move(options.recorder), name, options.retention,
+  hold_signals();
+  TRY(sandbox::open_no_more());
+  serve::LiveContent content(title, options.retention.keep_ns);
+  const auto follower = TRY(serve::RecordingFollower::start(std::move(options.recorder), name, options.retention, !until_killed,
                                                             [&](std::shared_ptr<const profile::ProfileSnapshot> now, std::string ended) { content.update(std::move(now), std::move(ended)); }));
+  if (!until_killed) tell_address(options.door, false, InvokingUser::detect());
   TRY(answer_at(options.door, content, until_killed));
   return kExitSuccess;
 }
 
 Result<int> serve_file(ServeOptions& options, const ReaderFiles& files) {
+  hold_signals();
   profile::Profile profile = TRY(load_profile(files, options.file));
+  TRY(sandbox::open_no_more());
   serve::LiveContent content(options.file);
   content.update(std::make_shared<const profile::ProfileSnapshot>(profile), "a recording");
+  tell_address(options.door, false, InvokingUser::detect());
   TRY(answer_at(options.door, content, false));
   return kExitSuccess;
 }
@@ -83,10 +94,8 @@ Result<NamedFiles> name_files(ServeOptions& options) {
 Result<int> show_recording(const std::shared_ptr<ServeOptions>& options, const Invocation& invocation) {
   const InvokingUser user = InvokingUser::detect();
   TRY(user.become());
-  // The page is there when its address is.
   const Command reader{nullptr,
-                       [options, user](const Invocation& here) {
-                         tell_address(options->door, false, user);
+                       [options](const Invocation& here) {
                          const Result<int> done = options->attach.empty() ? serve_file(*options, *here.files) : serve_recorder(*options, fmt::format("recorder {}", options->attach), fmt::format("recorder {}", options->attach), false);
                          if (done) return *done;
                          print_error(done.error().message());
@@ -95,7 +104,7 @@ Result<int> show_recording(const std::shared_ptr<ServeOptions>& options, const I
                        false,
                        [options, user]() -> Result<NamedFiles> {
                          NamedFiles named = TRY(name_files(*options));
-                         if (options->open) open_in_browser(options->door.address, user);
+                         if (options->open) open_address(options->door, user);
                          return named;
                        }};
   return run_reader(reader, invocation);
@@ -126,9 +135,19 @@ Result<int> record_and_show(ServeOptions& options, const Invocation& invocation)
   options.door.listener.fd.reset();
   tell_address(options.door, options.open, user);
   show_diagnostics(record.verbosity != Verbosity::kQuiet, record.verbosity == Verbosity::kVerbose);
+  record.viewer_process = std::make_shared<UniqueFd>(static_cast<int>(::syscall(SYS_pidfd_open, viewer, 0)));
   const int code = run_record(record);
   end_reader(viewer);
   return code;
+}
+
+// Says how something is recorded; nothing: there is none. A file and a recorder are shown as they are.
+std::string option_for_recordings(const CLI::App& parser, const Invocation& invocation) {
+  if (!invocation.after_dashes.empty()) return invocation.after_dashes[0];
+  const auto shows = [](const std::string& name) { return std::any_of(std::begin(kShowing), std::end(kShowing), [&](std::string_view one) { return name.find(one) != std::string::npos; }); };
+  for (const CLI::Option* option : parser.get_options())
+    if (option->count() != 0 && !shows(option->get_name(true, true))) return option->get_name();
+  return "";
 }
 
 std::string footer() {
@@ -147,7 +166,7 @@ std::string footer() {
 Command add_serve_command(CLI::App& app) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* command = app.add_subcommand("serve", kServeDescription);
-  command->formatter(std::make_shared<HelpFormatter>("cicada serve [OPTIONS] [FILE | --attach PID | -- CMD… | -p PID|NAME,… | -t TID]"));
+  command->formatter(std::make_shared<HelpFormatter>("cicada serve [OPTIONS] [FILE | --attach PID | -- CMD… | -p PID|NAME,…]"));
   command->footer(footer());
   CLI::Option* file = command->add_option("FILE", options->file, "a recording, folded stacks or pprof, instead of something that runs")->group("What to show");
   command->add_option("--attach", options->attach, "what another recorder records, see record --attachable (default: a recording of our own)")->type_name("PID|SOCKET")->excludes(file)->group("What to show");
@@ -157,9 +176,13 @@ Command add_serve_command(CLI::App& app) {
   add_record_options(*command, options->raw);
   for (CLI::Option* option : command->get_options()) option->allow_extra_args(false);
   return {command,
-          [options](const Invocation& invocation) {
+          [options, parser = command](const Invocation& invocation) {
             const bool shows = !options->file.empty() || !options->attach.empty();
             if (shows) show_diagnostics(!options->raw.quiet, options->raw.verbose);
+            if (const std::string extra = shows ? option_for_recordings(*parser, invocation) : ""; !extra.empty()) {
+              print_error(fmt::format("{}: it is for what is recorded now, and {} was recorded by others", extra, options->file.empty() ? "recorder " + options->attach : options->file));
+              return kExitFailure;
+            }
             const Result<int> code = shows ? show_recording(options, invocation) : record_and_show(*options, invocation);
             if (code) return *code;
             print_error(code.error().message());

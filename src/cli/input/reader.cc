@@ -252,6 +252,13 @@ void serve(Channel reader, const std::vector<std::string>& paths, const sink::Fi
   }
 }
 
+// A server ends by Ctrl-C, which who called it may get alone. The reader says how it ended.
+pid_t interrupted = 0;
+void pass_interrupts_to(pid_t reader) {
+  interrupted = reader;
+  ::signal(SIGINT, [](int) { ::kill(interrupted, SIGINT); });
+}
+
 Result<int> wait_for(pid_t reader) {
   int status = 0;
   while (::waitpid(reader, &status, 0) < 0) {
@@ -280,7 +287,7 @@ Result<int> run_reader(const Command& command, Invocation invocation) {
     return run_here(command, std::move(invocation), std::move(inputs), std::move(rights), std::move(named), std::move(theirs), caller);
   }
   theirs.reset();
-  if (named.serves) ::signal(SIGINT, SIG_IGN);  // the reader ends then, and says how
+  if (named.serves) pass_interrupts_to(reader);
   serve(Channel(std::move(ours)), named.outputs, rights);
   return wait_for(reader);
 }

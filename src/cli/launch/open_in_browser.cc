@@ -7,7 +7,8 @@
 namespace cicada::cli {
 
 void open_in_browser(const std::string& what, const InvokingUser& user) {
-  auto opener = LaunchedCommand::hold({"xdg-open", what}, user);
+  // A session of its own: Ctrl-C is not for the browser.
+  auto opener = LaunchedCommand::hold({"setsid", "xdg-open", what}, user);
   const Result<void> opened = opener ? opener->release() : Result<void>(opener.error());
   if (!opened) print_warning(fmt::format("--open: {} (open {} yourself)", opened.error().message(), what));
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "base/catching.h"
@@ -164,11 +165,16 @@ Result<std::unique_ptr<attach::ViewerServer>> serve_viewers(const engine::Sessio
   return attach::ViewerServer::start(std::move(socket), user.uid(), [&session] { return session.snapshot(); }, options.viewer ? std::move(*options.viewer) : UniqueFd());
 }
 
-// The command's exit code, or Ctrl-C's.
-void stay_until_signal(StopSignals& signals) {
+bool has_ended(int process) {
+  pollfd polled{process, POLLIN, 0};
+  return ::poll(&polled, 1, 0) > 0;
+}
+
+void stay_until_signal(StopSignals& signals, int viewer) {
+  if (has_ended(viewer)) return;
   print_note("the recording has ended; its page stays until Ctrl-C");
-  pollfd polled{signals.fd(), POLLIN, 0};
-  while (::poll(&polled, 1, -1) < 0 && errno == EINTR) continue;
+  std::array polled{pollfd{signals.fd(), POLLIN, 0}, pollfd{viewer, POLLIN, 0}};
+  while (::poll(polled.data(), polled.size(), -1) < 0 && errno == EINTR) continue;
 }
 
 int fail(const Error& error) {
@@ -250,6 +256,7 @@ int run_record(const RecordOptions& options) {
   rule.duration_ns = options.duration_ns;
   rule.stop_fds = {signals->fd()};
   if (command) rule.stop_fds.push_back(command->exit_fd());
+  if (options.viewer_process) rule.stop_fds.push_back(options.viewer_process->get());
   rule.when_targets_exit = !command;
   // What was collected before an exception is still written.
   const Result<void> ran = catching("recording", [&] { return session.run(rule); });
@@ -284,11 +291,12 @@ int run_record(const RecordOptions& options) {
     if (saved) written.push_back(*saved + ", because nothing else could be written");
     if (!saved || quiet) failures.push_back(saved ? written.back() : saved.error().message());
   }
+  if (options.viewer_process && has_ended(options.viewer_process->get())) failures.emplace_back("the process that shows the recording has ended, so the recording has, too");
   diagnostics().tell_rest();
   if (!quiet) print_summary(session, options, std::move(written));
   for (const std::string& failure : failures) print_error(failure);
   if (options.open && failures.empty()) open_in_browser(*options.open, user);
-  if (stays) stay_until_signal(*signals);
+  if (stays) stay_until_signal(*signals, options.viewer_process->get());
   return failures.empty() && ran ? exit_code : kExitFailure;
 }
 

@@ -64,6 +64,7 @@ struct RecordOptions {
   bool stats = false;
   bool attachable = false;  // others may look at it meanwhile
   std::shared_ptr<UniqueFd> viewer = {};  // serve: who shows it. Then there may be no outputs, and what was recorded is shown until Ctrl-C
+  std::shared_ptr<UniqueFd> viewer_process = {};  // and its process: when that ends, the recording does
   bool as_root = false;  // run the command as root even under sudo
   bool jit_options = true;  // tell it to write the names of its JIT code
   bool with_arguments = false;  // of commands, in the recording

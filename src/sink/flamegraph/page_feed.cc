@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <unordered_set>
 #include <utility>
 
@@ -66,9 +67,14 @@ void PageFeed::append_samples(const ProfileSnapshot& now, uint64_t first, Mark& 
   const profile::Samples& samples = now.samples();
   const size_t begin = static_cast<size_t>(first - samples.dropped());
   const bool timed = has_times(now);
-  if (start_ns_ == 0) start_ns_ = now.header.start_monotonic_ns != 0 || samples.size() == 0 ? now.header.start_monotonic_ns : samples.time_ns[0];
+  if (start_ns_ == 0) start_ns_ = now.header.start_monotonic_ns != 0 || samples.size() == 0 ? now.header.start_monotonic_ns : *std::min_element(samples.time_ns.begin(), samples.time_ns.end());
+  // Recordings that were merged are one behind the other.
+  std::vector<uint32_t> order(samples.size() - begin);
+  std::iota(order.begin(), order.end(), static_cast<uint32_t>(begin));
+  const auto earlier = [&](uint32_t a, uint32_t b) { return samples.time_ns[a] < samples.time_ns[b]; };
+  if (!std::ranges::is_sorted(order, earlier)) std::ranges::stable_sort(order, earlier);
   ByteWriter columns;
-  for (size_t i = begin; i < samples.size(); ++i) {
+  for (const uint32_t i : order) {
     const uint32_t leaf = leaves_[i - begin];
     if (leaf == profile::kNoNode) continue;
     const uint64_t time_us = timed && samples.time_ns[i] > start_ns_ ? (samples.time_ns[i] - start_ns_) / 1000 : 0;

@@ -68,7 +68,7 @@ export class FlameView {
     const {place, whole} = this.follow(zoomed), {layout} = this, size = layout.end[place] - layout.start[place];
     if (whole) this.setRange(layout.start[place] + from * size, layout.start[place] + to * size); else this.setRange(layout.start[place], layout.end[place]);
     this.zoomedNode = layout.node[place];
-    this.callbacks.zoomed?.(this.zoomedNode);
+    this.callbacks.zoomed?.(this.zoomedNode, true);
     this.view.scroll = Math.min(scroll, this.maxScroll());
     const found = selected && this.follow(selected);
     if (found?.whole) {

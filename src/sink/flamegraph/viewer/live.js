@@ -22,7 +22,7 @@ function follow() {
     asked = false;
     if (!stale || pressed || (frozen && page)) return;
     stale = false;
-    if (page) page.update(source.profile());
+    if (page) page.update(source.profile(), source.events);
     else begin();
   }
   function showSoon() {
@@ -50,8 +50,10 @@ function follow() {
     freeze();
   });
   byId('key-list').append(element('dt', {}, 'space'), element('dd', {}, 'freeze the view; the recording goes on'));
-  addEventListener('pointerdown', () => { pressed = true; }, true);
-  for (const end of ['pointerup', 'pointercancel']) addEventListener(end, () => { pressed = false; showSoon(); }, true);
+  addEventListener('pointerdown', event => { pressed = event.button === 0 && event.target.tagName !== 'SELECT'; }, true);
+  const release = () => { if (pressed) { pressed = false; showSoon(); } };
+  for (const end of ['pointerup', 'pointercancel', 'blur']) addEventListener(end, release, true);
+  addEventListener('pointermove', event => { if (!event.buttons) release(); }, true);
   byId('download').onchange = event => {
     element('a', {href: `download?e=${wanted}&format=${event.target.value}`}).click();
     event.target.value = '';

@@ -44,7 +44,8 @@ export class LiveSource {
   }
   profile() {
     const {about, names, frames, processes, threads, nodeOfLeaf} = this, none = new Float64Array(this.parent.size);
-    const made = makeProfile(about, {names, frames, processes, threads}, {parent: this.parent.rows, frame: this.frame.rows},
+    const begin_us = this.firstRow && this.time.size ? this.time.all[0] : 0;  // what came before was dropped
+    const made = makeProfile({...about, begin_us}, {names, frames, processes, threads}, {parent: this.parent.rows, frame: this.frame.rows},
         {time: this.time.rows, thread: this.thread.rows, node: this.leaf.rows.map(leaf => nodeOfLeaf[leaf]), value: this.value.rows, cpu: this.cpu.rows}, {self: none, rest: none, before: null, heat: none}, this.shown);
     this.shown = made.shown;
     return made;

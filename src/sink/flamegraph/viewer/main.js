@@ -54,7 +54,7 @@ export function start(profile, events) {
     save();
   });
   const common = {theme: () => theme, matches: () => search.matches};
-  const flame = new FlameView(byId('flame-canvas'), tip, profile, {...common, zoomed: node => { state.z = node || ''; showPath(); save(); }, moved: () => { byId('reset').hidden = state.view !== 'flame' || flame.whole; }, picked: pick});
+  const flame = new FlameView(byId('flame-canvas'), tip, profile, {...common, zoomed: (node, found) => { state.z = node || ''; showPath(); save(found); }, moved: () => { byId('reset').hidden = state.view !== 'flame' || flame.whole; }, picked: pick});
   const callers = new FlameView(byId('callers-canvas'), tip, profile, {...common, picked: pick});
   const callees = new FlameView(byId('callees-canvas'), tip, profile, {...common, picked: pick});
   callers.view.upward = true;
@@ -62,7 +62,7 @@ export function start(profile, events) {
   for (const view of [callers, callees]) view.canvas.addEventListener('focus', () => { half = view; });
   const table = new TableView(byId('table'), profile, {picked: choose, opened: f => { state.f = f; openView('sandwich'); }});
   const timeChanged = () => { state.w = timeWindow.whole ? '' : `${Math.round(timeWindow.from)}-${Math.round(timeWindow.to)}`; timeline.draw(); if (state.view === 'tracks') tracks.draw(); save(); };
-  const timeWindow = new TimeWindow(profile.duration, timeChanged);
+  const timeWindow = new TimeWindow(profile.begin, profile.duration, timeChanged);
   const selectSpan = (from, to) => {
     Object.assign(selection, {from, to});
     state.t = from === null ? '' : `${Math.round(from)}-${Math.round(to)}`;
@@ -103,9 +103,12 @@ export function start(profile, events) {
     profile.weights = null;
     if (state.t) return;
     Object.assign(selection, {from: null, to: null});
-    const {duration, samples: {time, value}} = profile, stretch = modeSeconds() * 1e6;
+    const {begin, duration, samples: {time, value}} = profile, stretch = modeSeconds() * 1e6;
+    profile.stretch = duration - begin;
     if (state.m === 'window') Object.assign(selection, {from: Math.max(0, duration - stretch), to: duration + 1});
-    if (state.m === 'decay') profile.weights = value.map((one, i) => one * .5 ** ((duration - time[i]) / stretch));
+    if (state.m !== 'decay') return;
+    profile.weights = value.map((one, i) => one * .5 ** ((duration - time[i]) / stretch));
+    profile.stretch = stretch / Math.LN2 * (1 - .5 ** ((duration - begin) / stretch));  // what all of the time weighs
   }
   function setMode(mode, seconds) {
     Object.assign(state, {m: mode, s: seconds && Number(seconds) !== 10 ? String(seconds) : '', t: ''});
@@ -160,7 +163,7 @@ export function start(profile, events) {
       } else if (state.view === 'table') table.show(series(), search.matches, selectedFunction(), still);
       else if (state.view === 'tracks') tracks.show();
       else if (state.view === 'source') source.show(selectedFunction());
-      else showSandwich();
+      else showSandwich(still);
     }
     byId('names').textContent = profile.shown.full ? 'Full names' : 'Short names';
     byId('order').textContent = state.order === 'name' ? 'By name' : 'Largest first';
@@ -178,10 +181,14 @@ export function start(profile, events) {
     showView();
     byId(view).querySelector('.table-body, .tracks-body, .source-body')?.focus({preventScroll: true});  // arrows scroll
   }
-  function showSandwich() {
-    let f = state.f === '' ? -1 : Number(state.f);
+  // The function that is between its callers and callees: another one only when it is opened, not when a box is picked.
+  let middle = -1;
+  function showSandwich(still) {
+    let f = still ? middle : state.f === '' ? -1 : Number(state.f);
     if (!(f >= 0 && f < profile.functions.length)) f = functionTotalsNow().self.reduce((best, value, i, all) => value > all[best] ? i : best, 0);
-    state.f = f;
+    middle = f;
+    if (!still) state.f = f;
+    if (!profile.functions.length) return;
     const {self, total} = functionTotalsNow(), {name} = profile.functions[f];
     byId('sandwich-name').title = name;
     byId('sandwich-name').textContent = [profile.shown.of(f), ...[['self', self[f]], ['total', total[f]]].map(([key, value]) => `${key} ${share(value, tree.total[0])}` + (profile.secondsPerValue ? ` (${profile.cpuTexts(value, selection).join(', ')} of one CPU)` : ''))].join(' · ');
@@ -243,7 +250,7 @@ export function start(profile, events) {
     clearTimeout(toastTimer);
     toastTimer = setTimeout(() => { byId('toast').hidden = true; }, 1800);
   }
-  function save() { writeState(state); }
+  function save(sameStep) { writeState(state, sameStep); }
   function redrawAll() { for (const view of [flame, callers, callees]) view.redraw(); timeline.draw(); tracks.draw(); }
   function toggle(key, on, off = '') {
     state[key] = state[key] === on ? off : on;
@@ -275,8 +282,11 @@ export function start(profile, events) {
   byId('tab-source').hidden = !profile.annotations.length;
   byId('threads').onclick = () => byId('processes').classList.toggle('open');
   for (const outside of document.querySelectorAll('section, header, #timeline')) outside.addEventListener('pointerdown', event => event.target.id !== 'threads' && byId('processes').classList.remove('open'));
-  byId('event').hidden = events.length < 2;
-  events.forEach((name, i) => byId('event').append(element('option', {value: i, selected: i === Number(state.e)}, name)));
+  function showEvents(names) {
+    byId('event').hidden = names.length < 2;
+    if (byId('event').options.length !== names.length) byId('event').replaceChildren(...names.map((name, i) => element('option', {value: i, selected: i === Number(state.e)}, name)));
+  }
+  showEvents(events);
   byId('event').onchange = event => {  // other samples, another tree: everything is made anew
     Object.assign(state, {e: event.target.value, z: '', f: ''});
     save();
@@ -287,7 +297,7 @@ export function start(profile, events) {
   preference.addEventListener('change', () => { applyTheme(preference.matches); redrawAll(); });
 
   function restore() {
-    const span = text => (/^(\d+)-(\d+)$/.exec(text) || []).slice(1).map(Number), [from = null, to = null] = span(state.t), [left = 0, right = profile.duration] = span(state.w);
+    const span = text => (/^(\d+)-(\d+)$/.exec(text) || []).slice(1).map(Number), [from = null, to = null] = span(state.t), [left = profile.begin, right = profile.duration] = span(state.w);
     Object.assign(selection, {from, to, threads: state.th ? readSet(state.th, profile.threads.length) : null});
     if (!views.includes(state.view)) state.view = 'flame';
     timeWindow.set(left, right);
@@ -305,16 +315,22 @@ export function start(profile, events) {
 
   const identity = t => `${profile.processes[profile.threads[t].process]?.pid}:${profile.threads[t].tid}`;
   // What is looked at stays: numbers of functions, nodes and threads may be others now.
-  function update(later) {
+  function update(later, names) {
     for (const view of [flame, callers, callees]) view.remember();
-    const f = profile.functions[selectedFunction()], others = state.th[0] === '!', named = selection.threads && new Set(profile.threads.map((_, t) => t).filter(t => selection.threads.has(t) !== others).map(identity));
+    const f = profile.functions[selectedFunction()], between = profile.functions[middle], others = state.th[0] === '!', named = selection.threads && new Set(profile.threads.map((_, t) => t).filter(t => selection.threads.has(t) !== others).map(identity));
     Object.defineProperties(profile, Object.getOwnPropertyDescriptors(later));
-    const is = one => one && one.name === f.name && one.image === f.image;
-    if (f && !is(profile.functions[state.f])) { const at = profile.functions.findIndex(is); state.f = at < 0 ? '' : at; }
-    if (named) selection.threads = new Set(profile.threads.map((_, t) => t).filter(t => named.has(identity(t)) !== others));
+    const find = (f, at) => { const is = one => one && one.name === f.name && one.image === f.image; return !f || is(profile.functions[at]) ? at : profile.functions.findIndex(is); };
+    const at = find(f, state.f);
+    state.f = at < 0 ? '' : at;
+    middle = find(between, middle);
+    if (named) {
+      selection.threads = new Set(profile.threads.map((_, t) => t).filter(t => named.has(identity(t)) !== others));
+      state.th = writeSet(selection.threads, profile.threads.length);
+    }
+    showEvents(names);
     showCaption();
     showParts();
-    timeWindow.grow(profile.duration);
+    timeWindow.grow(profile.begin, profile.duration);
     applyMode();
     search.find();
     reselect(true);

@@ -95,17 +95,17 @@ export function makeProfile(about, tables, nodes, samples, values, shown = new S
   const threadText = t => `${threads[t].name || processes[threads[t].process]?.name || '[unknown]'} (${threads[t].tid}${threads[t].main ? ', main' : ''})`;
   const last = samples.time.length ? samples.time[samples.time.length - 1] : 0;
   shown.show(functions, f => ![groupKind, jitKind, interpretedKind, kernelKind].includes(framesNow.kind[functions[f].frame]));
-  const secondsPerValue = about.seconds_per_value || 0, lasted = Math.max(about.duration_us || 0, last, 1), timed = !!about.duration_us || last > 0;
+  const secondsPerValue = about.seconds_per_value || 0, lasted = Math.max(about.duration_us || 0, last, 1), begin = about.begin_us || 0, timed = !!about.duration_us || last > 0;
   // CPU time and utilisation of a value in a span, if the event counts CPU time; else its amount and its share.
-  const cpuTexts = (value, {from, to} = {from: null}, whole = 0) => {
-    const seconds = value * secondsPerValue, stretch = (from === null ? lasted : to - from) / 1e6;
+  function cpuTexts(value, {from, to} = {from: null}, whole = 0) {
+    const seconds = value * secondsPerValue, stretch = (from === null ? this.stretch : to - from) / 1e6;
     if (!secondsPerValue) return [amount(value, about.unit), ...(whole ? [share(value, whole)] : [])];
     return [duration(seconds * 1e6), ...(timed ? [utilisation(seconds, stretch)] : [])];
-  };
+  }
   // What a box of this frame looks like; of waiting by state, if it has one.
   const states = about.states || [], styleOf = frame => framesNow.state[frame] ? states[framesNow.state[frame] - 1] : about.kinds[framesNow.kind[frame]];
   return {about, kinds: about.kinds, states, styleOf, names, functions, shown, get rank() { return rankOf(); }, frames: framesNow, groupFrame, nodes, samples, samplesBetween, kernelNode, hasSamples,
-          values, threads, processes, processText, threadText, timed, duration: lasted, secondsPerValue, cpuTexts, annotations: tables.annotations || [], weights: null, wholeValue: value.reduce((sum, one) => sum + one, 0)};
+          values, threads, processes, processText, threadText, timed, begin, duration: lasted, stretch: lasted - begin, secondsPerValue, cpuTexts, annotations: tables.annotations || [], weights: null, wholeValue: value.reduce((sum, one) => sum + one, 0)};
 }
 
 function firstAtLeast(sorted, wanted) {

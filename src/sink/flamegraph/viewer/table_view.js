@@ -19,8 +19,11 @@ export class TableView {
     this.body.addEventListener('scroll', () => this.draw());
     // The row under the pointer, also if it was made anew between press and release.
     const under = event => this.rows[Math.floor((event.clientY - this.space.getBoundingClientRect().top) / tableRow)];
-    this.space.onclick = event => { if (under(event) !== undefined) this.pick(under(event)); };
-    this.space.ondblclick = event => { if (under(event) !== undefined) callbacks.opened(under(event)); };
+    this.space.onclick = event => {
+      const f = under(event);
+      if (f === undefined) return;
+      if (event.detail === 2) callbacks.opened(f); else this.pick(f);
+    };
     new ResizeObserver(() => this.draw()).observe(this.body);
   }
   // series: [{key, title, values, whole, cpu}] by function; cpu(value): CPU time and utilisation; {change: true}: differences of shares; {side: true}: what they are differences of.

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which part of the recording is in view, in µs since its start, with an axis in seconds that stays readable however far one zooms.
+// Which part of what is there of the recording is in view, in µs since its start, with an axis in seconds that stays readable however far one zooms.
 
 import { kernelKind, nativeKind } from './profile_data.js';
 
 export class TimeWindow {
   // changed(): another part is in view.
-  constructor(duration, changed) { Object.assign(this, {duration, changed, from: 0, to: duration}); }
+  constructor(begin, end, changed) { Object.assign(this, {begin, end, changed, from: begin, to: end}); }
   set(from, to) {
-    const size = Math.min(this.duration, Math.max(20, to - from));
-    this.from = Math.max(0, Math.min(from, this.duration - size));
+    const size = Math.min(this.end - this.begin, Math.max(20, to - from));
+    this.from = Math.max(this.begin, Math.min(from, this.end - size));
     this.to = this.from + size;
     this.changed();
   }
-  all() { this.set(0, this.duration); }
+  all() { this.set(this.begin, this.end); }
   // The recording goes on. Who sees all of it, or its end, sees that from now on.
-  grow(duration) {
-    const {whole} = this, more = duration - this.duration, atEnd = this.to >= this.duration;
-    this.duration = duration;
-    if (whole) [this.from, this.to] = [0, duration]; else if (atEnd) [this.from, this.to] = [this.from + more, this.to + more];
+  grow(begin, end) {
+    const {whole} = this, more = this.to >= this.end ? end - this.end : 0, [from, to] = [this.from + more, this.to + more], kept = Math.min(to - from, end - begin);
+    Object.assign(this, {begin, end});
+    if (whole) [this.from, this.to] = [begin, end];
+    else { this.from = Math.max(begin, Math.min(from, end - kept)); this.to = this.from + kept; }
   }
-  get whole() { return this.to - this.from >= this.duration; }
+  get whole() { return this.to - this.from >= this.end - this.begin; }
   zoomBy(factor, at = .5) {
     const fixed = this.timeAt(at), size = (this.to - this.from) * factor;
     this.set(fixed - size * at, fixed + size * (1 - at));

@@ -16,11 +16,12 @@ export function readSet(text, size) {
   const named = new Set((text.match(/\d+/g) || []).map(Number));
   return text[0] === '!' ? new Set([...Array(size).keys()].filter(i => !named.has(i))) : named;
 }
-export function writeState(state) {
+// `sameStep`: what is looked at is the same, with other numbers.
+export function writeState(state, sameStep) {
   const kept = Object.entries(state).filter(([key, value]) => key in defaults && String(value) !== defaults[key]);
   const hash = kept.length ? '#' + new URLSearchParams(kept.map(([key, value]) => [key, String(value)])) : '';
   if (hash === location.hash) return;
   // A view, a zoom or a grouping is a step that one may go back from; what is typed or dragged is not.
   const shown = readState(), step = ['view', 'z', 'g'].some(key => String(state[key]) !== shown[key]);
-  history[step ? 'pushState' : 'replaceState'](null, '', hash || '#');
+  history[step && !sameStep ? 'pushState' : 'replaceState'](null, '', hash || '#');
 }
