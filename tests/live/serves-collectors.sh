@@ -54,9 +54,11 @@ end_server
 begin_record --attachable -F 499 -p "$target" -o end.cicada
 serve --attach "$recorder"
 curl -fsS "${address}download?format=.folded" -o now.folded || fail "nothing of the other recorder"
-let_work 1 "$target"
-curl -fsS "${address}download?format=.folded" -o later.folded
-(($(awk '{ n += $NF } END { print n }' later.folded) > $(awk '{ n += $NF } END { print n + 0 }' now.folded))) || fail "it does not follow"
+has_more_than_at_first() {
+  curl -fsS "${address}download?format=.folded" -o later.folded
+  (($(awk '{ n += $NF } END { print n + 0 }' later.folded) > $(awk '{ n += $NF } END { print n + 0 }' now.folded)))
+}
+wait_for has_more_than_at_first  # it follows
 end_server
 end_record_soon "$target"
 # A file, and the whole of it as a profile at once.
