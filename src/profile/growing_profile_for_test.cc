@@ -33,4 +33,14 @@ void Growing::step() {
 
 FrameId Growing::frame() { return profile.intern_frame({below(3) == 0 ? FrameKind::kKernel : FrameKind::kJit, {}, 0, below(40), {}}); }
 
+std::map<std::string, uint64_t> selfs(const CallTree& tree) {
+  std::vector<std::string> paths(tree.nodes.size());
+  std::map<std::string, uint64_t> out;
+  for (size_t i = 1; i < tree.nodes.size(); ++i) {
+    paths[i] = paths[tree.nodes[i].parent] + ";" + std::string(tree.text(tree.nodes[i].name));
+    if (tree.nodes[i].self != 0) out[paths[i]] = tree.nodes[i].self;
+  }
+  return out;
+}
+
 }  // namespace cicada::profile

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A profile that grows at random: new stacks with recursion, names that come late and change, threads that are renamed, samples dropped, of two events.
 #pragma once
+#include <map>
 #include <random>
+#include <string>
 #include <vector>
 
+#include "profile/call_tree.h"
 #include "profile/profile.h"
 
 namespace cicada::profile {
@@ -23,5 +26,8 @@ class Growing {
   std::vector<ThreadId> threads_;
   uint64_t time_ = 0;
 };
+
+// What a tree says: self by path, without nodes that have nothing.
+std::map<std::string, uint64_t> selfs(const CallTree& tree);
 
 }  // namespace cicada::profile

@@ -15,17 +15,6 @@
 namespace cicada::profile {
 namespace {
 
-// What a tree says: self by path, without nodes that have nothing.
-std::map<std::string, uint64_t> selfs(const CallTree& tree) {
-  std::vector<std::string> paths(tree.nodes.size());
-  std::map<std::string, uint64_t> out;
-  for (size_t i = 1; i < tree.nodes.size(); ++i) {
-    paths[i] = paths[tree.nodes[i].parent] + ";" + std::string(tree.text(tree.nodes[i].name));
-    if (tree.nodes[i].self != 0) out[paths[i]] = tree.nodes[i].self;
-  }
-  return out;
-}
-
 using Costs = std::map<std::string, std::pair<uint64_t, uint64_t>>;  // name: self, total
 
 template <typename Texts, typename Rows>

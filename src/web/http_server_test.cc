@@ -550,7 +550,14 @@ TEST_F(Http, ServesFromAProcessThatOnlyReads) {
     if (::bind(0, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 || errno != EPERM) could += "bind ";
     if (::listen(0, 1) == 0 || errno != EPERM) could += "listen ";
     if (::sendto(told[1], "x", 1, 0, reinterpret_cast<sockaddr*>(&address), sizeof address) >= 0 || errno != EPERM) could += "send-to ";
+    msghdr fast{};  // connects in sending
+    fast.msg_name = &address;
+    fast.msg_namelen = sizeof address;
+    if (::sendmsg(told[1], &fast, MSG_FASTOPEN) >= 0 || errno != EPERM) could += "fast-open ";
     if (UniqueFd(::open("/dev/null", O_WRONLY))) could += "write ";
+    if (!UniqueFd(::open("/dev/null", O_RDONLY))) could += "not-read ";
+    if (!sandbox::open_no_more() || UniqueFd(::open("/dev/null", O_RDONLY))) could += "read ";
+    std::thread([&] { if (UniqueFd(::open("/dev/null", O_RDONLY))) could += "read-in-thread "; }).join();
     const pid_t forked = ::fork();
     if (forked == 0) ::_exit(0);
     if (forked > 0) could += "fork ";

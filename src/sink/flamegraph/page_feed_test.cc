@@ -15,7 +15,7 @@ namespace cicada::sink {
 namespace {
 
 using Json = nlohmann::json;
-using profile::CallTree;
+using profile::selfs;
 
 std::vector<uint8_t> from_base64(std::string_view text) {
   std::vector<uint8_t> bytes;
@@ -111,16 +111,6 @@ struct Page {
     return out;
   }
 };
-
-std::map<std::string, uint64_t> selfs(const CallTree& tree) {
-  std::vector<std::string> paths(tree.nodes.size());
-  std::map<std::string, uint64_t> out;
-  for (size_t i = 1; i < tree.nodes.size(); ++i) {
-    paths[i] = paths[tree.nodes[i].parent] + ";" + std::string(tree.text(tree.nodes[i].name));
-    if (tree.nodes[i].self != 0) out[paths[i]] = tree.nodes[i].self;
-  }
-  return out;
-}
 
 // One page is there from the beginning, one comes late, one looks now and then: each has what the profile has.
 TEST(PageFeed, GivesEveryPageWhatTheProfileHas) {
