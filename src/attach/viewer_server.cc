@@ -54,7 +54,8 @@ Snapshot Viewer::newer(const ViewerServer::TakeSnapshot& take, bool last) {
     looked = time;
     seen = now;
   }
-  if (now == seen.lock() && !last && time < looked + ViewerServer::kFreshest) {
+  const bool has_more = now != seen.lock() && !(follows && now->sample_count() == 0);  // who follows is shown the first samples as they come
+  if (!has_more && !last && time < looked + ViewerServer::kFreshest) {
     due = time + ViewerServer::kAgain;
     return nullptr;
   }
@@ -68,18 +69,23 @@ struct ViewerServer::State {
   std::unique_ptr<ViewerSocket> socket;
   uid_t user;
   TakeSnapshot snapshot;
+  Controls controls;
   UniqueFd wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::atomic<bool> finishing = false;
+  std::chrono::milliseconds end_timeout = kEndTimeout;  // written before `finishing`
 
   int listening() const { return socket ? socket->fd() : -1; }
 
   // The thread's.
   std::list<Viewer> viewers = {};
+  bool paused = false;
   Clock::time_point accepts_again = {};  // not before
 
   void run(const std::stop_token& stop);
   void accept_one();
-  bool take_line(Viewer& viewer);
+  bool receive(Viewer& viewer);
+  bool take_line(Viewer& viewer, std::string_view line);
+  bool control(std::string_view line);
   void refuse(Viewer& viewer, std::string_view why);
   void make_next(Viewer& viewer);
   bool send(Viewer& viewer);
@@ -111,23 +117,34 @@ void ViewerServer::State::accept_one() {
 }
 
 // False: it is gone, or says too much.
-bool ViewerServer::State::take_line(Viewer& viewer) {
+bool ViewerServer::State::receive(Viewer& viewer) {
   char text[kMaxLine];
   const ssize_t got = ::recv(viewer.socket.get(), text, sizeof text, 0);
   if (got < 0) return errno == EAGAIN || errno == EINTR;
   if (got == 0) return viewer.silent = true, viewer.asked;
-  if (viewer.asked) return false;
   viewer.line.append(text, static_cast<size_t>(got));
-  const size_t end = viewer.line.find('\n');
-  if (end == std::string::npos) return viewer.line.size() < kMaxLine;
-  viewer.line.resize(end);
+  for (size_t end; (end = viewer.line.find('\n')) != std::string::npos; viewer.line.erase(0, end + 1))
+    if (!take_line(viewer, std::string_view(viewer.line).substr(0, end))) return false;
+  return viewer.line.size() < kMaxLine;
+}
+
+bool ViewerServer::State::take_line(Viewer& viewer, std::string_view line) {
+  if (viewer.asked && viewer.follows) return control(line);
+  if (viewer.asked) return viewer.ended;  // it was refused, and will see it
   viewer.asked = true;
-  viewer.follows = viewer.line == kFollow;
-  if (!viewer.follows && viewer.line != kOnce) {
-    refuse(viewer, fmt::format("this recorder understands \"{}\" and \"{}\"", kOnce, kFollow));
-    return true;
-  }
+  viewer.follows = line == kFollow;
   viewer.due = Clock::now();
+  if (!viewer.follows && line != kOnce) refuse(viewer, fmt::format("this recorder understands \"{}\" and \"{}\"", kOnce, kFollow));
+  return true;
+}
+
+// All viewers see at once what has become of it.
+bool ViewerServer::State::control(std::string_view line) {
+  if ((line == kPause || line == kResume) && controls.pause) controls.pause(paused = line == kPause);
+  else if (line == kStop && controls.stop) controls.stop();
+  else return false;
+  for (Viewer& viewer : viewers)
+    if (viewer.asked) viewer.due = Clock::now();
   return true;
 }
 
@@ -141,6 +158,7 @@ void ViewerServer::State::make_next(Viewer& viewer) {
   viewer.bytes.clear();
   viewer.sent = 0;
   if (!viewer.encoder.append(viewer.bytes, *viewer.shown, kLevel)) return;
+  viewer.encoder.append_moment(viewer.bytes, paused, kLevel);
   viewer.due = Clock::now() + kPeriod;
   viewer.shown.reset();
   if (viewer.follows && !viewer.is_last) return;
@@ -161,7 +179,7 @@ bool ViewerServer::State::send(Viewer& viewer) {
 
 // False: it has all it can have, or is gone.
 bool ViewerServer::State::serve(Viewer& viewer, short events) {
-  if ((events & (POLLHUP | POLLERR)) != 0 || ((events & POLLIN) != 0 && !take_line(viewer))) return false;
+  if ((events & (POLLHUP | POLLERR)) != 0 || ((events & POLLIN) != 0 && !receive(viewer))) return false;
   const auto now = Clock::now();
   if (!viewer.asked) return now < viewer.due && !finishing;
   if (!send(viewer)) return false;
@@ -187,7 +205,7 @@ void ViewerServer::State::run(const std::stop_token& stop) {
   std::vector<pollfd> polled;
   auto end = Clock::time_point::max();
   while (!stop.stop_requested()) {
-    if (finishing && end == Clock::time_point::max()) end = Clock::now() + kEndTimeout;
+    if (finishing && end == Clock::time_point::max()) end = Clock::now() + end_timeout;
     if (finishing && (viewers.empty() || Clock::now() >= end)) return;
     polled.assign({{wake.get(), POLLIN, 0}, {listening(), static_cast<short>(finishing || Clock::now() < accepts_again ? 0 : POLLIN), 0}});
     for (const Viewer& viewer : viewers)
@@ -205,8 +223,8 @@ void ViewerServer::State::run(const std::stop_token& stop) {
   }
 }
 
-Result<std::unique_ptr<ViewerServer>> ViewerServer::start(std::unique_ptr<ViewerSocket> socket, uid_t user, TakeSnapshot snapshot, UniqueFd first) {
-  std::unique_ptr<State> state(new State{.socket = std::move(socket), .user = user, .snapshot = std::move(snapshot)});
+Result<std::unique_ptr<ViewerServer>> ViewerServer::start(std::unique_ptr<ViewerSocket> socket, uid_t user, TakeSnapshot snapshot, Controls controls, UniqueFd first) {
+  std::unique_ptr<State> state(new State{.socket = std::move(socket), .user = user, .snapshot = std::move(snapshot), .controls = std::move(controls)});
   if (!state->wake) return errno_error(errno, "an eventfd");
   const auto now = Clock::now();
   if (first) state->viewers.push_back({.socket = std::move(first), .due = now, .progress = now, .asked = true, .follows = true});
@@ -228,7 +246,8 @@ ViewerServer::~ViewerServer() {
   static_cast<void>(::eventfd_write(state_->wake.get(), 1));
 }
 
-void ViewerServer::finish() {
+void ViewerServer::finish(std::chrono::milliseconds at_most) {
+  state_->end_timeout = at_most;
   state_->finishing = true;
   static_cast<void>(::eventfd_write(state_->wake.get(), 1));
   if (thread_.joinable()) thread_.join();

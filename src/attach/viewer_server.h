@@ -4,7 +4,7 @@
 //   Session ── snapshot() ──▶ ViewerServer ── a recording as it grows ──▶ a viewer
 //
 // A viewer says one line, "cicada-attach 1 once" (all there is now) or "cicada-attach 1 follow" (and what comes, once a second), and is sent a recording
-// (docs/formats/recording.md), or a line that says why not. What one has not read yet keeps nobody else, neither samples nor other viewers: as
+// (docs/formats/recording.md), or a line that says why not. Who follows may pause and stop the recording. What one has not read yet keeps nobody else, neither samples nor other viewers: as
 // long as something waits to be sent to it nothing new is made for it, so it gets less often what is new, and all of it.
 // Bounds: kMaxViewers; of each, one difference.
 //
@@ -28,17 +28,22 @@ class ViewerServer {
   static constexpr auto kFreshest = std::chrono::seconds(2);      // for which there is none: what there is
   static constexpr auto kLineTimeout = std::chrono::seconds(2);   // for its line
   static constexpr auto kStuck = std::chrono::seconds(60);        // that a viewer may read nothing
-  static constexpr auto kEndTimeout = std::chrono::seconds(1);    // for what is sent at the end
+  static constexpr auto kEndTimeout = std::chrono::seconds(1);    // for what is sent at the end, usually
 
+  // What viewers may ask of the recorder. Called on the server's thread; the first one returns when it is so.
+  struct Controls {
+    std::function<void(bool)> pause = {};
+    std::function<void()> stop = {};
+  };
   using TakeSnapshot = std::function<std::shared_ptr<const profile::ProfileSnapshot>()>;
   // `socket` belongs to `user`; null: nobody else comes. `first`: a viewer that follows and need not ask.
-  static Result<std::unique_ptr<ViewerServer>> start(std::unique_ptr<ViewerSocket> socket, uid_t user, TakeSnapshot snapshot, UniqueFd first = {});
+  static Result<std::unique_ptr<ViewerServer>> start(std::unique_ptr<ViewerSocket> socket, uid_t user, TakeSnapshot snapshot, Controls controls, UniqueFd first = {});
   // Ends at once.
   ~ViewerServer();
   ViewerServer(const ViewerServer&) = delete;
   ViewerServer& operator=(const ViewerServer&) = delete;
-  // The recording is finished: whoever looks gets the rest and the end mark. Waits for kEndTimeout at most.
-  void finish();
+  // The recording is finished: whoever looks gets the rest and the end mark. Waits `at_most`.
+  void finish(std::chrono::milliseconds at_most = kEndTimeout);
 
  private:
   struct State;

@@ -16,6 +16,7 @@
 
 #include "profile/compaction.h"
 #include "profile/synthetic_profile_for_test.h"
+#include "sink/recording/recording_decoder.h"
 #include "sink/recording/recording_reader.h"
 
 namespace cicada::attach {
@@ -57,7 +58,7 @@ class ViewerServerTest : public testing::Test {
     auto socket = ViewerSocket::open(::geteuid(), ::getegid());
     ASSERT_TRUE(socket) << socket.error().message();
     path_ = (*socket)->path();
-    auto server = ViewerServer::start(std::move(*socket), ::geteuid(), [this] { return recording_.snapshot(); });
+    auto server = ViewerServer::start(std::move(*socket), ::geteuid(), [this] { return recording_.snapshot(); }, {.pause = [this](bool paused) { asked_ += paused ? "p" : "r"; }, .stop = [this] { asked_ += "s"; }});
     ASSERT_TRUE(server) << server.error().message();
     server_ = std::move(*server);
   }
@@ -93,7 +94,7 @@ class ViewerServerTest : public testing::Test {
   }
 
   Recording recording_;
-  std::string path_;
+  std::string path_, asked_;  // asked_: by the server's thread, read once it has ended or answered
   std::unique_ptr<ViewerServer> server_;
 };
 
@@ -161,6 +162,20 @@ TEST_F(ViewerServerTest, FollowsUntilTheEnd) {
   EXPECT_LT(bytes.size() - before, before / 2) << "not only what is new";
 }
 
+TEST_F(ViewerServerTest, WhoFollowsIsShownTheFirstSamplesAtOnce) {
+  const UniqueFd looks = viewer(line(kFollow));
+  for (const size_t before = recording_.looks(); recording_.looks() < before + 5;) std::this_thread::sleep_for(1ms);
+  recording_.show(profile::make_synthetic_profile({.samples = 10}));
+  sink::RecordingDecoder decoder("x");
+  read_until(looks, [&, pushed = size_t{0}](const std::string& all) mutable {
+    EXPECT_TRUE(decoder.push({reinterpret_cast<const uint8_t*>(all.data()) + pushed, all.size() - pushed}));
+    pushed = all.size();
+    return decoder.moments() != 0;
+  });
+  EXPECT_EQ(decoder.moments(), 1U);
+  EXPECT_EQ(decoder.profile().sample_count(), 10U);
+}
+
 TEST_F(ViewerServerTest, AfterACompactionItBeginsAnew) {
   const profile::Profile first = profile::make_synthetic_profile({.samples = 3000, .seed = 1});
   recording_.show(first);
@@ -216,6 +231,43 @@ TEST_F(ViewerServerTest, AnswersNonsense) {
   ASSERT_EQ(::send(halves.get(), " once\n", 6, MSG_NOSIGNAL), 6);
   ASSERT_EQ(::shutdown(halves.get(), SHUT_WR), 0);
   EXPECT_EQ(samples_in(read_all(halves)), 1000U);
+}
+
+TEST_F(ViewerServerTest, WhoFollowsMayPauseAndStop) {
+  recording_.show(profile::make_synthetic_profile({.samples = 1000}));
+  const auto read = [](const std::string& bytes) {
+    sink::RecordingDecoder decoder("x");
+    EXPECT_TRUE(decoder.push({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}));
+    return std::pair(decoder.moments(), decoder.paused());
+  };
+  const UniqueFd looks = viewer(line(kFollow)), other = viewer(line(kFollow)), once = viewer(line(kOnce));
+  std::string bytes = read_until(looks, [&](const std::string& all) { return read(all).first != 0; });
+  EXPECT_FALSE(read(bytes).second);
+  ASSERT_EQ(::send(looks.get(), "pause\n", 6, MSG_NOSIGNAL), 6);
+  read_until(looks, [&](const std::string& more) { return read(bytes + more).second; });
+  read_until(other, [&](const std::string& all) { return read(all).second; });  // all see it
+  ASSERT_EQ(::send(looks.get(), "resume\nstop\n", 12, MSG_NOSIGNAL), 12);
+  ASSERT_EQ(::send(other.get(), "format\n", 7, MSG_NOSIGNAL), 7);
+  read_all(other);  // who says something else is let go
+  server_->finish();
+  EXPECT_EQ(asked_, "prs");
+}
+
+TEST(ViewerServer, ShowsItToItsOwnViewer) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const UniqueFd theirs(ends[1]);
+  const auto now = std::make_shared<const ProfileSnapshot>(profile::make_synthetic_profile({.samples = 1000}));
+  const auto server = ViewerServer::start(nullptr, ::geteuid(), [&] { return now; }, {}, UniqueFd(ends[0]));
+  ASSERT_TRUE(server);
+  (*server)->finish();
+  std::string all;
+  char block[4096];
+  for (ssize_t got; (got = ::recv(theirs.get(), block, sizeof block, 0)) > 0;) all.append(block, static_cast<size_t>(got));
+  const auto read = sink::read_recording({reinterpret_cast<const uint8_t*>(all.data()), all.size()}, "x");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->profile.sample_count(), 1000U);
+  EXPECT_TRUE(read->complete);
 }
 
 TEST(ViewerSocket, RefusesAFolderThatOthersCanEnter) {

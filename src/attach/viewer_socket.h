@@ -23,6 +23,7 @@ Result<std::string> folder_of_user(uid_t user, gid_t group);
 
 // What a viewer says, with a newline behind it.
 inline constexpr std::string_view kOnce = "cicada-attach 1 once", kFollow = "cicada-attach 1 follow";
+inline constexpr std::string_view kPause = "pause", kResume = "resume", kStop = "stop";  // of the recording, then
 
 // Listens; the name goes with it.
 class ViewerSocket {

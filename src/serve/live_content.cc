@@ -114,20 +114,23 @@ LiveContent::State LiveContent::state() const {
   return state_;
 }
 
-void LiveContent::update(std::shared_ptr<const ProfileSnapshot> now, std::string ended) {
+void LiveContent::update(std::shared_ptr<const ProfileSnapshot> now, sink::PageState page) {
   {
     const std::lock_guard lock(mutex_);
-    state_ = {std::move(now), std::move(ended)};
+    page.controls = page.controls && control_ != nullptr;
+    state_ = {std::move(now), std::move(page)};
     ++updates_;
-    for (auto& [event, feed] : feeds_) feed.update(*state_.profile, state_.ended);
   }
   changed_.notify_all();
 }
 
-sink::PageFeed& LiveContent::feed_of(EventId event) {
-  const auto [entry, fresh] = feeds_.try_emplace(event.value, profile::CallTreeOptions{.event = event}, title_);
-  if (fresh) entry->second.update(*state_.profile, state_.ended);
-  return entry->second;
+std::shared_ptr<const sink::PageFeed::Message> LiveContent::message_for(Stream& stream, const State& state, uint64_t updates, const std::string& last) {
+  const std::lock_guard lock(stream.mutex);
+  if (stream.updates < updates) {  // else another page has brought it further
+    stream.feed.update(*state.profile, state.page);
+    stream.updates = updates;
+  }
+  return stream.feed.since(last);
 }
 
 Result<std::optional<web::Event>> LiveContent::next(const Query& query, const std::string& last, std::chrono::milliseconds wait) {
@@ -137,9 +140,14 @@ Result<std::optional<web::Event>> LiveContent::next(const Query& query, const st
   const auto& events = state_.profile->header.events;
   if (event.value >= events.size()) event = {};  // a page that asks for what the recorder before had
   const auto deadline = std::chrono::steady_clock::now() + wait;
+  auto& stream = streams_[event.value];
+  if (!stream) stream = std::make_unique<Stream>(event, title_);
   for (;;) {
     const uint64_t seen = updates_;
-    if (const auto message = feed_of(event).since(has)) return std::optional(web::Event{message->id, message->data});
+    const State now = state_;
+    lock.unlock();
+    if (const auto message = message_for(*stream, now, seen, has)) return std::optional(web::Event{message->id, message->data});
+    lock.lock();
     if (!changed_.wait_until(lock, deadline, [&] { return updates_ != seen; })) return std::optional<web::Event>();
   }
 }
@@ -151,7 +159,11 @@ Answer LiveContent::get(const std::string& path, const Query& query, const std::
   return refuse(404, fmt::format("{}: there is no such thing here; there are download?format=.svg and debug/pprof/profile?seconds=30", path));
 }
 
-Answer LiveContent::post(const std::string& path, const Query&) { return refuse(404, fmt::format("{}: no such control", path)); }
+Answer LiveContent::post(const std::string& path, const Query&) {
+  if (!control_ || (path != "pause" && path != "resume" && path != "stop")) return refuse(404, fmt::format("{}: no such control; there are pause, resume and stop, of what is being recorded", path));
+  const Result<void> done = control_(path);
+  return done ? Answer{.body = "done\n"} : refuse(410, done.error().message());
+}
 
 Answer LiveContent::download(const Query& query) const {
   const std::string format = find_text(query, "format"), name = "cicada" + format;
@@ -175,9 +187,9 @@ Answer LiveContent::pprof(const Query& query, const std::function<bool()>& gone)
   if (keep_ns_ && *seconds * uint64_t{1'000'000'000} > *keep_ns_) return refuse(400, fmt::format("seconds={}: only the last {} s are kept here, see --last", *seconds, *keep_ns_ / 1'000'000'000));
   const uint64_t begin_ns = monotonic_ns(), end_ns = begin_ns + *seconds * uint64_t{1'000'000'000};
   std::unique_lock lock(mutex_);
-  const bool finished = !state_.ended.empty();
+  const bool finished = !state_.page.ended.empty();
   uint64_t updates_at_end = 0;
-  while (state_.ended.empty() && (monotonic_ns() < end_ns || (updates_ < updates_at_end + kUpdatesBehind && monotonic_ns() < end_ns + kMostBehindNs))) {
+  while (state_.page.ended.empty() && (monotonic_ns() < end_ns || (updates_ < updates_at_end + kUpdatesBehind && monotonic_ns() < end_ns + kMostBehindNs))) {
     if (monotonic_ns() < end_ns) updates_at_end = updates_;
     changed_.wait_for(lock, std::chrono::milliseconds(100));
     if (gone()) return refuse(503, "nobody waits for it any more");

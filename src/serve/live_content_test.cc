@@ -70,6 +70,23 @@ TEST(LiveContent, SavesInEveryFormat) {
   EXPECT_EQ(content.post("stop", {}).status, 404);
 }
 
+TEST(LiveContent, PassesControlsOn) {
+  LiveContent content("x");
+  std::vector<std::string> asked;
+  bool gone = false;
+  content.set_control([&](std::string_view line) -> Result<void> {
+    if (gone) return make_error(ErrorKind::kGone, "gone");
+    asked.emplace_back(line);
+    return {};
+  });
+  for (const char* control : {"pause", "resume", "stop"}) EXPECT_EQ(content.post(control, {}).status, 200);
+  EXPECT_EQ(content.post("", {}).status, 404);
+  EXPECT_EQ(content.post("pause\nstop", {}).status, 404);
+  EXPECT_EQ(asked, (std::vector<std::string>{"pause", "resume", "stop"}));
+  gone = true;
+  EXPECT_EQ(content.post("stop", {}).status, 410);
+}
+
 Profile read(const web::Answer& answer) {
   EXPECT_EQ(answer.status, 200) << answer.body;
   return *sink::parse_profile({reinterpret_cast<const uint8_t*>(answer.body.data()), answer.body.size()}, "x");
@@ -102,7 +119,7 @@ TEST(LiveContent, GivesCollectorsWhatComesInTheirTime) {
   EXPECT_EQ(part.header.duration_ns, 1'000'000'000U);
   for (const char* seconds : {"3601", "-1", "x"}) EXPECT_EQ(content.get("debug/pprof/profile", {{"seconds", seconds}}, kStays).status, 400) << seconds;
   EXPECT_EQ(content.get("debug/pprof/profile", {}, [] { return true; }).status, 503);  // nobody waits
-  content.update(snapshot_of(profile), "ended");
+  content.update(snapshot_of(profile), {.ended = "ended"});
   const Profile all = read(content.get("debug/pprof/profile", {}, kStays));
   got = 0;
   for (size_t i = 0; i < all.sample_count(); ++i) got += all.value(i);

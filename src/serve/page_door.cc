@@ -113,7 +113,7 @@ void tell_address(const PageDoor& door, bool open, const InvokingUser& user) {
 Result<void> answer_at(PageDoor& door, serve::LiveContent& content, bool until_killed) {
   web::HttpOptions options;
   options.token = door.token;
-  options.controls = false;
+  options.controls = !door.token.empty();
   options.hosts = our_names();
   options.policy = fmt::format("{}; frame-ancestors 'none'", sink::live_page_policy());
   const sigset_t ends = stop_signals();

@@ -19,7 +19,6 @@ namespace cicada::serve {
 namespace {
 
 constexpr auto kFirstTimeout = std::chrono::seconds(10);
-constexpr auto kQuiet = std::chrono::milliseconds(50);  // after which a difference is taken to be whole
 constexpr size_t kPiece = 1 << 20, kMaxRefusal = 200;
 
 }  // namespace
@@ -31,7 +30,8 @@ struct RecordingFollower::State {
   Show show;
   sink::RecordingDecoder decoder{name};
   std::vector<uint8_t> piece = std::vector<uint8_t>(kPiece);
-  std::string head = {};  // what came first: a refusal is text
+  uint64_t published = 0;  // moments
+  std::string head = {};   // what came first: a refusal is text
 
   // The bytes that came; 0: the end. Fails: kLimit (`timeout` is over).
   Result<size_t> receive(int timeout_ms) {
@@ -48,12 +48,6 @@ struct RecordingFollower::State {
     }
   }
 
-  // What comes once a second comes in several chunks; nothing says which is the last.
-  bool has_more() const {
-    pollfd polled{socket.get(), POLLIN, 0};
-    return decoder.unread_bytes() != 0 || ::poll(&polled, 1, static_cast<int>(kQuiet.count())) > 0;
-  }
-
   Result<void> begin(bool may_be_silent) {
     const auto deadline = std::chrono::steady_clock::now() + kFirstTimeout;
     while (!decoder.begun()) {
@@ -66,14 +60,16 @@ struct RecordingFollower::State {
       if (pushed.error().kind() == ErrorKind::kInvalid && !head.starts_with('\x89')) return make_error(ErrorKind::kInvalid, "{} says: {}", name, clean_text(head.substr(0, head.find('\n'))));
       return pushed.error();
     }
-    publish("");
+    if (decoder.moments() != 0) publish("");
     return {};
   }
 
+  // Nothing in between: a moment may take several chunks, and after a compaction all of them.
   void publish(std::string ended) {
+    published = decoder.moments();
     profile::Profile& profile = decoder.profile();
     if (profile.sample_count() != 0) engine::apply_retention(profile, retention, profile.samples().time_ns[profile.sample_count() - 1]);
-    show(std::make_shared<const profile::ProfileSnapshot>(profile), std::move(ended));
+    show(std::make_shared<const profile::ProfileSnapshot>(profile), {.ended = std::move(ended), .paused = decoder.paused(), .controls = true});
   }
 
   // Why nothing comes any more.
@@ -84,7 +80,7 @@ struct RecordingFollower::State {
       if (*got == 0) return decoder.ended() ? "the recording has ended" : "the recorder has gone";
       if (const Result<void> pushed = decoder.push({piece.data(), *got}); !pushed) return pushed.error().message();
       if (decoder.ended()) return "the recording has ended";
-      if (!has_more()) publish("");
+      if (decoder.moments() != published) publish("");
     }
     return "";
   }
@@ -104,6 +100,12 @@ Result<std::unique_ptr<RecordingFollower>> RecordingFollower::start(UniqueFd soc
     });
     return std::move(follower);
   });
+}
+
+Result<void> RecordingFollower::control(std::string_view line) {
+  const std::string whole = fmt::format("{}\n", line);
+  if (::send(state_->socket.get(), whole.data(), whole.size(), MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(whole.size())) return {};
+  return make_error(ErrorKind::kGone, "{}: it does not listen any more", state_->name);
 }
 
 RecordingFollower::RecordingFollower(std::unique_ptr<State> state) : state_(std::move(state)) {}

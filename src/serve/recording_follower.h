@@ -8,24 +8,27 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "engine/retention.h"
 #include "profile/snapshot.h"
+#include "sink/flamegraph/page_feed.h"
 
 namespace cicada::serve {
 
 class RecordingFollower {
  public:
-  // `ended`: why nothing comes after this; empty: it goes on.
-  using Show = std::function<void(std::shared_ptr<const profile::ProfileSnapshot>, std::string ended)>;
+  using Show = std::function<void(std::shared_ptr<const profile::ProfileSnapshot>, sink::PageState)>;
 
   // `socket` was asked for a recording. Waits until one has begun.
   // Fails: kInvalid (what the other end says instead), kGone, kLimit (it says nothing for 10 s, if it `may_be_silent`), kUnsupported (of another version).
   static Result<std::unique_ptr<RecordingFollower>> start(UniqueFd socket, std::string name, engine::Retention retention, bool may_be_silent, Show show);
   ~RecordingFollower();
+  // "pause", "resume", "stop". Threads: any. Fails: kGone (there is no recorder any more).
+  Result<void> control(std::string_view line);
   RecordingFollower(const RecordingFollower&) = delete;
   RecordingFollower& operator=(const RecordingFollower&) = delete;
 

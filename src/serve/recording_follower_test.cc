@@ -22,12 +22,14 @@ struct Seen {
   std::condition_variable changed;
   std::shared_ptr<const profile::ProfileSnapshot> profile;
   std::string ended;
+  bool paused = false;
 
   RecordingFollower::Show show() {
-    return [this](std::shared_ptr<const profile::ProfileSnapshot> now, std::string why) {
+    return [this](std::shared_ptr<const profile::ProfileSnapshot> now, sink::PageState state) {
       const std::lock_guard lock(mutex);
       profile = std::move(now);
-      ended = std::move(why);
+      ended = std::move(state.ended);
+      paused = state.paused;
       changed.notify_all();
     };
   }
@@ -42,6 +44,7 @@ struct Seen {
 struct Recorder {
   UniqueFd ours, theirs;
   sink::RecordingEncoder encoder;
+  bool paused = false;
   Recorder() {
     int ends[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
@@ -53,6 +56,7 @@ struct Recorder {
     std::string bytes;
     while (!encoder.append(bytes, profile, kLevel)) {
     }
+    encoder.append_moment(bytes, paused, kLevel);
     say(bytes);
   }
 };
@@ -118,6 +122,39 @@ TEST(RecordingFollower, KeepsTheLast) {
   EXPECT_GE(seen.profile->sample_count(), 10'000U);
   EXPECT_LT(seen.profile->sample_count(), 20'000U);
   EXPECT_EQ(seen.profile->sizes().samples, 70'000U);
+}
+
+TEST(RecordingFollower, ShowsWholeMomentsOnly) {
+  const profile::Profile profile = profile::make_synthetic_profile({.samples = 200'000});
+  Recorder recorder;
+  Seen seen;
+  std::vector<size_t> shown;
+  std::jthread sender([&] {
+    recorder.send(profile);
+    recorder.paused = true;
+    recorder.send(profile);
+    recorder.ours.reset();
+  });
+  const auto follower = *RecordingFollower::start(std::move(recorder.theirs), "x", {}, true, [&, show = seen.show()](std::shared_ptr<const profile::ProfileSnapshot> now, sink::PageState state) {
+    shown.push_back(now->sample_count());
+    show(std::move(now), std::move(state));
+  });
+  EXPECT_TRUE(seen.wait_for([&] { return !seen.ended.empty(); }));
+  EXPECT_TRUE(seen.paused);
+  for (const size_t samples : shown) EXPECT_EQ(samples, 200'000U);
+}
+
+TEST(RecordingFollower, PassesOnWhatIsAsked) {
+  Recorder recorder;
+  Seen seen;
+  recorder.send(profile::make_synthetic_profile({.samples = 500}));
+  const auto follower = *RecordingFollower::start(std::move(recorder.theirs), "x", {}, true, seen.show());
+  EXPECT_TRUE(follower->control("pause"));
+  char said[16] = {};
+  EXPECT_EQ(::recv(recorder.ours.get(), said, sizeof said, 0), 6);
+  EXPECT_STREQ(said, "pause\n");
+  recorder.ours.reset();
+  EXPECT_EQ(follower->control("pause").error().kind(), ErrorKind::kGone);
 }
 
 // It is not waited for who says nothing.

@@ -53,8 +53,10 @@ Result<int> serve_recorder(ServeOptions& options, const std::string& name, const
   hold_signals();
   TRY(sandbox::open_no_more());
   serve::LiveContent content(title, options.retention.keep_ns);
-  const auto follower = TRY(serve::RecordingFollower::start(std::move(options.recorder), name, options.retention, !until_killed,
-                                                            [&](std::shared_ptr<const profile::ProfileSnapshot> now, std::string ended) { content.update(std::move(now), std::move(ended)); }));
+  std::unique_ptr<serve::RecordingFollower> follower;
+  if (!options.no_token) content.set_control([&](std::string_view line) { return follower->control(line); });
+  follower = TRY(serve::RecordingFollower::start(std::move(options.recorder), name, options.retention, !until_killed,
+                                                            [&](std::shared_ptr<const profile::ProfileSnapshot> now, sink::PageState state) { content.update(std::move(now), std::move(state)); }));
   if (!until_killed) tell_address(options.door, false, InvokingUser::detect());
   TRY(answer_at(options.door, content, until_killed));
   return kExitSuccess;
@@ -65,7 +67,7 @@ Result<int> serve_file(ServeOptions& options, const ReaderFiles& files) {
   profile::Profile profile = TRY(load_profile(files, options.file));
   TRY(sandbox::open_no_more());
   serve::LiveContent content(options.file);
-  content.update(std::make_shared<const profile::ProfileSnapshot>(profile), "a recording");
+  content.update(std::make_shared<const profile::ProfileSnapshot>(profile), {.ended = "a recording"});
   tell_address(options.door, false, InvokingUser::detect());
   TRY(answer_at(options.door, content, false));
   return kExitSuccess;

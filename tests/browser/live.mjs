@@ -103,7 +103,17 @@ const url = new URL(address), wrong = new URL('/' + '0'.repeat(32) + '/', addres
 check((await fetched(wrong)).status === 404, 'a wrong token finds nothing');
 check((await fetched('events', {headers: {Origin: 'http://evil.example'}})).status === 403, 'a foreign origin is refused');
 check([403, 421].includes((await fetched('', {headers: {Host: 'evil.example'}})).status), 'a foreign host name is refused');
-check((await fetched('', {method: 'POST'})).status === 405, 'there are no controls');
+check((await fetched('stop', {method: 'POST', headers: {Origin: 'http://evil.example'}})).status === 403, 'a foreign page controls nothing');
+check((await fetched('format', {method: 'POST'})).status === 404, 'an unknown control is refused');
+// The recording pauses for everybody, and goes on.
+await page.locator('#pause').click();
+for (const one of [page, other]) await one.waitForFunction(() => document.querySelector('#live-state').innerText === 'paused');
+const paused = await samples(page);
+await other.evaluate(() => new Promise(done => setTimeout(done, 3000)));
+check(await samples(page) - paused < 100, 'while it is paused nothing is sampled', `${paused} ${await samples(page)}`);
+await page.locator('#pause').click();
+await more(page, paused + 200);
+check(await text(page, '#live-state') === 'live', 'and it goes on', await text(page, '#live-state'));
 // Everything can be saved.
 for (const format of await page.locator('#download option').evaluateAll(all => all.map(one => one.value).filter(Boolean))) {
   const {status, headers, body} = await fetched('download?format=' + format);

@@ -85,6 +85,15 @@ refused 125 "-o\|--output" --attach 999999 -o x.cicada
 refused 125 "999999" -p 999999
 refused 125 "not an address\|address" --listen nowhere.example:80 end.cicada
 end_server
+# A page may stop the recording; where there is no token nobody may.
+serve -F 499 -p "$target" -o stopped.folded
+[[ $(curl -s -o /dev/null -w '%{http_code}' -X POST "${address}stop") == 200 ]] || fail "it does not stop"
+wait_for grep -q 'stays until Ctrl-C' said
+grep -q 'main;' stopped.folded || fail "what was stopped was not written"
+end_server
+serve --no-token -F 499 -p "$target"
+[[ $(curl -s -o /dev/null -w '%{http_code}' -X POST "${address}stop") == 405 ]] || fail "somebody without a token stops it"
+end_server
 # The target is gone before the first sample; what it left is shown until Ctrl-C. And a command's own exit code.
 serve -o written.cicada -- true
 wait_for grep -q 'stays until Ctrl-C' said

@@ -2,12 +2,14 @@
 #include "cli/record/record.h"
 
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <mutex>
 
 #include "base/catching.h"
 #include "base/diagnostics.h"
@@ -159,10 +161,36 @@ bool shows_progress(const RecordOptions& options) {
   return options.verbosity != Verbosity::kQuiet && ::isatty(STDERR_FILENO) != 0 && (options.target.command.empty() || ::isatty(STDOUT_FILENO) == 0);
 }
 
-Result<std::unique_ptr<attach::ViewerServer>> serve_viewers(const engine::Session& session, const RecordOptions& options, const InvokingUser& user) {
+constexpr auto kLastPicture = std::chrono::seconds(20);  // until it is with who shows it from now on
+
+// What viewers may do. They ask on a thread of their own, and the session can pause only while it samples.
+class ViewerControls {
+ public:
+  explicit ViewerControls(engine::Session& session) : session_(session) {}
+  void set_sampling(bool samples) {
+    const std::lock_guard lock(mutex_);
+    samples_ = samples;
+  }
+  int stop_fd() const { return stop_.get(); }
+  attach::ViewerServer::Controls controls() {
+    return {.pause = [this](bool paused) {
+              const std::lock_guard lock(mutex_);
+              if (samples_) session_.pause(paused);
+            },
+            .stop = [this] { ::eventfd_write(stop_.get(), 1); }};
+  }
+
+ private:
+  engine::Session& session_;
+  const UniqueFd stop_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  std::mutex mutex_;
+  bool samples_ = false;
+};
+
+Result<std::unique_ptr<attach::ViewerServer>> serve_viewers(const engine::Session& session, ViewerControls& controls, const RecordOptions& options, const InvokingUser& user) {
   std::unique_ptr<attach::ViewerSocket> socket;
   if (options.attachable) socket = TRY(attach::ViewerSocket::open(user.uid(), user.gid()));
-  return attach::ViewerServer::start(std::move(socket), user.uid(), [&session] { return session.snapshot(); }, options.viewer ? std::move(*options.viewer) : UniqueFd());
+  return attach::ViewerServer::start(std::move(socket), user.uid(), [&session] { return session.snapshot(); }, controls.controls(), options.viewer ? std::move(*options.viewer) : UniqueFd());
 }
 
 bool has_ended(int process) {
@@ -234,14 +262,16 @@ int run_record(const RecordOptions& options) {
   engine::Session& session = **opened;
   const sink::SinkOptions sink_options = sink_options_of(options, user);
   if (const Result<void> added = add_sinks(session, options, sink_options); !added) return fail(added.error());
+  ViewerControls controls(session);
   std::unique_ptr<attach::ViewerServer> viewers;
   if (options.attachable || options.viewer) {
-    auto served = serve_viewers(session, options, user);
+    auto served = serve_viewers(session, controls, options, user);
     if (!served) return fail(served.error());
     viewers = std::move(*served);
     if (!quiet && options.attachable) print_note(fmt::format("look at it with: cicada report --attach {}", ::getpid()));
   }
   if (const Result<void> started = session.start(); !started) return fail(started.error());
+  controls.set_sampling(true);
 
   if (command) {
     if (const Result<void> released = command->release(); !released) {
@@ -254,7 +284,7 @@ int run_record(const RecordOptions& options) {
 
   engine::StopRule rule;
   rule.duration_ns = options.duration_ns;
-  rule.stop_fds = {signals->fd()};
+  rule.stop_fds = {signals->fd(), controls.stop_fd()};
   if (command) rule.stop_fds.push_back(command->exit_fd());
   if (options.viewer_process) rule.stop_fds.push_back(options.viewer_process->get());
   rule.when_targets_exit = !command;
@@ -264,6 +294,7 @@ int run_record(const RecordOptions& options) {
   if (!ran) print_error(ran.error().message());
 
   // Nothing of the command's end is sampled any more, but it is ended before results are written: it may print on the same terminal.
+  controls.set_sampling(false);
   std::vector<std::string> failures;
   if (const Result<void> stopped = session.stop(); !stopped) failures.push_back(stopped.error().message());
   session.describe_retention();
@@ -284,7 +315,7 @@ int run_record(const RecordOptions& options) {
       written.push_back(outcome.description);
     }
   }
-  if (viewers) viewers->finish();
+  if (viewers) viewers->finish(stays ? kLastPicture : attach::ViewerServer::kEndTimeout);
   if (!told.empty()) maps->remove(user, session.profile().header.start_realtime_ns);
   if (written.empty() && !failures.empty()) {
     const Result<std::string> saved = write_elsewhere(session.profile(), sink_options);

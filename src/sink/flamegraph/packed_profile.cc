@@ -27,9 +27,9 @@ std::string kinds_json() {
   return out;
 }
 
-std::string states_json(const CallTree& tree) {
+std::string states_json(const std::vector<std::string_view>& states) {
   std::string out;
-  for (const StringId state : tree.states) append_item(out, style_json(tree.text(state), style_of_state(tree.text(state))));
+  for (const std::string_view state : states) append_item(out, style_json(state, style_of_state(state)));
   return out;
 }
 
@@ -117,7 +117,9 @@ std::string PackedProfile::json(const Caption& caption, uint64_t duration_us) co
   raw.u32(static_cast<uint32_t>(tables.size()));
   raw.append(tables);
   raw.append(columns_.bytes());
-  return page_json(caption, tree_, duration_us, !comparison_.empty(), comparison_, raw.bytes());
+  std::vector<std::string_view> states;
+  for (const StringId state : tree_.states) states.push_back(tree_.text(state));
+  return page_json(caption, states, duration_us, !comparison_.empty(), comparison_, raw.bytes());
 }
 
 std::string process_json(const ProfileSnapshot& profile, const profile::Process& process) {
@@ -130,12 +132,12 @@ std::string thread_json(const ProfileSnapshot& profile, const profile::Thread& t
                      json_text(profile.text(thread.name)), thread.main);
 }
 
-std::string page_json(const Caption& caption, const CallTree& tree, uint64_t duration_us, bool comparison, std::string_view more, std::string_view payload) {
+std::string page_json(const Caption& caption, const std::vector<std::string_view>& states, uint64_t duration_us, bool comparison, std::string_view more, std::string_view payload) {
   std::string notes;
   for (const std::string& note : caption.notes) append_item(notes, json_text(note));
   std::string out = fmt::format("{{\"version\":2,\"title\":{},\"subtitle\":{},\"notes\":[{}],\"unit\":{},\"event\":{},\"seconds_per_value\":{},\"duration_us\":{},\"comparison\":{},{}\"kinds\":[{}],\"states\":[{}],\"payload\":\"",
                                 json_text(caption.title), json_text(caption.subtitle), notes, json_text(caption.unit), json_text(caption.event), caption.seconds_per_value, duration_us,
-                                comparison, more, kinds_json(), states_json(tree));
+                                comparison, more, kinds_json(), states_json(states));
   return out += gzip_text(payload) + "\"}";
 }
 

@@ -35,7 +35,8 @@ std::string process_json(const profile::ProfileSnapshot& profile, const profile:
 std::string thread_json(const profile::ProfileSnapshot& profile, const profile::Thread& thread);
 
 // What is said of one event: JSON with `more` in it ("\"key\":value,"). `payload`: as above, before it is packed.
-std::string page_json(const Caption& caption, const profile::CallTree& tree, uint64_t duration_us, bool comparison, std::string_view more, std::string_view payload);
+// `states`: in which threads waited.
+std::string page_json(const Caption& caption, const std::vector<std::string_view>& states, uint64_t duration_us, bool comparison, std::string_view more, std::string_view payload);
 
 class PackedProfile {
  public:

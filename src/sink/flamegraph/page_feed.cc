@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "profile/stack_totals.h"
+#include "profile/thread_state.h"
 #include "sink/flamegraph/packed_profile.h"
 #include "sink/flamegraph/svg_text.h"
 
@@ -17,11 +18,18 @@ namespace cicada::sink {
 
 using profile::ProfileSnapshot;
 
+namespace {
+
+constexpr uint8_t kUnknown = 0xff;
+constexpr size_t kMaxStates = 15;  // there are nine; a foreign file may have any number
+
+}  // namespace
+
 PageFeed::PageFeed(profile::CallTreeOptions options, std::string title)
     : options_(options), title_(std::move(title)), number_(static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count())), live_(std::move(options)) {}
 
-void PageFeed::update(const ProfileSnapshot& now, const std::string& ended) {
-  ended_ = ended;
+void PageFeed::update(const ProfileSnapshot& now, const PageState& state) {
+  state_ = state;
   const uint64_t before = now_.sizes().samples;
   live_.update(now, &leaves_);
   const bool anew = live_.anew() != tree_;
@@ -58,8 +66,23 @@ void PageFeed::begin_anew() {
   samples_.clear();
   samples_begin_ = 0;
   start_ns_ = 0;
+  with_states_ = now_.event(shown_event(now_, options_)).spent != profile::Spent::kRunning;
+  states_.clear();
+  state_of_labels_.clear();
   gone_ = Mark{.number = next_number_++, .profile_samples = now_.samples().dropped()};
   marks_.assign(1, gone_);
+}
+
+uint64_t PageFeed::state_of(const ProfileSnapshot& now, profile::LabelSetId labels) {
+  if (!labels.valid()) return 0;
+  if (state_of_labels_.size() <= labels.value) state_of_labels_.resize(labels.value + 1, kUnknown);
+  uint8_t& state = state_of_labels_[labels.value];
+  if (state != kUnknown) return state;
+  const std::string_view text = waited_for(now, labels);
+  const auto found = std::ranges::find(states_, text);
+  state = static_cast<uint8_t>(text.empty() || (found == states_.end() && states_.size() == kMaxStates) ? 0 : found - states_.begin() + 1);
+  if (state > states_.size()) states_.emplace_back(text);
+  return state;
 }
 
 // Times never go back: a sample that came late is taken for one of the moment of the one before.
@@ -84,6 +107,7 @@ void PageFeed::append_samples(const ProfileSnapshot& now, uint64_t first, Mark& 
     columns.uleb128(leaf);
     columns.uleb128(now.value(i));
     columns.uleb128(samples.cpu[i]);
+    if (with_states_) columns.uleb128(state_of(now, samples.labels[i]));
     mark.last_us = time;
     ++mark.samples;
   }
@@ -142,8 +166,8 @@ std::string changed_rows(const Rows& rows, size_t from, const Described& describ
 std::string PageFeed::tables_since(const Mark& from, bool anew) const {
   std::string events;
   for (const profile::Event& event : now_.header.events) append_item(events, json_text(event.name));
-  return fmt::format("{{\"anew\":{},\"first\":[{},{},{},{}],\"dropped\":{},\"ended\":{},\"events\":[{}],\"names\":[{}],\"frames\":[{}],\"processes\":[{}],\"threads\":[{}]}}", anew, from.names, from.frames,
-                     from.nodes, std::max(from.samples, gone_.samples), gone_.samples, json_text(ended_), events, items_behind(nodes_.names(), from.name_bytes), items_behind(nodes_.frames(), from.frame_bytes),
+  return fmt::format("{{\"anew\":{},\"first\":[{},{},{},{}],\"dropped\":{},\"states\":{},\"ended\":{},\"paused\":{},\"controls\":{},\"events\":[{}],\"names\":[{}],\"frames\":[{}],\"processes\":[{}],\"threads\":[{}]}}", anew, from.names, from.frames,
+                     from.nodes, std::max(from.samples, gone_.samples), gone_.samples, with_states_, json_text(state_.ended), state_.paused, state_.controls, events, items_behind(nodes_.names(), from.name_bytes), items_behind(nodes_.frames(), from.frame_bytes),
                      changed_rows(now_.processes(), from.processes, now_.described_processes(), from.described_processes, [&](const profile::Process& row) { return process_json(now_, row); }),
                      changed_rows(now_.threads(), from.threads, now_.described_threads(), from.described_threads, [&](const profile::Thread& row) { return thread_json(now_, row); }));
 }
@@ -186,7 +210,7 @@ std::shared_ptr<const PageFeed::Message> PageFeed::since(const std::string& last
   Caption caption = make_caption(now_, title_, options_.event);
   auto message = std::make_shared<Message>();
   message->id = id;
-  message->data = page_json(caption, live_.tree(), now_.header.duration_ns / 1000, false, fmt::format("\"live\":{},", json_text(id)), payload.bytes());
+  message->data = page_json(caption, {states_.begin(), states_.end()}, now_.header.duration_ns / 1000, false, fmt::format("\"live\":{},", json_text(id)), payload.bytes());
   latest_for_ = from_id;
   latest_ = std::move(message);
   return latest_;

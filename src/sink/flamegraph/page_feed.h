@@ -20,6 +20,13 @@
 
 namespace cicada::sink {
 
+// What a page says of the recording besides.
+struct PageState {
+  std::string ended = {};  // why nothing comes any more; empty: it goes on
+  bool paused = false;     // nothing is sampled now
+  bool controls = false;   // the page may pause and stop it
+};
+
 class PageFeed {
  public:
   struct Message {
@@ -29,8 +36,8 @@ class PageFeed {
 
   // Of the event that `options` ask for.
   PageFeed(profile::CallTreeOptions options, std::string title);
-  // A later snapshot, or one of another profile. What it dropped pages are to drop. `ended`: what they say then; empty: it goes on.
-  void update(const profile::ProfileSnapshot& now, const std::string& ended = "");
+  // A later snapshot, or one of another profile. What it dropped pages are to drop.
+  void update(const profile::ProfileSnapshot& now, const PageState& state = {});
   // For a page that has what `last` says; it gets everything if that is nothing, or is not known (any more). Null: it has all there is.
   // One message is made for all pages that have the same.
   std::shared_ptr<const Message> since(const std::string& last);
@@ -49,6 +56,7 @@ class PageFeed {
   void begin_anew();
   static constexpr size_t kMarks = 60;  // that are kept though what lies before them was dropped
 
+  uint64_t state_of(const profile::ProfileSnapshot& now, profile::LabelSetId labels);
   void append_samples(const profile::ProfileSnapshot& now, uint64_t first, Mark& mark);
   void forget_dropped();
   std::string id_of(const Mark& mark) const;
@@ -58,7 +66,7 @@ class PageFeed {
 
   const profile::CallTreeOptions options_;
   const std::string title_;
-  std::string ended_;
+  PageState state_;
   const uint64_t number_;  // of this feed: pages outlive it
   profile::LiveTree live_;
   profile::ProfileSnapshot now_;
@@ -70,6 +78,10 @@ class PageFeed {
   std::deque<Mark> marks_;
   Mark gone_;                      // what lies before it pages are to forget
   std::vector<uint32_t> leaves_;
+  // In which threads waited, if the event's samples are of waits. Pages find out themselves which one a frame was most in, of what they show.
+  bool with_states_ = false;
+  std::vector<std::string> states_;
+  std::vector<uint8_t> state_of_labels_;  // 1 + index, 0 for none
   std::shared_ptr<const Message> latest_;
   std::string latest_for_;
 };

@@ -9,6 +9,7 @@
 #include "base/byte_cursor.h"
 #include "profile/growing_profile_for_test.h"
 #include "profile/stack_totals.h"
+#include "profile/synthetic_profile_for_test.h"
 #include "sink/gzip.h"
 
 namespace cicada::sink {
@@ -37,7 +38,7 @@ struct Page {
   std::vector<uint32_t> parents, frame_of_node;
   std::map<uint64_t, uint64_t> node_of_leaf;
   struct Row {
-    uint64_t time, thread, leaf, value, cpu;
+    uint64_t time, thread, leaf, value, cpu, state;
   };
   std::vector<Row> rows;
   uint64_t first_row = 0;
@@ -94,6 +95,7 @@ struct Page {
       row.leaf = cursor.uleb128();
       row.value = cursor.uleb128();
       row.cpu = cursor.uleb128();
+      if (tables["states"]) row.state = cursor.uleb128();
       rows.push_back(row);
     }
     EXPECT_FALSE(cursor.failed());
@@ -170,6 +172,29 @@ TEST(PageFeed, BeginsAnewWithAnotherProfileOrForAnotherPage) {
     stranger.take(feed);
     EXPECT_EQ(stranger.times_anew, 1U) << id;
     EXPECT_EQ(stranger.selfs(), page.selfs());
+  }
+}
+
+// Of waits each sample says in which state it was.
+TEST(PageFeed, SendsStatesOfWaits) {
+  profile::Profile profile = profile::make_synthetic_profile({.samples = 1});
+  profile.header.events = {{.name = "off-cpu", .unit = profile::Unit::kNanoseconds, .spent = profile::Spent::kWaiting}};
+  const profile::Sample one = profile.sample(0);
+  const std::vector<std::string> waited{"lock", "disk", "", "lock", "sleep"};
+  PageFeed feed({.event = profile::EventId{}}, "x");
+  Page page;
+  for (size_t i = 0; i < waited.size(); ++i) {
+    profile::Sample sample = one;
+    const profile::Label label{profile.intern(profile::kStateLabel), profile.intern(waited[i])};
+    if (!waited[i].empty()) sample.labels = profile.intern_labels({&label, 1});
+    profile.append_sample(sample);
+    feed.update(profile);
+    page.take(feed);
+  }
+  ASSERT_EQ(page.rows.size(), waited.size() + 1);
+  for (size_t i = 0; i < waited.size(); ++i) {
+    const uint64_t state = page.rows[i + 1].state;
+    EXPECT_EQ(state == 0 ? "" : page.about["states"][state - 1]["name"].get<std::string>(), waited[i]) << i;
   }
 }
 

@@ -31,7 +31,8 @@ Result<std::optional<ChunkReader::Chunk>> ChunkReader::next() {
   ByteCursor cursor(bytes_, position_);
   const uint32_t kind = cursor.u32(), stored = cursor.u32(), raw = cursor.u32(), sequence = cursor.u32(), crc = cursor.u32();
   if (cursor.failed()) return std::optional<Chunk>();
-  if (kind != static_cast<uint32_t>(ChunkKind::kDelta) && kind != static_cast<uint32_t>(ChunkKind::kEnd) && kind != static_cast<uint32_t>(ChunkKind::kAnew))
+  if (kind != static_cast<uint32_t>(ChunkKind::kDelta) && kind != static_cast<uint32_t>(ChunkKind::kEnd) && kind != static_cast<uint32_t>(ChunkKind::kAnew) &&
+      kind != static_cast<uint32_t>(ChunkKind::kMoment))
     return make_error(ErrorKind::kCorrupt, "no chunk where one should be");
   if (stored > kMaxStoredChunkBytes) return make_error(ErrorKind::kLimit, "chunk of {} stored bytes", stored);
   const Bytes payload = cursor.take(stored);

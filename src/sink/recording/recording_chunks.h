@@ -30,6 +30,7 @@ enum class ChunkKind : uint32_t {
   kDelta = 0x544c4544,  // "DELT": see delta_codec.h
   kEnd = 0x20444e45,    // "END ": the recording was finished; uleb number of its samples
   kAnew = 0x57454e41,   // "ANEW": what follows begins with nothing. In streams only: a file is written anew
+  kMoment = 0x20574f4e,  // "NOW ": what came is all there was at one moment; uleb: 1 while nothing is sampled. In streams only
 };
 
 // Walks the chunks of a file, or of what has come of a stream. Borrows the bytes.

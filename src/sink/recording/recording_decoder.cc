@@ -55,6 +55,10 @@ Result<void> RecordingDecoder::apply(const ChunkReader::Chunk& chunk) {
   switch (chunk.kind) {
     case ChunkKind::kDelta: return apply_delta(profile_, chunk.content, budget_);
     case ChunkKind::kAnew: return profile_ = profile::Profile(), Result<void>();
+    case ChunkKind::kMoment:
+      paused_ = (ByteCursor(chunk.content).uleb128() & 1) != 0;
+      ++moments_;
+      return {};
     case ChunkKind::kEnd: break;
   }
   ended_ = true;

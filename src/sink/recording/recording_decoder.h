@@ -27,6 +27,9 @@ class RecordingDecoder {
   profile::Profile& profile() { return profile_; }
   bool begun() const { return begun_; }  // it is a recording of this version
   bool ended() const { return ended_; }  // and was finished
+  // How often all was there that there was at one moment; what comes between is a part.
+  uint64_t moments() const { return moments_; }
+  bool paused() const { return paused_; }  // at the last one
   uint64_t declared_samples() const { return declared_samples_; }  // that it had then
   uint64_t chunks() const { return chunks_.count(); }
   uint64_t unread_bytes() const { return pushed_bytes_ - read_bytes_; }
@@ -39,7 +42,8 @@ class RecordingDecoder {
   const std::string name_;
   std::vector<uint8_t> rest_;  // of what was pushed, behind the last whole chunk
   uint64_t pushed_bytes_ = 0, read_bytes_ = 0;
-  bool begun_ = false, ended_ = false;
+  bool begun_ = false, ended_ = false, paused_ = false;
+  uint64_t moments_ = 0;
   ChunkReader chunks_;
   MemoryBudget budget_{kFreeBytes};
   profile::Profile profile_;

@@ -23,6 +23,12 @@ bool RecordingEncoder::append(std::string& to, const profile::ProfileSnapshot& n
   return has(now);
 }
 
+void RecordingEncoder::append_moment(std::string& to, bool paused, int level) {
+  raw_.clear();
+  raw_.uleb128(paused ? 1 : 0);
+  chunks_.append(to, ChunkKind::kMoment, raw_, level);
+}
+
 void RecordingEncoder::append_end(std::string& to, int level) {
   raw_.clear();
   raw_.uleb128(sent_);

@@ -21,7 +21,7 @@ export function drawFlame(canvas, profile, tree, layout, view, look) {
   context.fillStyle = look.theme.page;
   context.fillRect(0, 0, width, height);
   const scale = width / (view.to - view.from), pixel = 1 / scale, boxes = new Map(), labels = [];
-  const {functionOf, shade} = profile.frames, {node, start, end, firstChild} = layout;
+  const {functionOf} = profile.frames, {node, start, end, firstChild} = layout;
   let row = [0], drawn = 0;
   for (let depth = 0; row.length; ++depth) {
     const y = view.upward ? height - (depth + 1) * rowHeight + view.scroll : depth * rowHeight - view.scroll;
@@ -35,7 +35,7 @@ export function drawFlame(canvas, profile, tree, layout, view, look) {
           const frame = tree.frame[of], hit = look.matches && look.matches[functionOf[frame]];
           const colour = hit ? hitColour : tree.before
               ? profile.about.heat[tree.heat[of]]
-              : profile.styleOf(frame).shades[shade[frame]];
+              : profile.colourOf(tree, of);
           let batch = boxes.get(colour);
           if (!batch) boxes.set(colour, batch = []);
           const left = Math.max(x, -2), right = Math.min((end[at] - view.from) * scale, width + 2);

@@ -13,7 +13,7 @@ export function explainNode(profile, tree, of) {
     const [after, before] = profile.about.wholes, points = 100 * (tree.total[of] / after - tree.before[of] / before);
     lines.push(`before: ${amountWithUnit(tree.before[of], unit)} · ${share(tree.before[of], before)} (${points >= 0 ? '+' : '−'}${Math.abs(points).toFixed(2)} points)`);
   }
-  const place = [profile.frames.state[frame] && profile.styleOf(frame).name, profile.kinds[profile.frames.kind[frame]].name, f.image, where >= 0 ? profile.names[where] : ''].filter(Boolean).join(' · ');
+  const place = [profile.stateOf(tree, of) && profile.styleOf(tree, of).name, profile.kinds[profile.frames.kind[frame]].name, f.image, where >= 0 ? profile.names[where] : ''].filter(Boolean).join(' · ');
   return {name: f.name, place, lines};
 }
 

@@ -13,8 +13,8 @@ export function showLegend(legend, profile, tree) {
   legend.replaceChildren();
   if (heat) return [[heat.length - 1, 'more than before'], [0, 'less than before']].forEach(([step, text]) => entry(heat[step], text));
   for (let i = 1; i < tree.self.length; ++i) {
-    const style = profile.styleOf(tree.frame[i]);
-    waited[i] = profile.frames.state[tree.frame[i]] ? style : waited[tree.parent[i]];
+    const style = profile.styleOf(tree, i);
+    waited[i] = profile.stateOf(tree, i) ? style : waited[tree.parent[i]];
     if (!tree.self[i]) continue;
     const counted = waited[i] || style;
     sums.set(counted, (sums.get(counted) || 0) + tree.self[i]);

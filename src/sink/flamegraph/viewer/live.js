@@ -12,9 +12,11 @@ function follow() {
   let page = null, stream = null, frozen = false, pressed = false, stale = false, asked = false, taken = Promise.resolve(), lost = '';
   byId('live').hidden = false;
   function showState() {
-    const text = lost || source.ended || (frozen ? 'frozen' : 'live');
+    const text = lost || source.ended || [source.paused && 'paused', frozen && 'frozen'].filter(Boolean).join(', ') || 'live';
     byId('live-state').textContent = text;
-    byId('live').className = lost ? 'lost' : source.ended ? 'ended' : frozen ? 'frozen' : '';
+    byId('live').className = lost ? 'lost' : source.ended ? 'ended' : source.paused ? 'paused' : frozen ? 'frozen' : '';
+    byId('pause').hidden = byId('stop').hidden = !source.controls || !!source.ended;
+    byId('pause').textContent = source.paused ? 'Resume' : 'Pause';
     byId('freeze').textContent = frozen ? 'Go on' : 'Freeze';
   }
   // While a button is held nothing moves under it. A page that nobody sees is drawn when it is seen.
@@ -44,6 +46,12 @@ function follow() {
     showSoon();
   }
   byId('freeze').onclick = freeze;
+  async function ask(what) {
+    const answer = await fetch(what, {method: 'POST'}).catch(error => ({ok: false, text: () => error.message}));
+    if (!answer.ok) { lost = `${what}: ${await answer.text()}`; showState(); }
+  }
+  byId('pause').onclick = () => ask(source.paused ? 'resume' : 'pause');
+  byId('stop').onclick = () => ask('stop');
   addEventListener('keydown', event => {
     if (event.key !== ' ' || event.ctrlKey || event.metaKey || event.altKey || ['INPUT', 'SELECT', 'BUTTON'].includes(event.target.tagName)) return;
     event.preventDefault();

@@ -17,7 +17,7 @@ export class LiveSource {
   constructor() { this.id = ''; this.begin(); }
   begin() {
     Object.assign(this, {names: [], frames: [], processes: [], threads: [], shown: undefined, firstRow: 0, parent: new Column(Uint32Array), frame: new Column(Uint32Array), nodeOfLeaf: [],
-                         time: new Column(Float64Array), thread: new Column(Uint32Array), leaf: new Column(Uint32Array), value: new Column(Float64Array), cpu: new Column(Uint16Array)});
+                         time: new Column(Float64Array), thread: new Column(Uint32Array), leaf: new Column(Uint32Array), value: new Column(Float64Array), cpu: new Column(Uint16Array), state: new Column(Uint8Array)});
   }
   // One message. False: it does not follow the ones before, and everything is to be asked for again.
   async take(about) {
@@ -31,7 +31,7 @@ export class LiveSource {
     for (const [i, row] of tables.threads) this.threads[i] = row;
     for (let count = number(); count > 0; --count) { this.parent.push(this.parent.size - number()); this.frame.push(number()); }
     for (let count = number(), leaf = 0; count > 0; --count) { leaf += number(); this.nodeOfLeaf[leaf] = number(); }
-    const columns = [this.time, this.thread, this.leaf, this.value, this.cpu];
+    const columns = [this.time, this.thread, this.leaf, this.value, this.cpu, ...(tables.states ? [this.state] : [])];
     if (firstRow > this.firstRow + this.time.size) { for (const column of columns) column.drop(column.size); this.firstRow = firstRow; }
     for (let count = number(), time = number(); count > 0; --count) {
       this.time.push(time += number());
@@ -39,14 +39,14 @@ export class LiveSource {
     }
     const gone = Math.min(this.time.size, tables.dropped - this.firstRow);
     if (gone > 0) { for (const column of columns) column.drop(gone); this.firstRow += gone; }
-    Object.assign(this, {id: about.live, about, events: tables.events, ended: tables.ended});
+    Object.assign(this, {id: about.live, about, events: tables.events, ended: tables.ended, paused: tables.paused, controls: tables.controls});
     return true;
   }
   profile() {
     const {about, names, frames, processes, threads, nodeOfLeaf} = this, none = new Float64Array(this.parent.size);
     const begin_us = this.firstRow && this.time.size ? this.time.all[0] : 0;  // what came before was dropped
     const made = makeProfile({...about, begin_us}, {names, frames, processes, threads}, {parent: this.parent.rows, frame: this.frame.rows},
-        {time: this.time.rows, thread: this.thread.rows, node: this.leaf.rows.map(leaf => nodeOfLeaf[leaf]), value: this.value.rows, cpu: this.cpu.rows}, {self: none, rest: none, before: null, heat: none}, this.shown);
+        {time: this.time.rows, thread: this.thread.rows, node: this.leaf.rows.map(leaf => nodeOfLeaf[leaf]), value: this.value.rows, cpu: this.cpu.rows, state: this.state.size ? this.state.rows : null}, {self: none, rest: none, before: null, heat: none}, this.shown);
     this.shown = made.shown;
     return made;
   }

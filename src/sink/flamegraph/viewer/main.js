@@ -2,7 +2,7 @@
 // Wires the selection and the views of a profile. Every view is a function of the state, and the state is in the address.
 import { amountWithUnit, byId, element, share, shorten } from './format.js';
 import { callTree } from './call_tree.js';
-import { calleesOf, callersOf, functionTotals, groupedTree, selectedSelf } from './view_tree.js';
+import { calleesOf, callersOf, functionTotals, groupedTree, selectedSelf, statesOf } from './view_tree.js';
 import { Search } from './search.js';
 import { showLegend } from './legend.js';
 import { readSet, readState, writeSet, writeState } from './url_state.js';
@@ -121,7 +121,8 @@ export function start(profile, events) {
   function reselectSoon() { selecting ||= requestAnimationFrame(() => { selecting = 0; reselect(); }); }
   // `still`: what is shown is the same, with other numbers.
   function reselect(still = false) {
-    tree = grouping() ? groupedTree(profile, selection, grouping()) : callTree(profile, selectedSelf(profile, selection));
+    if (grouping()) tree = groupedTree(profile, selection, grouping());
+    else tree = {...callTree(profile, selectedSelf(profile, selection)), states: statesOf(profile, selection, profile.nodes, node => node)};
     if (grouping()) search.find();  // groups are names, too
     processes.draw();
     byId('threads').textContent = selection.threads ? `Threads: ${selection.threads.size} of ${processes.everyone.length}` : 'Threads';

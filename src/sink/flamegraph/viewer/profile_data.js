@@ -103,8 +103,11 @@ export function makeProfile(about, tables, nodes, samples, values, shown = new S
     return [duration(seconds * 1e6), ...(timed ? [utilisation(seconds, stretch)] : [])];
   }
   // What a box of this frame looks like; of waiting by state, if it has one.
-  const states = about.states || [], styleOf = frame => framesNow.state[frame] ? states[framesNow.state[frame] - 1] : about.kinds[framesNow.kind[frame]];
-  return {about, kinds: about.kinds, states, styleOf, names, functions, shown, get rank() { return rankOf(); }, frames: framesNow, groupFrame, nodes, samples, samplesBetween, kernelNode, hasSamples,
+  const states = about.states || [], stateOf = (tree, node) => tree.states ? tree.states[node] : framesNow.state[tree.frame[node]];
+  const styleOf = (tree, node) => stateOf(tree, node) ? states[stateOf(tree, node) - 1] : about.kinds[framesNow.kind[tree.frame[node]]];
+  // Of waiting the darker ones are the kernel's.
+  const colourOf = (tree, node) => { const frame = tree.frame[node], of = framesNow.shade[frame]; return styleOf(tree, node).shades[tree.states?.[node] ? (of & 1) | (framesNow.kind[frame] === kernelKind ? 2 : 0) : of]; };
+  return {about, kinds: about.kinds, states, stateOf, styleOf, colourOf, names, functions, shown, get rank() { return rankOf(); }, frames: framesNow, groupFrame, nodes, samples, samplesBetween, kernelNode, hasSamples,
           values, threads, processes, processText, threadText, timed, begin, duration: lasted, stretch: lasted - begin, secondsPerValue, cpuTexts, annotations: tables.annotations || [], weights: null, wholeValue: value.reduce((sum, one) => sum + one, 0)};
 }
 

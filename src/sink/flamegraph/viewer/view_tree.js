@@ -2,7 +2,7 @@
 // Trees to look at (call_tree.js): the calls of the selected samples, below groups, the callers of one function, its callees.
 
 import { sumTotals } from './call_tree.js';
-import { groupKind, jitKind, kernelKind } from './profile_data.js';
+import { groupKind, jitKind, kernelKind, markerKind } from './profile_data.js';
 
 // What samples count in trees and lists: their values, or what time has left of them.
 const weightsOf = profile => profile.weights || profile.samples.value;
@@ -23,6 +23,25 @@ export function sumBy(profile, selection, keys, size) {
   for (let i = begin; i < end; ++i)
     if (!selection.threads || selection.threads.has(thread[i])) sums[keys[i]] += value[i];
   return sums;
+}
+
+// In which state the largest part of what is under each node was waited, if samples say so (1 + its number). nodeOf(node, sample): where a sample is in the tree.
+export function statesOf(profile, selection, {parent, frame}, nodeOf) {
+  const {state, thread, node} = profile.samples, value = weightsOf(profile), count = profile.states.length;
+  if (!state || !count) return null;
+  const sums = new Float64Array(parent.length * count), most = new Uint8Array(parent.length), [begin, end] = profile.samplesBetween(selection.from, selection.to);
+  for (let i = begin; i < end; ++i)
+    if (state[i] && (!selection.threads || selection.threads.has(thread[i]))) sums[nodeOf(node[i], i) * count + state[i] - 1] += value[i];
+  for (let at = parent.length; at-- > 0;) {  // a parent stands before its children
+    let largest = 0;
+    for (let s = 0; s < count; ++s) {
+      const sum = sums[at * count + s];
+      if (sum > largest) { largest = sum; most[at] = s + 1; }
+      if (at) sums[parent[at] * count + s] += sum;
+    }
+    if (!at || profile.frames.kind[frame[at]] === markerKind) most[at] = 0;
+  }
+  return most;
 }
 
 // What a sample is put under: a text for people, the same as `--group-by` writes.
@@ -48,10 +67,11 @@ function imageTexts(profile) {
 export function groupedTree(profile, selection, by) {
   const {thread, node} = profile.samples, value = weightsOf(profile), images = by === 'image' ? imageTexts(profile) : null;
   const [begin, end] = profile.samplesBetween(selection.from, selection.to);
+  const keyOf = i => images ? images[node[i]] : by === 'cpu' ? profile.samples.cpu[i] : thread[i];
   const groups = new Map(), ofKey = new Map();  // a thread or a cpu has one text: it is made once
   for (let i = begin; i < end; ++i) {
     if (selection.threads && !selection.threads.has(thread[i])) continue;
-    const key = images ? images[node[i]] : by === 'cpu' ? profile.samples.cpu[i] : thread[i];
+    const key = keyOf(i);
     let group = ofKey.get(key);
     if (!group) {
       const text = images ? key : groupings[by](profile, i);
@@ -77,11 +97,12 @@ export function groupedTree(profile, selection, by) {
       frame.push(of);
       self.push(0);
     }
-    for (const [i, sum] of groups.get(text)) self[place[i]] += sum;
+    for (const [i, sum] of groups.get(text)) { self[place[i]] += sum; groups.get(text).set(i, place[i]); }
     ++nth;
   }
   const made = {parent: Uint32Array.from(parent), frame: Uint32Array.from(frame), self: Float64Array.from(self), before: null, origin: null};
-  return {...made, total: sumTotals(made.parent, made.self)};
+  const states = statesOf(profile, selection, made, (at, i) => ofKey.get(keyOf(i)).get(at));
+  return {...made, states, total: sumTotals(made.parent, made.self)};
 }
 
 // Self and total of each function; a recursive one counts once.
@@ -112,9 +133,9 @@ class Merger {
     }
     return at;
   }
-  tree() {
+  tree(of) {
     const parent = Uint32Array.from(this.parent), self = Float64Array.from(this.self);
-    return {parent, frame: Uint32Array.from(this.frame), self, total: sumTotals(parent, self), before: null, origin: Uint32Array.from(this.origin)};
+    return {parent, frame: Uint32Array.from(this.frame), self, total: sumTotals(parent, self), before: null, origin: Uint32Array.from(this.origin), states: of.states && Uint8Array.from(this.origin, at => of.states[at])};
   }
 }
 
@@ -127,7 +148,7 @@ export function callersOf(profile, tree, f) {
     for (let up = tree.parent[i]; up > 0; up = tree.parent[up]) at = merger.child(at, tree.frame[up], functionOf[tree.frame[up]], up);
     merger.self[at] += tree.total[i];
   }
-  return merger.tree();
+  return merger.tree(tree);
 }
 
 // Whatever function f called, merged over all places it is called from.
@@ -139,5 +160,5 @@ export function calleesOf(profile, tree, f) {
     place[i] = above >= 0 ? merger.child(above, tree.frame[i], own, i) : own === f ? 0 : -1;
     if (place[i] >= 0) merger.self[place[i]] += tree.self[i];
   }
-  return merger.tree();
+  return merger.tree(tree);
 }
