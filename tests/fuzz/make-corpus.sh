@@ -20,6 +20,11 @@ printf '\377\377\010\001\167\010\200\000\077\032\073\052\063\044\042' >"$1/expre
 printf '\377\377\010\001\166\170\006\043\010' >"$1/expression_fuzz/drap"
 printf '\002\100\000\020\004\200\377\017\300\100\000\001\002\003\105\001\002' >"$1/table_fuzz/mixed"
 
+mkdir -p "$1/http_fuzz"
+printf 'GET /token/ HTTP/1.1\r\nHost: 127.0.0.1:4747\r\nAccept: */*\r\n\r\n' >"$1/http_fuzz/page"
+printf 'GET /token/events?e=0&last=1.2.3 HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: 1.2.4\r\nSec-Fetch-Site: same-origin\r\n\r\n' >"$1/http_fuzz/events"
+printf 'POST /token/pause HTTP/1.1\r\nHost: [::1]:80\r\nOrigin: http://[::1]:80\r\nContent-Length: 4\r\n\r\nbodyHEAD / HTTP/1.0\r\n\r\n' >"$1/http_fuzz/post"
+
 # --- names: libraries of a few KiB, with and without section headers, DWARF 4 and 5
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -104,6 +109,7 @@ printf '\002\000\000\001\377\000\200' >"$1/recording_fuzz/changes"
 if [ -x "${2:-}" ]; then
   "$2" convert "$work/three.folded" "$work/three.cicada" "$work/three.pb.gz" 2>/dev/null
   { printf '\000'; cat "$work/three.cicada"; } >"$1/recording_fuzz/file"
+  { printf '\003\077'; cat "$work/three.cicada"; } >"$1/recording_fuzz/pieces"
   cp "$work/three.pb.gz" "$1/pprof_fuzz/packed"
   gzip -dc "$work/three.pb.gz" >"$1/pprof_fuzz/plain"
 fi

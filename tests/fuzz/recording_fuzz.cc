@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // module: sink
-// The reader of recordings. By the first byte, the rest is a file, one difference, or changes to two real differences: (u16 where, u8 byte)*,
+// The reader of recordings. By the first byte, the rest is a file, a stream that comes in pieces of so many bytes (u8), one difference, or changes to two real differences: (u16 where, u8 byte)*,
 // because checksums and compression keep a mutation of a file from meaning anything. Whatever it says, the profile that comes out is valid.
+#include <algorithm>
 #include <array>
 #include <string>
 
 #include "base/check.h"
 #include "sink/recording/delta_codec.h"
+#include "sink/recording/recording_decoder.h"
 #include "sink/recording/recording_reader.h"
 
 namespace {
@@ -69,10 +71,23 @@ void apply(std::span<const std::string> deltas) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ByteCursor in({data, size});
-  switch (in.u8() % 3) {
+  switch (in.u8() % 4) {
     case 0: {
       const auto recording = sink::read_recording(in.take(in.remaining()), "fuzz");
       if (recording) CHECK(recording->profile.validate());
+      break;
+    }
+    case 3: {  // it is read as it would be in one piece
+      const size_t piece = size_t{1} + in.u8();
+      const Bytes all = in.take(in.remaining());
+      sink::RecordingDecoder decoder("fuzz");
+      for (size_t at = 0; at < all.size(); at += piece)
+        if (!decoder.push(all.subspan(at, std::min(piece, all.size() - at)))) break;
+      CHECK(decoder.profile().validate());
+      const auto recording = sink::read_recording(all, "fuzz");
+      CHECK(static_cast<bool>(recording) == decoder.begun());
+      // What is there may expand to more than what was there when it was read.
+      if (recording) CHECK(recording->profile.sizes().samples >= decoder.profile().sizes().samples);
       break;
     }
     case 1: {
