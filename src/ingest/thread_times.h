@@ -3,6 +3,7 @@
 // moments, the kernel of those that end meanwhile. A record of an end can come before the thread's samples are stored, so it is kept for ten seconds.
 // Threads: the drain thread's.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <unordered_map>
