@@ -78,7 +78,6 @@ struct ViewerServer::State {
 
   // The thread's.
   std::list<Viewer> viewers = {};
-  bool paused = false;
   Clock::time_point accepts_again = {};  // not before
 
   void run(const std::stop_token& stop);
@@ -118,7 +117,7 @@ void ViewerServer::State::accept_one() {
 
 // False: it is gone, or says too much.
 bool ViewerServer::State::receive(Viewer& viewer) {
-  char text[kMaxLine];
+  char text[128];
   const ssize_t got = ::recv(viewer.socket.get(), text, sizeof text, 0);
   if (got < 0) return errno == EAGAIN || errno == EINTR;
   if (got == 0) return viewer.silent = true, viewer.asked;
@@ -140,9 +139,7 @@ bool ViewerServer::State::take_line(Viewer& viewer, std::string_view line) {
 
 // All viewers see at once what has become of it.
 bool ViewerServer::State::control(std::string_view line) {
-  if ((line == kPause || line == kResume) && controls.pause) controls.pause(paused = line == kPause);
-  else if (line == kStop && controls.stop) controls.stop();
-  else return false;
+  if (!controls.take || !controls.take(line)) return false;
   for (Viewer& viewer : viewers)
     if (viewer.asked) viewer.due = Clock::now();
   return true;
@@ -158,7 +155,7 @@ void ViewerServer::State::make_next(Viewer& viewer) {
   viewer.bytes.clear();
   viewer.sent = 0;
   if (!viewer.encoder.append(viewer.bytes, *viewer.shown, kLevel)) return;
-  viewer.encoder.append_moment(viewer.bytes, paused, kLevel);
+  viewer.encoder.append_moment(viewer.bytes, controls.moment ? controls.moment() : sink::Moment(), kLevel);
   viewer.due = Clock::now() + kPeriod;
   viewer.shown.reset();
   if (viewer.follows && !viewer.is_last) return;

@@ -13,16 +13,18 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <thread>
 
 #include "attach/viewer_socket.h"
 #include "profile/snapshot.h"
+#include "sink/recording/recording_chunks.h"
 
 namespace cicada::attach {
 
 class ViewerServer {
  public:
-  static constexpr size_t kMaxViewers = 16, kMaxLine = 128;
+  static constexpr size_t kMaxViewers = 16;
   static constexpr auto kPeriod = std::chrono::seconds(1);        // between differences
   static constexpr auto kAgain = std::chrono::milliseconds(10);   // between looks for a snapshot that is newer than the question
   static constexpr auto kFreshest = std::chrono::seconds(2);      // for which there is none: what there is
@@ -30,10 +32,10 @@ class ViewerServer {
   static constexpr auto kStuck = std::chrono::seconds(60);        // that a viewer may read nothing
   static constexpr auto kEndTimeout = std::chrono::seconds(1);    // for what is sent at the end, usually
 
-  // What viewers may ask of the recorder. Called on the server's thread; the first one returns when it is so.
+  // What viewers may ask of the recorder. Called on the server's thread.
   struct Controls {
-    std::function<void(bool)> pause = {};
-    std::function<void()> stop = {};
+    std::function<bool(std::string_view line)> take = {};  // false: there is no such line
+    std::function<sink::Moment()> moment = {};
   };
   using TakeSnapshot = std::function<std::shared_ptr<const profile::ProfileSnapshot>()>;
   // `socket` belongs to `user`; null: nobody else comes. `first`: a viewer that follows and need not ask.

@@ -58,7 +58,8 @@ class ViewerServerTest : public testing::Test {
     auto socket = ViewerSocket::open(::geteuid(), ::getegid());
     ASSERT_TRUE(socket) << socket.error().message();
     path_ = (*socket)->path();
-    auto server = ViewerServer::start(std::move(*socket), ::geteuid(), [this] { return recording_.snapshot(); }, {.pause = [this](bool paused) { asked_ += paused ? "p" : "r"; }, .stop = [this] { asked_ += "s"; }});
+    auto server = ViewerServer::start(std::move(*socket), ::geteuid(), [this] { return recording_.snapshot(); }, {.take = [this](std::string_view line) { return line != "format" && (asked_.append(line), true); },
+                                        .moment = [this] { return sink::Moment{.paused = asked_.ends_with("pause")}; }});
     ASSERT_TRUE(server) << server.error().message();
     server_ = std::move(*server);
   }
@@ -238,7 +239,7 @@ TEST_F(ViewerServerTest, WhoFollowsMayPauseAndStop) {
   const auto read = [](const std::string& bytes) {
     sink::RecordingDecoder decoder("x");
     EXPECT_TRUE(decoder.push({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}));
-    return std::pair(decoder.moments(), decoder.paused());
+    return std::pair(decoder.moments(), decoder.moment().paused);
   };
   const UniqueFd looks = viewer(line(kFollow)), other = viewer(line(kFollow)), once = viewer(line(kOnce));
   std::string bytes = read_until(looks, [&](const std::string& all) { return read(all).first != 0; });
@@ -250,7 +251,7 @@ TEST_F(ViewerServerTest, WhoFollowsMayPauseAndStop) {
   ASSERT_EQ(::send(other.get(), "format\n", 7, MSG_NOSIGNAL), 7);
   read_all(other);  // who says something else is let go
   server_->finish();
-  EXPECT_EQ(asked_, "prs");
+  EXPECT_EQ(asked_, "pauseresumestop");
 }
 
 TEST(ViewerServer, ShowsItToItsOwnViewer) {

@@ -23,7 +23,9 @@ Result<std::string> folder_of_user(uid_t user, gid_t group);
 
 // What a viewer says, with a newline behind it.
 inline constexpr std::string_view kOnce = "cicada-attach 1 once", kFollow = "cicada-attach 1 follow";
-inline constexpr std::string_view kPause = "pause", kResume = "resume", kStop = "stop";  // of the recording, then
+// Who follows may say, then: kPause, kResume, kStop; kRecord and behind it the events, a tab, and the processes (sink::Moment): record these from now on.
+inline constexpr std::string_view kPause = "pause", kResume = "resume", kStop = "stop", kRecord = "record ";
+inline constexpr size_t kMaxLine = 1024;
 
 // Listens; the name goes with it.
 class ViewerSocket {

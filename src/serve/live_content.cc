@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "attach/viewer_socket.h"
 #include "base/catching.h"
 #include "profile/profile_merge.h"
 #include "sink/flamegraph/html.h"
@@ -159,10 +160,11 @@ Answer LiveContent::get(const std::string& path, const Query& query, const std::
   return refuse(404, fmt::format("{}: there is no such thing here; there are download?format=.svg and debug/pprof/profile?seconds=30", path));
 }
 
-Answer LiveContent::post(const std::string& path, const Query&) {
-  if (!control_ || (path != "pause" && path != "resume" && path != "stop")) return refuse(404, fmt::format("{}: no such control; there are pause, resume and stop, of what is being recorded", path));
-  const Result<void> done = control_(path);
-  return done ? Answer{.body = "done\n"} : refuse(410, done.error().message());
+Answer LiveContent::post(const std::string& path, const Query& query) {
+  const bool known = path == attach::kPause || path == attach::kResume || path == attach::kStop || path == "record";
+  if (!control_ || !known) return refuse(404, fmt::format("{}: no such control; there are pause, resume, stop and record?events=cpu-clock&processes=nginx, of what is being recorded", path));
+  const Result<void> done = control_(path != "record" ? path : fmt::format("{}{}\t{}", attach::kRecord, find_text(query, "events"), find_text(query, "processes")));
+  return done ? Answer{.body = "done\n"} : refuse(done.error().kind() == ErrorKind::kGone ? 410 : 400, done.error().message());
 }
 
 Answer LiveContent::download(const Query& query) const {

@@ -5,6 +5,7 @@
 //   events?e=N&last=ID               its stream: of event N, from what it has on
 //   download?format=.svg&e=N         all there is now, in one of the formats that cicada writes
 //   POST pause, resume, stop         of the recording
+//   POST record?events=E&processes=P from now on other events (with spaces between them), and these processes only (with commas); empty: the usual, all
 //   debug/pprof/profile?seconds=N    what comes in the next N seconds, as net/http/pprof gives it
 //
 // Threads: any.
@@ -30,7 +31,7 @@ class LiveContent final : public web::Content {
   explicit LiveContent(std::string title, std::optional<uint64_t> keep_ns = {}) : title_(std::move(title)), keep_ns_(keep_ns) {}
   // Later than the last one, or of another profile.
   void update(std::shared_ptr<const profile::ProfileSnapshot> now, sink::PageState state = {});
-  // Who passes "pause", "resume" and "stop" on. Before anybody asks.
+  // Who passes on what is asked of the recorder, a line each (attach/viewer_socket.h). Before anybody asks.
   using Control = std::function<Result<void>(std::string_view)>;
   void set_control(Control control) { control_ = std::move(control); }
 

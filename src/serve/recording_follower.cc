@@ -11,6 +11,7 @@
 #include <chrono>
 #include <vector>
 
+#include "attach/viewer_socket.h"
 #include "base/catching.h"
 #include "base/clean_text.h"
 #include "sink/recording/recording_decoder.h"
@@ -69,7 +70,7 @@ struct RecordingFollower::State {
     published = decoder.moments();
     profile::Profile& profile = decoder.profile();
     if (profile.sample_count() != 0) engine::apply_retention(profile, retention, profile.samples().time_ns[profile.sample_count() - 1]);
-    show(std::make_shared<const profile::ProfileSnapshot>(profile), {.ended = std::move(ended), .paused = decoder.paused(), .controls = true});
+    show(std::make_shared<const profile::ProfileSnapshot>(profile), {.ended = std::move(ended), .moment = decoder.moment(), .controls = true});
   }
 
   // Why nothing comes any more.
@@ -104,6 +105,7 @@ Result<std::unique_ptr<RecordingFollower>> RecordingFollower::start(UniqueFd soc
 
 Result<void> RecordingFollower::control(std::string_view line) {
   const std::string whole = fmt::format("{}\n", line);
+  if (whole.size() > attach::kMaxLine || whole.find_first_of("\n\r") != line.size()) return make_error(ErrorKind::kInvalid, "a line of at most {} letters can be said, and no more", attach::kMaxLine - 1);
   if (::send(state_->socket.get(), whole.data(), whole.size(), MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(whole.size())) return {};
   return make_error(ErrorKind::kGone, "{}: it does not listen any more", state_->name);
 }

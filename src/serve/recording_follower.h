@@ -27,7 +27,7 @@ class RecordingFollower {
   // Fails: kInvalid (what the other end says instead), kGone, kLimit (it says nothing for 10 s, if it `may_be_silent`), kUnsupported (of another version).
   static Result<std::unique_ptr<RecordingFollower>> start(UniqueFd socket, std::string name, engine::Retention retention, bool may_be_silent, Show show);
   ~RecordingFollower();
-  // "pause", "resume", "stop". Threads: any. Fails: kGone (there is no recorder any more).
+  // A line that recorders understand (attach/viewer_socket.h). Threads: any. Fails: kInvalid (it is none), kGone (there is no recorder any more).
   Result<void> control(std::string_view line);
   RecordingFollower(const RecordingFollower&) = delete;
   RecordingFollower& operator=(const RecordingFollower&) = delete;

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "attach/viewer_socket.h"
 #include "profile/synthetic_profile_for_test.h"
 #include "sink/recording/recording_encoder.h"
 
@@ -22,14 +23,14 @@ struct Seen {
   std::condition_variable changed;
   std::shared_ptr<const profile::ProfileSnapshot> profile;
   std::string ended;
-  bool paused = false;
+  sink::Moment moment;
 
   RecordingFollower::Show show() {
     return [this](std::shared_ptr<const profile::ProfileSnapshot> now, sink::PageState state) {
       const std::lock_guard lock(mutex);
       profile = std::move(now);
       ended = std::move(state.ended);
-      paused = state.paused;
+      moment = state.moment;
       changed.notify_all();
     };
   }
@@ -44,7 +45,7 @@ struct Seen {
 struct Recorder {
   UniqueFd ours, theirs;
   sink::RecordingEncoder encoder;
-  bool paused = false;
+  sink::Moment moment;
   Recorder() {
     int ends[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
@@ -56,7 +57,7 @@ struct Recorder {
     std::string bytes;
     while (!encoder.append(bytes, profile, kLevel)) {
     }
-    encoder.append_moment(bytes, paused, kLevel);
+    encoder.append_moment(bytes, moment, kLevel);
     say(bytes);
   }
 };
@@ -131,7 +132,7 @@ TEST(RecordingFollower, ShowsWholeMomentsOnly) {
   std::vector<size_t> shown;
   std::jthread sender([&] {
     recorder.send(profile);
-    recorder.paused = true;
+    recorder.moment = {.paused = true, .may_change = true, .title = "a title", .events = "off-cpu", .processes = "x", .answer = "no"};
     recorder.send(profile);
     recorder.ours.reset();
   });
@@ -140,7 +141,8 @@ TEST(RecordingFollower, ShowsWholeMomentsOnly) {
     show(std::move(now), std::move(state));
   });
   EXPECT_TRUE(seen.wait_for([&] { return !seen.ended.empty(); }));
-  EXPECT_TRUE(seen.paused);
+  EXPECT_TRUE(seen.moment.paused && seen.moment.may_change && !seen.moment.may_choose);
+  EXPECT_EQ(seen.moment.title + seen.moment.events + seen.moment.processes + seen.moment.answer, "a titleoff-cpuxno");
   for (const size_t samples : shown) EXPECT_EQ(samples, 200'000U);
 }
 
@@ -153,6 +155,7 @@ TEST(RecordingFollower, PassesOnWhatIsAsked) {
   char said[16] = {};
   EXPECT_EQ(::recv(recorder.ours.get(), said, sizeof said, 0), 6);
   EXPECT_STREQ(said, "pause\n");
+  for (const std::string& line : {std::string("pause\nstop"), std::string("\n"), std::string("pause\r"), std::string(attach::kMaxLine, 'x')}) EXPECT_EQ(follower->control(line).error().kind(), ErrorKind::kInvalid);
   recorder.ours.reset();
   EXPECT_EQ(follower->control("pause").error().kind(), ErrorKind::kGone);
 }

@@ -121,6 +121,7 @@ Result<int> record_and_show(ServeOptions& options, const Invocation& invocation)
   if (raw.last.empty() && raw.outputs.empty()) raw.last = kUsuallyKept;
   RecordOptions record = TRY(check_record_options(raw));
   record.command_line = invocation.command_line;
+  record.changeable = std::make_shared<const RawRecordOptions>(raw);
   const InvokingUser user = record.as_root ? InvokingUser::effective() : InvokingUser::detect();
   options.door = TRY(open_page_door(options.listen, !options.no_token, user));
   int ends[2];

@@ -114,6 +114,27 @@ check(await samples(page) - paused < 100, 'while it is paused nothing is sampled
 await page.locator('#pause').click();
 await more(page, paused + 200);
 check(await text(page, '#live-state') === 'live', 'and it goes on', await text(page, '#live-state'));
+// Another event, for everybody: the recording begins anew, and what cannot be recorded is said.
+async function recordInstead(events) {
+  await page.locator('#change').click();
+  check(await page.locator('#of-processes').isHidden(), 'of one process nothing is to be chosen');
+  await page.locator('#events').fill(events);
+  await page.locator('#events').press('Enter');
+}
+const subtitle = text => one => one.waitForFunction(part => document.querySelector('#subtitle').innerText.includes(part) && cicada.profile.samples.time.length > 100, text);
+await recordInstead('page-faults cpu-clock/freq=199/');
+for (const one of [page, other]) await one.waitForFunction(() => [...document.querySelector('#event').options].map(one => one.text).join() === 'page-faults,cpu-clock');
+await recordInstead('cpu-clock/freq=199/');
+for (const one of [page, other]) await subtitle('199 Hz')(one);
+check(await page.evaluate(() => cicada.profile.functions.some(({name}) => name === 'main')), 'names of the new recording');
+await page.screenshot({path: join(pictures, 'live-changed.png')});
+await recordInstead('nonsense');
+await page.waitForFunction(() => document.querySelector('#live-state').innerText.includes('no event "nonsense"'));
+await more(page, await samples(page) + 20);
+check(true, 'and what is recorded goes on');
+await recordInstead('');
+for (const one of [page, other]) await subtitle('499 Hz')(one);
+await page.waitForFunction(() => document.querySelector('#live-state').innerText === 'live');
 // Everything can be saved.
 for (const format of await page.locator('#download option').evaluateAll(all => all.map(one => one.value).filter(Boolean))) {
   const {status, headers, body} = await fetched('download?format=' + format);

@@ -2,14 +2,12 @@
 #include "cli/record/record.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <mutex>
 
 #include "base/catching.h"
 #include "base/diagnostics.h"
@@ -22,6 +20,7 @@
 #include "cli/launch/runtime_environment.h"
 #include "cli/record/record_progress.h"
 #include "cli/record/summary.h"
+#include "cli/record/viewer_controls.h"
 #include "cli/stop_signals.h"
 #include "cli/terminal.h"
 #include "engine/session.h"
@@ -56,8 +55,9 @@ bpf_source::SamplingConfig sampling_config(const RecordOptions& options, const s
     sampling.tids = options.target.tids;
   } else if (!options.target.whole_machine) {
     sampling.targets = bpf_source::TargetKind::kProcesses;
-    sampling.pids = command ? std::vector<Pid>{command->pid()} : options.target.pids;
-    sampling.from_exec = command.has_value();
+    const bool held = options.target.pids.empty();  // a command, which does not run yet
+    sampling.pids = held ? std::vector<Pid>{command->pid()} : options.target.pids;
+    sampling.from_exec = held;
   }
   sampling.asked = options.target.asked;
   sampling.events = options.events;
@@ -163,40 +163,19 @@ bool shows_progress(const RecordOptions& options) {
 
 constexpr auto kLastPicture = std::chrono::seconds(20);  // until it is with who shows it from now on
 
-// What viewers may do. They ask on a thread of their own, and the session can pause only while it samples.
-class ViewerControls {
- public:
-  explicit ViewerControls(engine::Session& session) : session_(session) {}
-  void set_sampling(bool samples) {
-    const std::lock_guard lock(mutex_);
-    samples_ = samples;
-  }
-  int stop_fd() const { return stop_.get(); }
-  attach::ViewerServer::Controls controls() {
-    return {.pause = [this](bool paused) {
-              const std::lock_guard lock(mutex_);
-              if (samples_) session_.pause(paused);
-            },
-            .stop = [this] { ::eventfd_write(stop_.get(), 1); }};
-  }
-
- private:
-  engine::Session& session_;
-  const UniqueFd stop_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  std::mutex mutex_;
-  bool samples_ = false;
-};
-
-Result<std::unique_ptr<attach::ViewerServer>> serve_viewers(const engine::Session& session, ViewerControls& controls, const RecordOptions& options, const InvokingUser& user) {
+Result<std::unique_ptr<attach::ViewerServer>> serve_viewers(ViewerControls& controls, const RecordOptions& options, const InvokingUser& user) {
   std::unique_ptr<attach::ViewerSocket> socket;
   if (options.attachable) socket = TRY(attach::ViewerSocket::open(user.uid(), user.gid()));
-  return attach::ViewerServer::start(std::move(socket), user.uid(), [&session] { return session.snapshot(); }, controls.controls(), options.viewer ? std::move(*options.viewer) : UniqueFd());
+  return attach::ViewerServer::start(std::move(socket), user.uid(), [&controls] { return controls.snapshot(); }, controls.controls(), options.viewer ? std::move(*options.viewer) : UniqueFd());
 }
 
-bool has_ended(int process) {
-  pollfd polled{process, POLLIN, 0};
-  return ::poll(&polled, 1, 0) > 0;
+bool any_readable(const std::vector<int>& fds) {
+  return std::any_of(fds.begin(), fds.end(), [](int fd) {
+    pollfd polled{fd, POLLIN, 0};
+    return ::poll(&polled, 1, 0) > 0;
+  });
 }
+bool has_ended(int process) { return any_readable({process}); }
 
 void stay_until_signal(StopSignals& signals, int viewer) {
   if (has_ended(viewer)) return;
@@ -222,7 +201,8 @@ std::string title_of(const RecordOptions& options) {
   return title;
 }
 
-int run_record(const RecordOptions& options) {
+int run_record(const RecordOptions& asked) {
+  RecordOptions options = asked;
   const bool quiet = options.verbosity == Verbosity::kQuiet;
   auto signals = StopSignals::open();
   if (!signals) return fail(signals.error());
@@ -246,31 +226,33 @@ int run_record(const RecordOptions& options) {
   bpf_source::keep_needed_privileges();  // before this starts a thread
   signals->watch();
   const auto maps = std::make_shared<PerfMaps>();
-  recorder::RecorderConfig config;
-  if (!told.empty()) {
-    maps->note(command->pid());
-    config.lifecycle.on_fork = [maps](const process::ProcessInfo& process) { maps->note(process.pid); };
-  }
-  config.sampling = sampling_config(options, command);
-  config.session.command_line = kept_command_line(options);
-  config.session.names = symbolize_options(options, user);
-  config.session.retention = options.retention;
+  if (!told.empty()) maps->note(command->pid());
   const bool progress = shows_progress(options);
-  if (progress) config.session.functions = profile::CallTreeOptions{.include_idle = options.include_idle};
-  const auto opened = recorder::open(*readers, std::move(config));
+  const auto open = [&](const RecordOptions& what) {
+    recorder::RecorderConfig config;
+    if (!told.empty()) config.lifecycle.on_fork = [maps](const process::ProcessInfo& process) { maps->note(process.pid); };
+    config.sampling = sampling_config(what, command);
+    config.session.command_line = kept_command_line(what);
+    config.session.names = symbolize_options(what, user);
+    config.session.retention = what.retention;
+    if (progress) config.session.functions = profile::CallTreeOptions{.include_idle = what.include_idle};
+    return recorder::open(*readers, std::move(config));
+  };
+  auto opened = open(options);
   if (!opened) return fail(opened.error());
-  engine::Session& session = **opened;
+  std::unique_ptr<engine::Session> session = std::move(*opened);
   const sink::SinkOptions sink_options = sink_options_of(options, user);
-  if (const Result<void> added = add_sinks(session, options, sink_options); !added) return fail(added.error());
-  ViewerControls controls(session);
+  if (const Result<void> added = add_sinks(*session, options, sink_options); !added) return fail(added.error());
+  ViewerControls controls(options, command ? std::optional(command->pid()) : std::nullopt);
+  controls.show(*session);
   std::unique_ptr<attach::ViewerServer> viewers;
   if (options.attachable || options.viewer) {
-    auto served = serve_viewers(session, controls, options, user);
+    auto served = serve_viewers(controls, options, user);
     if (!served) return fail(served.error());
     viewers = std::move(*served);
     if (!quiet && options.attachable) print_note(fmt::format("look at it with: cicada report --attach {}", ::getpid()));
   }
-  if (const Result<void> started = session.start(); !started) return fail(started.error());
+  if (const Result<void> started = session->start(); !started) return fail(started.error());
   controls.set_sampling(true);
 
   if (command) {
@@ -280,35 +262,58 @@ int run_record(const RecordOptions& options) {
     }
   }
   std::optional<RecordProgress> shown;
-  if (progress) shown.emplace(session, options.duration_ns);
+  if (progress) shown.emplace(*session, options.duration_ns);
 
+  std::vector<int> ends{signals->fd(), controls.stop_fd()};
+  if (command) ends.push_back(command->exit_fd());
+  if (options.viewer_process) ends.push_back(options.viewer_process->get());
   engine::StopRule rule;
   rule.duration_ns = options.duration_ns;
-  rule.stop_fds = {signals->fd(), controls.stop_fd()};
-  if (command) rule.stop_fds.push_back(command->exit_fd());
-  if (options.viewer_process) rule.stop_fds.push_back(options.viewer_process->get());
+  rule.stop_fds = ends;
+  rule.stop_fds.push_back(controls.change_fd());
   rule.when_targets_exit = !command;
+  const auto begun = std::chrono::steady_clock::now();
+  const auto left_ns = [&] { return *options.duration_ns - std::min<uint64_t>(*options.duration_ns, static_cast<uint64_t>((std::chrono::steady_clock::now() - begun).count())); };
   // What was collected before an exception is still written.
-  const Result<void> ran = catching("recording", [&] { return session.run(rule); });
+  Result<void> ran = catching("recording", [&] { return session->run(rule); });
+  bool changed = false;
+  while (ran && !any_readable(ends) && (!options.duration_ns || left_ns() != 0)) {
+    const auto change = controls.take_change();
+    if (!change) break;
+    // What there is goes on until the other one runs.
+    auto next = open(change->options);
+    if (const Result<void> started = next ? (*next)->start() : next.error(); !started) {
+      controls.refuse(started.error());
+    } else {
+      shown.reset();
+      controls.show(**next, *change);
+      options = change->options;
+      session = std::move(*next);
+      changed = true;
+    }
+    if (options.duration_ns) rule.duration_ns = left_ns();
+    if (progress && !shown) shown.emplace(*session, rule.duration_ns);
+    ran = catching("recording", [&] { return session->run(rule); });
+  }
   shown.reset();
   if (!ran) print_error(ran.error().message());
 
   // Nothing of the command's end is sampled any more, but it is ended before results are written: it may print on the same terminal.
   controls.set_sampling(false);
   std::vector<std::string> failures;
-  if (const Result<void> stopped = session.stop(); !stopped) failures.push_back(stopped.error().message());
-  session.describe_retention();
+  if (const Result<void> stopped = session->stop(); !stopped) failures.push_back(stopped.error().message());
+  session->describe_retention();
   const std::optional<int> signal = signals->take();
-  if (command && command->find_exit_code() && !signal) {
-    session.header().runs = 1;
-    session.header().runs_ns = session.header().duration_ns;
+  if (command && command->find_exit_code() && !signal && !changed) {
+    session->header().runs = 1;
+    session->header().runs_ns = session->header().duration_ns;
   }
   const int exit_code = command ? command->end(signal) : kExitSuccess;
   const bool stays = options.viewer && !signal;
   if (!stays) signals->let_through();
 
   std::vector<std::string> written;
-  for (const engine::SinkOutcome& outcome : session.finish()) {
+  for (const engine::SinkOutcome& outcome : session->finish()) {
     if (outcome.error) {
       failures.push_back(outcome.error->message());
     } else {
@@ -316,15 +321,15 @@ int run_record(const RecordOptions& options) {
     }
   }
   if (viewers) viewers->finish(stays ? kLastPicture : attach::ViewerServer::kEndTimeout);
-  if (!told.empty()) maps->remove(user, session.profile().header.start_realtime_ns);
+  if (!told.empty()) maps->remove(user, session->profile().header.start_realtime_ns);
   if (written.empty() && !failures.empty()) {
-    const Result<std::string> saved = write_elsewhere(session.profile(), sink_options);
+    const Result<std::string> saved = write_elsewhere(session->profile(), sink_options);
     if (saved) written.push_back(*saved + ", because nothing else could be written");
     if (!saved || quiet) failures.push_back(saved ? written.back() : saved.error().message());
   }
   if (options.viewer_process && has_ended(options.viewer_process->get())) failures.emplace_back("the process that shows the recording has ended, so the recording has, too");
   diagnostics().tell_rest();
-  if (!quiet) print_summary(session, options, std::move(written));
+  if (!quiet) print_summary(*session, options, std::move(written));
   for (const std::string& failure : failures) print_error(failure);
   if (options.open && failures.empty()) open_in_browser(*options.open, user);
   if (stays) stay_until_signal(*signals, options.viewer_process->get());

@@ -32,6 +32,8 @@ struct RecordTarget {
 
 enum class Verbosity : uint8_t { kQuiet, kNormal, kVerbose };
 
+struct RawRecordOptions;
+
 struct RecordOptions {
   RecordTarget target;
 
@@ -65,6 +67,7 @@ struct RecordOptions {
   bool attachable = false;  // others may look at it meanwhile
   std::shared_ptr<UniqueFd> viewer = {};  // serve: who shows it. Then there may be no outputs, and what was recorded is shown until Ctrl-C
   std::shared_ptr<UniqueFd> viewer_process = {};  // and its process: when that ends, the recording does
+  std::shared_ptr<const RawRecordOptions> changeable = {};  // serve: viewers may ask for other events and processes than these
   bool as_root = false;  // run the command as root even under sudo
   bool jit_options = true;  // tell it to write the names of its JIT code
   bool with_arguments = false;  // of commands, in the recording

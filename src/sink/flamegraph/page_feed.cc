@@ -161,13 +161,19 @@ std::string changed_rows(const Rows& rows, size_t from, const Described& describ
   return out;
 }
 
+std::string recorder_json(const PageState& state) {
+  const Moment& moment = state.moment;
+  return fmt::format("{{\"paused\":{},\"controls\":{},\"changes\":{},\"chooses\":{},\"events\":{},\"processes\":{},\"answer\":{}}}", moment.paused, state.controls, moment.may_change, moment.may_choose,
+                     json_text(moment.events), json_text(moment.processes), json_text(moment.answer));
+}
+
 }  // namespace
 
 std::string PageFeed::tables_since(const Mark& from, bool anew) const {
   std::string events;
   for (const profile::Event& event : now_.header.events) append_item(events, json_text(event.name));
-  return fmt::format("{{\"anew\":{},\"first\":[{},{},{},{}],\"dropped\":{},\"states\":{},\"ended\":{},\"paused\":{},\"controls\":{},\"events\":[{}],\"names\":[{}],\"frames\":[{}],\"processes\":[{}],\"threads\":[{}]}}", anew, from.names, from.frames,
-                     from.nodes, std::max(from.samples, gone_.samples), gone_.samples, with_states_, json_text(state_.ended), state_.paused, state_.controls, events, items_behind(nodes_.names(), from.name_bytes), items_behind(nodes_.frames(), from.frame_bytes),
+  return fmt::format("{{\"anew\":{},\"first\":[{},{},{},{}],\"dropped\":{},\"states\":{},\"ended\":{},\"recorder\":{},\"events\":[{}],\"names\":[{}],\"frames\":[{}],\"processes\":[{}],\"threads\":[{}]}}", anew, from.names, from.frames,
+                     from.nodes, std::max(from.samples, gone_.samples), gone_.samples, with_states_, json_text(state_.ended), recorder_json(state_), events, items_behind(nodes_.names(), from.name_bytes), items_behind(nodes_.frames(), from.frame_bytes),
                      changed_rows(now_.processes(), from.processes, now_.described_processes(), from.described_processes, [&](const profile::Process& row) { return process_json(now_, row); }),
                      changed_rows(now_.threads(), from.threads, now_.described_threads(), from.described_threads, [&](const profile::Thread& row) { return thread_json(now_, row); }));
 }
@@ -207,7 +213,7 @@ std::shared_ptr<const PageFeed::Message> PageFeed::since(const std::string& last
   payload.u32(static_cast<uint32_t>(tables.size()));
   payload.append(tables);
   payload.append(columns_since(from != nullptr ? *from : nothing));
-  Caption caption = make_caption(now_, title_, options_.event);
+  Caption caption = make_caption(now_, state_.moment.title.empty() ? title_ : state_.moment.title, options_.event);
   auto message = std::make_shared<Message>();
   message->id = id;
   message->data = page_json(caption, {states_.begin(), states_.end()}, now_.header.duration_ns / 1000, false, fmt::format("\"live\":{},", json_text(id)), payload.bytes());

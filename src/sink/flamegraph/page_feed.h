@@ -17,14 +17,15 @@
 #include "profile/live_tree.h"
 #include "sink/flamegraph/packed_nodes.h"
 #include "sink/flamegraph/svg_caption.h"
+#include "sink/recording/recording_chunks.h"
 
 namespace cicada::sink {
 
 // What a page says of the recording besides.
 struct PageState {
   std::string ended = {};  // why nothing comes any more; empty: it goes on
-  bool paused = false;     // nothing is sampled now
-  bool controls = false;   // the page may pause and stop it
+  Moment moment = {};
+  bool controls = false;  // the page may ask for another one
 };
 
 class PageFeed {
@@ -34,7 +35,7 @@ class PageFeed {
     std::string data;  // JSON, one line
   };
 
-  // Of the event that `options` ask for.
+  // Of the event that `options` ask for. `title`: of a recording that says none itself.
   PageFeed(profile::CallTreeOptions options, std::string title);
   // A later snapshot, or one of another profile. What it dropped pages are to drop.
   void update(const profile::ProfileSnapshot& now, const PageState& state = {});

@@ -30,7 +30,20 @@ enum class ChunkKind : uint32_t {
   kDelta = 0x544c4544,  // "DELT": see delta_codec.h
   kEnd = 0x20444e45,    // "END ": the recording was finished; uleb number of its samples
   kAnew = 0x57454e41,   // "ANEW": what follows begins with nothing. In streams only: a file is written anew
-  kMoment = 0x20574f4e,  // "NOW ": what came is all there was at one moment; uleb: 1 while nothing is sampled. In streams only
+  kMoment = 0x20574f4e,  // "NOW ": what came is all there was at one moment; struct Moment. In streams only
+};
+
+inline constexpr uint64_t kPausedBit = 1, kMayChangeBit = 2, kMayChooseBit = 4;
+inline constexpr size_t kMaxMomentText = 4096;  // of each
+
+// What a stream says of a moment besides what was sampled until then.
+struct Moment {
+  bool paused = false;      // nothing is sampled now
+  bool may_change = false;  // viewers may ask for other events
+  bool may_choose = false;  // and for some of the machine's processes only
+  std::string title = {};   // what is recorded; empty: it is not said
+  std::string events = {}, processes = {};  // as they were asked for; empty: the usual, all
+  std::string answer = {};  // why what a viewer asked for last was not done; empty: it was
 };
 
 // Walks the chunks of a file, or of what has come of a stream. Borrows the bytes.

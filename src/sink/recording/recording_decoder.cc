@@ -51,14 +51,27 @@ Result<size_t> RecordingDecoder::take_head(Bytes bytes) {
   return static_cast<size_t>(head.position());
 }
 
+Result<void> RecordingDecoder::take_moment(Bytes content) {
+  ByteCursor in(content);
+  const uint64_t bits = in.uleb128();
+  Moment moment{.paused = (bits & kPausedBit) != 0, .may_change = (bits & kMayChangeBit) != 0, .may_choose = (bits & kMayChooseBit) != 0};
+  for (std::string* text : {&moment.title, &moment.events, &moment.processes, &moment.answer}) {
+    const uint64_t size = in.uleb128();
+    if (in.failed() || size > kMaxMomentText) return make_error(ErrorKind::kCorrupt, "{}: it does not say what it is", name_);
+    const Bytes bytes = in.take(size);
+    text->assign(bytes.begin(), bytes.end());
+  }
+  if (in.failed()) return make_error(ErrorKind::kCorrupt, "{}: it does not say what it is", name_);
+  moment_ = std::move(moment);
+  ++moments_;
+  return {};
+}
+
 Result<void> RecordingDecoder::apply(const ChunkReader::Chunk& chunk) {
   switch (chunk.kind) {
     case ChunkKind::kDelta: return apply_delta(profile_, chunk.content, budget_);
     case ChunkKind::kAnew: return profile_ = profile::Profile(), Result<void>();
-    case ChunkKind::kMoment:
-      paused_ = (ByteCursor(chunk.content).uleb128() & 1) != 0;
-      ++moments_;
-      return {};
+    case ChunkKind::kMoment: return take_moment(chunk.content);
     case ChunkKind::kEnd: break;
   }
   ended_ = true;

@@ -29,7 +29,7 @@ class RecordingDecoder {
   bool ended() const { return ended_; }  // and was finished
   // How often all was there that there was at one moment; what comes between is a part.
   uint64_t moments() const { return moments_; }
-  bool paused() const { return paused_; }  // at the last one
+  const Moment& moment() const { return moment_; }  // the last one
   uint64_t declared_samples() const { return declared_samples_; }  // that it had then
   uint64_t chunks() const { return chunks_.count(); }
   uint64_t unread_bytes() const { return pushed_bytes_ - read_bytes_; }
@@ -37,13 +37,15 @@ class RecordingDecoder {
  private:
   Result<size_t> take(Bytes bytes, size_t more);
   Result<size_t> take_head(Bytes bytes);
+  Result<void> take_moment(Bytes content);
   Result<void> apply(const ChunkReader::Chunk& chunk);
 
   const std::string name_;
   std::vector<uint8_t> rest_;  // of what was pushed, behind the last whole chunk
   uint64_t pushed_bytes_ = 0, read_bytes_ = 0;
-  bool begun_ = false, ended_ = false, paused_ = false;
+  bool begun_ = false, ended_ = false;
   uint64_t moments_ = 0;
+  Moment moment_;
   ChunkReader chunks_;
   MemoryBudget budget_{kFreeBytes};
   profile::Profile profile_;

@@ -23,9 +23,10 @@ bool RecordingEncoder::append(std::string& to, const profile::ProfileSnapshot& n
   return has(now);
 }
 
-void RecordingEncoder::append_moment(std::string& to, bool paused, int level) {
+void RecordingEncoder::append_moment(std::string& to, const Moment& moment, int level) {
   raw_.clear();
-  raw_.uleb128(paused ? 1 : 0);
+  raw_.uleb128((moment.paused ? kPausedBit : 0) | (moment.may_change ? kMayChangeBit : 0) | (moment.may_choose ? kMayChooseBit : 0));
+  for (const std::string* text : {&moment.title, &moment.events, &moment.processes, &moment.answer}) raw_.text(*text);
   chunks_.append(to, ChunkKind::kMoment, raw_, level);
 }
 

@@ -20,8 +20,8 @@ class RecordingEncoder {
   // Appends what `now` has and the reader does not, at most one difference (delta_codec.h), with the header in any case. True: the reader has
   // everything. `now` is a later snapshot of the same profile; after a compaction the reader is told to begin anew.
   bool append(std::string& to, const profile::ProfileSnapshot& now, int level);
-  // Behind the last difference of a moment: the reader may show it. `paused`: nothing is sampled now.
-  void append_moment(std::string& to, bool paused, int level);
+  // Behind the last difference of a moment: the reader may show it.
+  void append_moment(std::string& to, const Moment& moment, int level);
   // The recording was finished.
   void append_end(std::string& to, int level);
   bool has(const profile::ProfileSnapshot& now) const { return written_ == now.sizes(); }

@@ -12,11 +12,12 @@ function follow() {
   let page = null, stream = null, frozen = false, pressed = false, stale = false, asked = false, taken = Promise.resolve(), lost = '';
   byId('live').hidden = false;
   function showState() {
-    const text = lost || source.ended || [source.paused && 'paused', frozen && 'frozen'].filter(Boolean).join(', ') || 'live';
-    byId('live-state').textContent = text;
-    byId('live').className = lost ? 'lost' : source.ended ? 'ended' : source.paused ? 'paused' : frozen ? 'frozen' : '';
-    byId('pause').hidden = byId('stop').hidden = !source.controls || !!source.ended;
-    byId('pause').textContent = source.paused ? 'Resume' : 'Pause';
+    const {paused, controls, changes, answer} = source.recorder, {ended} = source, text = lost || ended || answer || [paused && 'paused', frozen && 'frozen'].filter(Boolean).join(', ') || 'live';
+    byId('live-state').textContent = byId('live-state').title = text;
+    byId('live').className = lost || answer ? 'lost' : ended ? 'ended' : paused ? 'paused' : frozen ? 'frozen' : '';
+    byId('pause').hidden = byId('stop').hidden = !controls || !!ended;
+    byId('change').hidden = !controls || !changes || !!ended;
+    byId('pause').textContent = paused ? 'Resume' : 'Pause';
     byId('freeze').textContent = frozen ? 'Go on' : 'Freeze';
   }
   // While a button is held nothing moves under it. A page that nobody sees is drawn when it is seen.
@@ -48,10 +49,19 @@ function follow() {
   byId('freeze').onclick = freeze;
   async function ask(what) {
     const answer = await fetch(what, {method: 'POST'}).catch(error => ({ok: false, text: () => error.message}));
-    if (!answer.ok) { lost = `${what}: ${await answer.text()}`; showState(); }
+    lost = answer.ok ? '' : await answer.text();
+    showState();
   }
-  byId('pause').onclick = () => ask(source.paused ? 'resume' : 'pause');
+  byId('pause').onclick = () => ask(source.recorder.paused ? 'resume' : 'pause');
   byId('stop').onclick = () => ask('stop');
+  const dialog = byId('recorder'), fields = [byId('events'), byId('of-processes')];
+  byId('change').onclick = () => {
+    [fields[0].value, fields[1].value] = [source.recorder.events, source.recorder.processes];
+    byId('only').hidden = !source.recorder.chooses;
+    dialog.returnValue = '';
+    dialog.showModal();
+  };
+  dialog.onclose = () => { if (dialog.returnValue) ask('record?' + new URLSearchParams({events: fields[0].value.trim(), processes: fields[1].value.trim()})); };
   addEventListener('keydown', event => {
     if (event.key !== ' ' || event.ctrlKey || event.metaKey || event.altKey || ['INPUT', 'SELECT', 'BUTTON'].includes(event.target.tagName)) return;
     event.preventDefault();

@@ -14,7 +14,7 @@ class Column {
 }
 
 export class LiveSource {
-  constructor() { this.id = ''; this.begin(); }
+  constructor() { this.id = ''; this.recorder = {}; this.begin(); }
   begin() {
     Object.assign(this, {names: [], frames: [], processes: [], threads: [], shown: undefined, firstRow: 0, parent: new Column(Uint32Array), frame: new Column(Uint32Array), nodeOfLeaf: [],
                          time: new Column(Float64Array), thread: new Column(Uint32Array), leaf: new Column(Uint32Array), value: new Column(Float64Array), cpu: new Column(Uint16Array), state: new Column(Uint8Array)});
@@ -39,7 +39,7 @@ export class LiveSource {
     }
     const gone = Math.min(this.time.size, tables.dropped - this.firstRow);
     if (gone > 0) { for (const column of columns) column.drop(gone); this.firstRow += gone; }
-    Object.assign(this, {id: about.live, about, events: tables.events, ended: tables.ended, paused: tables.paused, controls: tables.controls});
+    Object.assign(this, {id: about.live, about, events: tables.events, ended: tables.ended, recorder: tables.recorder});
     return true;
   }
   profile() {

@@ -270,7 +270,7 @@ export function start(profile, events) {
   };
   const flameKeys = Object.keys(flameActions());
   addEventListener('keydown', event => {
-    if (event.ctrlKey || event.metaKey || event.altKey || byId('keys').open) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return;
     if (search.key(event, () => state.view === 'flame' && flame.nextMatch(1))) return;
     if (event.target.tagName === 'BUTTON' && event.key === 'Enter') return;
     if (state.view === 'table' && table.key(event)) return;
@@ -285,7 +285,7 @@ export function start(profile, events) {
   for (const outside of document.querySelectorAll('section, header, #timeline')) outside.addEventListener('pointerdown', event => event.target.id !== 'threads' && byId('processes').classList.remove('open'));
   function showEvents(names) {
     byId('event').hidden = names.length < 2;
-    if (byId('event').options.length !== names.length) byId('event').replaceChildren(...names.map((name, i) => element('option', {value: i, selected: i === Number(state.e)}, name)));
+    if ([...byId('event').options].map(option => option.text).join() !== names.join()) byId('event').replaceChildren(...names.map((name, i) => element('option', {value: i, selected: i === Number(state.e)}, name)));
   }
   showEvents(events);
   byId('event').onchange = event => {  // other samples, another tree: everything is made anew
