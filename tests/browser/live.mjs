@@ -4,8 +4,8 @@
 // Arguments: a running `cicada serve`'s address, a folder for pictures, npm's folder, and a command that stops it, one that lets it go on, one that starts it again, one that ends what is recorded.
 import { execFileSync } from 'node:child_process';
 import { get, request } from 'node:http';
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { check, finish, hangs, launch, settled } from './browser.mjs';
 
 const [address, pictures, , stop, go, again, end] = process.argv.slice(2);
@@ -166,6 +166,12 @@ run(end);
 await page.waitForFunction(() => document.querySelector('#live-state').innerText === 'the recording has ended');
 check(await page.evaluate(() => cicada.flame.tree.total[0]) > 0, 'when it ends, the last picture stays');
 await page.screenshot({path: join(pictures, 'live-ended.png')});
+// What it shows is what is saved: the same samples at the same moments.
+writeFileSync(join(pictures, 'saved.html'), (await fetched('download?format=.html')).body);
+const report = await browser.newPage(), moments = one => one.evaluate(() => Array.from(cicada.profile.samples.time, (time, i) => `${time} ${cicada.profile.samples.cpu[i]}`).sort().join());
+await report.goto('file://' + join(resolve(pictures), 'saved.html'));
+await report.waitForSelector('html[data-ready=yes]');
+check(await moments(report) === await moments(page), 'samples are at their times');
 const final = await openPage();
 check((await sums(final)).samples === (await sums(page)).samples && (await sums(final)).sum === (await sums(page)).sum, 'who comes later has the same', JSON.stringify([await sums(final), await sums(page)]));
 for (const one of [page, late, final]) check(one.troubles.length === 0, 'nothing on the console', one.troubles.join('; '));

@@ -23,6 +23,9 @@ namespace {
 constexpr uint8_t kUnknown = 0xff;
 constexpr size_t kMaxStates = 15;  // there are nine; a foreign file may have any number
 
+// Differences that are near zero as small numbers: 0, -1, 1, -2 …
+uint64_t zigzag(uint64_t difference) { return difference << 1 ^ (difference >> 63 != 0 ? ~uint64_t{0} : 0); }
+
 }  // namespace
 
 PageFeed::PageFeed(profile::CallTreeOptions options, std::string title)
@@ -85,7 +88,6 @@ uint64_t PageFeed::state_of(const ProfileSnapshot& now, profile::LabelSetId labe
   return state;
 }
 
-// Times never go back: a sample that came late is taken for one of the moment of the one before.
 void PageFeed::append_samples(const ProfileSnapshot& now, uint64_t first, Mark& mark) {
   const profile::Samples& samples = now.samples();
   const size_t begin = static_cast<size_t>(first - samples.dropped());
@@ -101,14 +103,13 @@ void PageFeed::append_samples(const ProfileSnapshot& now, uint64_t first, Mark& 
     const uint32_t leaf = leaves_[i - begin];
     if (leaf == profile::kNoNode) continue;
     const uint64_t time_us = timed && samples.time_ns[i] > start_ns_ ? (samples.time_ns[i] - start_ns_) / 1000 : 0;
-    const uint64_t time = std::max(time_us, mark.last_us);
-    columns.uleb128(time - mark.last_us);
+    columns.uleb128(zigzag(time_us - mark.last_us));
     columns.uleb128(samples.thread[i].value);
     columns.uleb128(leaf);
     columns.uleb128(now.value(i));
     columns.uleb128(samples.cpu[i]);
     if (with_states_) columns.uleb128(state_of(now, samples.labels[i]));
-    mark.last_us = time;
+    mark.last_us = time_us;
     ++mark.samples;
   }
   samples_ += columns.bytes();

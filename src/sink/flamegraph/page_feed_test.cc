@@ -90,7 +90,8 @@ struct Page {
     uint64_t time = cursor.uleb128();
     for (uint64_t i = 0; i < n; ++i) {
       Row row{};
-      row.time = time += cursor.uleb128();
+      const uint64_t zigzag = cursor.uleb128();
+      row.time = time += (zigzag & 1) != 0 ? ~(zigzag >> 1) : zigzag >> 1;
       row.thread = cursor.uleb128();
       row.leaf = cursor.uleb128();
       row.value = cursor.uleb128();
@@ -206,6 +207,28 @@ TEST(PageFeed, SaysSoWhereNothingWasRecordedYet) {
   ASSERT_TRUE(page.take(feed));
   EXPECT_TRUE(page.rows.empty());
   EXPECT_EQ(page.parents.size(), 1U);
+}
+
+// What comes late has its time, for who sees it come and for who comes later.
+TEST(PageFeed, SendsTimesAsTheyAre) {
+  profile::Profile profile = profile::make_synthetic_profile({.samples = 1});
+  profile.header.start_monotonic_ns = 1'000'000'000;
+  const profile::Sample one = profile.sample(0);
+  std::vector<uint64_t> seconds{5, 2, 9, 3, 1, 0, 7};
+  PageFeed feed({.event = profile::EventId{}}, "x");
+  Page page, late;
+  for (const uint64_t second : seconds) {
+    profile::Sample sample = one;
+    sample.time_ns = profile.header.start_monotonic_ns + second * 1'000'000'000;
+    profile.append_sample(sample);
+    feed.update(profile);
+    page.take(feed);
+  }
+  late.take(feed);
+  for (const Page* of : {&page, &late}) {
+    ASSERT_EQ(of->rows.size(), seconds.size() + 1);
+    for (size_t i = 0; i < seconds.size(); ++i) EXPECT_EQ(of->rows[i + 1].time, seconds[i] * 1'000'000) << i;
+  }
 }
 
 // What is sent in a second costs what is new.

@@ -50,6 +50,8 @@ class NumberReader {
     do { byte = this.bytes[this.at++]; value += (byte & 127) * scale; scale *= 128; } while (byte & 128);
     return value;
   }
+  // Those near zero are short: 0, -1, 1, -2 …
+  nextSigned() { const number = this.next(); return number % 2 ? -(number + 1) / 2 : number / 2; }
 }
 
 // `shown`: of an earlier state of this profile.
