@@ -13,6 +13,17 @@ namespace {
 
 constexpr int kStopSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
+// More of the same, until its time is over.
+void take_again(const sigset_t& awaited) {
+  const auto end = std::chrono::steady_clock::now() + StopSignals::kSame;
+  for (;;) {
+    const std::chrono::nanoseconds left = end - std::chrono::steady_clock::now();
+    if (left.count() <= 0) return;
+    const timespec time{0, left.count()};  // less than a second
+    ::sigtimedwait(&awaited, nullptr, &time);
+  }
+}
+
 // What is not `awaited` is ignored, and stays so.
 void restore_defaults(const sigset_t& awaited) {
   for (const int signal : kStopSignals)
@@ -51,6 +62,7 @@ void StopSignals::watch() const {
     state->first = first;
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(state->arrived.get(), &one, sizeof one);
+    take_again(state->awaited);
     restore_defaults(state->awaited);
     while (true) ::pause();
   }).detach();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ctrl-C and its relatives as something to poll: the first one ends the recording, results are still written. The second one ends cicada at
-// once, whatever it is doing: a thread of its own waits for them.
+// once, whatever it is doing: a thread of its own waits for them. What comes within kSame of the first is the first: timeout(1) sends its
+// signal to its child and to the child's group.
 //
 // SIGINT, SIGTERM and SIGHUP are blocked in this thread and in all threads it starts later, so create this first.
 // SIGHUP is left alone when it is ignored (nohup). SIGPIPE is blocked too: a closed pipe is an error of the write that
@@ -9,6 +10,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -19,6 +21,8 @@ namespace cicada::cli {
 
 class StopSignals {
  public:
+  static constexpr auto kSame = std::chrono::milliseconds(100);
+
   static Result<StopSignals> open();
   // Starts the thread. Until then signals wait.
   void watch() const;

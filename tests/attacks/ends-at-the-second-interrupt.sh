@@ -14,6 +14,7 @@ for signal in INT TERM; do
   kill -s $signal "$recorder"
   wait_for waits_or_ended
   kill -0 "$recorder" 2>/dev/null || fail "$signal: did not wait for its command"
+  sleep 0.5  # what comes at once is the same signal (StopSignals::kSame)
   kill -s $signal "$recorder"
   wait_for recorder_ended
   kill -KILL "$(<running)" || fail "$signal: ended its command"
