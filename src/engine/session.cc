@@ -2,7 +2,6 @@
 #include "engine/session.h"
 
 #include <malloc.h>
-#include <poll.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -18,6 +17,7 @@
 #include "base/diagnostics.h"
 #include "base/monotonic_clock.h"
 #include "base/parallel.h"
+#include "base/readable.h"
 #include "ingest/batching.h"
 
 #ifndef CICADA_VERSION
@@ -64,12 +64,6 @@ uint64_t fastest_hz(const profile::Header& header) {
   uint64_t hz = 0;
   for (const profile::Event& event : header.events) hz = std::max(hz, event.frequency_hz);
   return hz;
-}
-
-bool any_readable(const std::vector<int>& fds) {
-  std::vector<pollfd> polled;
-  for (const int fd : fds) polled.push_back({fd, POLLIN, 0});
-  return ::poll(polled.data(), polled.size(), 0) > 0;
 }
 
 void describe_host(profile::Header& header) {

@@ -11,6 +11,7 @@
 
 #include "base/catching.h"
 #include "base/diagnostics.h"
+#include "base/readable.h"
 #include "bpf_source/privileges.h"
 #include "cli/exit_code.h"
 #include "attach/viewer_server.h"
@@ -169,16 +170,8 @@ Result<std::unique_ptr<attach::ViewerServer>> serve_viewers(ViewerControls& cont
   return attach::ViewerServer::start(std::move(socket), user.uid(), [&controls] { return controls.snapshot(); }, controls.controls(), options.viewer ? std::move(*options.viewer) : UniqueFd());
 }
 
-bool any_readable(const std::vector<int>& fds) {
-  return std::any_of(fds.begin(), fds.end(), [](int fd) {
-    pollfd polled{fd, POLLIN, 0};
-    return ::poll(&polled, 1, 0) > 0;
-  });
-}
-bool has_ended(int process) { return any_readable({process}); }
-
 void stay_until_signal(StopSignals& signals, int viewer) {
-  if (has_ended(viewer)) return;
+  if (is_readable(viewer)) return;
   print_note("the recording has ended; its page stays until Ctrl-C");
   std::array polled{pollfd{signals.fd(), POLLIN, 0}, pollfd{viewer, POLLIN, 0}};
   while (::poll(polled.data(), polled.size(), -1) < 0 && errno == EINTR) continue;
@@ -327,7 +320,7 @@ int run_record(const RecordOptions& asked) {
     if (saved) written.push_back(*saved + ", because nothing else could be written");
     if (!saved || quiet) failures.push_back(saved ? written.back() : saved.error().message());
   }
-  if (options.viewer_process && has_ended(options.viewer_process->get())) failures.emplace_back("the process that shows the recording has ended, so the recording has, too");
+  if (options.viewer_process && is_readable(options.viewer_process->get())) failures.emplace_back("the process that shows the recording has ended, so the recording has, too");
   diagnostics().tell_rest();
   if (!quiet) print_summary(*session, options, std::move(written));
   for (const std::string& failure : failures) print_error(failure);
