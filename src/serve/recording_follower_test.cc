@@ -93,6 +93,16 @@ TEST(RecordingFollower, SaysWhatTheOtherEndSaysInstead) {
   EXPECT_EQ(RecordingFollower::start(std::move(gone.theirs), "x", {}, true, seen.show()).error().kind(), ErrorKind::kGone);
 }
 
+TEST(RecordingFollower, SaysWhenTheRecorderIsOfAnotherVersion) {
+  Recorder recorder;
+  Seen seen;
+  recorder.say(std::string(sink::kRecordingMagic) + std::string("\x63\0\0\0", 4));
+  const auto other = RecordingFollower::start(std::move(recorder.theirs), "recorder 7", {}, true, seen.show());
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().kind(), ErrorKind::kUnsupported);
+  EXPECT_EQ(other.error().message(), fmt::format("recorder 7: recording format 99, this cicada reads format {}; use a newer cicada", sink::kRecordingVersion));
+}
+
 TEST(RecordingFollower, KeepsWhatCameBeforeDamageOrDeath) {
   const profile::Profile profile = profile::make_synthetic_profile({.samples = 500});
   for (const bool damaged : {true, false}) {

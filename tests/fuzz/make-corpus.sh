@@ -20,6 +20,10 @@ printf '\377\377\010\001\167\010\200\000\077\032\073\052\063\044\042' >"$1/expre
 printf '\377\377\010\001\166\170\006\043\010' >"$1/expression_fuzz/drap"
 printf '\002\100\000\020\004\200\377\017\300\100\000\001\002\003\105\001\002' >"$1/table_fuzz/mixed"
 
+mkdir -p "$1/attach_fuzz"
+printf '\000cicada-attach 1 follow\npause\nresume\n' >"$1/attach_fuzz/follow"
+printf '\001pause\nrecord off-cpu\tnginx,php*\nstop\n' >"$1/attach_fuzz/lines"
+
 mkdir -p "$1/http_fuzz"
 printf 'GET /token/ HTTP/1.1\r\nHost: 127.0.0.1:4747\r\nAccept: */*\r\n\r\n' >"$1/http_fuzz/page"
 printf 'GET /token/events?e=0&last=1.2.3 HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: 1.2.4\r\nSec-Fetch-Site: same-origin\r\n\r\n' >"$1/http_fuzz/events"
