@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How often a subject is asked while recording follows from what it costs. Symbol tables: again after 20 times what the last question took,
-// which is at once for one that is open. DWARF: when a fourth of the frames wait for it, so there are a dozen questions in a minute, each is
+// which is at once for one that is open, but for a few addresses once a second: what a question costs whatever is asked is as much as some hundred
+// addresses. DWARF: when a fourth of the frames wait for it, so there are a dozen questions in a minute, each is
 // worth decoding compilation units again, and the end has a fifth of the work left; or after 100 times what the last question took, for all
 // subjects together.
 #include "symbolize/symbolizer.h"
@@ -32,6 +33,8 @@ using Clock = Symbolizer::Clock;
 
 constexpr int kSymbolCostFactor = 20, kFullCostFactor = 100;
 constexpr size_t kFewestFull = 64, kNewShareFull = 4;
+constexpr size_t kFewAddresses = 64;
+constexpr std::chrono::seconds kFewAgain(1);
 constexpr std::chrono::microseconds kApplyTime(900);
 constexpr size_t kFramesAtATime = 32;  // between two looks at the clock
 // Of the threads that work meanwhile, beside our other threads: a tenth of their share. With 19 nothing would be done by the end of a
@@ -66,7 +69,9 @@ struct Subject {
   std::vector<Wanted> unknown;  // JIT code: until there are more symbols
   size_t full = 0;              // frames of which all was said
   bool busy = false, failed = false, asked = false, without_symbols = true;
-  Clock::time_point next{};     // not asked before
+  Clock::time_point next{}, next_few{};  // not asked before; for a few addresses not before
+
+  bool is_due(Clock::time_point now) const { return !fresh.empty() && !busy && !failed && now >= next && (fresh.size() >= kFewAddresses || now >= next_few); }
 };
 
 struct Question {
@@ -307,6 +312,7 @@ void Symbolizer::Parts::settle(Question& question) {
   cut_short += question.cut_short;
   if (full) full_busy = false;
   subject.next = Clock::now() + question.cost * kSymbolCostFactor;
+  subject.next_few = Clock::now() + kFewAgain;
   if (full) next_full = Clock::now() + question.cost * kFullCostFactor;
   if (!question.names || question.names->cut_short) {
     subject.failed = true;
@@ -382,7 +388,7 @@ void Symbolizer::request(const ProfileSnapshot& profile) {
   const auto now = Clock::now();
   for (auto& [key, subject] : p.subjects) {
     if (p.more_jit) append(subject.fresh, std::exchange(subject.unknown, {}));
-    if (!subject.fresh.empty() && !subject.busy && !subject.failed && now >= subject.next) p.post(*p.background, subject, NameDepth::kSymbols, subject.fresh);
+    if (subject.is_due(now)) p.post(*p.background, subject, NameDepth::kSymbols, subject.fresh);
   }
   p.more_jit = false;
   if (!p.full_busy && !p.options.debuginfod) p.post_full();
