@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/compactor.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include "base/monotonic_clock.h"
@@ -44,7 +45,10 @@ bool Compactor::step(profile::Profile& profile, ingest::SampleSource& source, sy
   state_ = State::kIdle;
   ++done_;
   longest_ns_ = std::max(longest_ns_, monotonic_ns() - begin);
-  thread_ = std::jthread([old = std::move(compaction_)]() mutable { old.reset(); });  // a hundred thousand chunks may go with it
+  thread_ = std::jthread([old = std::move(compaction_)]() mutable {
+    old.reset();       // a hundred thousand chunks may go with it
+    ::malloc_trim(0);  // they were allocated by other threads, whose heaps would keep them
+  });
   return true;
 }
 
