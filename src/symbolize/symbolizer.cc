@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How often a subject is asked while recording follows from what it costs. Symbol tables: again after 20 times what the last question took,
-// which is at once for one that is open, but for a few addresses once a second: what a question costs whatever is asked is as much as some hundred
-// addresses. DWARF: when a fourth of the frames wait for it, so there are a dozen questions in a minute, each is
+// which is at once for one that is open, but for a few addresses once a second: most of what those cost is the question itself.
+// DWARF: when a fourth of the frames wait for it, so there are a dozen questions in a minute, each is
 // worth decoding compilation units again, and the end has a fifth of the work left; or after 100 times what the last question took, for all
 // subjects together.
 #include "symbolize/symbolizer.h"
