@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/recording_follower.h"
 
+#include <malloc.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <utility>
 #include <vector>
 
 #include "attach/viewer_socket.h"
@@ -21,6 +23,7 @@ namespace {
 
 constexpr auto kFirstTimeout = std::chrono::seconds(10);
 constexpr size_t kPiece = 1 << 20, kMaxRefusal = 200;
+constexpr unsigned kMomentsUntilTrim = 3;  // until everybody who looks has let go of a profile that was made anew
 
 }  // namespace
 
@@ -32,6 +35,8 @@ struct RecordingFollower::State {
   sink::RecordingDecoder decoder{name};
   std::vector<uint8_t> piece = std::vector<uint8_t>(kPiece);
   uint64_t published = 0;  // moments
+  uint64_t lineage = 0;
+  unsigned until_trim = 0;
   std::string head = {};   // what came first: a refusal is text
 
   // The bytes that came; 0: the end. Fails: kLimit (`timeout` is over).
@@ -71,6 +76,8 @@ struct RecordingFollower::State {
     profile::Profile& profile = decoder.profile();
     if (profile.sample_count() != 0) engine::apply_retention(profile, retention, profile.samples().time_ns[profile.sample_count() - 1]);
     show(std::make_shared<const profile::ProfileSnapshot>(profile), {.ended = std::move(ended), .moment = decoder.moment(), .controls = true});
+    if (std::exchange(lineage, profile.sizes().lineage) != lineage) until_trim = kMomentsUntilTrim;
+    else if (until_trim != 0 && --until_trim == 0) ::malloc_trim(0);  // the old one was in the heaps of several threads, which would keep it
   }
 
   // Why nothing comes any more.
