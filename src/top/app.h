@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `cicada top` shows: views of a profile that grows, and what keys do in them. It knows no terminal and no recorder.
+//
+//   snapshots ──▶ update ─┐
+//   keys      ──▶ press  ─┴▶ App ──▶ draw ──▶ Grid
+//
+// Threads: one.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "profile/snapshot.h"
+#include "sink/flamegraph/page_feed.h"
+#include "top/grid.h"
+#include "top/screen.h"
+
+namespace cicada::top {
+
+struct AppPorts {
+  // A line for the recorder (attach/viewer_socket.h); none: a recording that is finished.
+  std::function<Result<void>(std::string_view)> control = {};
+  // An escape sequence for the terminal.
+  std::function<void(std::string_view)> send = {};
+};
+
+class App {
+ public:
+  App(std::string title, AppPorts ports);
+  ~App();
+  // Later than the last one, or of another profile.
+  void update(std::shared_ptr<const profile::ProfileSnapshot> now, sink::PageState state);
+  // What the command that is recorded has printed since, as it came.
+  void add_output(std::string_view bytes);
+  // False: the reader wants to leave.
+  bool press(const Input& input);
+  void draw(Grid& grid, bool colours);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cicada::top

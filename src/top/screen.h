@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The terminal: carries a grid to it (ncurses sends only what has changed) and says what is pressed. From open() on it is ours; the destructor gives it back
+// as it was.
+//
+// Threads: one. There is one at a time.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "base/result.h"
+#include "top/grid.h"
+
+namespace cicada::top {
+
+struct Input {
+  enum class Kind { kLetter, kUp, kDown, kLeft, kRight, kPageUp, kPageDown, kHome, kEnd, kEnter, kEscape, kBackspace, kTab, kBackTab, kClick, kDoubleClick, kWheelUp, kWheelDown, kResize, kInterrupt };
+  Kind kind = Kind::kLetter;
+  char32_t letter = 0;  // kLetter
+  int x = 0, y = 0;     // kClick, kDoubleClick, kWheelUp, kWheelDown
+};
+
+class Screen {
+ public:
+  virtual ~Screen() = default;
+  virtual int width() const = 0;
+  virtual int height() const = 0;
+  virtual bool has_colours() const = 0;  // else a ground is shown in reverse
+  virtual void show(const Grid& grid) = 0;
+  // What was pressed, if anything was: does not wait. fd() is readable then.
+  virtual std::optional<Input> next() = 0;
+  virtual int fd() const = 0;
+  // An escape sequence that ncurses knows nothing of (OSC 52: the clipboard).
+  virtual void send(std::string_view sequence) = 0;
+};
+
+// Reads terminfo and the locale: before files can be opened no more. Fails: kUnsupported (standard output is no terminal, TERM is not set or not known).
+Result<std::unique_ptr<Screen>> open_screen();
+
+}  // namespace cicada::top
