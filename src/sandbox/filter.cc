@@ -78,11 +78,27 @@ bool add_readers_calls(scmp_filter_ctx rules) {
          seccomp_rule_add(rules, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0;
 }
 
-// sendto with an address could reach somebody else. Of options one: a receive buffer, say, is memory that is in no limit. Another filter can only forbid more.
+// sendto with an address could reach somebody else. Another filter can only forbid more.
+bool add_calls_of_talkers(scmp_filter_ctx rules) {
+  return allow(rules, {SCMP_SYS(recvfrom), SCMP_SYS(shutdown), SCMP_SYS(eventfd2), SCMP_SYS(seccomp)}) &&
+         seccomp_rule_add(rules, SCMP_ACT_ALLOW, SCMP_SYS(sendto), 2, SCMP_A3(SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, 0), SCMP_A4(SCMP_CMP_EQ, 0)) == 0;
+}
+
+// Of options one: a receive buffer, say, is memory that is in no limit.
 bool add_calls_of_servers(scmp_filter_ctx rules) {
-  return allow(rules, {SCMP_SYS(accept4), SCMP_SYS(recvfrom), SCMP_SYS(shutdown), SCMP_SYS(eventfd2), SCMP_SYS(seccomp)}) &&
-         seccomp_rule_add(rules, SCMP_ACT_ALLOW, SCMP_SYS(sendto), 2, SCMP_A3(SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, 0), SCMP_A4(SCMP_CMP_EQ, 0)) == 0 &&
+  return allow(rules, {SCMP_SYS(accept4)}) &&
          seccomp_rule_add(rules, SCMP_ACT_ALLOW, SCMP_SYS(setsockopt), 2, SCMP_A1(SCMP_CMP_EQ, IPPROTO_TCP), SCMP_A2(SCMP_CMP_EQ, TCP_NODELAY)) == 0;
+}
+
+// For a screen (top/screen.cc): to wait for keys, to forget what was typed before, and to tell another terminal its size.
+bool add_calls_of_terminals(scmp_filter_ctx rules) {
+  return allow(rules, {SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl)}) && allow_if(rules, SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, uint64_t{TCFLSH})) &&
+         allow_if(rules, SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, uint64_t{TIOCSWINSZ}));
+}
+
+bool add_calls_for(scmp_filter_ctx rules, Network network) {
+  if (network == Network::kNone) return true;
+  return add_calls_of_talkers(rules) && (network == Network::kAccepts ? add_calls_of_servers(rules) : add_calls_of_terminals(rules));
 }
 
 Result<std::vector<unsigned char>> export_program(const Rules& rules, bool complete) {
@@ -104,7 +120,7 @@ Result<Filter> Filter::of_parsers() {
 Result<Filter> Filter::of_readers(Network network) {
   const Rules rules(seccomp_init(SCMP_ACT_ERRNO(EPERM)), &seccomp_release);
   return Filter(TRY(export_program(rules, rules != nullptr && add_common_calls(rules.get()) && add_readers_calls(rules.get()) &&
-                                              (network == Network::kNone || add_calls_of_servers(rules.get())))));
+                                              add_calls_for(rules.get(), network))));
 }
 
 bool Filter::apply() const {

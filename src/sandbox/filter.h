@@ -14,8 +14,10 @@ inline constexpr bool kLocksDown = false;
 inline constexpr bool kLocksDown = true;
 #endif
 
-// What a reader may do with sockets: kAccepts: take connections from one that listens already, and talk over them. It makes none of its own.
-enum class Network { kNone, kAccepts };
+// What a reader may do with sockets and with the terminal; it makes no sockets of its own.
+//   kAccepts   take connections from a socket that listens already, and talk over them
+//   kTerminal  talk over sockets that it holds; set up the terminal that it holds, but put nothing into its input
+enum class Network { kNone, kAccepts, kTerminal };
 
 class Filter {
  public:

@@ -49,7 +49,7 @@ Result<void> become_read_only(uint64_t memory, Network network) {
   most.rlim_cur = most.rlim_max = std::min<rlim_t>(memory, most.rlim_max);
   const rlimit none{};
   if (::setrlimit(RLIMIT_DATA, &most) != 0 || ::setrlimit(RLIMIT_CORE, &none) != 0) return errno_error(errno, "limit our memory");
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 ||
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_PDEATHSIG, network == Network::kTerminal ? SIGTERM : SIGKILL, 0, 0, 0) != 0 ||
       !apply_landlock(Files::kToRead) || (!filter.apply() && errno != EINVAL))
     return errno_error(errno, "give up all but reading");
   return {};
