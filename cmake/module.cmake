@@ -8,7 +8,7 @@
 add_custom_target(unit_tests)
 # Those of modules in which threads meet (label `threads`): CI runs them under the thread sanitizer.
 add_custom_target(threads_tests)
-set(modules_with_threads base process parser attach web serve benchmark ingest bpf_source engine)
+set(modules_with_threads base process parser attach web live serve benchmark ingest bpf_source engine)
 function(add_module NAME)
   cmake_parse_arguments(M "" "" "DEPS;EXCLUDE;LIBS" ${ARGN})
   file(GLOB_RECURSE M_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)

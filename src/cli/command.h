@@ -23,6 +23,13 @@ struct Invocation {
   std::shared_ptr<const ReaderFiles> files = {};  // of a command that names_files
 };
 
+// What a process may do that reads strangers' files (input/reader.h).
+enum class ReaderKind {
+  kReads,   // reads, and writes outputs
+  kServes,  // answers on sockets that it holds, until Ctrl-C
+  kShows,   // follows a socket that it holds, and has the terminal
+};
+
 // What is named on a command line, by options that have been parsed.
 struct NamedFiles {
   std::vector<std::string> inputs, outputs;
@@ -30,7 +37,7 @@ struct NamedFiles {
   bool keep_inputs = false;         // no output may be an input
   bool recorders = false;           // the inputs are no files, but recordings that are being made: --attach
   std::vector<int> kept = {};       // descriptors that the reader uses, too
-  bool serves = false;              // it answers on sockets among them, until Ctrl-C
+  ReaderKind kind = ReaderKind::kReads;
 };
 
 struct Command {

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <csignal>
 #include <cstring>
@@ -19,6 +20,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -40,6 +42,7 @@ using sandbox::Channel;
 using sandbox::Message;
 
 constexpr std::chrono::seconds kRecorderTimeout(10);
+constexpr std::chrono::seconds kEndTimeout(2);  // that who shows has to give the terminal back
 constexpr size_t kMaxRefusal = 200;  // of what it may say instead of a recording
 constexpr uint64_t kMaxPipedBytes = uint64_t{2} << 30;
 // Of the reader, for its profile and what it makes of it. Recordings take 3 to 30 times their file (recording_reader.cc), and a filter a
@@ -186,6 +189,14 @@ class Files final : public ReaderFiles {
   const sink::FileRights rights_;
 };
 
+const char* name_of(ReaderKind kind) {
+  return kind == ReaderKind::kServes ? "cicada-serves" : kind == ReaderKind::kShows ? "cicada-shows" : "cicada-reader";
+}
+
+sandbox::Network network_of(ReaderKind kind) {
+  return kind == ReaderKind::kServes ? sandbox::Network::kAccepts : kind == ReaderKind::kShows ? sandbox::Network::kTerminal : sandbox::Network::kNone;
+}
+
 // Who calls may have closed his; what is opened then would be taken for them.
 void fill_standard_files() {
   int fd;
@@ -195,7 +206,7 @@ void fill_standard_files() {
 }
 
 // What the caller has open besides is no business of the reader's.
-void close_others(std::vector<int> kept) {
+void close_others(ReaderKind kind, std::vector<int> kept) {
   std::sort(kept.begin(), kept.end());
   unsigned from = STDERR_FILENO + 1;
   for (const int fd : kept) {
@@ -203,17 +214,18 @@ void close_others(std::vector<int> kept) {
     from = std::max(from, static_cast<unsigned>(fd) + 1);
   }
   ::syscall(SYS_close_range, from, ~0U, 0U);
+  if (kind == ReaderKind::kShows) return;
   const UniqueFd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   ::dup2(nothing.get(), STDIN_FILENO);
 }
 
 Result<int> run_here(const Command& command, Invocation invocation, Inputs inputs, sink::FileRights rights,
                      NamedFiles named, UniqueFd socket, pid_t caller) {
-  ::prctl(PR_SET_NAME, named.serves ? "cicada-serves" : "cicada-reader");
+  ::prctl(PR_SET_NAME, name_of(named.kind));
   named.kept.push_back(socket.get());
-  close_others(std::move(named.kept));
+  close_others(named.kind, std::move(named.kept));
   static_cast<void>(elf::open_vdso());  // it is kept
-  TRY(sandbox::become_read_only(kLeastMemory + kMemoryPerByte * inputs.bytes, named.serves ? sandbox::Network::kAccepts : sandbox::Network::kNone));
+  TRY(sandbox::become_read_only(kLeastMemory + kMemoryPerByte * inputs.bytes, network_of(named.kind)));
   if (::getppid() != caller) return make_error(ErrorKind::kGone, "who called it has ended");
   rights.opener = std::make_shared<Outputs>(std::move(named.outputs), std::move(socket));
   invocation.files = std::make_shared<Files>(std::move(inputs), std::move(rights));
@@ -252,11 +264,15 @@ void serve(Channel reader, const std::vector<std::string>& paths, const sink::Fi
   }
 }
 
-// A server ends by Ctrl-C, which who called it may get alone. The reader says how it ended.
+// A server and a view end by signals that who called it may get alone. The reader says how it ended.
 pid_t interrupted = 0;
-void pass_interrupts_to(pid_t reader) {
+void pass_interrupts_to(pid_t reader, ReaderKind kind) {
   interrupted = reader;
-  ::signal(SIGINT, [](int) { ::kill(interrupted, SIGINT); });
+  const auto pass = [](int signal) { ::kill(interrupted, signal); };
+  ::signal(SIGINT, pass);
+  if (kind != ReaderKind::kShows) return;
+  ::signal(SIGTERM, pass);
+  ::signal(SIGHUP, pass);
 }
 
 Result<int> wait_for(pid_t reader) {
@@ -287,28 +303,38 @@ Result<int> run_reader(const Command& command, Invocation invocation) {
     return run_here(command, std::move(invocation), std::move(inputs), std::move(rights), std::move(named), std::move(theirs), caller);
   }
   theirs.reset();
-  if (named.serves) pass_interrupts_to(reader);
+  if (named.kind != ReaderKind::kReads) pass_interrupts_to(reader, named.kind);
   serve(Channel(std::move(ours)), named.outputs, rights);
   return wait_for(reader);
 }
 
-Result<pid_t> start_reader(const std::vector<int>& kept, const InvokingUser& user, const std::function<int()>& work) {
+Result<pid_t> start_reader(ReaderKind kind, const std::vector<int>& kept, const InvokingUser& user, const std::function<int()>& work) {
   fill_standard_files();
   const pid_t caller = ::getpid(), reader = ::fork();
   if (reader < 0) return errno_error(errno, "start a process that shows what is recorded");
   if (reader != 0) return reader;
-  ::prctl(PR_SET_NAME, "cicada-serves");
-  close_others(kept);
+  ::prctl(PR_SET_NAME, name_of(kind));
+  close_others(kind, kept);
   Result<void> locked = user.become();
-  if (locked) locked = sandbox::become_read_only(kLeastMemory, sandbox::Network::kAccepts);
+  if (locked) locked = sandbox::become_read_only(kLeastMemory, network_of(kind));
   if (locked && ::getppid() == caller) ::_exit(work());
   if (!locked) print_error(locked.error().message());
   ::_exit(kExitFailure);
 }
 
-void end_reader(pid_t reader) {
+int end_reader(ReaderKind kind, pid_t reader) {
+  int status = 0;
+  if (kind == ReaderKind::kShows) {
+    ::kill(reader, SIGTERM);
+    const auto deadline = std::chrono::steady_clock::now() + kEndTimeout;
+    while (std::chrono::steady_clock::now() < deadline) {
+      if (::waitpid(reader, &status, WNOHANG) != 0) return status;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
   ::kill(reader, SIGKILL);
-  ::waitpid(reader, nullptr, 0);
+  while (::waitpid(reader, &status, 0) < 0 && errno == EINTR) continue;
+  return status;
 }
 
 }  // namespace cicada::cli

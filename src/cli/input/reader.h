@@ -34,9 +34,10 @@ class ReaderFiles {
 // Threads: no other in the process.
 Result<int> run_reader(const Command& command, Invocation invocation);
 
-// A process that can do what the reader can, and answer on sockets that it holds: it makes no others, and has of what is open here only `kept`.
+// A process that can do what the reader can, and what `kind` says: it makes no sockets, and has of what is open here only `kept` (kShows: standard input, too).
 // It is `user`, or, where that is root, a user that nobody is, and ends with this process at the latest. Returns its number.
-Result<pid_t> start_reader(const std::vector<int>& kept, const InvokingUser& user, const std::function<int()>& work);
-void end_reader(pid_t reader);
+Result<pid_t> start_reader(ReaderKind kind, const std::vector<int>& kept, const InvokingUser& user, const std::function<int()>& work);
+// kShows: it is asked to end first. Returns its wait status.
+int end_reader(ReaderKind kind, pid_t reader);
 
 }  // namespace cicada::cli

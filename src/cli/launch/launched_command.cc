@@ -3,9 +3,11 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -72,11 +74,19 @@ rusage usage_since(rusage usage, const rusage& before) {
   return usage;
 }
 
+// Without it the command's output would have nowhere to go.
+void take_terminal(int terminal) {
+  if (::setsid() < 0 || ::ioctl(terminal, TIOCSCTTY, 0) != 0) ::_exit(LaunchedCommand::kCannotRun);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::dup2(terminal, fd) < 0) ::_exit(LaunchedCommand::kCannotRun);
+}
+
 // In the child: only async-signal-safe calls from here on, memory was prepared before the fork.
-[[noreturn]] void run_child(int release_fd, int failure_fd, const InvokingUser& user, const ExecBlock& exec) {
+[[noreturn]] void run_child(int release_fd, int failure_fd, const InvokingUser& user, const ExecBlock& exec, int terminal) {
   const bool other_user = user.through_sudo();
   const uid_t uid = user.uid();
   const gid_t gid = user.gid();
+  if (terminal >= 0) take_terminal(terminal);
   give_back_inherited_memory(exec);
   rusage own{};  // so much is ours, not the command's
   ::getrusage(RUSAGE_SELF, &own);
@@ -103,10 +113,11 @@ rusage usage_since(rusage usage, const rusage& before) {
 }  // namespace
 
 Result<LaunchedCommand> LaunchedCommand::hold(std::vector<std::string> argv, const InvokingUser& user,
-                                              const std::vector<std::string>& more_environment) {
+                                              const std::vector<std::string>& more_environment, int terminal) {
   CHECK(!argv.empty());
   LaunchedCommand command;
   command.name_ = argv[0];
+  command.own_terminal_ = terminal >= 0;
   const std::string program = TRY(find_program(argv[0]));
   std::vector<std::string> variables = user.environment();
   variables.insert(variables.end(), more_environment.begin(), more_environment.end());
@@ -124,7 +135,7 @@ Result<LaunchedCommand> LaunchedCommand::hold(std::vector<std::string> argv, con
   if (child == 0) {
     command.release_.reset();  // else the child would hold its own pipe open and never see cicada die
     map_startup_images(images);
-    run_child(release_read.get(), failure_write.get(), user, exec);
+    run_child(release_read.get(), failure_write.get(), user, exec, terminal);
   }
   failure_write.reset();  // so that its end is seen
   command.pid_ = child;
@@ -143,6 +154,7 @@ LaunchedCommand::LaunchedCommand(LaunchedCommand&& other) noexcept
       failure_(std::move(other.failure_)),
       pidfd_(std::move(other.pidfd_)),
       exit_code_(other.exit_code_),
+      own_terminal_(other.own_terminal_),
       held_usage_(other.held_usage_),
       usage_(other.usage_) {}
 
@@ -188,7 +200,7 @@ void LaunchedCommand::reap(int options) {
 int LaunchedCommand::end(std::optional<int> signal) {
   if (find_exit_code()) return *exit_code_;
   if (signal) {
-    if (*signal != SIGINT) send(*signal);  // the terminal gave Ctrl-C to both
+    if (*signal != SIGINT || own_terminal_) send(*signal);  // a terminal of both gave Ctrl-C to both
     return wait();
   }
   send(SIGTERM);

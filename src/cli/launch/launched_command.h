@@ -4,7 +4,7 @@
 //   fork ──▶ child gives our memory back, says so, waits on a pipe ──▶ release() ──▶ child execs ──▶ wait
 //
 // The child shares cicada's terminal, process group and standard streams, so its output is untouched and Ctrl-C reaches
-// both. If cicada dies while it is held, the command never runs. Fork it before any thread is started. Owns the child:
+// both; or it gets a terminal of its own, and a session. If cicada dies while it is held, the command never runs. Fork it before any thread is started. Owns the child:
 // a command that was never released is ended by the destructor, one that runs is left alone.
 #pragma once
 #include <sys/resource.h>
@@ -27,9 +27,10 @@ class LaunchedCommand {
 
   // `argv[0]` is looked up in PATH now, as `user`.
   // Fails: kNotFound, kPermission (found, but no executable file), or the system's error. exit_code_of() gives the
-  // code. `more_environment`: "NAME=value", for the command only.
+  // code. `more_environment`: "NAME=value", for the command only. `terminal`: its own one, borrowed;
+  // -1: cicada's.
   static Result<LaunchedCommand> hold(std::vector<std::string> argv, const InvokingUser& user,
-                                      const std::vector<std::string>& more_environment = {});
+                                      const std::vector<std::string>& more_environment = {}, int terminal = -1);
   LaunchedCommand(LaunchedCommand&& other) noexcept;
   LaunchedCommand& operator=(LaunchedCommand&&) = delete;
   ~LaunchedCommand();
@@ -62,6 +63,7 @@ class LaunchedCommand {
   UniqueFd failure_;  // read end: errno of a failed exec, or end of file
   UniqueFd pidfd_;
   std::optional<int> exit_code_;
+  bool own_terminal_ = false;
   rusage held_usage_{}, usage_{};
 };
 

@@ -3,11 +3,13 @@
 
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 #include "base/catching.h"
 #include "base/diagnostics.h"
@@ -170,12 +172,22 @@ Result<std::unique_ptr<attach::ViewerServer>> serve_viewers(ViewerControls& cont
   return attach::ViewerServer::start(std::move(socket), user.uid(), [&controls] { return controls.snapshot(); }, controls.controls(), options.viewer ? std::move(*options.viewer) : UniqueFd());
 }
 
-void stay_until_signal(StopSignals& signals, int viewer) {
+void stay_until_signal(StopSignals& signals, int viewer, const std::string& note) {
   if (is_readable(viewer)) return;
-  print_note("the recording has ended; its page stays until Ctrl-C");
+  if (!note.empty()) print_note(note);
   std::array polled{pollfd{signals.fd(), POLLIN, 0}, pollfd{viewer, POLLIN, 0}};
   while (::poll(polled.data(), polled.size(), -1) < 0 && errno == EINTR) continue;
 }
+
+// How the viewer ended, a child that nobody has waited for; nothing: it has not, or there is none.
+std::optional<siginfo_t> find_end(const std::shared_ptr<UniqueFd>& viewer) {
+  siginfo_t end{};
+  if (viewer == nullptr || ::waitid(P_PIDFD, static_cast<id_t>(viewer->get()), &end, WEXITED | WNOHANG | WNOWAIT) != 0 || end.si_pid == 0) return std::nullopt;
+  return end;
+}
+
+// Its user has left.
+bool is_success(const std::optional<siginfo_t>& end) { return end && end->si_code == CLD_EXITED && end->si_status == kExitSuccess; }
 
 int fail(const Error& error) {
   print_error(error.message());
@@ -208,7 +220,8 @@ int run_record(const RecordOptions& asked) {
   if (!options.target.command.empty()) {
     if (options.jit_options) told = runtime_environment(options.target.command, user, quiet);
     if (!told.empty() && !quiet) print_note(fmt::format("the command gets {}, for the names of its functions; --no-jit-options: it does not", fmt::join(told, " and ")));
-    auto held = LaunchedCommand::hold(options.target.command, user, told);
+    auto held = LaunchedCommand::hold(options.target.command, user, told, options.command_terminal ? options.command_terminal->get() : -1);
+    if (options.command_terminal) options.command_terminal->reset();  // so that its end is seen at the other side
     if (!held) {
       print_error(held.error().message());
       return LaunchedCommand::exit_code_of(held.error());
@@ -301,7 +314,9 @@ int run_record(const RecordOptions& asked) {
     session->header().runs = 1;
     session->header().runs_ns = session->header().duration_ns;
   }
-  const int exit_code = command ? command->end(signal) : kExitSuccess;
+  const bool left = is_success(find_end(options.viewer_process));  // then the command's terminal has gone as well, and its code says nothing
+  const int command_code = command ? command->end(signal) : kExitSuccess;
+  const int exit_code = left ? kExitSuccess : command_code;
   const bool stays = options.viewer && !signal;
   if (!stays) signals->let_through();
 
@@ -320,12 +335,15 @@ int run_record(const RecordOptions& asked) {
     if (saved) written.push_back(*saved + ", because nothing else could be written");
     if (!saved || quiet) failures.push_back(saved ? written.back() : saved.error().message());
   }
-  if (options.viewer_process && is_readable(options.viewer_process->get())) failures.emplace_back("the process that shows the recording has ended, so the recording has, too");
+  const std::optional<siginfo_t> viewer_end = find_end(options.viewer_process);
+  if (viewer_end && !is_success(viewer_end))
+    failures.push_back(viewer_end->si_code == CLD_EXITED ? "the process that shows the recording has ended, so the recording has, too"
+                                                         : fmt::format("the process that shows the recording was ended by signal {} ({}), so the recording has ended, too", viewer_end->si_status, ::strsignal(viewer_end->si_status)));
   diagnostics().tell_rest();
-  if (!quiet) print_summary(*session, options, std::move(written));
+  if (!quiet && (options.summary || !written.empty())) print_summary(*session, options, std::move(written));
   for (const std::string& failure : failures) print_error(failure);
   if (options.open && failures.empty()) open_in_browser(*options.open, user);
-  if (stays) stay_until_signal(*signals, options.viewer_process->get());
+  if (stays) stay_until_signal(*signals, options.viewer_process->get(), options.end_note);
   return failures.empty() && ran ? exit_code : kExitFailure;
 }
 

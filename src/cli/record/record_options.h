@@ -65,9 +65,12 @@ struct RecordOptions {
   Verbosity verbosity = Verbosity::kNormal;
   bool stats = false;
   bool attachable = false;  // others may look at it meanwhile
-  std::shared_ptr<UniqueFd> viewer = {};  // serve: who shows it. Then there may be no outputs, and what was recorded is shown until Ctrl-C
-  std::shared_ptr<UniqueFd> viewer_process = {};  // and its process: when that ends, the recording does
-  std::shared_ptr<const RawRecordOptions> changeable = {};  // serve: viewers may ask for other events and processes than these
+  std::shared_ptr<UniqueFd> viewer = {};  // serve, top: who shows it. Then there may be no outputs, and what was recorded is shown until the viewer or Ctrl-C ends that
+  std::shared_ptr<UniqueFd> viewer_process = {};  // and its process, a child: when that ends, the recording does
+  bool summary = true;        // at the end; false: of outputs only
+  std::string end_note = {};  // what is said when the recording has ended and is still shown
+  std::shared_ptr<UniqueFd> command_terminal = {};  // top: where the command writes to and reads from, and the terminal that controls it
+  std::shared_ptr<const RawRecordOptions> changeable = {};  // serve, top: viewers may ask for other events and processes than these
   bool as_root = false;  // run the command as root even under sudo
   bool jit_options = true;  // tell it to write the names of its JIT code
   bool with_arguments = false;  // of commands, in the recording
@@ -89,7 +92,7 @@ struct RawRecordOptions {
   std::vector<std::string> cpus, outputs, group_by;
   std::string unwind = "auto", demangle = "full", clones = "fold";
   bool kernel = false, no_kernel = false, include_idle = false, kernel_threads = false, as_root = false, stats = false, with_arguments = false,
-       no_jit_options = false, attachable = false, shown = false;  // shown: by serve
+       no_jit_options = false, attachable = false, shown = false;  // shown: by serve, top
   bool inlines = false, no_inlines = false, lines = false, no_lines = false, debuginfod = false;
   bool open = false, force = false, quiet = false, verbose = false;
 };

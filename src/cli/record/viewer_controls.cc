@@ -106,7 +106,7 @@ void ViewerControls::take_record(std::string_view asked) {
 }
 
 Result<RecordOptions> ViewerControls::changed(std::string_view events, std::string_view processes) const {
-  if (!options_.changeable) return make_error(ErrorKind::kInvalid, "this recording stays as it was begun; `cicada serve` can be told to begin anew");
+  if (!options_.changeable) return make_error(ErrorKind::kInvalid, "this recording stays as it was begun; `cicada serve` and `cicada top` can be told to begin anew");
   if (!options_.outputs.empty()) return make_error(ErrorKind::kInvalid, "what is recorded is written to {}, and would be lost", options_.outputs.front());
   RawRecordOptions raw = *options_.changeable;
   raw.events = words_of(events);
@@ -130,6 +130,8 @@ Result<RecordOptions> ViewerControls::changed(std::string_view events, std::stri
   next.command_line = options_.command_line;
   next.viewer = options_.viewer;
   next.viewer_process = options_.viewer_process;
+  next.end_note = options_.end_note;
+  next.summary = options_.summary;
   next.changeable = options_.changeable;
   return next;
 }

@@ -17,7 +17,7 @@
 #include "profile/snapshot.h"
 #include "sink/flamegraph/page_feed.h"
 
-namespace cicada::serve {
+namespace cicada::live {
 
 class RecordingFollower {
  public:
@@ -39,4 +39,4 @@ class RecordingFollower {
   std::jthread thread_;
 };
 
-}  // namespace cicada::serve
+}  // namespace cicada::live

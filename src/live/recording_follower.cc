@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/recording_follower.h"
+#include "live/recording_follower.h"
 
 #include <malloc.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 #include "base/clean_text.h"
 #include "sink/recording/recording_decoder.h"
 
-namespace cicada::serve {
+namespace cicada::live {
 namespace {
 
 constexpr auto kFirstTimeout = std::chrono::seconds(10);
@@ -124,4 +124,4 @@ RecordingFollower::~RecordingFollower() {
   ::shutdown(state_->socket.get(), SHUT_RDWR);
 }
 
-}  // namespace cicada::serve
+}  // namespace cicada::live

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/recording_follower.h"
+#include "live/recording_follower.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -13,7 +13,7 @@
 #include "profile/synthetic_profile_for_test.h"
 #include "sink/recording/recording_encoder.h"
 
-namespace cicada::serve {
+namespace cicada::live {
 namespace {
 
 constexpr int kLevel = 3;
@@ -180,4 +180,4 @@ TEST(RecordingFollower, EndsAtOnce) {
 }
 
 }  // namespace
-}  // namespace cicada::serve
+}  // namespace cicada::live
