@@ -23,6 +23,7 @@
 #include "cli/report/report_command.h"
 #include "cli/serve.h"
 #include "cli/terminal.h"
+#include "cli/top.h"
 #include "recorder/recorder.h"
 
 namespace {
@@ -56,6 +57,15 @@ void put_dashes(std::vector<std::string>& words, const CLI::App& record) {
   }
 }
 
+// `report --tui FILE` is `top FILE`.
+void name_top(std::vector<std::string>& words) {
+  if (words.size() < 2 || words[1] != "report") return;
+  const auto found = std::find(words.begin() + 2, std::find(words.begin() + 2, words.end(), "--"), kTui);
+  if (found == words.end() || *found != kTui) return;
+  words.erase(found);
+  words[1] = "top";
+}
+
 Invocation split_at_dashes(std::vector<std::string> words) {
   Invocation invocation;
   invocation.command_line = std::move(words);
@@ -72,6 +82,7 @@ int main(int argc, char** argv) {
       "cicada shows where a machine, a process or a command spends its time. It needs no rebuild, no frame pointers and no agent in the "
       "program. Start with:\n\n"
       "  sudo cicada record CMD…                profile a command\n"
+      "  sudo cicada top                        the machine in the terminal, as it runs\n"
       "  sudo cicada serve                      the machine in the browser, as it runs\n"
       "  cicada report cicada.cicada            the recording as text\n"
       "  cicada convert cicada.cicada x.html    the recording in the browser\n"
@@ -88,6 +99,7 @@ int main(int argc, char** argv) {
       add_offcpu_command(app),
       add_bench_command(app),
       add_report_command(app),
+      add_top_command(app),
       add_serve_command(app),
       add_diff_command(app),
       add_convert_command(app),
@@ -97,6 +109,7 @@ int main(int argc, char** argv) {
   };
 
   std::vector<std::string> command_line(argv, argv + argc);
+  name_top(command_line);
   for (const Command& command : {commands[0], commands[1]}) put_dashes(command_line, *command.parser);
   const Invocation invocation = split_at_dashes(std::move(command_line));
   const size_t before_dashes = invocation.command_line.size() - invocation.after_dashes.size();

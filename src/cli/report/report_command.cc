@@ -32,7 +32,7 @@ struct ReportOptions {
   std::string event, file, attach, callers, callees, annotate, demangle;
   std::vector<std::string> by, filters;
   ReportLimits limits = {};
-  bool instructions = false, no_kernel = false, no_inlines = false, include_idle = false, json = false, states = false, wakers = false;
+  bool instructions = false, no_kernel = false, no_inlines = false, include_idle = false, json = false, tui = false, states = false, wakers = false;
 };
 
 profile::CallTreeOptions tree_options(const ReportOptions& options, const profile::ProfileSnapshot& profile) {
@@ -128,6 +128,7 @@ void add_options(CLI::App& command, ReportOptions& options) {
   command.add_flag("--no-kernel", options.no_kernel, "leave kernel frames out");
   command.add_flag("--no-inline", options.no_inlines, "leave inlined functions out");
   command.add_flag("--include-idle", options.include_idle, "idle CPUs, too");
+  command.add_flag(kTui, options.tui, "in the terminal, to look around in: the same as `cicada top`");
   command.add_flag("--json", options.json, "for machines: everything, whatever the limits")->excludes(states)->excludes(wakers);
 }
 

@@ -5,6 +5,9 @@
 
 namespace cicada::cli {
 
+// Of the command line: main.cc runs `top` instead.
+inline constexpr const char* kTui = "--tui";
+
 Command add_report_command(CLI::App& app);
 
 }  // namespace cicada::cli
