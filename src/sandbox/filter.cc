@@ -55,7 +55,7 @@ bool add_parsers_calls(scmp_filter_ctx rules) {
 // Memory that is shared is in no limit. Of clone3 a filter cannot see the flags: the C library takes clone where a kernel has none.
 bool add_readers_calls(scmp_filter_ctx rules) {
   constexpr uint64_t kWrites = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;
-  constexpr uint64_t kTcgets2 = 0x802c542a;  // how newer C libraries ask for a terminal
+  constexpr uint64_t kTcgets2 = 0x802c542a, kTcsetsw2 = 0x402c542c;  // of newer C libraries
   constexpr uint64_t kNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
   bool done = allow(rules, {SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(statx), SCMP_SYS(statfs), SCMP_SYS(fstatfs), SCMP_SYS(access), SCMP_SYS(faccessat),
                             SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(getdents64), SCMP_SYS(getcwd),
@@ -66,6 +66,9 @@ bool add_readers_calls(scmp_filter_ctx rules) {
                             SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid)});
   for (const uint64_t command : {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL}) done = done && allow_if(rules, SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, command));
   for (const uint64_t request : {uint64_t{TCGETS}, kTcgets2, uint64_t{TIOCGWINSZ}}) done = done && allow_if(rules, SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, request));
+  // A terminal that was changed before is given back as it was. Nothing that types for its user (TIOCSTI) or takes it.
+  for (const uint64_t request : {uint64_t{TCSETSW}, kTcsetsw2})
+    done = done && seccomp_rule_add(rules, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 2, SCMP_A0(SCMP_CMP_LE, STDERR_FILENO), SCMP_A1(SCMP_CMP_EQ, request)) == 0;
   return done && allow_if(rules, SCMP_SYS(open), SCMP_A1(SCMP_CMP_MASKED_EQ, kWrites, 0)) &&
          allow_if(rules, SCMP_SYS(openat), SCMP_A2(SCMP_CMP_MASKED_EQ, kWrites, 0)) &&
          allow_if(rules, SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, kNamespaces | CLONE_THREAD, CLONE_THREAD)) &&

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <linux/bpf.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -15,6 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -136,6 +138,27 @@ TEST_F(ReadOnly, ReachesNobody) {
               told.could(::syscall(SYS_io_uring_setup, 1, nullptr) >= 0 || errno == EFAULT, "io-uring");
             }),
             "; whole");
+}
+
+TEST_F(ReadOnly, GivesItsTerminalBack) {
+  const UniqueFd master(::posix_openpt(O_RDWR | O_NOCTTY));
+  ASSERT_TRUE(master && ::grantpt(master.get()) == 0 && ::unlockpt(master.get()) == 0);
+  const UniqueFd terminal(::open(::ptsname(master.get()), O_RDWR | O_NOCTTY));
+  ASSERT_TRUE(terminal);
+  EXPECT_EQ(in_reader([&](Told& told) {
+              termios modes{};
+              told.could(::tcgetattr(terminal.get(), &modes) == 0, "ask");
+              modes.c_lflag ^= ECHO;
+              told.could(::tcsetattr(terminal.get(), TCSADRAIN, &modes) == 0, "change-another");
+              ::dup2(terminal.get(), STDIN_FILENO);
+              told.could(::tcsetattr(STDIN_FILENO, TCSADRAIN, &modes) == 0, "change-its-own");
+              told.could(::ioctl(STDIN_FILENO, TIOCSTI, "x") == 0, "type");
+              told.could(::ioctl(STDIN_FILENO, TIOCSCTTY, 1) == 0, "take");
+            }),
+            "ask change-its-own ; whole");
+  termios after{};
+  ASSERT_EQ(::tcgetattr(terminal.get(), &after), 0);
+  EXPECT_EQ(after.c_lflag & ECHO, 0u);
 }
 
 TEST_F(ReadOnly, HasItsMemoryOnly) {

@@ -2,7 +2,8 @@
 // A screen of letters, as views draw it and tests read it.
 //
 // Positions are columns and rows, from 0; what lies outside is left out. Text is UTF-8 and may be a stranger's: it goes through clean_text(), wide letters
-// take two cells, letters without width are left out.
+// take two cells, letters without width are left out. What has no room as a whole (a wide letter at an edge, half of one that is written over) is a space.
+// How wide a letter is, the locale says (LC_CTYPE, UTF-8: open_screen() and tests set it); U+FFFD, or '?', stands for what it does not know.
 // Threads: one.
 #pragma once
 #include <cstdint>
@@ -33,19 +34,20 @@ struct Rect {
 
 // How many columns the text takes.
 int columns_of(std::string_view text);
-// Its beginning, of at most `columns` columns; "…" at its end if it was longer.
+// What a grid shows of it: its beginning, of at most `columns` columns; "…" at its end if it is longer.
 std::string shortened(std::string_view text, int columns);
 
 class Grid {
  public:
-  Grid(int width, int height) : width_(width), height_(height), cells_(static_cast<size_t>(width) * static_cast<size_t>(height)) {}
+  Grid(int width, int height);
   int width() const { return width_; }
   int height() const { return height_; }
   const Cell& at(int x, int y) const { return cells_[static_cast<size_t>(y) * static_cast<size_t>(width_) + static_cast<size_t>(x)]; }
-  // From (x, y) on, at most `columns`; text that is longer ends in "…". Returns how many were written.
+  // From (x, y) on, at most `columns`; text that is longer ends in "…". Returns how many columns it takes, those outside included.
   int put(int x, int y, std::string_view text, Style style = {}, int columns = 1 << 20);
-  // So that it ends before column `x_end`.
+  // So that it ends before column `x_end`. What has no room is left out at its beginning.
   void put_right(int x_end, int y, std::string_view text, Style style = {});
+  // The letter takes one column.
   void fill(const Rect& rect, Style style, char32_t letter = U' ');
   // Changes how cells look, not what they say.
   void restyle(const Rect& rect, const Style& style);
@@ -53,6 +55,10 @@ class Grid {
   std::string text() const;
 
  private:
+  Cell& cell(int x, int y) { return cells_[static_cast<size_t>(y) * static_cast<size_t>(width_) + static_cast<size_t>(x)]; }
+  void set(int x, int y, const Cell& now);
+  void set_letter(int x, int y, char32_t letter, int width, const Style& style);
+
   int width_, height_;
   std::vector<Cell> cells_;
 };

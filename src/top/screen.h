@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The terminal: carries a grid to it (ncurses sends only what has changed) and says what is pressed. From open() on it is ours; the destructor gives it back
-// as it was.
+// The terminal: carries a grid to it (ncurses sends only what has changed) and says what is pressed. From open_screen() on it is ours; the destructor gives it
+// back as it was. A terminal that cannot show all shows what is nearest (top/approximation.h).
 //
 // Threads: one. There is one at a time.
 #pragma once
@@ -27,7 +27,8 @@ class Screen {
   virtual int height() const = 0;
   virtual bool has_colours() const = 0;  // else a ground is shown in reverse
   virtual void show(const Grid& grid) = 0;
-  // What was pressed, if anything was: does not wait. fd() is readable then.
+  // What was pressed, if anything was: does not wait. To be asked until it says nothing; fd() is readable when there is more, also when the terminal has
+  // another size. A terminal that has gone says kInterrupt. Ctrl-L is done here.
   virtual std::optional<Input> next() = 0;
   virtual int fd() const = 0;
   // An escape sequence that ncurses knows nothing of (OSC 52: the clipboard).
