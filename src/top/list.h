@@ -12,6 +12,8 @@ class List {
   int at() const { return at_; }
   int first() const { return first_; }
   void go_to(int line) { at_ = line; }
+  // After each change.
+  void set_lines(int lines) { fit(lines, height_); }
   // Before it is drawn.
   void fit(int lines, int height) {
     lines_ = lines;

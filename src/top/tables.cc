@@ -33,6 +33,7 @@ void FunctionTable::show(const Model& model) {
     list_.go_to(static_cast<int>(i));
     break;
   }
+  list_.set_lines(static_cast<int>(lines_.size()));
 }
 
 void FunctionTable::draw(Grid& grid, const Rect& rect, const Model& model, Look& look) {
@@ -125,6 +126,7 @@ void CallTreeTable::list_lines() {
     for (size_t i = children.size(); i-- > 0;) stack.push_back(children[i]);
   }
   if (picked >= 0) list_.go_to(picked);
+  list_.set_lines(static_cast<int>(lines_.size()));
 }
 
 void CallTreeTable::draw(Grid& grid, const Rect& rect, const Model& model, Look& look) {
@@ -237,6 +239,7 @@ void ProcessTable::show(const Model& model) {
   }
   for (size_t i = 0; i < lines_.size() && picked_; ++i)
     if (which(model, lines_[i]) == *picked_) list_.go_to(static_cast<int>(i));
+  list_.set_lines(static_cast<int>(lines_.size()));
 }
 
 void ProcessTable::draw(Grid& grid, const Rect& rect, const Model& model, Look& look) {
