@@ -34,15 +34,16 @@ struct Grouping {
   std::string_view name;
   std::vector<GroupBy> by;
 };
-const std::array<Grouping, 8>& groupings() {
-  static const std::array<Grouping, 8> all{{{"nothing", {}},
+const std::array<Grouping, 9>& groupings() {
+  static const std::array<Grouping, 9> all{{{"nothing", {}},
                                             {"program", {GroupBy::kProgram}},
                                             {"process", {GroupBy::kProcess}},
                                             {"process, thread", {GroupBy::kProcess, GroupBy::kThread}},
                                             {"CPU", {GroupBy::kCpu}},
                                             {"cgroup", {GroupBy::kCgroup}},
                                             {"user", {GroupBy::kUser}},
-                                            {"image", {GroupBy::kImage}}}};
+                                            {"image", {GroupBy::kImage}},
+                                            {"state", {GroupBy::kState}}}};
   return all;
 }
 
@@ -56,7 +57,7 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
     {"k", "keep only stacks with a function that matches"},
     {"s", "callers and callees of what is picked"},
     {"i", "inverted: from where time goes to who called it"},
-    {"g", "group by program, process, thread, CPU, cgroup, user, image"},
+    {"g", "group by program, process, thread, CPU, cgroup, user, image …"},
     {"d", "compare what comes now with what was before; again: no more"},
     {"m  M", "all, the last seconds, newer counts more; how many seconds"},
     {"[ ]  { }", "select a span of time: move its begin, its end"},
@@ -98,8 +99,8 @@ struct App::State {
   std::string typed;
   std::vector<std::string> output{""};
   List output_list;
-  std::vector<double> strip;
-  size_t rate_samples = 0;
+  std::vector<double> strip;  // of `strip_of`
+  std::shared_ptr<const ProfileSnapshot> strip_of;
 
   // --- what is shown, after a change
   Boxes boxes(Towards towards) { return Boxes(model.tree(), model.costs(), model.before(), towards, order); }
@@ -230,6 +231,7 @@ struct App::State {
       said = "there is one event: " + events[0].name;
       return;
     }
+    strip_of = nullptr;
     model.show_event({static_cast<uint8_t>((model.event().value + 1U) % events.size())});
     look.update(model);
     refresh();
@@ -485,7 +487,8 @@ struct App::State {
   }
   void draw_strip(Grid& grid, int y) {
     const auto columns = static_cast<size_t>(std::max(0, grid.width() - 2));
-    strip = model.time_line(columns);
+    if (strip_of != model.shared_profile() || strip.size() != columns) strip = model.time_line(columns);
+    strip_of = model.shared_profile();
     const double most = strip.empty() ? 0 : *std::max_element(strip.begin(), strip.end());
     grid.put(1, y, sparkline(strip, most), {.ink = 0x87afd7});
     const uint64_t first = model.first_ns(), all = model.elapsed_ns() > first ? model.elapsed_ns() - first : 0;
@@ -511,7 +514,6 @@ struct App::State {
   std::vector<std::pair<std::string, std::string>> health() {
     const ProfileSnapshot& now = model.profile();
     std::vector<std::pair<std::string, std::string>> lines;
-    const auto& event = now.event(model.event());
     const auto completeness = profile::completeness(now);
     lines.emplace_back("complete stacks", fmt::format("{} of {} samples", profile::percent_complete(completeness), grouped_digits(completeness.of)));
     if (const std::string why = profile::cut_reasons(now); !why.empty()) lines.emplace_back("  the others", why);
@@ -522,7 +524,6 @@ struct App::State {
     }
     if (const double seconds = static_cast<double>(model.elapsed_ns()) * 1e-9; seconds > 0)
       lines.emplace_back("rate", fmt::format("{:.1f} samples a second", static_cast<double>(now.totals_of(model.event()).samples) / seconds));
-    static_cast<void>(event);
     lines.emplace_back("kept", fmt::format("{} samples of {}; {} stacks, {} functions, {} processes, {} threads", grouped_digits(now.sample_count()), duration(model.elapsed_ns() - std::min(model.first_ns(), model.elapsed_ns())),
                                            grouped_digits(now.stacks().size()), grouped_digits(now.functions().size()), grouped_digits(now.processes().size()), grouped_digits(now.threads().size())));
     if (now.samples().dropped() != 0) lines.emplace_back("  older ones", fmt::format("{} samples went (--last)", grouped_digits(now.samples().dropped())));

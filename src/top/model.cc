@@ -109,28 +109,10 @@ bool Model::keeps(uint32_t name) {
   return kept == 1;
 }
 
-void Model::weigh() {
-  const profile::CallTree& tree = this->tree();
+template <typename Add>
+void Model::for_each_counted(Add add) const {
   const profile::Samples& samples = now_->samples();
-  const size_t nodes = tree.nodes.size();
-  cost_of_thread_.assign(now_->threads().size(), 0);
-  costs_.self.assign(nodes, 0);
-  const bool all = choice_.is_all();
-  if (all) {
-    costs_.total.resize(nodes);
-    for (size_t i = 0; i < nodes; ++i) {
-      costs_.self[i] = static_cast<double>(tree.nodes[i].self);
-      costs_.total[i] = static_cast<double>(tree.nodes[i].total);
-    }
-  }
-  before_.self.assign(choice_.mark_ns ? nodes : 0, 0);
-
-  std::vector<bool> kept;  // by node: it, or one above it, is called so
-  if (!choice_.keep.empty()) {
-    kept.resize(nodes);
-    for (size_t i = 1; i < nodes; ++i) kept[i] = kept[tree.nodes[i].parent] || (tree.nodes[i].name.valid() && keeps(tree.nodes[i].name.value));
-  }
-  std::vector<bool> wanted;  // by thread
+  std::vector<bool> wanted;  // by thread; empty: all
   if (choice_.process || choice_.tid) {
     wanted.resize(now_->threads().size());
     for (size_t i = 0; i < wanted.size(); ++i) {
@@ -150,9 +132,6 @@ void Model::weigh() {
   const bool decays = choice_.mode == Mode::kDecay && !choice_.span_ns;
   const double per_ns = 1 / (choice_.seconds * kNsPerSecond);
   const uint64_t mark = choice_.mark_ns ? start + *choice_.mark_ns : 0;
-  const size_t leaf_count = all ? 0 : live_->leaf_count();
-  cost_of_leaf_.assign(leaf_count, 0);
-  before_of_leaf_.assign(choice_.mark_ns ? leaf_count : 0, 0);
   auto leaf = leaves_.begin();
   for (size_t i = 0; i < samples.size(); ++i, ++leaf) {
     if (*leaf == profile::kNoNode) continue;
@@ -160,26 +139,39 @@ void Model::weigh() {
     if (time < from || time >= to) continue;
     const ThreadId thread = samples.thread[i];
     if (!wanted.empty() && (!thread.valid() || !wanted[thread.value])) continue;
-    double value = static_cast<double>(now_->value(i));
-    if (all) {
-      if (thread.valid()) cost_of_thread_[thread.value] += value;
-      continue;
-    }
-    if (!kept.empty() && !kept[live_->node_of_leaf(*leaf)]) continue;
-    if (decays) value *= std::exp2(-static_cast<double>(end - std::min(time, end)) * per_ns);
-    if (time < mark) {
-      before_of_leaf_[*leaf] += value;
-      continue;
-    }
-    cost_of_leaf_[*leaf] += value;
-    if (thread.valid()) cost_of_thread_[thread.value] += value;
+    if (!is_kept(live_->node_of_leaf(*leaf))) continue;
+    double cost = static_cast<double>(now_->value(i));
+    if (decays) cost *= std::exp2(-static_cast<double>(end - std::min(time, end)) * per_ns);
+    add(i, *leaf, cost, time < mark);
   }
-  if (all) return;
-  for (uint32_t i = 0; i < leaf_count; ++i) {
+}
+
+void Model::weigh() {
+  const profile::CallTree& tree = this->tree();
+  const size_t nodes = tree.nodes.size();
+  kept_nodes_.clear();
+  costs_.self.assign(nodes, 0);
+  before_.self.assign(choice_.mark_ns ? nodes : 0, 0);
+  if (choice_.is_all()) {
+    costs_.total.resize(nodes);
+    for (size_t i = 0; i < nodes; ++i) {
+      costs_.self[i] = static_cast<double>(tree.nodes[i].self);
+      costs_.total[i] = static_cast<double>(tree.nodes[i].total);
+    }
+    return;
+  }
+  if (!choice_.keep.empty()) {  // it, or one above it, is called so
+    kept_nodes_.resize(nodes);
+    for (size_t i = 1; i < nodes; ++i) kept_nodes_[i] = kept_nodes_[tree.nodes[i].parent] || (tree.nodes[i].name.valid() && keeps(tree.nodes[i].name.value));
+  }
+  cost_of_leaf_.assign(live_->leaf_count(), 0);
+  before_of_leaf_.assign(choice_.mark_ns ? live_->leaf_count() : 0, 0);
+  for_each_counted([&](size_t, uint32_t leaf, double cost, bool before) { (before ? before_of_leaf_ : cost_of_leaf_)[leaf] += cost; });
+  for (uint32_t i = 0; i < cost_of_leaf_.size(); ++i)
     if (cost_of_leaf_[i] != 0) costs_.self[live_->node_of_leaf(i)] += cost_of_leaf_[i];
-    if (choice_.mark_ns && before_of_leaf_[i] != 0) before_.self[live_->node_of_leaf(i)] += before_of_leaf_[i];
-  }
   add_totals(tree, costs_);
+  for (uint32_t i = 0; i < before_of_leaf_.size(); ++i)
+    if (before_of_leaf_[i] != 0) before_.self[live_->node_of_leaf(i)] += before_of_leaf_[i];
   if (choice_.mark_ns) add_totals(tree, before_);
 }
 
@@ -229,16 +221,20 @@ std::vector<ThreadLine> Model::threads(bool per_thread) const {
     bins.resize(kSparkSeconds);
     bins[kSparkSeconds - 1 - age / 1'000'000'000] += static_cast<double>(now_->value(i));
   }
+  std::vector<double> cost_of_thread(now_->threads().size());
+  for_each_counted([&](size_t row, uint32_t, double cost, bool before) {
+    if (const ThreadId thread = samples.thread[row]; thread.valid() && !before) cost_of_thread[thread.value] += cost;
+  });
   std::vector<ThreadLine> lines;
   std::map<uint32_t, size_t> line_of_process;
   for (uint32_t i = 0; i < seconds.size(); ++i) {
-    if (seconds[i].empty() && cost_of_thread_[i] == 0) continue;
+    if (seconds[i].empty() && cost_of_thread[i] == 0) continue;
     const profile::ProcessId process = now_->threads()[i].process;
     size_t at = lines.size();
     if (!per_thread) at = line_of_process.try_emplace(process.value, lines.size()).first->second;
     if (at == lines.size()) lines.push_back({process, per_thread ? ThreadId(i) : ThreadId(), 0, 0, std::vector<double>(kSparkSeconds)});
     ThreadLine& line = lines[at];
-    line.cost += cost_of_thread_[i];
+    line.cost += cost_of_thread[i];
     for (size_t s = 0; s < seconds[i].size(); ++s) {
       line.seconds[s] += seconds[i][s];
       if (s + kRecentSeconds >= kSparkSeconds) line.recent += seconds[i][s];

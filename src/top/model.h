@@ -92,6 +92,10 @@ class Model {
  private:
   void begin_tree();
   void weigh();
+  // The samples that count: add(row, leaf, cost, whether it came before the mark).
+  template <typename Add>
+  void for_each_counted(Add add) const;
+  bool is_kept(uint32_t node) const { return kept_nodes_.empty() || (node < kept_nodes_.size() && kept_nodes_[node]); }
   bool keeps(uint32_t node_name);
   uint64_t start_ns() const;
 
@@ -108,7 +112,8 @@ class Model {
   std::optional<Pattern> pattern_;       // of choice_.keep
   std::vector<int8_t> kept_names_;       // by name: -1: not asked yet
   Costs costs_, before_;
-  std::vector<double> cost_of_thread_, cost_of_leaf_, before_of_leaf_;
+  std::vector<bool> kept_nodes_;         // of choice_.keep; empty: all are
+  std::vector<double> cost_of_leaf_, before_of_leaf_;
 };
 
 }  // namespace cicada::top
