@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // show_grid [--inputs FILE]: what the tests of the terminal look at. Opens the screen, is locked up as `cicada top` is, shows one grid with colours, wide
-// letters and hostile names, and writes what was pressed to FILE, a line each, once the screen shows it. t: counts on. q, the third interrupt or
+// letters and hostile names, and writes what was pressed to FILE, a line each, once the screen shows it. t: counts on.
+// c: other colours. q, the third interrupt or
 // SIGTERM: ends.
 #include <poll.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ volatile std::sig_atomic_t ended = 0;
 
 uint32_t number_of(std::string_view colour) { return static_cast<uint32_t>(std::stoul(std::string(colour.substr(1)), nullptr, 16)); }
 
-void draw(Grid& grid, bool colours, int ticks) {
+void draw(Grid& grid, bool colours, int ticks, uint32_t change) {
   const int width = grid.width(), height = grid.height();
   for (int y = 0; y < height; ++y) grid.put_right(width, y, "<");
   int y = 0;
@@ -34,7 +35,7 @@ void draw(Grid& grid, bool colours, int ticks) {
   // A letter for each kind, one cell for each of its shades.
   int x = 0;
   for (const auto& kind : sink::kKinds) {
-    for (const auto& shade : kind.shades) x += grid.put(x, y, kind.text.substr(0, 1), {.ink = 0x1b1f27, .ground = number_of(shade)});
+    for (const auto& shade : kind.shades) x += grid.put(x, y, kind.text.substr(0, 1), {.ink = 0x1b1f27, .ground = number_of(shade) ^ change});
   }
   ++y;
   x = 0;
@@ -76,9 +77,10 @@ int run(std::FILE* inputs) {
     if (inputs != nullptr) fmt::print(inputs, "{}\n", line), std::fflush(inputs);
   };
   int ticks = 0, interrupts = 0;
+  uint32_t change = 0;
   const auto show = [&] {
     Grid grid((*screen)->width(), (*screen)->height());
-    draw(grid, (*screen)->has_colours(), ticks);
+    draw(grid, (*screen)->has_colours(), ticks, change);
     (*screen)->show(grid);
   };
   show();
@@ -90,6 +92,7 @@ int run(std::FILE* inputs) {
       if (input->kind == Input::Kind::kLetter && input->letter == U'q') return 0;
       if (input->kind == Input::Kind::kInterrupt && ++interrupts == 3) return 0;
       if (input->kind == Input::Kind::kLetter && input->letter == U't') ++ticks;
+      if (input->kind == Input::Kind::kLetter && input->letter == U'c') ++change;
       show();
       say(input->kind == Input::Kind::kResize ? fmt::format("resize {} {}", (*screen)->width(), (*screen)->height()) : text_of(*input));
     }

@@ -90,13 +90,23 @@ def direct_colours():
         source = os.path.join(directory, "source")
         channels = "%p1%{65536}%/%d;%p1%{256}%/%{255}%&%d;%p1%{255}%&%dm"
         with open(source, "w") as file:
-            file.write(f"cicada-direct|of a test,\n\tRGB, colors#0x1000000, pairs#0x10000,\n\tsetaf=\\E[38;2;{channels}, setab=\\E[48;2;{channels},\n\tuse=xterm-256color,\n")
+            for pairs in (65536, 64, 8):
+                file.write(f"cicada-{pairs}|of a test,\n\tRGB, colors#0x1000000, pairs#{pairs},\n\tsetaf=\\E[38;2;{channels}, setab=\\E[48;2;{channels},\n\tuse=xterm-256color,\n")
         subprocess.run(["tic", "-x", "-o", directory, source], check=True)
         os.chmod(directory, 0o755)
-        with Pty(80, 24, TERM="cicada-direct", TERMINFO=directory) as terminal:
-            first = terminal.begin()
-            for colour in (b"48;2;255;176;103", b"48;2;251;154;75", b"38;2;208;48;48"):
-                expect(colour in first, f"{colour} is not in {first!r}")
+        native = lambda change: [b"48;2;%d;%d;%d" % (red, green, blue ^ change) for red, green, blue in ((255, 176, 103), (255, 164, 87), (255, 188, 125), (251, 154, 75))]
+        for pairs in (65536, 64):  # of 64 all have to be used again
+            with Pty(80, 24, TERM=f"cicada-{pairs}", TERMINFO=directory) as terminal:
+                first = terminal.begin()
+                expect(all(colour in first for colour in native(0) + [b"38;2;208;48;48"]), f"{pairs} pairs: the colours are not in {first!r}")
+                for change in range(1, 6):
+                    terminal.seen = b""
+                    terminal.inputs_after("c")
+                    terminal.output()
+                    expect(all(colour in terminal.seen for colour in native(change)), f"{pairs} pairs, colours {change}: {terminal.seen!r}")
+                    expect(not any(colour in terminal.seen for colour in native(change - 1)), f"{pairs} pairs: old colours in {terminal.seen!r}")
+        with Pty(80, 24, TERM="cicada-8", TERMINFO=directory) as terminal:
+            expect(b"\x1b[7m" in terminal.begin() or b";7m" in terminal.seen, "what has no pair is in reverse")
 
 
 def a_storm_of_resizes():
