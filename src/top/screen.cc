@@ -164,6 +164,7 @@ class Curses final : public Screen {
   std::optional<Unit> kept_;
   std::chrono::steady_clock::time_point clicked_;
   int click_x_ = -1, click_y_ = -1;
+  bool waited_ = false;  // since then
 };
 
 Result<std::unique_ptr<Screen>> Curses::open(const std::string& terminal) {
@@ -390,6 +391,7 @@ std::optional<Input> Curses::next() {
   while (const auto unit = take_unit(0)) {
     if (const auto input = input_of(*unit)) return input;
   }
+  waited_ = true;
   if (has_gone()) return Input{.kind = Input::Kind::kInterrupt};
   return std::nullopt;
 }
@@ -488,11 +490,12 @@ std::optional<Input> Curses::mouse(int button, int x, int y) {
     default: return std::nullopt;
   }
   const auto now = std::chrono::steady_clock::now();
-  const bool again = click_x_ == input.x && click_y_ == input.y && now - clicked_ < kDoubleClick;
+  const bool again = click_x_ == input.x && click_y_ == input.y && (!waited_ || now - clicked_ < kDoubleClick);
   if (again) input.kind = Kind::kDoubleClick;
   clicked_ = now;
   click_x_ = again ? -1 : input.x;  // the third is a first
   click_y_ = input.y;
+  waited_ = false;
   return input;
 }
 
