@@ -72,7 +72,6 @@ void FlamePane::draw(Grid& grid, const Rect& rect, Look& look, bool has_keys) {
   const int level_of_pick = static_cast<int>((*boxes_)[picked_box_].depth) - static_cast<int>((*boxes_)[zoom_box_].depth);
   first_level_ = std::clamp(first_level_, std::max(0, level_of_pick - rect.height + 1), std::max(0, level_of_pick));
   place(rect.width, first_level_ + rect.height);
-  uint32_t ground_before = kUsual;
   for (const Placed& one : placed_) {
     if (one.level < first_level_) continue;
     const int row = one.level - first_level_, y = grows_up_ ? rect.y + rect.height - 1 - row : rect.y + row, x = rect.x + one.x;
@@ -81,13 +80,14 @@ void FlamePane::draw(Grid& grid, const Rect& rect, Look& look, bool has_keys) {
       continue;
     }
     Style style = look.style_of_box(*boxes_, one.box, compares_);
-    if (one.box == picked_box_ && has_keys) style = {.ink = 0xffffff, .ground = 0x303030, .bold = true};
-    // Neighbours of one colour are told apart.
-    if (one.x != 0 && style.ground == ground_before) style.ground = (style.ground & 0xfefefe) ^ 0x101010;
-    ground_before = style.ground;
+    const bool picked = one.box == picked_box_ && has_keys;
+    if (picked) style = kPicked;
     grid.fill({x, y, one.width, 1}, style);
+    // Neighbours of one colour are told apart.
+    Style edge = style;
+    if (look.colours && !picked) edge.ink = kEdgeInk;
     int at = x;
-    if (!look.colours) grid.put(at++, y, one.box == picked_box_ && has_keys ? ">" : "|", style, 1);
+    grid.put(at++, y, look.colours ? "▏" : picked ? ">" : "|", edge, 1);
     if (const int left = x + one.width - at; left >= kLeastForText || one.width == rect.width) grid.put(at, y, look.name(boxes_->name(one.box)), style, left - (left > kLeastForText ? 1 : 0));
   }
 }

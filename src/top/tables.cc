@@ -19,7 +19,7 @@ namespace {
 constexpr int kPlaceColumns = 26, kBarColumns = 10, kNarrow = 70;
 
 void draw_cursor(Grid& grid, const Rect& rect, int y, const Look& look) {
-  grid.restyle({rect.x, y, rect.width, 1}, look.colours ? Style{.ink = 0xffffff, .ground = 0x303030, .bold = true} : Style{.bold = true, .reverse = true});
+  grid.restyle({rect.x, y, rect.width, 1}, look.colours ? kPicked : Style{.bold = true, .reverse = true});
 }
 
 }  // namespace
