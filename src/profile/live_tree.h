@@ -36,6 +36,7 @@ class LiveTree {
   const FunctionTable& functions() const { return functions_; }
   // Leaves are numbered as they come. The node of one is another when its frames got names.
   uint32_t node_of_leaf(uint32_t leaf) const { return entries_[leaf].node; }
+  size_t leaf_count() const { return entries_.size(); }
   // Leaves that got a node, again if it is another one now.
   const std::vector<uint32_t>& placed_leaves() const { return placed_; }
   uint64_t anew() const { return anew_; }  // another number: numbers of nodes and leaves mean other things

@@ -10,6 +10,8 @@
 #include <mutex>
 #include <thread>
 
+#include "base/base64.h"
+
 namespace cicada::sink {
 namespace {
 constexpr int kGzipWindow = 15 + 16;
@@ -127,21 +129,7 @@ std::string gzip(std::string_view bytes) {
   return out;
 }
 
-std::string gzip_text(std::string_view plain) {
-  const std::string bytes = gzip(plain);
-  std::string out;
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  out.reserve(out.size() + bytes.size() / 3 * 4 + 4);
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    const auto byte = [&](size_t k) { return i + k < bytes.size() ? static_cast<uint8_t>(bytes[i + k]) : 0U; };
-    const uint32_t bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-    out += kDigits[bits >> 18];
-    out += kDigits[bits >> 12 & 63];
-    out += i + 1 < bytes.size() ? kDigits[bits >> 6 & 63] : '=';
-    out += i + 2 < bytes.size() ? kDigits[bits & 63] : '=';
-  }
-  return out;
-}
+std::string gzip_text(std::string_view plain) { return base64(gzip(plain)); }
 
 bool is_gzip(Bytes bytes) { return bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b; }
 

@@ -1,18 +1,714 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "top/app.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "attach/viewer_socket.h"
+#include "base/base64.h"
+#include "base/clean_text.h"
+#include "base/number_text.h"
+#include "profile/completeness.h"
+#include "profile/cpu_time.h"
+#include "top/flame_pane.h"
+#include "top/tables.h"
+
 namespace cicada::top {
 
-struct App::State {
-  std::string title;
-  AppPorts ports;
+using profile::GroupBy;
+using profile::ProfileSnapshot;
+using Kind = Input::Kind;
+
+namespace {
+
+enum class ViewId : uint8_t { kFlame, kFunctions, kCallTree, kProcesses, kHealth, kOutput };
+constexpr std::array<std::string_view, 6> kViews{"Flame graph", "Functions", "Call tree", "Processes", "Health", "Output"};
+constexpr int kStripLeast = 14, kTabsLeast = 8;  // rows of a screen that has them
+constexpr size_t kMaxTyped = 200, kMaxOutputLines = 2000, kMaxOutputLine = 4096, kMaxCopied = 64 << 10;
+constexpr unsigned kSeconds[] = {2, 5, 10, 30, 60, 300};
+
+struct Grouping {
+  std::string_view name;
+  std::vector<GroupBy> by;
+};
+const std::array<Grouping, 9>& groupings() {
+  static const std::array<Grouping, 9> all{{{"nothing", {}},
+                                            {"program", {GroupBy::kProgram}},
+                                            {"process", {GroupBy::kProcess}},
+                                            {"process, thread", {GroupBy::kProcess, GroupBy::kThread}},
+                                            {"CPU", {GroupBy::kCpu}},
+                                            {"cgroup", {GroupBy::kCgroup}},
+                                            {"user", {GroupBy::kUser}},
+                                            {"image", {GroupBy::kImage}},
+                                            {"state", {GroupBy::kState}}}};
+  return all;
+}
+
+constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
+    {"Tab, 1-6", "flame graph, functions, call tree, processes, health, output"},
+    {"arrows", "move; Home: the zoomed box, End: along the heaviest path"},
+    {"Enter", "zoom; of a function its callers; only that process"},
+    {"Backspace", "zoom out, and back"},
+    {"Escape", "takes one thing back: search, zoom, span, keep-only, process"},
+    {"/  n  N", "search (regular expression); next, previous match"},
+    {"k", "keep only stacks with a function that matches"},
+    {"s", "callers and callees of what is picked"},
+    {"i", "inverted: from where time goes to who called it"},
+    {"g", "group by program, process, thread, CPU, cgroup, user, image …"},
+    {"d", "compare what comes now with what was before; again: no more"},
+    {"m  M", "all, the last seconds, newer counts more; how many seconds"},
+    {"[ ]  { }", "select a span of time: move its begin, its end"},
+    {"Space", "the view stands still; the recording goes on"},
+    {"p", "pause the recording, and resume it"},
+    {"e", "the next event"},
+    {"o", "order: heaviest first, by name; functions: by self, by total"},
+    {"l", "long or short names"},
+    {"x", "dim what is not the programs' own code"},
+    {"y", "copy the stack to the terminal's clipboard"},
+    {"h", "call tree: open the heaviest path"},
+    {"q, Ctrl-C", "leave; what is recorded for this view ends"},
 };
 
-App::App(std::string title, AppPorts ports) : state_(new State{std::move(title), std::move(ports)}) {}
+Style key_style() { return {.bold = true}; }
+
+}  // namespace
+
+struct App::State {
+  State(std::string title_, AppPorts ports_) : title(std::move(title_)), ports(std::move(ports_)) {}
+
+  std::string title;
+  AppPorts ports;
+  Model model;
+  Look look;
+  sink::PageState page;
+  std::shared_ptr<const ProfileSnapshot> waiting;  // what came while the view stands still
+  bool frozen = false, inverted = false, sandwich = false, help = false, has_samples = false;
+  Order order = Order::kHeavy;
+  ViewId view = ViewId::kFlame;
+  std::string function;  // of the sandwich
+  FlamePane flame, callers{true}, callees;
+  bool keys_to_callers = false;
+  FunctionTable functions;
+  CallTreeTable tree;
+  ProcessTable processes;
+  std::string said;       // an answer, until the next key
+  char prompt = 0;        // '/' or 'k': what is typed
+  std::string typed;
+  std::vector<std::string> output{""};
+  List output_list;
+  std::vector<double> strip;  // of `strip_of`
+  std::shared_ptr<const ProfileSnapshot> strip_of;
+
+  // --- what is shown, after a change
+  Boxes boxes(Towards towards) { return Boxes(model.tree(), model.costs(), model.before(), towards, order); }
+  void refresh() {
+    if (sandwich) show_sandwich();
+    else if (view == ViewId::kFlame) show_flame();
+    else if (view == ViewId::kFunctions) functions.show(model);
+    else if (view == ViewId::kCallTree) show_tree();
+    else if (view == ViewId::kProcesses) processes.show(model);
+  }
+  void show_flame() {
+    Boxes all = boxes(inverted ? Towards::kCallers : Towards::kCallees);
+    if (inverted) all.begin_with_all();
+    else all.begin_with_root();
+    flame.show(std::move(all), model.before() != nullptr);
+  }
+  void show_tree() {
+    Boxes all = boxes(inverted ? Towards::kCallers : Towards::kCallees);
+    if (inverted) all.begin_with_all();
+    else all.begin_with_root();
+    tree.show(std::move(all), has_samples);
+  }
+  void show_sandwich() {
+    profile::StringId name;
+    for (const profile::CallNode& node : model.tree().nodes)
+      if (node.name.valid() && model.tree().text(node.name) == function) {
+        name = node.name;
+        break;
+      }
+    const std::vector<uint32_t> nodes = name.valid() ? model.outermost_nodes(name) : std::vector<uint32_t>();
+    Boxes up = boxes(Towards::kCallers), down = boxes(Towards::kCallees);
+    up.begin_with(nodes);
+    down.begin_with(nodes);
+    callers.show(std::move(up), model.before() != nullptr);
+    callees.show(std::move(down), model.before() != nullptr);
+  }
+  void take(std::shared_ptr<const ProfileSnapshot> now) {
+    model.update(std::move(now));
+    look.update(model);
+    refresh();
+  }
+  void choose(Choice choice) {
+    if (const Result<void> done = model.choose(std::move(choice)); !done) said = done.error().message();
+    refresh();
+  }
+
+  // --- what is picked
+  std::string picked_function() {
+    const auto of = [](const FlamePane& pane) {
+      const Boxes* all = pane.boxes();
+      return all == nullptr || all->size() == 0 || (*all)[pane.picked()].node == 0 ? std::string() : std::string(all->name(pane.picked()));
+    };
+    if (sandwich) return of(keys_to_callers ? callers : callees);
+    switch (view) {
+      case ViewId::kFlame: return of(flame);
+      case ViewId::kFunctions: {
+        const profile::StringId name = functions.picked(model);
+        return name.valid() ? std::string(model.tree().text(name)) : "";
+      }
+      case ViewId::kCallTree: return tree.boxes() == nullptr || tree.picked() == 0 ? "" : std::string(tree.boxes()->name(tree.picked()));
+      default: return "";
+    }
+  }
+  // From the root to what is picked; of a function alone its name.
+  Path picked_stack() {
+    if (sandwich) {
+      Path path = path_of(keys_to_callers ? *callers.boxes() : *callees.boxes(), (keys_to_callers ? callers : callees).picked());
+      if (keys_to_callers) std::reverse(path.begin(), path.end());
+      if (keys_to_callers) path.push_back(function);
+      else path.insert(path.begin(), function);
+      return path;
+    }
+    if (view == ViewId::kFlame && flame.boxes() != nullptr) {
+      Path path = path_of(*flame.boxes(), flame.picked());
+      if (inverted) std::reverse(path.begin(), path.end());
+      return path;
+    }
+    if (view == ViewId::kCallTree && tree.boxes() != nullptr) return path_of(*tree.boxes(), tree.picked());
+    const std::string name = picked_function();
+    return name.empty() ? Path() : Path{name};
+  }
+  void copy() {
+    const Path path = picked_stack();
+    std::string text;
+    for (const std::string& name : path) text += clean_text(name) + "\n";
+    if (path.empty()) said = "nothing is picked";
+    else if (text.size() > kMaxCopied) said = "the stack is too long for the terminal's clipboard";
+    else if (ports.send) {
+      ports.send(fmt::format("\x1b]52;c;{}\a", base64(text)));
+      said = fmt::format("copied: {} frame{}", path.size(), path.size() == 1 ? "" : "s");
+    }
+  }
+  void open_sandwich() {
+    if (const std::string name = picked_function(); !name.empty()) {
+      function = name;
+      sandwich = true;
+      keys_to_callers = false;
+      callers.reset();
+      callees.reset();
+      show_sandwich();
+    } else {
+      said = "pick a function first";
+    }
+  }
+  void go_to(ViewId to) {
+    sandwich = false;
+    view = to;
+    refresh();
+  }
+  std::string group_name() {
+    for (const Grouping& one : groupings())
+      if (one.by == model.groups()) return std::string(one.name);
+    return "";
+  }
+  void next_group() {
+    const auto& all = groupings();
+    size_t at = 0;
+    while (at < all.size() && all[at].by != model.groups()) ++at;
+    model.group_by(all[(at + 1) % all.size()].by);
+    look.update(model);
+    flame.reset();
+    refresh();
+    said = "grouped by " + group_name();
+  }
+  void next_event() {
+    const auto& events = model.profile().header.events;
+    if (events.size() < 2) {
+      said = "there is one event: " + events[0].name;
+      return;
+    }
+    strip_of = nullptr;
+    model.show_event({static_cast<uint8_t>((model.event().value + 1U) % events.size())});
+    look.update(model);
+    refresh();
+    said = events[model.event().value].name;
+  }
+  void compare() {
+    Choice choice = model.choice();
+    if (choice.mark_ns) {
+      choice.mark_ns.reset();
+      said = "no longer compared";
+    } else {
+      choice.mark_ns = model.elapsed_ns();
+      choice.span_ns.reset();
+      choice.mode = Mode::kAll;
+      said = "what comes from now on is compared with what was until now: red is more, blue is less";
+    }
+    choose(choice);
+  }
+  void next_mode() {
+    Choice choice = model.choice();
+    choice.mode = static_cast<Mode>((static_cast<unsigned>(choice.mode) + 1) % 3);
+    choice.span_ns.reset();
+    choice.mark_ns.reset();
+    choose(choice);
+  }
+  void next_seconds() {
+    Choice choice = model.choice();
+    const auto* next = std::upper_bound(std::begin(kSeconds), std::end(kSeconds), choice.seconds);
+    choice.seconds = next == std::end(kSeconds) ? kSeconds[0] : *next;
+    choose(choice);
+  }
+  // Moves the begin or the end of the span by a part of what there is.
+  void move_span(bool begin, int step) {
+    Choice choice = model.choice();
+    const uint64_t first = model.first_ns(), end = model.elapsed_ns();
+    if (end <= first) return;
+    auto [from, to] = choice.span_ns.value_or(std::pair(first, end));
+    const auto by = static_cast<int64_t>(std::max<uint64_t>((end - first) / 50, 1'000'000)) * step;
+    const auto moved = [&](uint64_t at) { return static_cast<uint64_t>(std::clamp<int64_t>(static_cast<int64_t>(at) + by, static_cast<int64_t>(first), static_cast<int64_t>(end))); };
+    if (begin) from = std::min(moved(from), to - std::min<uint64_t>(to, 1'000'000));
+    else to = std::max(moved(to), from + 1'000'000);
+    choice.span_ns = std::pair(from, to);
+    choice.mark_ns.reset();
+    choose(choice);
+  }
+  void only_picked_process() {
+    const ThreadLine* line = processes.picked();
+    if (line == nullptr) return;
+    Choice choice = model.choice();
+    const profile::Process& process = model.profile().processes()[line->process.value];
+    const WhichProcess which{process.pid, process.start_ns};
+    const std::optional<Tid> tid = line->thread.valid() ? std::optional(model.profile().threads()[line->thread.value].tid) : std::nullopt;
+    if (choice.process == which && choice.tid == tid) {
+      choice.process.reset();
+      choice.tid.reset();
+    } else {
+      choice.process = which;
+      choice.tid = tid;
+    }
+    choose(choice);
+  }
+  // One thing at a time, what was done last first. False: there is nothing.
+  bool take_back() {
+    Choice choice = model.choice();
+    if (sandwich) sandwich = false;
+    else if (!look.searched().empty()) static_cast<void>(look.search(""));
+    else if (view == ViewId::kFlame && flame.is_zoomed()) flame.reset();
+    else if (choice.span_ns) choice.span_ns.reset();
+    else if (choice.mark_ns) choice.mark_ns.reset();
+    else if (!choice.keep.empty()) choice.keep.clear();
+    else if (choice.process || choice.tid) {
+      choice.process.reset();
+      choice.tid.reset();
+    } else if (inverted) inverted = false;
+    else return false;
+    choose(choice);
+    return true;
+  }
+  void control(std::string_view line) {
+    if (!ports.control || !page.ended.empty()) {
+      said = "nothing is being recorded";
+      return;
+    }
+    if (const Result<void> done = ports.control(line); !done) said = done.error().message();
+  }
+  void find_match(bool forward) {
+    if (look.searched().empty()) {
+      said = "search first: /";
+      return;
+    }
+    bool found = false;
+    if (sandwich) found = (keys_to_callers ? callers : callees).find_match(look, forward);
+    else if (view == ViewId::kFlame) found = flame.find_match(look, forward);
+    else if (view == ViewId::kFunctions) found = functions.find_match(model, look, forward);
+    if (!found) said = "no match is shown here";
+  }
+
+  // --- keys
+  void type(const Input& input) {
+    if (input.kind == Kind::kEscape || input.kind == Kind::kInterrupt) {
+      if (prompt == '/') static_cast<void>(look.search(""));
+      prompt = 0;
+      return;
+    }
+    if (input.kind == Kind::kEnter) {
+      if (prompt == 'k') {
+        Choice choice = model.choice();
+        choice.keep = typed;
+        choose(choice);
+      }
+      prompt = 0;
+      return;
+    }
+    if (input.kind == Kind::kBackspace) {
+      while (!typed.empty() && (static_cast<uint8_t>(typed.back()) & 0xc0) == 0x80) typed.pop_back();
+      if (!typed.empty()) typed.pop_back();
+    } else if (input.kind == Kind::kLetter && input.letter >= U' ' && typed.size() < kMaxTyped) {
+      append_utf8(typed, input.letter);
+    }
+    if (prompt == '/')
+      if (const Result<void> done = look.search(typed); !done) said = done.error().message();
+  }
+  static void append_utf8(std::string& to, char32_t letter) {
+    if (letter < 0x80) to += static_cast<char>(letter);
+    else if (letter < 0x800) (to += static_cast<char>(0xc0 | letter >> 6)) += static_cast<char>(0x80 | (letter & 0x3f));
+    else if (letter < 0x10000) ((to += static_cast<char>(0xe0 | letter >> 12)) += static_cast<char>(0x80 | (letter >> 6 & 0x3f))) += static_cast<char>(0x80 | (letter & 0x3f));
+    else (((to += static_cast<char>(0xf0 | letter >> 18)) += static_cast<char>(0x80 | (letter >> 12 & 0x3f))) += static_cast<char>(0x80 | (letter >> 6 & 0x3f))) += static_cast<char>(0x80 | (letter & 0x3f));
+  }
+  bool press_in_view(const Input& input) {
+    if (sandwich) {
+      FlamePane& pane = keys_to_callers ? callers : callees;
+      // From the function on into the other half.
+      if ((input.kind == Kind::kUp && !keys_to_callers && pane.picked() == pane.zoomed()) || (input.kind == Kind::kDown && keys_to_callers && pane.picked() == pane.zoomed())) {
+        keys_to_callers = !keys_to_callers;
+        return true;
+      }
+      if (input.kind == Kind::kEnter) {
+        open_sandwich();
+        return true;
+      }
+      return pane.press(input, look);
+    }
+    switch (view) {
+      case ViewId::kFlame: return flame.press(input, look);
+      case ViewId::kFunctions:
+        if (input.kind == Kind::kEnter) {
+          open_sandwich();
+          return true;
+        }
+        return functions.press(input, model, look);
+      case ViewId::kCallTree: return tree.press(input, look);
+      case ViewId::kProcesses:
+        if (input.kind == Kind::kEnter) {
+          only_picked_process();
+          return true;
+        }
+        return processes.press(input, model);
+      default: return output_list.press(input);
+    }
+  }
+  bool letter(char32_t letter) {
+    switch (letter) {
+      case U'q': return false;
+      case U'?': help = true; break;
+      case U'/': prompt = '/'; typed = look.searched(); break;
+      case U'k': prompt = 'k'; typed = model.choice().keep; break;
+      case U'n': find_match(true); break;
+      case U'N': find_match(false); break;
+      case U's': open_sandwich(); break;
+      case U'i':
+        inverted = !inverted;
+        flame.reset();
+        refresh();
+        break;
+      case U'g': next_group(); break;
+      case U'd': compare(); break;
+      case U'm': next_mode(); break;
+      case U'M': next_seconds(); break;
+      case U'[': move_span(true, -1); break;
+      case U']': move_span(true, 1); break;
+      case U'{': move_span(false, -1); break;
+      case U'}': move_span(false, 1); break;
+      case U'e': next_event(); break;
+      case U'l':
+        look.set_full_names(!look.full_names());
+        break;
+      case U'x': look.own_code = !look.own_code; break;
+      case U'y': copy(); break;
+      case U'p': control(page.moment.paused ? attach::kResume : attach::kPause); break;
+      case U'o':
+        order = order == Order::kHeavy ? Order::kName : Order::kHeavy;
+        refresh();
+        break;
+      case U' ':
+        frozen = !frozen;
+        if (!frozen && waiting) take(std::exchange(waiting, nullptr));
+        break;
+      default:
+        if (letter >= U'1' && letter <= U'6') go_to(static_cast<ViewId>(letter - U'1'));
+    }
+    return true;
+  }
+
+  // --- the screen
+  std::string state_text() const {
+    if (!page.ended.empty()) return page.ended;
+    if (page.moment.paused) return frozen ? "paused, frozen" : "paused";
+    return frozen ? "frozen" : "live";
+  }
+  void draw_head(Grid& grid, int y) {
+    const ProfileSnapshot& now = model.profile();
+    const std::string state = state_text();
+    const auto sums = now.totals_of(model.event());
+    std::string right = fmt::format("{} · {} samples · {}", rate_text(now.event(model.event())), grouped_digits(sums.samples), duration(model.elapsed_ns()));
+    int x = grid.put(0, y, " cicada ", {.ink = kInk, .ground = 0xffb067, .bold = true});
+    x += 1 + grid.put(x + 1, y, page.moment.title.empty() ? title : page.moment.title, {.bold = true}, std::max(0, grid.width() - x - 12));
+    const uint32_t colour = page.ended.empty() ? (frozen || page.moment.paused ? 0xffd75f : 0x5fd75f) : 0xd7d7d7;
+    x += 2 + grid.put(x + 2, y, "● " + state, {.ink = colour, .bold = true}, std::max(0, grid.width() - x - 2));
+    if (x + 2 + columns_of(right) < grid.width()) grid.put_right(grid.width() - 1, y, right, kSoft);
+  }
+  void draw_tabs(Grid& grid, int y) {
+    int x = 1;
+    const int count = output.size() > 1 || !output[0].empty() ? 6 : 5;
+    for (int i = 0; i < count; ++i) {
+      const bool shown = !sandwich && static_cast<int>(view) == i;
+      const std::string text = fmt::format(" {} {} ", i + 1, kViews[static_cast<size_t>(i)]);
+      if (x + columns_of(text) > grid.width()) break;
+      x += grid.put(x, y, text, shown ? Style{.bold = true, .reverse = true} : Style{});
+    }
+    if (sandwich) grid.put(x, y, " Callers and callees ", {.bold = true, .reverse = true});
+  }
+  // What differs from what one sees at first: nobody shall wonder where the rest is.
+  std::string chips() {
+    const Choice& choice = model.choice();
+    std::string text;
+    const auto add = [&](std::string_view what) { text += fmt::format("[{}] ", what); };
+    const double first = static_cast<double>(model.first_ns()) * 1e-9;
+    if (choice.span_ns) add(fmt::format("{:.1f} to {:.1f} s", static_cast<double>(choice.span_ns->first) * 1e-9 - first, static_cast<double>(choice.span_ns->second) * 1e-9 - first));
+    else if (choice.mode == Mode::kWindow) add(fmt::format("last {} s", choice.seconds));
+    else if (choice.mode == Mode::kDecay) add(fmt::format("half-life {} s", choice.seconds));
+    if (choice.mark_ns) add(fmt::format("since d: {}, before: {}", duration(model.elapsed_ns() - std::min(*choice.mark_ns, model.elapsed_ns())), duration(*choice.mark_ns - std::min(model.first_ns(), *choice.mark_ns))));
+    if (choice.process) add(fmt::format("process {}", choice.process->pid));
+    if (choice.tid) add(fmt::format("thread {}", *choice.tid));
+    if (!choice.keep.empty()) add("only /" + choice.keep + "/");
+    if (!model.groups().empty()) add("by " + group_name());
+    if (inverted && (view == ViewId::kFlame || view == ViewId::kCallTree)) add("inverted");
+    if (!look.searched().empty()) add(fmt::format("/{}/ {}", look.searched(), percent(look.matched_share(model), 1)));
+    if (view == ViewId::kFlame && !sandwich && flame.is_zoomed()) {
+      text += "all";
+      for (const std::string& name : flame.zoom()) text += " › " + look.name(name);
+    }
+    return text;
+  }
+  void draw_strip(Grid& grid, int y) {
+    const auto columns = static_cast<size_t>(std::max(0, grid.width() - 2));
+    if (strip_of != model.shared_profile() || strip.size() != columns) strip = model.time_line(columns);
+    strip_of = model.shared_profile();
+    const double most = strip.empty() ? 0 : *std::max_element(strip.begin(), strip.end());
+    grid.put(1, y, sparkline(strip, most), {.ink = 0x87afd7});
+    const uint64_t first = model.first_ns(), all = model.elapsed_ns() > first ? model.elapsed_ns() - first : 0;
+    if (all == 0) return;
+    const auto mark = [&](uint64_t from, uint64_t to, const Style& style) {
+      const double scale = static_cast<double>(columns) / static_cast<double>(all);
+      const int x = static_cast<int>(static_cast<double>(from - std::min(from, first)) * scale), end = static_cast<int>(std::ceil(static_cast<double>(to - std::min(to, first)) * scale));
+      grid.restyle({1 + x, y, std::max(1, end - x), 1}, style);
+    };
+    const Choice& choice = model.choice();
+    if (choice.span_ns) mark(choice.span_ns->first, choice.span_ns->second, {.ink = 0xffaf00, .reverse = true});
+    if (choice.mark_ns) mark(*choice.mark_ns, model.elapsed_ns(), {.ink = 0xff5f5f});
+  }
+  void draw_sandwich(Grid& grid, const Rect& rect) {
+    const int upper = std::max(1, (rect.height - 1) / 2);
+    callers.draw(grid, {rect.x, rect.y, rect.width, upper}, look, keys_to_callers);
+    const Boxes* all = callees.boxes();
+    const double whole = model.costs().whole(), total = all != nullptr && all->size() != 0 ? (*all)[0].total : 0;
+    grid.fill({rect.x, rect.y + upper, rect.width, 1}, {.reverse = true});
+    grid.put(rect.x + 1, rect.y + upper, fmt::format("callers ↑  {} ({}, {})  callees ↓", look.name(function), percent(total, whole), amount(model, total)), {.reverse = true}, rect.width - 2);
+    callees.draw(grid, {rect.x, rect.y + upper + 1, rect.width, rect.height - upper - 1}, look, !keys_to_callers);
+  }
+  std::vector<std::pair<std::string, std::string>> health() {
+    const ProfileSnapshot& now = model.profile();
+    std::vector<std::pair<std::string, std::string>> lines;
+    const auto completeness = profile::completeness(now);
+    lines.emplace_back("complete stacks", fmt::format("{} of {} samples", profile::percent_complete(completeness), grouped_digits(completeness.of)));
+    if (const std::string why = profile::cut_reasons(now); !why.empty()) lines.emplace_back("  the others", why);
+    for (const profile::Event& one : now.header.events) {
+      lines.emplace_back(one.name, fmt::format("{}, came {} times", rate_text(one), grouped_digits(one.fired)));
+      for (const profile::Count& count : one.counts)
+        if (count.value != 0) lines.emplace_back("  " + count.name, grouped_digits(count.value));
+    }
+    if (const double seconds = static_cast<double>(model.elapsed_ns()) * 1e-9; seconds > 0)
+      lines.emplace_back("rate", fmt::format("{:.1f} samples a second", static_cast<double>(now.totals_of(model.event()).samples) / seconds));
+    lines.emplace_back("kept", fmt::format("{} samples of {}; {} stacks, {} functions, {} processes, {} threads", grouped_digits(now.sample_count()), duration(model.elapsed_ns() - std::min(model.first_ns(), model.elapsed_ns())),
+                                           grouped_digits(now.stacks().size()), grouped_digits(now.functions().size()), grouped_digits(now.processes().size()), grouped_digits(now.threads().size())));
+    if (now.samples().dropped() != 0) lines.emplace_back("  older ones", fmt::format("{} samples went (--last)", grouped_digits(now.samples().dropped())));
+    for (const std::string& warning : now.header.warnings) lines.emplace_back("note", warning);
+    return lines;
+  }
+  void draw_health(Grid& grid, const Rect& rect) {
+    const auto lines = health();
+    output_list.fit(static_cast<int>(lines.size()), rect.height);
+    for (int i = 0; i < rect.height && output_list.first() + i < static_cast<int>(lines.size()); ++i) {
+      const auto& [name, text] = lines[static_cast<size_t>(output_list.first() + i)];
+      grid.put(rect.x + 1, rect.y + i, name, {.bold = true}, 26);
+      grid.put(rect.x + 28, rect.y + i, text, {}, rect.width - 29);
+    }
+  }
+  void draw_output(Grid& grid, const Rect& rect) {
+    if (output.size() == 1 && output[0].empty()) {
+      grid.put(rect.x + 1, rect.y + rect.height / 2, "nothing was printed; this is for `cicada top -- COMMAND`", kSoft, rect.width - 2);
+      return;
+    }
+    output_list.fit(static_cast<int>(output.size()), rect.height);
+    for (int i = 0; i < rect.height && output_list.first() + i < static_cast<int>(output.size()); ++i) grid.put(rect.x, rect.y + i, output[static_cast<size_t>(output_list.first() + i)], {}, rect.width);
+  }
+  void draw_help(Grid& grid) {
+    const int width = std::min(grid.width(), 78), height = std::min(grid.height(), static_cast<int>(std::size(kHelp)) + 2);
+    const Rect box{(grid.width() - width) / 2, (grid.height() - height) / 2, width, height};
+    grid.fill(box, {});
+    grid.fill({box.x, box.y, width, 1}, {.reverse = true});
+    grid.put(box.x + 1, box.y, "keys", {.bold = true, .reverse = true});
+    for (int i = 0; i + 1 < height && i < static_cast<int>(std::size(kHelp)); ++i) {
+      grid.put(box.x + 1, box.y + 1 + i, kHelp[i].first, key_style(), 11);
+      grid.put(box.x + 13, box.y + 1 + i, kHelp[i].second, {}, width - 14);
+    }
+  }
+  // What is picked, in words.
+  std::string explain() {
+    const double whole = model.costs().whole();
+    const auto box_text = [&](const Boxes* all, uint32_t box) -> std::string {
+      if (all == nullptr || all->size() == 0) return "";
+      const Boxes::Box& one = (*all)[box];
+      const profile::CallNode& node = model.tree().nodes[one.node];
+      const std::string place = one.node == 0 ? "" : place_of(model.tree(), node), busy = cpus(model, one.total);
+      std::string text = fmt::format("{}: {}, {}", look.name(all->name(box)), percent(one.total, whole), amount(model, one.total));
+      if (!busy.empty()) text += ", " + busy;
+      if (one.self > 0) text += fmt::format("; itself {}", percent(one.self, whole));
+      if (model.before() != nullptr && all->size() != 0) text += fmt::format("; before {}", percent(one.before, (*all)[0].before));
+      if (!place.empty()) text += "; " + place;
+      return text;
+    };
+    if (sandwich) return box_text(keys_to_callers ? callers.boxes() : callees.boxes(), (keys_to_callers ? callers : callees).picked());
+    if (view == ViewId::kFlame) return box_text(flame.boxes(), flame.picked());
+    if (view == ViewId::kCallTree) return box_text(tree.boxes(), tree.picked());
+    if (view == ViewId::kFunctions) {
+      const FunctionLine* line = functions.line();
+      if (line == nullptr) return "";
+      const profile::CallNode& node = model.tree().nodes[line->node];
+      const std::string busy = cpus(model, line->total), place = place_of(model.tree(), node);
+      return fmt::format("{}: self {}, total {}{}{}{}{}", look.name(model.tree().text(node.name)), amount(model, line->self), amount(model, line->total), busy.empty() ? "" : ", ", busy, place.empty() ? "" : "; ", place);
+    }
+    if (const ThreadLine* line = view == ViewId::kProcesses ? processes.picked() : nullptr) {
+      const profile::Process& process = model.profile().processes()[line->process.value];
+      return fmt::format("{}; parent {}{}{}", model.profile().text(process.cmdline.valid() ? process.cmdline : process.name), process.parent_pid, process.cgroup.valid() ? "; cgroup " : "", model.profile().text(process.cgroup));
+    }
+    return "";
+  }
+  void draw_foot(Grid& grid, int y) {
+    if (prompt != 0) {
+      grid.put(0, y, fmt::format("{} {}▏", prompt == '/' ? "search:" : "keep only:", typed), {.bold = true}, grid.width());
+      if (!said.empty()) grid.put_right(grid.width() - 1, y, said, {.ink = 0xff5f5f});
+      return;
+    }
+    if (!said.empty()) {
+      grid.put(0, y, said, {.bold = true}, grid.width());
+      return;
+    }
+    if (!page.moment.answer.empty()) {
+      grid.put(0, y, page.moment.answer, {.ink = 0xff5f5f, .bold = true}, grid.width());
+      return;
+    }
+    int x = 0;
+    for (const auto& [key, text] : {std::pair("?", "help"), {"Tab", "views"}, {"/", "search"}, {"Enter", "zoom"}, {"s", "callers"}, {"i", "inverted"}, {"g", "group"}, {"d", "compare"}, {"m", "mode"}, {"Space", "freeze"}, {"q", "quit"}}) {
+      if (x + columns_of(key) + columns_of(text) + 3 > grid.width()) break;
+      x += grid.put(x, y, key, {.bold = true, .reverse = true});
+      x += 1 + grid.put(x, y, fmt::format(" {}", text), kSoft);
+    }
+  }
+};
+
+App::App(std::string title, AppPorts ports) : state_(std::make_unique<State>(std::move(title), std::move(ports))) {}
 App::~App() = default;
-void App::update(std::shared_ptr<const profile::ProfileSnapshot>, sink::PageState) {}
-void App::add_output(std::string_view) {}
-bool App::press(const Input& input) { return input.letter != U'q'; }
-void App::draw(Grid& grid, bool) { grid.put(0, 0, state_->title); }
+
+void App::update(std::shared_ptr<const ProfileSnapshot> now, sink::PageState page) {
+  State& state = *state_;
+  state.page = std::move(page);
+  state.has_samples = state.has_samples || now->sample_count() != 0;
+  if (state.frozen) state.waiting = std::move(now);
+  else state.take(std::move(now));
+}
+
+void App::add_output(std::string_view bytes) {
+  std::vector<std::string>& lines = state_->output;
+  const bool at_end = state_->view != ViewId::kOutput || state_->output_list.at() + 1 >= static_cast<int>(lines.size());
+  for (const char byte : bytes) {
+    if (byte == '\n') lines.emplace_back();
+    else if (byte == '\r') continue;
+    else if (lines.back().size() < kMaxOutputLine) lines.back() += byte;
+  }
+  if (lines.size() > kMaxOutputLines) lines.erase(lines.begin(), lines.end() - static_cast<ptrdiff_t>(kMaxOutputLines));
+  if (at_end && state_->view == ViewId::kOutput) state_->output_list.go_to(static_cast<int>(lines.size()) - 1);
+}
+
+bool App::press(const Input& input) {
+  State& state = *state_;
+  if (input.kind == Kind::kResize) return true;
+  state.said.clear();
+  if (state.prompt != 0 && input.kind != Kind::kClick && input.kind != Kind::kDoubleClick) {
+    state.type(input);
+    return true;
+  }
+  if (input.kind == Kind::kInterrupt) return false;
+  if (state.help) {
+    state.help = false;
+    return true;
+  }
+  switch (input.kind) {
+    case Kind::kTab:
+    case Kind::kBackTab: {
+      const int views = 6, step = input.kind == Kind::kTab ? 1 : views - 1;
+      state.go_to(static_cast<ViewId>((static_cast<int>(state.view) + step) % views));
+      return true;
+    }
+    case Kind::kEscape: state.take_back(); return true;
+    case Kind::kClick:
+    case Kind::kDoubleClick: {
+      const bool twice = input.kind == Kind::kDoubleClick;
+      if (state.sandwich) {
+        if (state.callers.click(input.x, input.y, twice)) state.keys_to_callers = true;
+        else if (state.callees.click(input.x, input.y, twice)) state.keys_to_callers = false;
+      } else if (state.view == ViewId::kFlame) state.flame.click(input.x, input.y, twice);
+      else if (state.view == ViewId::kFunctions && state.functions.click(input.y) && twice) state.open_sandwich();
+      else if (state.view == ViewId::kCallTree) state.tree.click(input.y, twice);
+      else if (state.view == ViewId::kProcesses && state.processes.click(input.y) && twice) state.only_picked_process();
+      return true;
+    }
+    case Kind::kWheelDown:
+    case Kind::kWheelUp:
+      if (!state.sandwich && state.view == ViewId::kFlame) {
+        state.flame.scroll(input.kind == Kind::kWheelDown ? 3 : -3);
+        return true;
+      }
+      break;
+    case Kind::kBackspace:
+      if (!state.press_in_view(input)) state.take_back();
+      return true;
+    default: break;
+  }
+  if (state.press_in_view(input)) return true;
+  return input.kind != Kind::kLetter || state.letter(input.letter);
+}
+
+void App::draw(Grid& grid, bool colours) {
+  State& state = *state_;
+  state.look.colours = colours;
+  if (grid.width() < 4 || grid.height() < 1) return;
+  state.draw_head(grid, 0);
+  int y = 1, bottom = grid.height();
+  if (grid.height() >= kTabsLeast) {
+    state.draw_tabs(grid, y++);
+    if (const std::string chips = state.chips(); !chips.empty()) grid.put(1, y++, chips, {.ink = 0xffaf00}, grid.width() - 2);
+  }
+  if (grid.height() >= kStripLeast) state.draw_strip(grid, y++);
+  if (grid.height() >= 3) state.draw_foot(grid, --bottom);
+  if (grid.height() >= kTabsLeast) grid.put(0, --bottom, state.explain(), {}, grid.width());
+  const Rect rect{0, y, grid.width(), bottom - y};
+  if (rect.height > 0) {
+    if (!state.has_samples && state.view != ViewId::kHealth && state.view != ViewId::kOutput) grid.put(1, y + rect.height / 2, state.page.ended.empty() ? "waiting for the first sample …" : "there are no samples", kSoft, grid.width() - 2);
+    else if (state.sandwich) state.draw_sandwich(grid, rect);
+    else if (state.view == ViewId::kFlame) state.flame.draw(grid, rect, state.look, true);
+    else if (state.view == ViewId::kFunctions) state.functions.draw(grid, rect, state.model, state.look);
+    else if (state.view == ViewId::kCallTree) state.tree.draw(grid, rect, state.model, state.look);
+    else if (state.view == ViewId::kProcesses) state.processes.draw(grid, rect, state.model, state.look);
+    else if (state.view == ViewId::kHealth) state.draw_health(grid, rect);
+    else state.draw_output(grid, rect);
+  }
+  if (state.help) state.draw_help(grid);
+}
 
 }  // namespace cicada::top

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ncurses knows the terminal and sends what differs. What it is not asked for:
-//   the size: it prefers LINES and COLUMNS to the terminal, and its handler of SIGWINCH wakes nobody who waits in poll(). Ours writes to a pipe.
+//   the size: it prefers LINES and COLUMNS to the terminal, ends the process if that says 65,535 × 65,535, and its handler of SIGWINCH wakes nobody who
+//   waits in poll(). Ours writes to a pipe.
 //   the mouse: where terminfo names the old protocol it is lost behind column 223, clicks are waited for, and on the Linux console it loads a library
 //   and connects to a daemon. The new protocol is asked for and read here.
 //   typeahead: it would leave a picture half sent while keys come.
@@ -163,6 +164,7 @@ class Curses final : public Screen {
   std::optional<Unit> kept_;
   std::chrono::steady_clock::time_point clicked_;
   int click_x_ = -1, click_y_ = -1;
+  bool waited_ = false;  // since then
 };
 
 Result<std::unique_ptr<Screen>> Curses::open(const std::string& terminal) {
@@ -173,6 +175,9 @@ Result<std::unique_ptr<Screen>> Curses::open(const std::string& terminal) {
   std::array<char, 64> bytes{};
   std::mbstate_t state{};
   if (std::wcrtomb(bytes.data(), L'x', &state) != 1) return make_error(ErrorKind::kUnsupported, "letters of this locale cannot be shown");
+  made->asked_ = size_of_terminal();
+  ::use_env(FALSE);
+  ::use_tioctl(made->asked_.width > 0 && made->asked_.width < kMostWidth && made->asked_.height < kMostHeight);
   made->screen_ = ::newterm(terminal.c_str(), stdout, stdin);
   if (made->screen_ == nullptr) return make_error(ErrorKind::kUnsupported, "the terminal \"{}\" cannot be used", clean_text(terminal));
   ::set_escdelay(kEscapeDelay);
@@ -191,7 +196,6 @@ Result<std::unique_ptr<Screen>> Curses::open(const std::string& terminal) {
   made->few_pictures_ = is_console;
   made->is_emulator_ = !is_console && is_there(::tigetstr("kmous"));
   TRY(made->watch());
-  made->asked_ = size_of_terminal();
   made->take_size(made->asked_);
   if (made->is_emulator_) {
     ::keyok(KEY_MOUSE, FALSE);
@@ -387,6 +391,7 @@ std::optional<Input> Curses::next() {
   while (const auto unit = take_unit(0)) {
     if (const auto input = input_of(*unit)) return input;
   }
+  waited_ = true;
   if (has_gone()) return Input{.kind = Input::Kind::kInterrupt};
   return std::nullopt;
 }
@@ -485,11 +490,12 @@ std::optional<Input> Curses::mouse(int button, int x, int y) {
     default: return std::nullopt;
   }
   const auto now = std::chrono::steady_clock::now();
-  const bool again = click_x_ == input.x && click_y_ == input.y && now - clicked_ < kDoubleClick;
+  const bool again = click_x_ == input.x && click_y_ == input.y && (!waited_ || now - clicked_ < kDoubleClick);
   if (again) input.kind = Kind::kDoubleClick;
   clicked_ = now;
   click_x_ = again ? -1 : input.x;  // the third is a first
   click_y_ = input.y;
+  waited_ = false;
   return input;
 }
 

@@ -5,8 +5,8 @@
 
 namespace cicada::sink {
 
-void ShortNames::add(const profile::ProfileSnapshot& profile) {
-  for (size_t i = 0; i < profile.functions().size(); ++i) {
+void ShortNames::add(const profile::ProfileSnapshot& profile, size_t first) {
+  for (size_t i = first; i < profile.functions().size(); ++i) {
     const profile::Function& function = profile.functions()[i];
     if (function.linkage_name.valid()) linkage_.try_emplace(profile.text(function.name), profile.text(function.linkage_name));
   }

@@ -11,8 +11,8 @@ namespace cicada::sink {
 
 class ShortNames {
  public:
-  // Of the functions of this profile, too.
-  void add(const profile::ProfileSnapshot& profile);
+  // Of the functions of this profile, too; of those from `first` on.
+  void add(const profile::ProfileSnapshot& profile, size_t first = 0);
   // The name itself, if it has no shorter form.
   std::string of(std::string_view name) const;
 

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "top/boxes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace cicada::top {
+
+Boxes::Boxes(const profile::CallTree& tree, const Costs& costs, const Costs* before, Towards towards, Order order)
+    : tree_(tree), costs_(costs), before_(before), towards_(towards), order_(order), group_of_name_(tree.strings.size() + 1, kNone) {}
+
+void Boxes::begin_with_root() { begin_with({0}); }
+
+void Boxes::begin_with_all() {
+  std::vector<Item> items;
+  double before = 0;
+  for (uint32_t node = 0; node < tree_.nodes.size(); ++node) {
+    const double then = before_ != nullptr ? before_->self[node] : 0;
+    if (costs_.self[node] != 0 || then != 0) items.push_back({node, costs_.self[node], then});
+    before += then;
+  }
+  boxes_.clear();
+  items_.clear();
+  children_.clear();
+  boxes_.push_back({.box = {.total = costs_.whole(), .before = before}});
+  add_boxes(0, std::move(items));
+}
+
+void Boxes::begin_with(const std::vector<uint32_t>& nodes) {
+  boxes_.clear();
+  items_.clear();
+  children_.clear();
+  Made first;
+  for (const uint32_t node : nodes) {
+    items_.push_back({node, costs_.total[node], before_ != nullptr ? before_->total[node] : 0});
+    first.box.total += items_.back().value;
+    first.box.before += items_.back().before;
+    first.box.self += costs_.self[node];
+  }
+  first.items = static_cast<uint32_t>(nodes.size());
+  first.box.node = nodes.empty() ? 0 : nodes[0];
+  boxes_.push_back(first);
+}
+
+std::span<const uint32_t> Boxes::children(uint32_t box) {
+  if (boxes_[box].first_child == kNone) make_children(box);
+  return std::span(children_).subspan(boxes_[box].first_child, boxes_[box].child_count);
+}
+
+uint32_t Boxes::find(uint32_t box, std::string_view name) {
+  for (const uint32_t child : children(box))
+    if (this->name(child) == name) return child;
+  return kNone;
+}
+
+void Boxes::make_children(uint32_t box) {
+  std::vector<Item> found;
+  const auto begin = static_cast<ptrdiff_t>(boxes_[box].first_item), end = begin + static_cast<ptrdiff_t>(boxes_[box].items);
+  for (ptrdiff_t i = begin; i < end; ++i) {
+    const Item& item = items_[static_cast<size_t>(i)];
+    if (towards_ == Towards::kCallers) {
+      const uint32_t parent = tree_.nodes[item.node].parent;
+      if (parent != 0) found.push_back({parent, item.value, item.before});
+      continue;
+    }
+    for (uint32_t child = tree_.nodes[item.node].first_child; child != 0; child = tree_.nodes[child].next_sibling) {
+      const double then = before_ != nullptr ? before_->total[child] : 0;
+      if (costs_.total[child] != 0 || then != 0) found.push_back({child, costs_.total[child], then});
+    }
+  }
+  add_boxes(box, std::move(found));
+}
+
+void Boxes::add_boxes(uint32_t parent, std::vector<Item> items) {
+  // By name: how many of each, then where they go.
+  const auto first = static_cast<uint32_t>(boxes_.size());
+  for (const Item& item : items) {
+    uint32_t& group = group_of_name_[item.node == 0 ? 0 : tree_.nodes[item.node].name.value + 1];
+    if (group == kNone) {
+      group = static_cast<uint32_t>(boxes_.size());
+      boxes_.push_back({.box = {.parent = parent, .depth = boxes_[parent].box.depth + 1, .node = item.node}});
+    }
+    Made& made = boxes_[group];
+    ++made.items;
+    made.box.total += item.value;
+    made.box.before += item.before;
+    if (towards_ == Towards::kCallees) made.box.self += costs_.self[item.node];
+  }
+  auto next = static_cast<uint32_t>(items_.size());
+  for (size_t i = first; i < boxes_.size(); ++i) {
+    boxes_[i].first_item = next;
+    next += std::exchange(boxes_[i].items, 0);
+  }
+  items_.resize(next);
+  for (const Item& item : items) {
+    Made& made = boxes_[group_of_name_[item.node == 0 ? 0 : tree_.nodes[item.node].name.value + 1]];
+    items_[made.first_item + made.items++] = item;
+  }
+  for (const Item& item : items) group_of_name_[item.node == 0 ? 0 : tree_.nodes[item.node].name.value + 1] = kNone;
+  // What goes on no further towards callers ended there: a stack's outermost frame.
+  boxes_[parent].first_child = static_cast<uint32_t>(children_.size());
+  boxes_[parent].child_count = static_cast<uint32_t>(boxes_.size()) - first;
+  for (auto i = first; i < boxes_.size(); ++i) children_.push_back(i);
+  const auto begin = children_.end() - static_cast<ptrdiff_t>(boxes_[parent].child_count);
+  // Rough sizes: two that are about as large do not change places with every update.
+  const auto size_of = [&](uint32_t box) { return std::lround(8 * std::log2(std::max(boxes_[box].box.total + boxes_[box].box.before, 1e-9))); };
+  std::sort(begin, children_.end(), [&](uint32_t a, uint32_t b) {
+    if (order_ == Order::kHeavy)
+      if (const long left = size_of(a), right = size_of(b); left != right) return left > right;
+    return name(a) < name(b);
+  });
+}
+
+}  // namespace cicada::top

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The boxes of a picture: nodes of a call tree that are called the same and belong together, with what they cost. They are made when somebody asks for
+// them, so that a picture of a hundred columns costs what it shows, not what the tree has.
+//
+//   callees of the root        the flame graph          callees of a function's outermost nodes   what it calls
+//   callers of every node      the inverted one         callers of those                          who calls it
+//
+// A box's children: the children (towards callees) or the parents (towards callers) of its nodes, one box for each name. Names under one parent differ, so no
+// node is twice in a box. Numbers and names of boxes are good until the tree changes.
+// Borrows the tree and the costs. Threads: one.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "profile/call_tree.h"
+
+namespace cicada::top {
+
+// What each node of a tree costs, in its event's unit: itself, and with all below it.
+struct Costs {
+  std::vector<double> self, total;
+  double whole() const { return total.empty() ? 0 : total[0]; }
+};
+
+enum class Towards : uint8_t { kCallees, kCallers };
+enum class Order : uint8_t { kHeavy, kName };
+
+class Boxes {
+ public:
+  struct Box {
+    uint32_t parent = 0;  // the first box is its own
+    uint32_t depth = 0;
+    uint32_t node = 0;    // one of its nodes: says name, image, file and kind
+    double total = 0, self = 0;
+    double before = 0;    // what `before` has of it
+  };
+  static constexpr uint32_t kNone = 0xffffffff;
+
+  // `before`: other costs of the same tree to compare with, or null.
+  Boxes(const profile::CallTree& tree, const Costs& costs, const Costs* before, Towards towards, Order order);
+  // Where it begins: the root; every node; nodes that are called alike and do not contain each other.
+  void begin_with_root();
+  void begin_with_all();
+  void begin_with(const std::vector<uint32_t>& nodes);
+
+  size_t size() const { return boxes_.size(); }
+  const Box& operator[](uint32_t box) const { return boxes_[box].box; }
+  // Largest first, or by name. What costs nothing has none. Valid until the next call for a box without children.
+  std::span<const uint32_t> children(uint32_t box);
+  std::string_view name(uint32_t box) const { return boxes_[box].box.node == 0 ? std::string_view("all") : tree_.text(tree_.nodes[boxes_[box].box.node].name); }
+  // The child of that name; kNone: there is none.
+  uint32_t find(uint32_t box, std::string_view name);
+  const profile::CallTree& tree() const { return tree_; }
+  const Costs& costs() const { return costs_; }
+
+ private:
+  // A node of a box, and what of its cost belongs to the box: towards callers less than all.
+  struct Item {
+    uint32_t node = 0;
+    double value = 0, before = 0;
+  };
+  struct Made {
+    Box box;
+    uint32_t first_item = 0, items = 0;
+    uint32_t first_child = kNone, child_count = 0;
+  };
+  void make_children(uint32_t box);
+  void add_boxes(uint32_t parent, std::vector<Item> items);
+
+  const profile::CallTree& tree_;
+  const Costs& costs_;
+  const Costs* before_;
+  const Towards towards_;
+  const Order order_;
+  std::vector<Made> boxes_;
+  std::vector<Item> items_;
+  std::vector<uint32_t> children_;       // of all boxes
+  std::vector<uint32_t> group_of_name_;  // scratch: by name + 1
+};
+
+}  // namespace cicada::top

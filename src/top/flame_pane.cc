@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "top/flame_pane.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace cicada::top {
+
+namespace {
+
+constexpr int kLeastForText = 3;
+
+}  // namespace
+
+void FlamePane::show(Boxes boxes, bool compares) {
+  boxes_.emplace(std::move(boxes));
+  compares_ = compares;
+  zoom_box_ = find_path(*boxes_, zoom_, &zoom_is_there_);
+  picked_box_ = find_path(*boxes_, picked_);
+  placed_.clear();
+}
+
+void FlamePane::place(int columns, int levels) {
+  placed_.clear();
+  struct Wide {
+    uint32_t box;
+    double from;
+  };
+  const double whole = (*boxes_)[zoom_box_].total;
+  if (whole <= 0) return;
+  const double scale = columns / whole;
+  std::vector<Wide> level{{zoom_box_, 0}}, next;
+  for (int depth = 0; depth < levels && !level.empty(); ++depth) {
+    int begin_of_small = -1, end_of_small = 0;
+    const auto end_run = [&] {
+      if (begin_of_small >= 0 && end_of_small > begin_of_small) placed_.push_back({Boxes::kNone, begin_of_small, end_of_small - begin_of_small, depth});
+      begin_of_small = -1;
+    };
+    next.clear();
+    for (const auto& [box, from] : level) {
+      const double to = from + (*boxes_)[box].total * scale;
+      const int x = static_cast<int>(std::lround(from)), end = static_cast<int>(std::lround(to));
+      if (end <= x) {
+        if (begin_of_small < 0) begin_of_small = x;
+        end_of_small = end;
+        continue;
+      }
+      end_run();
+      placed_.push_back({box, x, end - x, depth});
+      double at = from;
+      for (const uint32_t child : boxes_->children(box)) {
+        next.push_back({child, at});
+        at += (*boxes_)[child].total * scale;
+      }
+    }
+    end_run();
+    std::swap(level, next);
+  }
+}
+
+void FlamePane::draw(Grid& grid, const Rect& rect, Look& look, bool has_keys) {
+  rect_ = rect;
+  if (!boxes_ || rect.height <= 0 || rect.width <= 0) return;
+  if ((*boxes_)[zoom_box_].total <= 0 || !zoom_is_there_) {
+    const std::string what = zoom_.empty() ? "no samples" : fmt::format("no samples in {}", look.name(zoom_.back()));
+    grid.put(rect.x + 1, rect.y + rect.height / 2, what, kSoft, rect.width - 2);
+    placed_.clear();
+    return;
+  }
+  // What is picked is on the screen.
+  const int level_of_pick = static_cast<int>((*boxes_)[picked_box_].depth) - static_cast<int>((*boxes_)[zoom_box_].depth);
+  first_level_ = std::clamp(first_level_, std::max(0, level_of_pick - rect.height + 1), std::max(0, level_of_pick));
+  place(rect.width, first_level_ + rect.height);
+  for (const Placed& one : placed_) {
+    if (one.level < first_level_) continue;
+    const int row = one.level - first_level_, y = grows_up_ ? rect.y + rect.height - 1 - row : rect.y + row, x = rect.x + one.x;
+    if (one.box == Boxes::kNone) {
+      for (int i = 0; i < one.width; ++i) grid.put(x + i, y, "·", kSoft, 1);
+      continue;
+    }
+    Style style = look.style_of_box(*boxes_, one.box, compares_);
+    const bool picked = one.box == picked_box_ && has_keys;
+    if (picked) style = kPicked;
+    grid.fill({x, y, one.width, 1}, style);
+    // Neighbours of one colour are told apart.
+    Style edge = style;
+    if (look.colours && !picked) edge.ink = kEdgeInk;
+    int at = x;
+    grid.put(at++, y, look.colours ? "▏" : picked ? ">" : "|", edge, 1);
+    if (const int left = x + one.width - at; left >= kLeastForText || one.width == rect.width) grid.put(at, y, look.name(boxes_->name(one.box)), style, left - (left > kLeastForText ? 1 : 0));
+  }
+}
+
+bool FlamePane::press(const Input& input, Look&) {
+  using Kind = Input::Kind;
+  if (!boxes_) return false;
+  const auto towards_leaves = [&] {
+    const auto children = boxes_->children(picked_box_);
+    if (!children.empty()) pick(*std::max_element(children.begin(), children.end(), [&](uint32_t a, uint32_t b) { return (*boxes_)[a].total < (*boxes_)[b].total; }));
+  };
+  const auto towards_root = [&] {
+    if (picked_box_ != zoom_box_) pick((*boxes_)[picked_box_].parent);
+    else if (zoom_box_ != 0) zoom_to((*boxes_)[zoom_box_].parent);
+  };
+  switch (input.kind) {
+    case Kind::kDown: grows_up_ ? towards_root() : towards_leaves(); return true;
+    case Kind::kUp: grows_up_ ? towards_leaves() : towards_root(); return true;
+    case Kind::kLeft: move_sideways(-1); return true;
+    case Kind::kRight: move_sideways(1); return true;
+    case Kind::kEnter: zoom_to(picked_box_); return true;
+    case Kind::kBackspace:
+      if (zoom_box_ == 0) return false;
+      zoom_to((*boxes_)[zoom_box_].parent);
+      return true;
+    case Kind::kHome: pick(zoom_box_); return true;
+    case Kind::kEnd: {  // the end of the heaviest path
+      for (uint32_t before = Boxes::kNone; before != picked_box_;) {
+        before = picked_box_;
+        towards_leaves();
+      }
+      return true;
+    }
+    case Kind::kPageDown: scroll(rect_.height / 2); return true;
+    case Kind::kPageUp: scroll(-rect_.height / 2); return true;
+    default: return false;
+  }
+}
+
+bool FlamePane::click(int x, int y, bool twice) {
+  if (!boxes_ || x < rect_.x || x >= rect_.x + rect_.width || y < rect_.y || y >= rect_.y + rect_.height) return false;
+  const int level = first_level_ + (grows_up_ ? rect_.y + rect_.height - 1 - y : y - rect_.y);
+  for (const Placed& one : placed_) {
+    if (one.level != level || one.box == Boxes::kNone || x < rect_.x + one.x || x >= rect_.x + one.x + one.width) continue;
+    pick(one.box);
+    if (twice) zoom_to(one.box);
+    return true;
+  }
+  return true;
+}
+
+// Picks what is in the middle then: the pick stays on the screen.
+void FlamePane::scroll(int levels) {
+  for (; levels > 0 && boxes_; --levels) {
+    const auto children = boxes_->children(picked_box_);
+    if (children.empty()) break;
+    pick(*std::max_element(children.begin(), children.end(), [&](uint32_t a, uint32_t b) { return (*boxes_)[a].total < (*boxes_)[b].total; }));
+  }
+  for (; levels < 0 && boxes_ && picked_box_ != zoom_box_; ++levels) pick((*boxes_)[picked_box_].parent);
+}
+
+bool FlamePane::find_match(Look& look, bool forward) {
+  if (!boxes_ || placed_.empty()) return false;
+  std::vector<uint32_t> found;
+  for (const Placed& one : placed_)
+    if (one.box != Boxes::kNone && look.matches(boxes_->name(one.box))) found.push_back(one.box);
+  if (found.empty()) return false;
+  const auto at = std::find(found.begin(), found.end(), picked_box_);
+  if (at == found.end()) pick(forward ? found.front() : found.back());
+  else if (forward) pick(at + 1 == found.end() ? found.front() : at[1]);
+  else pick(at == found.begin() ? found.back() : at[-1]);
+  return true;
+}
+
+void FlamePane::reset() {
+  zoom_.clear();
+  picked_.clear();
+  first_level_ = 0;
+  zoom_is_there_ = true;
+  zoom_box_ = picked_box_ = 0;
+}
+
+void FlamePane::pick(uint32_t box) {
+  picked_box_ = box;
+  picked_ = path_of(*boxes_, box);
+}
+
+void FlamePane::zoom_to(uint32_t box) {
+  zoom_box_ = box;
+  zoom_ = path_of(*boxes_, box);
+  zoom_is_there_ = true;
+  first_level_ = 0;
+  if (picked_.size() < zoom_.size() || !std::equal(zoom_.begin(), zoom_.end(), picked_.begin())) pick(box);
+}
+
+// The box beside it on its level, whoever's child it is.
+void FlamePane::move_sideways(int step) {
+  size_t at = 0;
+  while (at < placed_.size() && placed_[at].box != picked_box_) ++at;
+  if (at == placed_.size()) return;
+  for (size_t next = at + static_cast<size_t>(step); next < placed_.size() && placed_[next].level == placed_[at].level; next += static_cast<size_t>(step))
+    if (placed_[next].box != Boxes::kNone) return pick(placed_[next].box);
+}
+
+}  // namespace cicada::top

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "top/model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace cicada::top {
+
+using profile::CallNode;
+using profile::ProfileSnapshot;
+using profile::ThreadId;
+
+namespace {
+
+constexpr double kNsPerSecond = 1e9;
+
+// Totals of all nodes from what each has itself: a parent stands before its children.
+void add_totals(const profile::CallTree& tree, Costs& costs) {
+  costs.total = costs.self;
+  for (size_t i = tree.nodes.size(); i-- > 1;) costs.total[tree.nodes[i].parent] += costs.total[i];
+}
+
+}  // namespace
+
+Model::Model() : now_(std::make_shared<const ProfileSnapshot>()) { begin_tree(); }
+
+void Model::begin_tree() {
+  if (live_) trees_ += live_->anew() + 1;
+  live_ = std::make_unique<profile::LiveTree>(profile::CallTreeOptions{.group_by = group_by_, .event = event_});
+  update(now_);
+}
+
+void Model::update(std::shared_ptr<const ProfileSnapshot> now) {
+  if (!event_chosen_) {
+    if (const profile::EventId event = profile::main_event(*now); event != event_) {
+      event_ = event;
+      now_ = std::move(now);
+      return begin_tree();
+    }
+  }
+  now_ = std::move(now);
+  live_->update(*now_, &new_leaves_);
+  const uint64_t dropped = now_->samples().dropped();
+  if (tree_number() != anew_) {
+    anew_ = tree_number();
+    leaves_.assign(new_leaves_.begin(), new_leaves_.end());
+    leaves_begin_ = dropped;
+    kept_names_.clear();
+  } else {
+    leaves_.insert(leaves_.end(), new_leaves_.begin(), new_leaves_.end());
+    const uint64_t end = dropped + now_->sample_count();
+    while (leaves_.size() > now_->sample_count()) leaves_.pop_front();
+    leaves_begin_ = end - leaves_.size();
+  }
+  weigh();
+}
+
+Result<void> Model::choose(Choice choice) {
+  if (choice.keep != choice_.keep) {
+    std::optional<Pattern> pattern;
+    if (!choice.keep.empty()) pattern = TRY(Pattern::compile(choice.keep));
+    pattern_ = std::move(pattern);
+    kept_names_.clear();
+  }
+  choice_ = std::move(choice);
+  weigh();
+  return {};
+}
+
+void Model::group_by(std::vector<profile::GroupBy> by) {
+  group_by_ = std::move(by);
+  begin_tree();
+}
+
+void Model::show_event(profile::EventId event) {
+  event_ = event;
+  event_chosen_ = true;
+  begin_tree();
+}
+
+uint64_t Model::start_ns() const {
+  const profile::Samples& samples = now_->samples();
+  if (now_->header.start_monotonic_ns != 0 || samples.size() == 0) return now_->header.start_monotonic_ns;
+  return *std::min_element(samples.time_ns.begin(), samples.time_ns.end());
+}
+
+uint64_t Model::elapsed_ns() const { return now_->header.duration_ns; }
+
+uint64_t Model::first_ns() const {
+  const profile::Samples& samples = now_->samples();
+  if (samples.dropped() == 0 || samples.size() == 0) return 0;
+  return samples.time_ns[0] > start_ns() ? samples.time_ns[0] - start_ns() : 0;
+}
+
+double Model::counted_seconds() const {
+  const double all = static_cast<double>(elapsed_ns() - std::min(first_ns(), elapsed_ns())) / kNsPerSecond, stretch = choice_.seconds;
+  if (choice_.span_ns) return static_cast<double>(choice_.span_ns->second - choice_.span_ns->first) / kNsPerSecond;
+  if (choice_.mark_ns) return static_cast<double>(elapsed_ns() - std::min(*choice_.mark_ns, elapsed_ns())) / kNsPerSecond;
+  if (choice_.mode == Mode::kWindow) return std::min(all, stretch);
+  if (choice_.mode == Mode::kDecay) return stretch / M_LN2 * (1 - std::exp2(-all / stretch));
+  return all;
+}
+
+bool Model::keeps(uint32_t name) {
+  if (kept_names_.size() <= name) kept_names_.resize(tree().strings.size(), -1);
+  int8_t& kept = kept_names_[name];
+  if (kept < 0) kept = pattern_->matches(tree().strings.text(profile::StringId(name))) ? 1 : 0;
+  return kept == 1;
+}
+
+template <typename Add>
+void Model::for_each_counted(Add add) const {
+  const profile::Samples& samples = now_->samples();
+  std::vector<bool> wanted;  // by thread; empty: all
+  if (choice_.process || choice_.tid) {
+    wanted.resize(now_->threads().size());
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      const profile::Thread& thread = now_->threads()[i];
+      const profile::Process& process = now_->processes()[thread.process.value];
+      wanted[i] = (!choice_.tid || thread.tid == *choice_.tid) && (!choice_.process || *choice_.process == WhichProcess{process.pid, process.start_ns});
+    }
+  }
+  const uint64_t start = start_ns(), end = start + elapsed_ns();
+  uint64_t from = 0, to = ~uint64_t{0};
+  if (choice_.span_ns) {
+    from = start + choice_.span_ns->first;
+    to = start + choice_.span_ns->second;
+  } else if (choice_.mode == Mode::kWindow) {
+    from = end - std::min<uint64_t>(elapsed_ns(), choice_.seconds * uint64_t{1'000'000'000});
+  }
+  const bool decays = choice_.mode == Mode::kDecay && !choice_.span_ns;
+  const double per_ns = 1 / (choice_.seconds * kNsPerSecond);
+  const uint64_t mark = choice_.mark_ns ? start + *choice_.mark_ns : 0;
+  auto leaf = leaves_.begin();
+  for (size_t i = 0; i < samples.size(); ++i, ++leaf) {
+    if (*leaf == profile::kNoNode) continue;
+    const uint64_t time = samples.time_ns[i];
+    if (time < from || time >= to) continue;
+    const ThreadId thread = samples.thread[i];
+    if (!wanted.empty() && (!thread.valid() || !wanted[thread.value])) continue;
+    if (!is_kept(live_->node_of_leaf(*leaf))) continue;
+    double cost = static_cast<double>(now_->value(i));
+    if (decays) cost *= std::exp2(-static_cast<double>(end - std::min(time, end)) * per_ns);
+    add(i, *leaf, cost, time < mark);
+  }
+}
+
+void Model::weigh() {
+  const profile::CallTree& tree = this->tree();
+  const size_t nodes = tree.nodes.size();
+  kept_nodes_.clear();
+  costs_.self.assign(nodes, 0);
+  before_.self.assign(choice_.mark_ns ? nodes : 0, 0);
+  if (choice_.is_all()) {
+    costs_.total.resize(nodes);
+    for (size_t i = 0; i < nodes; ++i) {
+      costs_.self[i] = static_cast<double>(tree.nodes[i].self);
+      costs_.total[i] = static_cast<double>(tree.nodes[i].total);
+    }
+    return;
+  }
+  if (!choice_.keep.empty()) {  // it, or one above it, is called so
+    kept_nodes_.resize(nodes);
+    for (size_t i = 1; i < nodes; ++i) kept_nodes_[i] = kept_nodes_[tree.nodes[i].parent] || (tree.nodes[i].name.valid() && keeps(tree.nodes[i].name.value));
+  }
+  cost_of_leaf_.assign(live_->leaf_count(), 0);
+  before_of_leaf_.assign(choice_.mark_ns ? live_->leaf_count() : 0, 0);
+  for_each_counted([&](size_t, uint32_t leaf, double cost, bool before) { (before ? before_of_leaf_ : cost_of_leaf_)[leaf] += cost; });
+  for (uint32_t i = 0; i < cost_of_leaf_.size(); ++i)
+    if (cost_of_leaf_[i] != 0) costs_.self[live_->node_of_leaf(i)] += cost_of_leaf_[i];
+  add_totals(tree, costs_);
+  for (uint32_t i = 0; i < before_of_leaf_.size(); ++i)
+    if (before_of_leaf_[i] != 0) before_.self[live_->node_of_leaf(i)] += before_of_leaf_[i];
+  if (choice_.mark_ns) add_totals(tree, before_);
+}
+
+std::vector<uint32_t> Model::outermost_nodes(profile::StringId name) const {
+  std::vector<uint32_t> found;
+  std::vector<bool> inside(tree().nodes.size());  // it, or one above it, is the function
+  for (uint32_t i = 1; i < tree().nodes.size(); ++i) {
+    const CallNode& node = tree().nodes[i];
+    const bool is = node.name == name;
+    if (is && !inside[node.parent]) found.push_back(i);
+    inside[i] = is || inside[node.parent];
+  }
+  return found;
+}
+
+std::vector<FunctionLine> Model::functions(bool by_total) const {
+  const profile::FunctionTable& table = live_->functions();
+  std::vector<FunctionLine> lines(table.rows().size());
+  for (uint32_t i = 1; i < tree().nodes.size(); ++i) {
+    const uint32_t row = table.row_of(i);
+    if (row == profile::kNoNode) continue;
+    if (lines[row].node == 0 || costs_.total[i] > costs_.total[lines[row].node]) lines[row].node = i;
+    lines[row].self += costs_.self[i];
+    if (table.is_outermost(i)) lines[row].total += costs_.total[i];
+  }
+  std::erase_if(lines, [](const FunctionLine& line) { return line.total <= 0; });
+  std::sort(lines.begin(), lines.end(), [&](const FunctionLine& a, const FunctionLine& b) {
+    const auto left = by_total ? std::pair(a.total, a.self) : std::pair(a.self, a.total), right = by_total ? std::pair(b.total, b.self) : std::pair(b.self, b.total);
+    return left != right ? left > right : a.node < b.node;
+  });
+  return lines;
+}
+
+std::vector<ThreadLine> Model::threads(bool per_thread) const {
+  const profile::Samples& samples = now_->samples();
+  std::vector<std::vector<double>> seconds(now_->threads().size());
+  const uint64_t end = start_ns() + elapsed_ns();
+  // From the newest on; some come late.
+  constexpr uint64_t kLate = 5'000'000'000, kSpark = kSparkSeconds * uint64_t{1'000'000'000};
+  auto leaf = leaves_.end();
+  for (size_t i = samples.size(); i-- > 0;) {
+    --leaf;
+    const uint64_t age = end - std::min(end, samples.time_ns[i]);
+    if (age > kSpark + kLate) break;
+    if (age >= kSpark || *leaf == profile::kNoNode || !samples.thread[i].valid()) continue;
+    std::vector<double>& bins = seconds[samples.thread[i].value];
+    bins.resize(kSparkSeconds);
+    bins[kSparkSeconds - 1 - age / 1'000'000'000] += static_cast<double>(now_->value(i));
+  }
+  std::vector<double> cost_of_thread(now_->threads().size());
+  for_each_counted([&](size_t row, uint32_t, double cost, bool before) {
+    if (const ThreadId thread = samples.thread[row]; thread.valid() && !before) cost_of_thread[thread.value] += cost;
+  });
+  std::vector<ThreadLine> lines;
+  std::map<uint32_t, size_t> line_of_process;
+  for (uint32_t i = 0; i < seconds.size(); ++i) {
+    if (seconds[i].empty() && cost_of_thread[i] == 0) continue;
+    const profile::ProcessId process = now_->threads()[i].process;
+    size_t at = lines.size();
+    if (!per_thread) at = line_of_process.try_emplace(process.value, lines.size()).first->second;
+    if (at == lines.size()) lines.push_back({process, per_thread ? ThreadId(i) : ThreadId(), 0, 0, std::vector<double>(kSparkSeconds)});
+    ThreadLine& line = lines[at];
+    line.cost += cost_of_thread[i];
+    for (size_t s = 0; s < seconds[i].size(); ++s) {
+      line.seconds[s] += seconds[i][s];
+      if (s + kRecentSeconds >= kSparkSeconds) line.recent += seconds[i][s];
+    }
+  }
+  std::stable_sort(lines.begin(), lines.end(), [](const ThreadLine& a, const ThreadLine& b) { return std::pair(a.recent, a.cost) > std::pair(b.recent, b.cost); });
+  return lines;
+}
+
+std::vector<double> Model::time_line(size_t bins) const {
+  std::vector<double> line(bins);
+  const profile::Samples& samples = now_->samples();
+  const uint64_t start = start_ns(), first = first_ns(), all = elapsed_ns() > first ? elapsed_ns() - first : 0;
+  if (bins == 0 || all == 0) return line;
+  auto leaf = leaves_.begin();
+  for (size_t i = 0; i < samples.size(); ++i, ++leaf) {
+    if (*leaf == profile::kNoNode || samples.time_ns[i] < start + first) continue;
+    const double at = static_cast<double>(samples.time_ns[i] - start - first) / static_cast<double>(all);
+    line[std::min(bins - 1, static_cast<size_t>(at * static_cast<double>(bins)))] += static_cast<double>(now_->value(i));
+  }
+  return line;
+}
+
+}  // namespace cicada::top

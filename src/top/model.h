@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The profile as it is looked at: which of its samples count, and what each node of its call tree, each function and each thread costs then.
+//
+//   snapshots ──▶ tree, a leaf for each sample ─┐
+//   Choice    ──▶ a weight for each sample ─────┴▶ costs by node
+//
+// A change of what counts is one pass over numbers: samples, then nodes. Costs are in the event's unit. Borrows nothing; keeps the last snapshot.
+// Threads: one.
+#pragma once
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profile/live_tree.h"
+#include "top/boxes.h"
+#include "top/pattern.h"
+
+namespace cicada::top {
+
+enum class Mode : uint8_t { kAll, kWindow, kDecay };
+
+// Numbers of processes are used again.
+struct WhichProcess {
+  Pid pid = 0;
+  uint64_t start_ns = 0;
+  bool operator==(const WhichProcess&) const = default;
+};
+
+// Which samples count.
+struct Choice {
+  Mode mode = Mode::kAll;
+  unsigned seconds = 10;                                    // of the window; the half-life
+  std::optional<std::pair<uint64_t, uint64_t>> span_ns = {};  // [from, to) since the start; then there is no mode
+  std::optional<WhichProcess> process = {};                 // of this one only
+  std::optional<Tid> tid = {};                              // of this thread only
+  std::string keep = {};                                    // a regular expression: stacks with a function that matches; empty: all
+  std::optional<uint64_t> mark_ns = {};                     // since the start: what came before it is compared with what came behind it
+  bool is_all() const { return mode == Mode::kAll && !span_ns && !process && !tid && keep.empty() && !mark_ns; }
+  bool operator==(const Choice&) const = default;
+};
+
+struct FunctionLine {
+  uint32_t node = 0;  // the one of its nodes that costs most: says where it is
+  double self = 0, total = 0;
+};
+
+// Of one process, or of one thread of it.
+struct ThreadLine {
+  profile::ProcessId process;
+  profile::ThreadId thread;  // not valid: the whole process
+  double cost = 0;           // of what counts
+  double recent = 0;         // in the last kRecentSeconds
+  std::vector<double> seconds;  // in each of the last kSparkSeconds, the oldest first
+};
+
+class Model {
+ public:
+  static constexpr unsigned kRecentSeconds = 5, kSparkSeconds = 20;
+
+  Model();
+  // Later than the last one, or of another profile.
+  void update(std::shared_ptr<const profile::ProfileSnapshot> now);
+  // Fails (kInvalid): `keep` is no regular expression; then nothing changes.
+  Result<void> choose(Choice choice);
+  const Choice& choice() const { return choice_; }
+  void group_by(std::vector<profile::GroupBy> by);
+  const std::vector<profile::GroupBy>& groups() const { return group_by_; }
+  void show_event(profile::EventId event);
+  profile::EventId event() const { return event_; }
+
+  // --- what there is
+  const profile::ProfileSnapshot& profile() const { return *now_; }
+  std::shared_ptr<const profile::ProfileSnapshot> shared_profile() const { return now_; }
+  const profile::CallTree& tree() const { return live_->tree(); }
+  uint64_t tree_number() const { return trees_ + live_->anew(); }  // another one: numbers of nodes mean other things
+  const Costs& costs() const { return costs_; }
+  const Costs* before() const { return choice_.mark_ns ? &before_ : nullptr; }
+  uint64_t elapsed_ns() const;       // from the start to the end of what there is
+  uint64_t first_ns() const;         // since the start: what came before it was dropped
+  double counted_seconds() const;    // that what counts took; decay: that it weighs
+  // Of a function, by name: its nodes that are in no other one of it.
+  std::vector<uint32_t> outermost_nodes(profile::StringId name) const;
+  // All with costs, largest first by self or total.
+  std::vector<FunctionLine> functions(bool by_total) const;
+  // Processes and their threads, largest first by `recent`, then `cost`.
+  std::vector<ThreadLine> threads(bool per_thread) const;
+  // What all samples of the shown event cost in each of `bins` parts of [first_ns, elapsed_ns], whatever is chosen.
+  std::vector<double> time_line(size_t bins) const;
+
+ private:
+  void begin_tree();
+  void weigh();
+  // The samples that count: add(row, leaf, cost, whether it came before the mark).
+  template <typename Add>
+  void for_each_counted(Add add) const;
+  bool is_kept(uint32_t node) const { return kept_nodes_.empty() || (node < kept_nodes_.size() && kept_nodes_[node]); }
+  bool keeps(uint32_t node_name);
+  uint64_t start_ns() const;
+
+  std::shared_ptr<const profile::ProfileSnapshot> now_;
+  profile::EventId event_;
+  bool event_chosen_ = false;
+  std::vector<profile::GroupBy> group_by_;
+  std::unique_ptr<profile::LiveTree> live_;
+  uint64_t trees_ = 0, anew_ = 0;
+  std::vector<uint32_t> new_leaves_;
+  std::deque<uint32_t> leaves_;  // by row
+  uint64_t leaves_begin_ = 0;    // the number of the first
+  Choice choice_;
+  std::optional<Pattern> pattern_;       // of choice_.keep
+  std::vector<int8_t> kept_names_;       // by name: -1: not asked yet
+  Costs costs_, before_;
+  std::vector<bool> kept_nodes_;         // of choice_.keep; empty: all are
+  std::vector<double> cost_of_leaf_, before_of_leaf_;
+};
+
+}  // namespace cicada::top

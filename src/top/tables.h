@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The views that are lists: functions, the call tree, processes and threads. Each keeps what it is at by what that is called, not by its line.
+// Threads: one.
+#pragma once
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "top/list.h"
+#include "top/look.h"
+
+namespace cicada::top {
+
+class FunctionTable {
+ public:
+  void show(const Model& model);
+  void draw(Grid& grid, const Rect& rect, const Model& model, Look& look);
+  bool press(const Input& input, const Model& model, Look& look);
+  bool click(int y);
+  bool find_match(const Model& model, Look& look, bool forward);
+  // What is at the cursor; null, not valid: there is nothing.
+  const FunctionLine* line() const { return lines_.empty() ? nullptr : &lines_[static_cast<size_t>(list_.at())]; }
+  profile::StringId picked(const Model& model) const;
+
+ private:
+  void remember(const Model& model);
+  std::vector<FunctionLine> lines_;
+  bool by_total_ = false;
+  std::string picked_;
+  List list_;
+  Rect rect_;
+};
+
+class CallTreeTable {
+ public:
+  // The first time that it has samples it opens the heaviest path.
+  void show(Boxes boxes, bool has_samples);
+  void draw(Grid& grid, const Rect& rect, const Model& model, Look& look);
+  bool press(const Input& input, Look& look);
+  bool click(int y, bool twice);
+  const Boxes* boxes() const { return boxes_ ? &*boxes_ : nullptr; }
+  uint32_t picked() const { return lines_.empty() ? 0 : lines_[static_cast<size_t>(list_.at())]; }
+
+ private:
+  void list_lines();
+  void open(uint32_t box, bool opened);
+  uint32_t open_heaviest(uint32_t box);
+  std::optional<Boxes> boxes_;
+  bool begun_ = false;
+  std::set<Path> opened_;
+  std::vector<uint32_t> lines_;
+  Path picked_;
+  List list_;
+  Rect rect_;
+};
+
+class ProcessTable {
+ public:
+  void show(const Model& model);
+  void draw(Grid& grid, const Rect& rect, const Model& model, Look& look);
+  bool press(const Input& input, const Model& model);
+  bool click(int y);
+  // Null: there is none.
+  const ThreadLine* picked() const { return lines_.empty() ? nullptr : &lines_[static_cast<size_t>(list_.at())]; }
+
+ private:
+  using Which = std::pair<WhichProcess, Tid>;  // 0: the process
+  Which which(const Model& model, const ThreadLine& line) const;
+  std::vector<ThreadLine> lines_;
+  std::set<std::pair<Pid, uint64_t>> opened_;
+  std::optional<Which> picked_;
+  List list_;
+  Rect rect_;
+};
+
+}  // namespace cicada::top
