@@ -176,6 +176,7 @@ uint32_t LiveTree::group_node(const ProfileSnapshot& profile, const Group& group
   sample.stack = group.key.stack;
   sample.cpu = static_cast<uint16_t>(group.key.cpu);
   sample.labels = group.key.labels;
+  sample.event = event_;
   uint32_t node = 0;
   for (const GroupBy by : options_.group_by) {
     std::string text = group_text(profile, by, sample);

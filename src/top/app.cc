@@ -13,6 +13,7 @@
 #include "base/number_text.h"
 #include "profile/completeness.h"
 #include "profile/cpu_time.h"
+#include "profile/frame_text.h"
 #include "top/flame_pane.h"
 #include "top/tables.h"
 
@@ -28,6 +29,7 @@ enum class ViewId : uint8_t { kFlame, kFunctions, kCallTree, kProcesses, kHealth
 constexpr std::array<std::string_view, 6> kViews{"Flame graph", "Functions", "Call tree", "Processes", "Health", "Output"};
 constexpr int kStripLeast = 14, kTabsLeast = 8;  // rows of a screen that has them
 constexpr size_t kMaxTyped = 200, kMaxOutputLines = 2000, kMaxOutputLine = 4096, kMaxCopied = 64 << 10;
+constexpr std::string_view kNoTimes = "its samples have no times";
 constexpr unsigned kSeconds[] = {2, 5, 10, 30, 60, 300};
 
 struct Grouping {
@@ -72,8 +74,6 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
     {"q, Ctrl-C", "leave; what is recorded for this view ends"},
 };
 
-Style key_style() { return {.bold = true}; }
-
 }  // namespace
 
 struct App::State {
@@ -98,7 +98,9 @@ struct App::State {
   char prompt = 0;        // '/' or 'k': what is typed
   std::string typed;
   std::vector<std::string> output{""};
-  List output_list;
+  enum class Escape : uint8_t { kNone, kBegun, kSequence, kText } escape = Escape::kNone;  // of what was printed: a terminal's, left out
+  Scroll output_scroll{true}, health_scroll, help_scroll;
+  std::string read_answer;  // of the recorder, that was seen
   std::vector<double> strip;  // of `strip_of`
   std::shared_ptr<const ProfileSnapshot> strip_of;
 
@@ -178,7 +180,11 @@ struct App::State {
       if (inverted) std::reverse(path.begin(), path.end());
       return path;
     }
-    if (view == ViewId::kCallTree && tree.boxes() != nullptr) return path_of(*tree.boxes(), tree.picked());
+    if (view == ViewId::kCallTree && tree.boxes() != nullptr) {
+      Path path = path_of(*tree.boxes(), tree.picked());
+      if (inverted) std::reverse(path.begin(), path.end());
+      return path;
+    }
     const std::string name = picked_function();
     return name.empty() ? Path() : Path{name};
   }
@@ -226,32 +232,40 @@ struct App::State {
     said = "grouped by " + group_name();
   }
   void next_event() {
-    const auto& events = model.profile().header.events;
-    if (events.size() < 2) {
-      said = "there is one event: " + events[0].name;
-      return;
+    const std::vector<profile::EventId> events = profile::sampled_events(model.profile());
+    const auto at = std::find(events.begin(), events.end(), model.event());
+    const profile::EventId next = at == events.end() || at + 1 == events.end() ? events[0] : at[1];
+    if (next != model.event()) {
+      strip_of = nullptr;
+      model.show_event(next);
+      look.update(model);
+      refresh();
     }
-    strip_of = nullptr;
-    model.show_event({static_cast<uint8_t>((model.event().value + 1U) % events.size())});
-    look.update(model);
-    refresh();
-    said = events[model.event().value].name;
+    said = (events.size() < 2 ? "the only event: " : "event: ") + model.profile().event(next).name;
   }
   void compare() {
     Choice choice = model.choice();
     if (choice.mark_ns) {
       choice.mark_ns.reset();
       said = "no longer compared";
+    } else if (!page.ended.empty()) {
+      said = "nothing comes any more that could be compared";
+    } else if (!model.has_times()) {
+      said = kNoTimes;
     } else {
-      choice.mark_ns = model.elapsed_ns();
+      choice.mark_ns = model.end_ns();
       choice.span_ns.reset();
       choice.mode = Mode::kAll;
-      said = "what comes from now on is compared with what was until now: red is more, blue is less";
+      said = "compared with what was until now: red is more, blue is less";
     }
     choose(choice);
   }
   void next_mode() {
     Choice choice = model.choice();
+    if (!model.has_times()) {
+      said = kNoTimes;
+      return;
+    }
     choice.mode = static_cast<Mode>((static_cast<unsigned>(choice.mode) + 1) % 3);
     choice.span_ns.reset();
     choice.mark_ns.reset();
@@ -260,14 +274,16 @@ struct App::State {
   void next_seconds() {
     Choice choice = model.choice();
     const auto* next = std::upper_bound(std::begin(kSeconds), std::end(kSeconds), choice.seconds);
+    if (choice.mode == Mode::kAll) return next_mode();
     choice.seconds = next == std::end(kSeconds) ? kSeconds[0] : *next;
     choose(choice);
   }
   // Moves the begin or the end of the span by a part of what there is.
   void move_span(bool begin, int step) {
     Choice choice = model.choice();
-    const uint64_t first = model.first_ns(), end = model.elapsed_ns();
-    if (end <= first) return;
+    const uint64_t first = model.begin_ns(), end = model.end_ns();
+    if (!model.has_times()) said = kNoTimes;
+    if (end <= first || !model.has_times()) return;
     auto [from, to] = choice.span_ns.value_or(std::pair(first, end));
     const auto by = static_cast<int64_t>(std::max<uint64_t>((end - first) / 50, 1'000'000)) * step;
     const auto moved = [&](uint64_t at) { return static_cast<uint64_t>(std::clamp<int64_t>(static_cast<int64_t>(at) + by, static_cast<int64_t>(first), static_cast<int64_t>(end))); };
@@ -326,7 +342,9 @@ struct App::State {
     if (sandwich) found = (keys_to_callers ? callers : callees).find_match(look, forward);
     else if (view == ViewId::kFlame) found = flame.find_match(look, forward);
     else if (view == ViewId::kFunctions) found = functions.find_match(model, look, forward);
-    if (!found) said = "no match is shown here";
+    else if (view == ViewId::kCallTree) found = tree.find_match(look, forward);
+    else if (view == ViewId::kProcesses) found = processes.find_match(model, look, forward);
+    if (!found) said = "no match here";
   }
 
   // --- keys
@@ -336,13 +354,15 @@ struct App::State {
       prompt = 0;
       return;
     }
-    if (input.kind == Kind::kEnter) {
+    if (input.kind == Kind::kEnter) {  // what is no expression can be mended
       if (prompt == 'k') {
         Choice choice = model.choice();
         choice.keep = typed;
         choose(choice);
+      } else if (const Result<void> done = look.search(typed); !done) {
+        said = done.error().message();
       }
-      prompt = 0;
+      if (said.empty()) prompt = 0;
       return;
     }
     if (input.kind == Kind::kBackspace) {
@@ -353,12 +373,6 @@ struct App::State {
     }
     if (prompt == '/')
       if (const Result<void> done = look.search(typed); !done) said = done.error().message();
-  }
-  static void append_utf8(std::string& to, char32_t letter) {
-    if (letter < 0x80) to += static_cast<char>(letter);
-    else if (letter < 0x800) (to += static_cast<char>(0xc0 | letter >> 6)) += static_cast<char>(0x80 | (letter & 0x3f));
-    else if (letter < 0x10000) ((to += static_cast<char>(0xe0 | letter >> 12)) += static_cast<char>(0x80 | (letter >> 6 & 0x3f))) += static_cast<char>(0x80 | (letter & 0x3f));
-    else (((to += static_cast<char>(0xf0 | letter >> 18)) += static_cast<char>(0x80 | (letter >> 12 & 0x3f))) += static_cast<char>(0x80 | (letter >> 6 & 0x3f))) += static_cast<char>(0x80 | (letter & 0x3f));
   }
   bool press_in_view(const Input& input) {
     if (sandwich) {
@@ -372,24 +386,25 @@ struct App::State {
         open_sandwich();
         return true;
       }
-      return pane.press(input, look);
+      return pane.press(input);
     }
     switch (view) {
-      case ViewId::kFlame: return flame.press(input, look);
+      case ViewId::kFlame: return flame.press(input);
       case ViewId::kFunctions:
         if (input.kind == Kind::kEnter) {
           open_sandwich();
           return true;
         }
-        return functions.press(input, model, look);
-      case ViewId::kCallTree: return tree.press(input, look);
+        return functions.press(input, model);
+      case ViewId::kCallTree: return tree.press(input);
       case ViewId::kProcesses:
         if (input.kind == Kind::kEnter) {
           only_picked_process();
           return true;
         }
         return processes.press(input, model);
-      default: return output_list.press(input);
+      case ViewId::kHealth: return health_scroll.press(input);
+      default: return output_scroll.press(input);
     }
   }
   bool letter(char32_t letter) {
@@ -402,6 +417,7 @@ struct App::State {
       case U'N': find_match(false); break;
       case U's': open_sandwich(); break;
       case U'i':
+        if (sandwich || (view != ViewId::kFlame && view != ViewId::kCallTree)) break;
         inverted = !inverted;
         flame.reset();
         refresh();
@@ -423,6 +439,7 @@ struct App::State {
       case U'p': control(page.moment.paused ? attach::kResume : attach::kPause); break;
       case U'o':
         order = order == Order::kHeavy ? Order::kName : Order::kHeavy;
+        said = order == Order::kHeavy ? "largest first" : "by name";
         refresh();
         break;
       case U' ':
@@ -430,7 +447,7 @@ struct App::State {
         if (!frozen && waiting) take(std::exchange(waiting, nullptr));
         break;
       default:
-        if (letter >= U'1' && letter <= U'6') go_to(static_cast<ViewId>(letter - U'1'));
+        if (letter >= U'1' && letter < U'1' + static_cast<char32_t>(kViews.size())) go_to(static_cast<ViewId>(letter - U'1'));
     }
     return true;
   }
@@ -445,44 +462,58 @@ struct App::State {
     const ProfileSnapshot& now = model.profile();
     const std::string state = state_text();
     const auto sums = now.totals_of(model.event());
-    std::string right = fmt::format("{} · {} samples · {}", rate_text(now.event(model.event())), grouped_digits(sums.samples), duration(model.elapsed_ns()));
+    const std::string kept = now.samples().dropped() != 0 ? fmt::format("last {}", duration(model.all_seconds())) : duration(model.all_seconds());
+    const std::string right = fmt::format("{} · {} samples · {}", rate_text(now.event(model.event())), grouped_digits(sums.samples), kept);
     int x = grid.put(0, y, " cicada ", {.ink = kInk, .ground = 0xffb067, .bold = true});
     x += 1 + grid.put(x + 1, y, page.moment.title.empty() ? title : page.moment.title, {.bold = true}, std::max(0, grid.width() - x - 12));
     const uint32_t colour = page.ended.empty() ? (frozen || page.moment.paused ? 0xffd75f : 0x5fd75f) : 0xd7d7d7;
+    if (grid.height() < kTabsLeast) x += 1 + grid.put(x + 1, y, fmt::format("{}{}", sandwich ? "Callers" : kViews[static_cast<size_t>(view)], model.choice().is_all() ? "" : " [part]"), {.reverse = true}, std::max(0, grid.width() - x - 3));
     x += 2 + grid.put(x + 2, y, "● " + state, {.ink = colour, .bold = true}, std::max(0, grid.width() - x - 2));
     if (x + 2 + columns_of(right) < grid.width()) grid.put_right(grid.width() - 1, y, right, kSoft);
   }
   void draw_tabs(Grid& grid, int y) {
     int x = 1;
-    const int count = output.size() > 1 || !output[0].empty() ? 6 : 5;
-    for (int i = 0; i < count; ++i) {
-      const bool shown = !sandwich && static_cast<int>(view) == i;
+    if (sandwich) {
+      grid.put(x, y, " Callers and callees ", {.bold = true, .reverse = true});
+      return;
+    }
+    for (int i = 0; i < view_count(); ++i) {
       const std::string text = fmt::format(" {} {} ", i + 1, kViews[static_cast<size_t>(i)]);
       if (x + columns_of(text) > grid.width()) break;
-      x += grid.put(x, y, text, shown ? Style{.bold = true, .reverse = true} : Style{});
+      x += grid.put(x, y, text, static_cast<int>(view) == i ? Style{.bold = true, .reverse = true} : Style{});
     }
-    if (sandwich) grid.put(x, y, " Callers and callees ", {.bold = true, .reverse = true});
   }
+  bool has_output() const { return output.size() > 1 || !output[0].empty(); }
+  int view_count() const { return has_output() || view == ViewId::kOutput ? 6 : 5; }
   // What differs from what one sees at first: nobody shall wonder where the rest is.
-  std::string chips() {
+  std::string chips(int columns) {
     const Choice& choice = model.choice();
     std::string text;
     const auto add = [&](std::string_view what) { text += fmt::format("[{}] ", what); };
-    const double first = static_cast<double>(model.first_ns()) * 1e-9;
-    if (choice.span_ns) add(fmt::format("{:.1f} to {:.1f} s", static_cast<double>(choice.span_ns->first) * 1e-9 - first, static_cast<double>(choice.span_ns->second) * 1e-9 - first));
+    const uint64_t begin = model.begin_ns(), end = model.end_ns();
+    const auto since = [](uint64_t from, uint64_t to) { return from < to ? static_cast<double>(to - from) * 1e-9 : 0; };
+    if (choice.span_ns) add(fmt::format("{:.1f} to {:.1f} s", since(begin, choice.span_ns->first), since(begin, choice.span_ns->second)));
     else if (choice.mode == Mode::kWindow) add(fmt::format("last {} s", choice.seconds));
     else if (choice.mode == Mode::kDecay) add(fmt::format("half-life {} s", choice.seconds));
-    if (choice.mark_ns) add(fmt::format("since d: {}, before: {}", duration(model.elapsed_ns() - std::min(*choice.mark_ns, model.elapsed_ns())), duration(*choice.mark_ns - std::min(model.first_ns(), *choice.mark_ns))));
+    if (choice.mark_ns) add(fmt::format("since d: {}, before: {}", duration(since(*choice.mark_ns, end)), duration(since(begin, *choice.mark_ns))));
     if (choice.process) add(fmt::format("process {}", choice.process->pid));
     if (choice.tid) add(fmt::format("thread {}", *choice.tid));
     if (!choice.keep.empty()) add("only /" + choice.keep + "/");
     if (!model.groups().empty()) add("by " + group_name());
     if (inverted && (view == ViewId::kFlame || view == ViewId::kCallTree)) add("inverted");
     if (!look.searched().empty()) add(fmt::format("/{}/ {}", look.searched(), percent(look.matched_share(model), 1)));
-    if (view == ViewId::kFlame && !sandwich && flame.is_zoomed()) {
-      text += "all";
-      for (const std::string& name : flame.zoom()) text += " › " + look.name(name);
+    if (view != ViewId::kFlame || sandwich || !flame.is_zoomed()) return text;
+    // The end of the path is what one is in.
+    std::string path;
+    const int left = columns - columns_of(text);
+    size_t from = flame.zoom().size();
+    while (from > 0) {
+      const std::string longer = " › " + look.name(flame.zoom()[from - 1]) + path;
+      if (columns_of(longer) + 3 > left && !path.empty()) break;
+      path = longer;
+      --from;
     }
+    text += (from == 0 ? "all" : "…") + path;
     return text;
   }
   void draw_strip(Grid& grid, int y) {
@@ -491,16 +522,16 @@ struct App::State {
     strip_of = model.shared_profile();
     const double most = strip.empty() ? 0 : *std::max_element(strip.begin(), strip.end());
     grid.put(1, y, sparkline(strip, most), {.ink = 0x87afd7});
-    const uint64_t first = model.first_ns(), all = model.elapsed_ns() > first ? model.elapsed_ns() - first : 0;
+    const uint64_t first = model.begin_ns(), all = model.end_ns() - first;
     if (all == 0) return;
     const auto mark = [&](uint64_t from, uint64_t to, const Style& style) {
       const double scale = static_cast<double>(columns) / static_cast<double>(all);
       const int x = static_cast<int>(static_cast<double>(from - std::min(from, first)) * scale), end = static_cast<int>(std::ceil(static_cast<double>(to - std::min(to, first)) * scale));
-      grid.restyle({1 + x, y, std::max(1, end - x), 1}, style);
+      grid.restyle({1 + x, y, std::clamp(end - x, 1, static_cast<int>(columns) - std::min(x, static_cast<int>(columns) - 1)), 1}, style);
     };
     const Choice& choice = model.choice();
     if (choice.span_ns) mark(choice.span_ns->first, choice.span_ns->second, {.ink = 0xffaf00, .reverse = true});
-    if (choice.mark_ns) mark(*choice.mark_ns, model.elapsed_ns(), {.ink = 0xff5f5f});
+    if (choice.mark_ns) mark(*choice.mark_ns, model.end_ns(), {.ink = 0xff5f5f});
   }
   void draw_sandwich(Grid& grid, const Rect& rect) {
     const int upper = std::max(1, (rect.height - 1) / 2);
@@ -522,40 +553,40 @@ struct App::State {
       for (const profile::Count& count : one.counts)
         if (count.value != 0) lines.emplace_back("  " + count.name, grouped_digits(count.value));
     }
-    if (const double seconds = static_cast<double>(model.elapsed_ns()) * 1e-9; seconds > 0)
-      lines.emplace_back("rate", fmt::format("{:.1f} samples a second", static_cast<double>(now.totals_of(model.event()).samples) / seconds));
-    lines.emplace_back("kept", fmt::format("{} samples of {}; {} stacks, {} functions, {} processes, {} threads", grouped_digits(now.sample_count()), duration(model.elapsed_ns() - std::min(model.first_ns(), model.elapsed_ns())),
-                                           grouped_digits(now.stacks().size()), grouped_digits(now.functions().size()), grouped_digits(now.processes().size()), grouped_digits(now.threads().size())));
+    if (const double seconds = model.all_seconds(); seconds > 0 && model.has_times()) lines.emplace_back("rate", fmt::format("{:.1f} samples a second", static_cast<double>(now.totals_of(model.event()).samples) / seconds));
+    lines.emplace_back("kept", fmt::format("{} samples of {}; {} stacks, {} functions, {} processes, {} threads", grouped_digits(now.sample_count()), duration(model.all_seconds()), grouped_digits(now.stacks().size()),
+                                           grouped_digits(now.functions().size()), grouped_digits(now.processes().size()), grouped_digits(now.threads().size())));
     if (now.samples().dropped() != 0) lines.emplace_back("  older ones", fmt::format("{} samples went (--last)", grouped_digits(now.samples().dropped())));
     for (const std::string& warning : now.header.warnings) lines.emplace_back("note", warning);
     return lines;
   }
   void draw_health(Grid& grid, const Rect& rect) {
     const auto lines = health();
-    output_list.fit(static_cast<int>(lines.size()), rect.height);
-    for (int i = 0; i < rect.height && output_list.first() + i < static_cast<int>(lines.size()); ++i) {
-      const auto& [name, text] = lines[static_cast<size_t>(output_list.first() + i)];
+    health_scroll.fit(static_cast<int>(lines.size()), rect.height);
+    for (int i = 0; i < rect.height && health_scroll.first() + i < static_cast<int>(lines.size()); ++i) {
+      const auto& [name, text] = lines[static_cast<size_t>(health_scroll.first() + i)];
       grid.put(rect.x + 1, rect.y + i, name, {.bold = true}, 26);
       grid.put(rect.x + 28, rect.y + i, text, {}, rect.width - 29);
     }
   }
   void draw_output(Grid& grid, const Rect& rect) {
-    if (output.size() == 1 && output[0].empty()) {
+    if (!has_output()) {
       grid.put(rect.x + 1, rect.y + rect.height / 2, "nothing was printed; this is for `cicada top -- COMMAND`", kSoft, rect.width - 2);
       return;
     }
-    output_list.fit(static_cast<int>(output.size()), rect.height);
-    for (int i = 0; i < rect.height && output_list.first() + i < static_cast<int>(output.size()); ++i) grid.put(rect.x, rect.y + i, output[static_cast<size_t>(output_list.first() + i)], {}, rect.width);
+    output_scroll.fit(static_cast<int>(output.size()), rect.height);
+    for (int i = 0; i < rect.height && output_scroll.first() + i < static_cast<int>(output.size()); ++i) grid.put(rect.x, rect.y + i, output[static_cast<size_t>(output_scroll.first() + i)], {}, rect.width);
   }
   void draw_help(Grid& grid) {
-    const int width = std::min(grid.width(), 78), height = std::min(grid.height(), static_cast<int>(std::size(kHelp)) + 2);
-    const Rect box{(grid.width() - width) / 2, (grid.height() - height) / 2, width, height};
-    grid.fill(box, {});
-    grid.fill({box.x, box.y, width, 1}, {.reverse = true});
-    grid.put(box.x + 1, box.y, "keys", {.bold = true, .reverse = true});
-    for (int i = 0; i + 1 < height && i < static_cast<int>(std::size(kHelp)); ++i) {
-      grid.put(box.x + 1, box.y + 1 + i, kHelp[i].first, key_style(), 11);
-      grid.put(box.x + 13, box.y + 1 + i, kHelp[i].second, {}, width - 14);
+    const int lines = static_cast<int>(std::size(kHelp)), height = std::min(grid.height() - 1, lines + 1);
+    help_scroll.fit(lines, height - 1);
+    grid.fill({0, 1, grid.width(), height}, {});
+    grid.fill({0, 1, grid.width(), 1}, {.reverse = true});
+    grid.put(1, 1, "keys (any other key: back)", {.bold = true, .reverse = true});
+    for (int i = 0; i + 1 < height && help_scroll.first() + i < lines; ++i) {
+      const auto& [key, text] = kHelp[help_scroll.first() + i];
+      grid.put(1, 2 + i, key, {.bold = true}, 11);
+      grid.put(13, 2 + i, text, {}, grid.width() - 13);
     }
   }
   // What is picked, in words.
@@ -566,10 +597,11 @@ struct App::State {
       const Boxes::Box& one = (*all)[box];
       const profile::CallNode& node = model.tree().nodes[one.node];
       const std::string place = one.node == 0 ? "" : place_of(model.tree(), node), busy = cpus(model, one.total);
+      if (one.total <= 0 && one.before <= 0) return fmt::format("{}: nothing in what is chosen", look.name(all->name(box)));
       std::string text = fmt::format("{}: {}, {}", look.name(all->name(box)), percent(one.total, whole), amount(model, one.total));
       if (!busy.empty()) text += ", " + busy;
       if (one.self > 0) text += fmt::format("; itself {}", percent(one.self, whole));
-      if (model.before() != nullptr && all->size() != 0) text += fmt::format("; before {}", percent(one.before, (*all)[0].before));
+      if (model.before() != nullptr) text += fmt::format("; before {}", percent(one.before, model.before()->whole()));
       if (!place.empty()) text += "; " + place;
       return text;
     };
@@ -585,7 +617,10 @@ struct App::State {
     }
     if (const ThreadLine* line = view == ViewId::kProcesses ? processes.picked() : nullptr) {
       const profile::Process& process = model.profile().processes()[line->process.value];
-      return fmt::format("{}; parent {}{}{}", model.profile().text(process.cmdline.valid() ? process.cmdline : process.name), process.parent_pid, process.cgroup.valid() ? "; cgroup " : "", model.profile().text(process.cgroup));
+      std::string text(model.profile().text(process.cmdline.valid() ? process.cmdline : process.name));
+      if (process.parent_pid != 0) text += fmt::format("; parent {}", process.parent_pid);
+      if (process.cgroup.valid()) text += fmt::format("; cgroup {}", model.profile().text(process.cgroup));
+      return text;
     }
     return "";
   }
@@ -599,16 +634,23 @@ struct App::State {
       grid.put(0, y, said, {.bold = true}, grid.width());
       return;
     }
-    if (!page.moment.answer.empty()) {
+    if (page.moment.answer != read_answer) {
       grid.put(0, y, page.moment.answer, {.ink = 0xff5f5f, .bold = true}, grid.width());
       return;
     }
+    static constexpr std::pair<std::string_view, std::string_view> general[] = {{"?", "help"}, {"q", "quit"}, {"Tab", "views"}, {"/", "search"}, {"Space", "freeze"}, {"m", "mode"}, {"g", "group"}, {"d", "compare"}, {"k", "keep"}, {"p", "pause"}};
+    const std::string_view enter = sandwich || view == ViewId::kFunctions ? "callers" : view == ViewId::kFlame ? "zoom" : view == ViewId::kCallTree ? "open" : view == ViewId::kProcesses ? "only this" : "";
     int x = 0;
-    for (const auto& [key, text] : {std::pair("?", "help"), {"Tab", "views"}, {"/", "search"}, {"Enter", "zoom"}, {"s", "callers"}, {"i", "inverted"}, {"g", "group"}, {"d", "compare"}, {"m", "mode"}, {"Space", "freeze"}, {"q", "quit"}}) {
-      if (x + columns_of(key) + columns_of(text) + 3 > grid.width()) break;
+    const auto add = [&](std::string_view key, std::string_view text) {
+      if (text.empty() || x + columns_of(key) + columns_of(text) + 1 > grid.width()) return;
       x += grid.put(x, y, key, {.bold = true, .reverse = true});
       x += 1 + grid.put(x, y, fmt::format(" {}", text), kSoft);
-    }
+    };
+    for (int i = 0; i < 3; ++i) add(general[i].first, general[i].second);
+    add("Enter", enter);
+    if (sandwich || view == ViewId::kFlame || view == ViewId::kCallTree) add("s", "callers");
+    if (!sandwich && (view == ViewId::kFlame || view == ViewId::kCallTree)) add("i", "inverted");
+    for (size_t i = 3; i < std::size(general); ++i) add(general[i].first, general[i].second);
   }
 };
 
@@ -624,34 +666,38 @@ void App::update(std::shared_ptr<const ProfileSnapshot> now, sink::PageState pag
 }
 
 void App::add_output(std::string_view bytes) {
+  using Escape = State::Escape;
   std::vector<std::string>& lines = state_->output;
-  const bool at_end = state_->view != ViewId::kOutput || state_->output_list.at() + 1 >= static_cast<int>(lines.size());
+  Escape& escape = state_->escape;
   for (const char byte : bytes) {
-    if (byte == '\n') lines.emplace_back();
-    else if (byte == '\r') continue;
-    else if (lines.back().size() < kMaxOutputLine) lines.back() += byte;
+    if (byte == '\x1b') escape = Escape::kBegun;
+    else if (escape == Escape::kBegun) escape = byte == '[' ? Escape::kSequence : byte == ']' ? Escape::kText : Escape::kNone;
+    else if (escape == Escape::kSequence) escape = byte >= 0x40 && byte <= 0x7e ? Escape::kNone : escape;
+    else if (escape == Escape::kText) escape = byte == '\a' || byte == '\n' ? Escape::kNone : escape;
+    else if (byte == '\n') lines.emplace_back();
+    else if (byte != '\r' && lines.back().size() < kMaxOutputLine) lines.back() += byte;
   }
   if (lines.size() > kMaxOutputLines) lines.erase(lines.begin(), lines.end() - static_cast<ptrdiff_t>(kMaxOutputLines));
-  if (at_end && state_->view == ViewId::kOutput) state_->output_list.go_to(static_cast<int>(lines.size()) - 1);
 }
 
 bool App::press(const Input& input) {
   State& state = *state_;
   if (input.kind == Kind::kResize) return true;
   state.said.clear();
+  state.read_answer = state.page.moment.answer;
   if (state.prompt != 0 && input.kind != Kind::kClick && input.kind != Kind::kDoubleClick) {
     state.type(input);
     return true;
   }
   if (input.kind == Kind::kInterrupt) return false;
   if (state.help) {
-    state.help = false;
+    state.help = state.help_scroll.press(input);
     return true;
   }
   switch (input.kind) {
     case Kind::kTab:
     case Kind::kBackTab: {
-      const int views = 6, step = input.kind == Kind::kTab ? 1 : views - 1;
+      const int views = state.view_count(), step = input.kind == Kind::kTab ? 1 : views - 1;
       state.go_to(static_cast<ViewId>((static_cast<int>(state.view) + step) % views));
       return true;
     }
@@ -663,18 +709,11 @@ bool App::press(const Input& input) {
         if (state.callers.click(input.x, input.y, twice)) state.keys_to_callers = true;
         else if (state.callees.click(input.x, input.y, twice)) state.keys_to_callers = false;
       } else if (state.view == ViewId::kFlame) state.flame.click(input.x, input.y, twice);
-      else if (state.view == ViewId::kFunctions && state.functions.click(input.y) && twice) state.open_sandwich();
+      else if (state.view == ViewId::kFunctions && state.functions.click(input.y, state.model) && twice) state.open_sandwich();
       else if (state.view == ViewId::kCallTree) state.tree.click(input.y, twice);
-      else if (state.view == ViewId::kProcesses && state.processes.click(input.y) && twice) state.only_picked_process();
+      else if (state.view == ViewId::kProcesses && state.processes.click(input.y, state.model) && twice) state.only_picked_process();
       return true;
     }
-    case Kind::kWheelDown:
-    case Kind::kWheelUp:
-      if (!state.sandwich && state.view == ViewId::kFlame) {
-        state.flame.scroll(input.kind == Kind::kWheelDown ? 3 : -3);
-        return true;
-      }
-      break;
     case Kind::kBackspace:
       if (!state.press_in_view(input)) state.take_back();
       return true;
@@ -692,7 +731,7 @@ void App::draw(Grid& grid, bool colours) {
   int y = 1, bottom = grid.height();
   if (grid.height() >= kTabsLeast) {
     state.draw_tabs(grid, y++);
-    if (const std::string chips = state.chips(); !chips.empty()) grid.put(1, y++, chips, {.ink = 0xffaf00}, grid.width() - 2);
+    if (const std::string chips = state.chips(grid.width() - 2); !chips.empty()) grid.put(1, y++, chips, {.ink = 0xffaf00}, grid.width() - 2);
   }
   if (grid.height() >= kStripLeast) state.draw_strip(grid, y++);
   if (grid.height() >= 3) state.draw_foot(grid, --bottom);

@@ -6,6 +6,12 @@
 #include <utility>
 
 namespace cicada::top {
+namespace {
+
+constexpr double kSmallest = 2000;  // of a screen that is this wide a box is a column
+constexpr int kSmall = -100'000;
+
+}  // namespace
 
 Boxes::Boxes(const profile::CallTree& tree, const Costs& costs, const Costs* before, Towards towards, Order order)
     : tree_(tree), costs_(costs), before_(before), towards_(towards), order_(order), group_of_name_(tree.strings.size() + 1, kNone) {}
@@ -98,18 +104,62 @@ void Boxes::add_boxes(uint32_t parent, std::vector<Item> items) {
     items_[made.first_item + made.items++] = item;
   }
   for (const Item& item : items) group_of_name_[item.node == 0 ? 0 : tree_.nodes[item.node].name.value + 1] = kNone;
-  // What goes on no further towards callers ended there: a stack's outermost frame.
   boxes_[parent].first_child = static_cast<uint32_t>(children_.size());
   boxes_[parent].child_count = static_cast<uint32_t>(boxes_.size()) - first;
   for (auto i = first; i < boxes_.size(); ++i) children_.push_back(i);
-  const auto begin = children_.end() - static_cast<ptrdiff_t>(boxes_[parent].child_count);
-  // Rough sizes: two that are about as large do not change places with every update.
-  const auto size_of = [&](uint32_t box) { return std::lround(8 * std::log2(std::max(boxes_[box].box.total + boxes_[box].box.before, 1e-9))); };
-  std::sort(begin, children_.end(), [&](uint32_t a, uint32_t b) {
-    if (order_ == Order::kHeavy)
-      if (const long left = size_of(a), right = size_of(b); left != right) return left > right;
-    return name(a) < name(b);
+  sort(std::span(children_).last(boxes_[parent].child_count));
+}
+
+void Boxes::sort(std::span<uint32_t> boxes) const {
+  if (order_ == Order::kName) {
+    std::sort(boxes.begin(), boxes.end(), [&](uint32_t a, uint32_t b) { return name(a) < name(b); });
+    return;
+  }
+  // By rough sizes, then names: two that are about as large do not change places with every update. What nobody sees needs no names.
+  struct Key {
+    int size;
+    uint32_t box;
+  };
+  const double least = (costs_.whole() + (before_ != nullptr ? before_->whole() : 0)) / kSmallest;
+  std::vector<Key> keys;
+  for (const uint32_t box : boxes) {
+    const double size = boxes_[box].box.total + boxes_[box].box.before;
+    keys.push_back({size < least ? kSmall : static_cast<int>(std::lround(8 * std::log2(size))), box});
+  }
+  std::sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
+    if (a.size != b.size) return a.size > b.size;
+    return a.size == kSmall ? boxes_[a.box].box.total > boxes_[b.box].box.total || (boxes_[a.box].box.total == boxes_[b.box].box.total && a.box < b.box) : name(a.box) < name(b.box);
   });
+  for (size_t i = 0; i < keys.size(); ++i) boxes[i] = keys[i].box;
+}
+
+uint32_t Boxes::heaviest_child(uint32_t box) {
+  uint32_t heaviest = kNone;
+  for (const uint32_t child : children(box))
+    if (heaviest == kNone || boxes_[child].box.total > boxes_[heaviest].box.total) heaviest = child;
+  return heaviest;
+}
+
+uint32_t Boxes::find_next(uint32_t from, uint32_t box, bool forward, const std::function<bool(uint32_t)>& is_wanted) {
+  std::vector<uint32_t> left{from};
+  uint32_t first = kNone, last = kNone;
+  bool passed = false;
+  for (size_t looked_at = 0; !left.empty() && looked_at < kMostLookedAt; ++looked_at) {
+    const uint32_t at = left.back();
+    left.pop_back();
+    if (at == box) {
+      passed = true;
+      if (!forward && last != kNone) return last;
+    } else if (is_wanted(at)) {
+      if (forward && passed) return at;
+      if (first == kNone) first = at;
+      last = at;
+    }
+    const auto below = children(at);
+    left.insert(left.end(), below.rbegin(), below.rend());
+  }
+  if (forward ? first != kNone : last != kNone) return forward ? first : last;
+  return boxes_.size() > box && is_wanted(box) ? box : kNone;
 }
 
 }  // namespace cicada::top

@@ -10,6 +10,7 @@
 // Borrows the tree and the costs. Threads: one.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -48,11 +49,20 @@ class Boxes {
   const Box& operator[](uint32_t box) const { return boxes_[box].box; }
   // Largest first, or by name. What costs nothing has none. Valid until the next call for a box without children.
   std::span<const uint32_t> children(uint32_t box);
-  std::string_view name(uint32_t box) const { return boxes_[box].box.node == 0 ? std::string_view("all") : tree_.text(tree_.nodes[boxes_[box].box.node].name); }
+  std::string_view name(uint32_t box) const {
+    const uint32_t node = boxes_[box].box.node;
+    return node != 0 ? tree_.text(tree_.nodes[node].name) : box == 0 ? "all" : "[no stack]";
+  }
+  uint32_t heaviest_child(uint32_t box);  // kNone: it has none
+  // Of the boxes from `from` down, heaviest first: the next one after `box` that is wanted, or the one before; around the end if need be. kNone: none is, of the
+  // first kMostLookedAt.
+  static constexpr size_t kMostLookedAt = 200'000;
+  uint32_t find_next(uint32_t from, uint32_t box, bool forward, const std::function<bool(uint32_t)>& is_wanted);
   // The child of that name; kNone: there is none.
   uint32_t find(uint32_t box, std::string_view name);
   const profile::CallTree& tree() const { return tree_; }
   const Costs& costs() const { return costs_; }
+  const Costs* before() const { return before_; }
 
  private:
   // A node of a box, and what of its cost belongs to the box: towards callers less than all.
@@ -67,6 +77,7 @@ class Boxes {
   };
   void make_children(uint32_t box);
   void add_boxes(uint32_t parent, std::vector<Item> items);
+  void sort(std::span<uint32_t> boxes) const;
 
   const profile::CallTree& tree_;
   const Costs& costs_;

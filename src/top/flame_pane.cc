@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace cicada::top {
@@ -41,19 +42,23 @@ void FlamePane::place(int columns, int levels) {
     for (const auto& [box, from] : level) {
       const double to = from + (*boxes_)[box].total * scale;
       const int x = static_cast<int>(std::lround(from)), end = static_cast<int>(std::lround(to));
-      if (end <= x) {
+      const bool picked = box == picked_box_;  // it is seen, however small it is
+      if (end <= x && !picked) {
+        if (begin_of_small >= 0 && x > end_of_small) end_run();  // between them is what somebody spent himself
         if (begin_of_small < 0) begin_of_small = x;
-        end_of_small = end;
+        end_of_small = std::max(end, static_cast<int>(std::ceil(to)));
         continue;
       }
+      end_of_small = std::min(end_of_small, x);
       end_run();
-      placed_.push_back({box, x, end - x, depth});
+      placed_.push_back({box, std::min(x, columns - 1), std::max(1, end - x), depth});
       double at = from;
       for (const uint32_t child : boxes_->children(box)) {
         next.push_back({child, at});
         at += (*boxes_)[child].total * scale;
       }
     }
+    end_of_small = std::min(end_of_small, columns);
     end_run();
     std::swap(level, next);
   }
@@ -63,7 +68,7 @@ void FlamePane::draw(Grid& grid, const Rect& rect, Look& look, bool has_keys) {
   rect_ = rect;
   if (!boxes_ || rect.height <= 0 || rect.width <= 0) return;
   if ((*boxes_)[zoom_box_].total <= 0 || !zoom_is_there_) {
-    const std::string what = zoom_.empty() ? "no samples" : fmt::format("no samples in {}", look.name(zoom_.back()));
+    const std::string what = zoom_.empty() ? "no samples in what is chosen" : fmt::format("no samples in {} now", look.name(zoom_.back()));
     grid.put(rect.x + 1, rect.y + rect.height / 2, what, kSoft, rect.width - 2);
     placed_.clear();
     return;
@@ -72,16 +77,14 @@ void FlamePane::draw(Grid& grid, const Rect& rect, Look& look, bool has_keys) {
   const int level_of_pick = static_cast<int>((*boxes_)[picked_box_].depth) - static_cast<int>((*boxes_)[zoom_box_].depth);
   first_level_ = std::clamp(first_level_, std::max(0, level_of_pick - rect.height + 1), std::max(0, level_of_pick));
   place(rect.width, first_level_ + rect.height);
-  for (const Placed& one : placed_) {
-    if (one.level < first_level_) continue;
+  const auto draw_one = [&](const Placed& one) {
     const int row = one.level - first_level_, y = grows_up_ ? rect.y + rect.height - 1 - row : rect.y + row, x = rect.x + one.x;
     if (one.box == Boxes::kNone) {
       for (int i = 0; i < one.width; ++i) grid.put(x + i, y, "·", kSoft, 1);
-      continue;
+      return;
     }
-    Style style = look.style_of_box(*boxes_, one.box, compares_);
     const bool picked = one.box == picked_box_ && has_keys;
-    if (picked) style = kPicked;
+    const Style style = picked ? kPicked : look.style_of_box(*boxes_, one.box, compares_);
     grid.fill({x, y, one.width, 1}, style);
     // Neighbours of one colour are told apart.
     Style edge = style;
@@ -89,40 +92,45 @@ void FlamePane::draw(Grid& grid, const Rect& rect, Look& look, bool has_keys) {
     int at = x;
     grid.put(at++, y, look.colours ? "▏" : picked ? ">" : "|", edge, 1);
     if (const int left = x + one.width - at; left >= kLeastForText || one.width == rect.width) grid.put(at, y, look.name(boxes_->name(one.box)), style, left - (left > kLeastForText ? 1 : 0));
+  };
+  const Placed* picked = nullptr;  // over its neighbours, if it is too small
+  for (const Placed& one : placed_) {
+    if (one.level < first_level_) continue;
+    if (one.box == picked_box_) picked = &one;
+    else draw_one(one);
   }
+  if (picked != nullptr) draw_one(*picked);
 }
 
-bool FlamePane::press(const Input& input, Look&) {
+bool FlamePane::press(const Input& input) {
   using Kind = Input::Kind;
   if (!boxes_) return false;
-  const auto towards_leaves = [&] {
-    const auto children = boxes_->children(picked_box_);
-    if (!children.empty()) pick(*std::max_element(children.begin(), children.end(), [&](uint32_t a, uint32_t b) { return (*boxes_)[a].total < (*boxes_)[b].total; }));
-  };
   const auto towards_root = [&] {
     if (picked_box_ != zoom_box_) pick((*boxes_)[picked_box_].parent);
     else if (zoom_box_ != 0) zoom_to((*boxes_)[zoom_box_].parent);
   };
+  const int page = std::max(1, rect_.height / 2) * (grows_up_ ? -1 : 1);
   switch (input.kind) {
-    case Kind::kDown: grows_up_ ? towards_root() : towards_leaves(); return true;
-    case Kind::kUp: grows_up_ ? towards_leaves() : towards_root(); return true;
+    case Kind::kDown: grows_up_ ? towards_root() : go_down(1); return true;
+    case Kind::kUp: grows_up_ ? go_down(1) : towards_root(); return true;
     case Kind::kLeft: move_sideways(-1); return true;
     case Kind::kRight: move_sideways(1); return true;
     case Kind::kEnter: zoom_to(picked_box_); return true;
     case Kind::kBackspace:
-      if (zoom_box_ == 0) return false;
-      zoom_to((*boxes_)[zoom_box_].parent);
-      return true;
-    case Kind::kHome: pick(zoom_box_); return true;
-    case Kind::kEnd: {  // the end of the heaviest path
-      for (uint32_t before = Boxes::kNone; before != picked_box_;) {
-        before = picked_box_;
-        towards_leaves();
+      if (zoom_.empty()) return false;
+      if (zoom_is_there_) {
+        zoom_to((*boxes_)[zoom_box_].parent);
+      } else {
+        zoom_.pop_back();
+        zoom_box_ = find_path(*boxes_, zoom_, &zoom_is_there_);
       }
       return true;
-    }
-    case Kind::kPageDown: scroll(rect_.height / 2); return true;
-    case Kind::kPageUp: scroll(-rect_.height / 2); return true;
+    case Kind::kHome: pick(zoom_box_); return true;
+    case Kind::kEnd: go_down(std::numeric_limits<int>::max()); return true;
+    case Kind::kPageDown: go_down(page); return true;
+    case Kind::kPageUp: go_down(-page); return true;
+    case Kind::kWheelDown: go_down(grows_up_ ? -3 : 3); return true;
+    case Kind::kWheelUp: go_down(grows_up_ ? 3 : -3); return true;
     default: return false;
   }
 }
@@ -139,27 +147,23 @@ bool FlamePane::click(int x, int y, bool twice) {
   return true;
 }
 
-// Picks what is in the middle then: the pick stays on the screen.
-void FlamePane::scroll(int levels) {
-  for (; levels > 0 && boxes_; --levels) {
-    const auto children = boxes_->children(picked_box_);
-    if (children.empty()) break;
-    pick(*std::max_element(children.begin(), children.end(), [&](uint32_t a, uint32_t b) { return (*boxes_)[a].total < (*boxes_)[b].total; }));
+void FlamePane::go_down(int levels) {
+  if (!boxes_) return;
+  uint32_t box = picked_box_;
+  for (; levels > 0; --levels) {
+    const uint32_t child = boxes_->heaviest_child(box);
+    if (child == Boxes::kNone) break;
+    box = child;
   }
-  for (; levels < 0 && boxes_ && picked_box_ != zoom_box_; ++levels) pick((*boxes_)[picked_box_].parent);
+  for (; levels < 0 && box != zoom_box_; ++levels) box = (*boxes_)[box].parent;
+  pick(box);
 }
 
 bool FlamePane::find_match(Look& look, bool forward) {
-  if (!boxes_ || placed_.empty()) return false;
-  std::vector<uint32_t> found;
-  for (const Placed& one : placed_)
-    if (one.box != Boxes::kNone && look.matches(boxes_->name(one.box))) found.push_back(one.box);
-  if (found.empty()) return false;
-  const auto at = std::find(found.begin(), found.end(), picked_box_);
-  if (at == found.end()) pick(forward ? found.front() : found.back());
-  else if (forward) pick(at + 1 == found.end() ? found.front() : at[1]);
-  else pick(at == found.begin() ? found.back() : at[-1]);
-  return true;
+  if (!boxes_) return false;
+  const uint32_t found = boxes_->find_next(zoom_box_, picked_box_, forward, [&](uint32_t box) { return box != 0 && look.matches(boxes_->name(box)); });
+  if (found != Boxes::kNone) pick(found);
+  return found != Boxes::kNone;
 }
 
 void FlamePane::reset() {
@@ -183,7 +187,7 @@ void FlamePane::zoom_to(uint32_t box) {
   if (picked_.size() < zoom_.size() || !std::equal(zoom_.begin(), zoom_.end(), picked_.begin())) pick(box);
 }
 
-// The box beside it on its level, whoever's child it is.
+// The box beside it on its level, whosever child it is.
 void FlamePane::move_sideways(int step) {
   size_t at = 0;
   while (at < placed_.size() && placed_[at].box != picked_box_) ++at;

@@ -21,10 +21,11 @@ class FlamePane {
   void show(Boxes boxes, bool compares);
   void draw(Grid& grid, const Rect& rect, Look& look, bool has_keys);
   // False: it does nothing with it.
-  bool press(const Input& input, Look& look);
+  bool press(const Input& input);
   bool click(int x, int y, bool twice);
-  void scroll(int levels);
-  // To the next box that matches the search, or the one before. False: none does.
+  // The pick goes so many levels along the heaviest path, or back.
+  void go_down(int levels);
+  // To the next box below the zoomed one that matches the search, or the one before. False: none does.
   bool find_match(Look& look, bool forward);
   void reset();           // zoom and pick
   bool is_zoomed() const { return !zoom_.empty(); }

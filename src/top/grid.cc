@@ -11,25 +11,6 @@ namespace {
 
 constexpr char32_t kEllipsis = U'…';
 
-void append_utf8(std::string& out, char32_t letter) {
-  const auto tail = [&](int shift) { out += static_cast<char>(0x80 | ((letter >> shift) & 0x3f)); };
-  if (letter < 0x80) {
-    out += static_cast<char>(letter);
-  } else if (letter < 0x800) {
-    out += static_cast<char>(0xc0 | (letter >> 6));
-    tail(0);
-  } else if (letter < 0x10000) {
-    out += static_cast<char>(0xe0 | (letter >> 12));
-    tail(6);
-    tail(0);
-  } else {
-    out += static_cast<char>(0xf0 | (letter >> 18));
-    tail(12);
-    tail(6);
-    tail(0);
-  }
-}
-
 // The first letter of well-formed UTF-8, which is taken off it.
 char32_t take_letter(std::string_view& text) {
   const auto byte = [&](size_t i) { return static_cast<char32_t>(static_cast<uint8_t>(text[i])); };
@@ -91,6 +72,25 @@ int for_each_shown(std::string_view text, int columns, Each each) {
 }
 
 }  // namespace
+
+void append_utf8(std::string& out, char32_t letter) {
+  const auto tail = [&](int shift) { out += static_cast<char>(0x80 | ((letter >> shift) & 0x3f)); };
+  if (letter < 0x80) {
+    out += static_cast<char>(letter);
+  } else if (letter < 0x800) {
+    out += static_cast<char>(0xc0 | (letter >> 6));
+    tail(0);
+  } else if (letter < 0x10000) {
+    out += static_cast<char>(0xe0 | (letter >> 12));
+    tail(6);
+    tail(0);
+  } else {
+    out += static_cast<char>(0xf0 | (letter >> 18));
+    tail(12);
+    tail(6);
+    tail(0);
+  }
+}
 
 int columns_of(std::string_view text) {
   std::string storage;

@@ -32,6 +32,7 @@ struct Rect {
   int x = 0, y = 0, width = 0, height = 0;
 };
 
+void append_utf8(std::string& to, char32_t letter);
 // How many columns the text takes.
 int columns_of(std::string_view text);
 // What a grid shows of it: its beginning, of at most `columns` columns; "…" at its end if it is longer.

@@ -105,7 +105,7 @@ Style Look::style_of_box(const Boxes& boxes, uint32_t box, bool compares) {
   const CallNode& node = boxes.tree().nodes[one.node];
   Style style{.ink = kInk};
   if (compares) {
-    const double whole = boxes[0].total, before = boxes[0].before;
+    const double whole = boxes.costs().whole(), before = boxes.before() != nullptr ? boxes.before()->whole() : 0;
     const uint32_t step = whole > 0 && before > 0 ? sink::heat_step(one.total, one.before, whole, before) : sink::kHeatSteps / 2;
     style.ground = to_rgb(sink::heat_colour(step));
   } else {
@@ -135,8 +135,8 @@ std::string cpus(const Model& model, double cost) {
   return per_value > 0 && seconds > 0 ? fmt::format("{:.2f} CPUs", cost * per_value / seconds) : "";
 }
 
-std::string duration(uint64_t ns) {
-  const uint64_t seconds = ns / 1'000'000'000;
+std::string duration(double exactly) {
+  const auto seconds = static_cast<uint64_t>(exactly);
   if (seconds < 60) return fmt::format("{} s", seconds);
   if (seconds < 3600) return fmt::format("{} min {} s", seconds / 60, seconds % 60);
   return fmt::format("{} h {} min", seconds / 3600, seconds / 60 % 60);

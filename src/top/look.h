@@ -57,7 +57,7 @@ std::string percent(double part, double whole);
 std::string amount(const Model& model, double cost);
 // CPUs that it kept busy while it was counted: "1.25 CPUs"; empty: the event is no CPU time.
 std::string cpus(const Model& model, double cost);
-std::string duration(uint64_t ns);  // "12 s", "3 min 20 s"
+std::string duration(double seconds);  // "12 s", "3 min 20 s"
 // The widths of a bar: eighths of a column where the terminal has letters for that.
 std::string bar(double share, int columns);
 std::string sparkline(const std::vector<double>& values, double most);

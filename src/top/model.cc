@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <tuple>
+
+#include "profile/stack_totals.h"
 
 namespace cicada::top {
 
@@ -14,6 +16,7 @@ using profile::ThreadId;
 namespace {
 
 constexpr double kNsPerSecond = 1e9;
+constexpr uint64_t kStepsOfHalfLife = 1024;
 
 // Totals of all nodes from what each has itself: a parent stands before its children.
 void add_totals(const profile::CallTree& tree, Costs& costs) {
@@ -32,6 +35,7 @@ void Model::begin_tree() {
 }
 
 void Model::update(std::shared_ptr<const ProfileSnapshot> now) {
+  event_chosen_ = event_chosen_ && event_.value < now->header.events.size();  // of another recording
   if (!event_chosen_) {
     if (const profile::EventId event = profile::main_event(*now); event != event_) {
       event_ = event;
@@ -41,17 +45,19 @@ void Model::update(std::shared_ptr<const ProfileSnapshot> now) {
   }
   now_ = std::move(now);
   live_->update(*now_, &new_leaves_);
-  const uint64_t dropped = now_->samples().dropped();
+  has_times_ = profile::has_times(*now_);
   if (tree_number() != anew_) {
     anew_ = tree_number();
-    leaves_.assign(new_leaves_.begin(), new_leaves_.end());
-    leaves_begin_ = dropped;
+    leaves_ = new_leaves_;
+    forgotten_ = 0;
     kept_names_.clear();
   } else {
     leaves_.insert(leaves_.end(), new_leaves_.begin(), new_leaves_.end());
-    const uint64_t end = dropped + now_->sample_count();
-    while (leaves_.size() > now_->sample_count()) leaves_.pop_front();
-    leaves_begin_ = end - leaves_.size();
+    forgotten_ = leaves_.size() - now_->sample_count();
+    if (forgotten_ > leaves_.size() / 4) {
+      leaves_.erase(leaves_.begin(), leaves_.begin() + static_cast<ptrdiff_t>(forgotten_));
+      forgotten_ = 0;
+    }
   }
   weigh();
 }
@@ -79,24 +85,29 @@ void Model::show_event(profile::EventId event) {
   begin_tree();
 }
 
-uint64_t Model::start_ns() const {
+uint64_t Model::begin_ns() const {
   const profile::Samples& samples = now_->samples();
-  if (now_->header.start_monotonic_ns != 0 || samples.size() == 0) return now_->header.start_monotonic_ns;
-  return *std::min_element(samples.time_ns.begin(), samples.time_ns.end());
+  const uint64_t start = now_->header.start_monotonic_ns;
+  if (samples.size() == 0) return start;
+  if (start == 0) return *std::min_element(samples.time_ns.begin(), samples.time_ns.end());
+  return samples.dropped() == 0 ? start : std::min(std::max(start, samples.time_ns[0]), end_ns());
 }
 
-uint64_t Model::elapsed_ns() const { return now_->header.duration_ns; }
-
-uint64_t Model::first_ns() const {
-  const profile::Samples& samples = now_->samples();
-  if (samples.dropped() == 0 || samples.size() == 0) return 0;
-  return samples.time_ns[0] > start_ns() ? samples.time_ns[0] - start_ns() : 0;
+uint64_t Model::end_ns() const {
+  const uint64_t start = now_->header.start_monotonic_ns;
+  return (start != 0 ? start : begin_ns()) + now_->header.duration_ns;
 }
 
 double Model::counted_seconds() const {
-  const double all = static_cast<double>(elapsed_ns() - std::min(first_ns(), elapsed_ns())) / kNsPerSecond, stretch = choice_.seconds;
-  if (choice_.span_ns) return static_cast<double>(choice_.span_ns->second - choice_.span_ns->first) / kNsPerSecond;
-  if (choice_.mark_ns) return static_cast<double>(elapsed_ns() - std::min(*choice_.mark_ns, elapsed_ns())) / kNsPerSecond;
+  const uint64_t begin = begin_ns(), end = end_ns();
+  const auto seconds = [&](uint64_t from, uint64_t to) {
+    from = std::max(from, begin);
+    to = std::min(to, end);
+    return from < to ? static_cast<double>(to - from) / kNsPerSecond : 0;
+  };
+  const double all = all_seconds(), stretch = choice_.seconds;
+  if (choice_.span_ns) return seconds(choice_.span_ns->first, choice_.span_ns->second);
+  if (choice_.mark_ns) return seconds(*choice_.mark_ns, end);
   if (choice_.mode == Mode::kWindow) return std::min(all, stretch);
   if (choice_.mode == Mode::kDecay) return stretch / M_LN2 * (1 - std::exp2(-all / stretch));
   return all;
@@ -121,18 +132,16 @@ void Model::for_each_counted(Add add) const {
       wanted[i] = (!choice_.tid || thread.tid == *choice_.tid) && (!choice_.process || *choice_.process == WhichProcess{process.pid, process.start_ns});
     }
   }
-  const uint64_t start = start_ns(), end = start + elapsed_ns();
+  const uint64_t end = end_ns(), stretch_ns = choice_.seconds * uint64_t{1'000'000'000}, mark = choice_.mark_ns.value_or(0);
   uint64_t from = 0, to = ~uint64_t{0};
-  if (choice_.span_ns) {
-    from = start + choice_.span_ns->first;
-    to = start + choice_.span_ns->second;
-  } else if (choice_.mode == Mode::kWindow) {
-    from = end - std::min<uint64_t>(elapsed_ns(), choice_.seconds * uint64_t{1'000'000'000});
-  }
+  if (choice_.span_ns) std::tie(from, to) = *choice_.span_ns;
+  else if (choice_.mode == Mode::kWindow) from = end - std::min(end, stretch_ns);
   const bool decays = choice_.mode == Mode::kDecay && !choice_.span_ns;
-  const double per_ns = 1 / (choice_.seconds * kNsPerSecond);
-  const uint64_t mark = choice_.mark_ns ? start + *choice_.mark_ns : 0;
-  auto leaf = leaves_.begin();
+  // The weight changes in steps that nobody sees: rows stand about in order, so that most have that of the one before.
+  const uint64_t step = stretch_ns / kStepsOfHalfLife;
+  uint64_t steps = ~uint64_t{0};
+  double weight = 1;
+  const uint32_t* leaf = leaves_.data() + forgotten_;
   for (size_t i = 0; i < samples.size(); ++i, ++leaf) {
     if (*leaf == profile::kNoNode) continue;
     const uint64_t time = samples.time_ns[i];
@@ -141,7 +150,10 @@ void Model::for_each_counted(Add add) const {
     if (!wanted.empty() && (!thread.valid() || !wanted[thread.value])) continue;
     if (!is_kept(live_->node_of_leaf(*leaf))) continue;
     double cost = static_cast<double>(now_->value(i));
-    if (decays) cost *= std::exp2(-static_cast<double>(end - std::min(time, end)) * per_ns);
+    if (decays) {
+      if (const uint64_t now = (end - std::min(time, end)) / step; now != steps) weight = std::exp2(-static_cast<double>(steps = now) / kStepsOfHalfLife);
+      cost *= weight;
+    }
     add(i, *leaf, cost, time < mark);
   }
 }
@@ -205,55 +217,39 @@ std::vector<FunctionLine> Model::functions(bool by_total) const {
   return lines;
 }
 
-std::vector<ThreadLine> Model::threads(bool per_thread) const {
+std::vector<ThreadLine> Model::threads() const {
   const profile::Samples& samples = now_->samples();
-  std::vector<std::vector<double>> seconds(now_->threads().size());
-  const uint64_t end = start_ns() + elapsed_ns();
+  std::vector<ThreadLine> lines(now_->threads().size());
+  for (uint32_t i = 0; i < lines.size(); ++i) lines[i] = {.process = now_->threads()[i].process, .thread = ThreadId(i)};
+  for_each_counted([&](size_t row, uint32_t, double cost, bool before) {
+    if (const ThreadId thread = samples.thread[row]; thread.valid() && !before) lines[thread.value].cost += cost;
+  });
   // From the newest on; some come late.
   constexpr uint64_t kLate = 5'000'000'000, kSpark = kSparkSeconds * uint64_t{1'000'000'000};
-  auto leaf = leaves_.end();
-  for (size_t i = samples.size(); i-- > 0;) {
-    --leaf;
+  const uint64_t end = end_ns();
+  for (size_t i = has_times_ ? samples.size() : 0; i-- > 0;) {
     const uint64_t age = end - std::min(end, samples.time_ns[i]);
     if (age > kSpark + kLate) break;
-    if (age >= kSpark || *leaf == profile::kNoNode || !samples.thread[i].valid()) continue;
-    std::vector<double>& bins = seconds[samples.thread[i].value];
-    bins.resize(kSparkSeconds);
-    bins[kSparkSeconds - 1 - age / 1'000'000'000] += static_cast<double>(now_->value(i));
+    if (age >= kSpark || leaves_[forgotten_ + i] == profile::kNoNode || !samples.thread[i].valid()) continue;
+    ThreadLine& line = lines[samples.thread[i].value];
+    line.seconds.resize(kSparkSeconds);
+    const auto cost = static_cast<double>(now_->value(i));
+    line.seconds[kSparkSeconds - 1 - age / 1'000'000'000] += cost;
+    if (age < kRecentSeconds * uint64_t{1'000'000'000}) line.recent += cost;
   }
-  std::vector<double> cost_of_thread(now_->threads().size());
-  for_each_counted([&](size_t row, uint32_t, double cost, bool before) {
-    if (const ThreadId thread = samples.thread[row]; thread.valid() && !before) cost_of_thread[thread.value] += cost;
-  });
-  std::vector<ThreadLine> lines;
-  std::map<uint32_t, size_t> line_of_process;
-  for (uint32_t i = 0; i < seconds.size(); ++i) {
-    if (seconds[i].empty() && cost_of_thread[i] == 0) continue;
-    const profile::ProcessId process = now_->threads()[i].process;
-    size_t at = lines.size();
-    if (!per_thread) at = line_of_process.try_emplace(process.value, lines.size()).first->second;
-    if (at == lines.size()) lines.push_back({process, per_thread ? ThreadId(i) : ThreadId(), 0, 0, std::vector<double>(kSparkSeconds)});
-    ThreadLine& line = lines[at];
-    line.cost += cost_of_thread[i];
-    for (size_t s = 0; s < seconds[i].size(); ++s) {
-      line.seconds[s] += seconds[i][s];
-      if (s + kRecentSeconds >= kSparkSeconds) line.recent += seconds[i][s];
-    }
-  }
-  std::stable_sort(lines.begin(), lines.end(), [](const ThreadLine& a, const ThreadLine& b) { return std::pair(a.recent, a.cost) > std::pair(b.recent, b.cost); });
+  std::erase_if(lines, [](const ThreadLine& line) { return line.cost == 0 && line.seconds.empty(); });
   return lines;
 }
 
 std::vector<double> Model::time_line(size_t bins) const {
   std::vector<double> line(bins);
   const profile::Samples& samples = now_->samples();
-  const uint64_t start = start_ns(), first = first_ns(), all = elapsed_ns() > first ? elapsed_ns() - first : 0;
-  if (bins == 0 || all == 0) return line;
-  auto leaf = leaves_.begin();
-  for (size_t i = 0; i < samples.size(); ++i, ++leaf) {
-    if (*leaf == profile::kNoNode || samples.time_ns[i] < start + first) continue;
-    const double at = static_cast<double>(samples.time_ns[i] - start - first) / static_cast<double>(all);
-    line[std::min(bins - 1, static_cast<size_t>(at * static_cast<double>(bins)))] += static_cast<double>(now_->value(i));
+  const uint64_t begin = begin_ns(), end = end_ns();
+  if (bins == 0 || end <= begin || !has_times_) return line;
+  const double scale = static_cast<double>(bins) / static_cast<double>(end - begin);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (leaves_[forgotten_ + i] == profile::kNoNode || samples.time_ns[i] < begin) continue;
+    line[std::min(bins - 1, static_cast<size_t>(static_cast<double>(samples.time_ns[i] - begin) * scale))] += static_cast<double>(now_->value(i));
   }
   return line;
 }

@@ -7,7 +7,6 @@
 // A change of what counts is one pass over numbers: samples, then nodes. Costs are in the event's unit. Borrows nothing; keeps the last snapshot.
 // Threads: one.
 #pragma once
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,15 +27,15 @@ struct WhichProcess {
   bool operator==(const WhichProcess&) const = default;
 };
 
-// Which samples count.
+// Which samples count. Times are those of samples: CLOCK_MONOTONIC.
 struct Choice {
   Mode mode = Mode::kAll;
   unsigned seconds = 10;                                    // of the window; the half-life
-  std::optional<std::pair<uint64_t, uint64_t>> span_ns = {};  // [from, to) since the start; then there is no mode
+  std::optional<std::pair<uint64_t, uint64_t>> span_ns = {};  // [from, to); then there is no mode
   std::optional<WhichProcess> process = {};                 // of this one only
   std::optional<Tid> tid = {};                              // of this thread only
   std::string keep = {};                                    // a regular expression: stacks with a function that matches; empty: all
-  std::optional<uint64_t> mark_ns = {};                     // since the start: what came before it is compared with what came behind it
+  std::optional<uint64_t> mark_ns = {};                     // what came before it is compared with what came behind it
   bool is_all() const { return mode == Mode::kAll && !span_ns && !process && !tid && keep.empty() && !mark_ns; }
   bool operator==(const Choice&) const = default;
 };
@@ -46,13 +45,13 @@ struct FunctionLine {
   double self = 0, total = 0;
 };
 
-// Of one process, or of one thread of it.
+// Of a thread, or of a whole process.
 struct ThreadLine {
-  profile::ProcessId process;
-  profile::ThreadId thread;  // not valid: the whole process
+  profile::ProcessId process = {};
+  profile::ThreadId thread = {};  // not valid: all of the process
   double cost = 0;           // of what counts
   double recent = 0;         // in the last kRecentSeconds
-  std::vector<double> seconds;  // in each of the last kSparkSeconds, the oldest first
+  std::vector<double> seconds = {};  // in each of the last kSparkSeconds, the oldest first
 };
 
 class Model {
@@ -77,16 +76,19 @@ class Model {
   uint64_t tree_number() const { return trees_ + live_->anew(); }  // another one: numbers of nodes mean other things
   const Costs& costs() const { return costs_; }
   const Costs* before() const { return choice_.mark_ns ? &before_ : nullptr; }
-  uint64_t elapsed_ns() const;       // from the start to the end of what there is
-  uint64_t first_ns() const;         // since the start: what came before it was dropped
-  double counted_seconds() const;    // that what counts took; decay: that it weighs
+  bool has_times() const { return has_times_; }  // of its samples; else there are no modes, spans and marks
+  uint64_t begin_ns() const;         // from where on there are samples: what came before was dropped
+  uint64_t end_ns() const;           // of what there is
+  double all_seconds() const { return static_cast<double>(end_ns() - begin_ns()) * 1e-9; }
+  double recent_seconds() const { return std::min<double>(kRecentSeconds, all_seconds()); }
+  double counted_seconds() const;    // of what counts; with decay the sum of the weights
   // Of a function, by name: its nodes that are in no other one of it.
   std::vector<uint32_t> outermost_nodes(profile::StringId name) const;
   // All with costs, largest first by self or total.
   std::vector<FunctionLine> functions(bool by_total) const;
-  // Processes and their threads, largest first by `recent`, then `cost`.
-  std::vector<ThreadLine> threads(bool per_thread) const;
-  // What all samples of the shown event cost in each of `bins` parts of [first_ns, elapsed_ns], whatever is chosen.
+  // All that cost something, or did lately.
+  std::vector<ThreadLine> threads() const;
+  // What all samples of the shown event cost in each of `bins` parts of [begin_ns, end_ns], whatever is chosen.
   std::vector<double> time_line(size_t bins) const;
 
  private:
@@ -96,18 +98,17 @@ class Model {
   template <typename Add>
   void for_each_counted(Add add) const;
   bool is_kept(uint32_t node) const { return kept_nodes_.empty() || (node < kept_nodes_.size() && kept_nodes_[node]); }
-  bool keeps(uint32_t node_name);
-  uint64_t start_ns() const;
+  bool keeps(uint32_t name);
 
   std::shared_ptr<const profile::ProfileSnapshot> now_;
   profile::EventId event_;
-  bool event_chosen_ = false;
+  bool event_chosen_ = false, has_times_ = false;
   std::vector<profile::GroupBy> group_by_;
   std::unique_ptr<profile::LiveTree> live_;
   uint64_t trees_ = 0, anew_ = 0;
   std::vector<uint32_t> new_leaves_;
-  std::deque<uint32_t> leaves_;  // by row
-  uint64_t leaves_begin_ = 0;    // the number of the first
+  std::vector<uint32_t> leaves_;  // by row; the first `forgotten_` are of rows that were dropped
+  size_t forgotten_ = 0;
   Choice choice_;
   std::optional<Pattern> pattern_;       // of choice_.keep
   std::vector<int8_t> kept_names_;       // by name: -1: not asked yet

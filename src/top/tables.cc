@@ -16,6 +16,7 @@ using Kind = Input::Kind;
 
 namespace {
 
+constexpr uint32_t kNone = 0xffffffff;
 constexpr int kPlaceColumns = 26, kBarColumns = 10, kNarrow = 70;
 
 void draw_cursor(Grid& grid, const Rect& rect, int y, const Look& look) {
@@ -62,7 +63,7 @@ void FunctionTable::draw(Grid& grid, const Rect& rect, const Model& model, Look&
   }
 }
 
-bool FunctionTable::press(const Input& input, const Model& model, Look&) {
+bool FunctionTable::press(const Input& input, const Model& model) {
   if (input.kind == Kind::kLetter && input.letter == U'o') {
     by_total_ = !by_total_;
     show(model);
@@ -78,11 +79,9 @@ void FunctionTable::remember(const Model& model) {
   picked_ = name.valid() ? std::string(model.tree().text(name)) : "";
 }
 
-bool FunctionTable::click(int y) {
-  if (y <= rect_.y || y >= rect_.y + rect_.height) return false;
-  list_.go_to(list_.first() + y - rect_.y - 1);
-  list_.fit(static_cast<int>(lines_.size()), rect_.height - 1);
-  picked_.clear();
+bool FunctionTable::click(int y, const Model& model) {
+  if (!list_.click(y, rect_)) return false;
+  remember(model);
   return true;
 }
 
@@ -106,26 +105,40 @@ profile::StringId FunctionTable::picked(const Model& model) const {
 
 void CallTreeTable::show(Boxes boxes, bool has_samples) {
   boxes_.emplace(std::move(boxes));
+  find_opened();
   if (has_samples && !std::exchange(begun_, true)) open_heaviest(0);
   list_lines();
 }
 
+// Those that were opened, among these boxes.
+void CallTreeTable::find_opened() {
+  if (opened_.size() > kMostOpened) opened_.assign(1, {});
+  std::vector<uint32_t> box_of(opened_.size(), Boxes::kNone);
+  box_of[0] = 0;
+  for (uint32_t i = 1; i < opened_.size(); ++i)
+    if (const uint32_t parent = box_of[opened_[i].parent]; parent != Boxes::kNone) box_of[i] = boxes_->find(parent, opened_[i].name);
+  opened_of_.assign(boxes_->size(), Boxes::kNone);
+  for (uint32_t i = 0; i < opened_.size(); ++i)
+    if (box_of[i] != Boxes::kNone) opened_of_[box_of[i]] = i;
+}
+
+// What is opened, depth first.
 void CallTreeTable::list_lines() {
   lines_.clear();
-  // What is opened, depth first.
+  bool there = false;
+  const uint32_t picked = find_path(*boxes_, picked_, &there);
+  int at_picked = -1;
   std::vector<uint32_t> stack{0};
-  int picked = -1;
-  while (!stack.empty()) {
+  while (!stack.empty() && lines_.size() < kMostLines) {
     const uint32_t box = stack.back();
     stack.pop_back();
-    const Path path = path_of(*boxes_, box);
-    if (path == picked_) picked = static_cast<int>(lines_.size());
+    if (there && box == picked) at_picked = static_cast<int>(lines_.size());
     lines_.push_back(box);
-    if (box != 0 && !opened_.contains(path)) continue;
+    if (!is_open(box)) continue;
     const auto children = boxes_->children(box);
-    for (size_t i = children.size(); i-- > 0;) stack.push_back(children[i]);
+    stack.insert(stack.end(), children.rbegin(), children.rend());
   }
-  if (picked >= 0) list_.go_to(picked);
+  if (at_picked >= 0) list_.go_to(at_picked);
   list_.set_lines(static_cast<int>(lines_.size()));
 }
 
@@ -148,8 +161,8 @@ void CallTreeTable::draw(Grid& grid, const Rect& rect, const Model& model, Look&
     const int y = rect.y + 1 + row, indent = std::min<int>(static_cast<int>(one.depth), std::max(0, (place_x - name_x) / 2));
     grid.put_right(rect.x + 9, y, percent(one.total, whole));
     grid.put_right(rect.x + 19, y, percent(one.self, whole));
-    const bool has_children = !boxes_->children(box).empty(), opened = box == 0 || opened_.contains(path_of(*boxes_, box));
-    grid.put(name_x + indent, y, has_children ? (opened ? "▾ " : "▸ ") : "  ", kSoft);
+    const bool has_children = !boxes_->children(box).empty();
+    grid.put(name_x + indent, y, has_children ? (is_open(box) ? "▾ " : "▸ ") : "  ", kSoft);
     const std::string_view name = boxes_->name(box);
     const bool match = box != 0 && look.matches(name);
     grid.put(name_x + indent + 2, y, look.name(name), {.bold = match, .dim = look.own_code && box != 0 && Look::is_foreign(node), .underline = match}, place_x - name_x - indent - 3);
@@ -158,50 +171,58 @@ void CallTreeTable::draw(Grid& grid, const Rect& rect, const Model& model, Look&
   }
 }
 
+// Its parent was opened before.
 void CallTreeTable::open(uint32_t box, bool opened) {
-  const Path path = path_of(*boxes_, box);
-  if (opened) opened_.insert(path);
-  else opened_.erase(path);
-  picked_ = path;
+  opened_of_.resize(boxes_->size(), Boxes::kNone);
+  if (opened_of_[box] != Boxes::kNone) {
+    opened_[opened_of_[box]].open = opened;
+  } else if (opened) {
+    const uint32_t parent = (*boxes_)[box].parent;
+    opened_of_[box] = static_cast<uint32_t>(opened_.size());
+    opened_.push_back({opened_of_[parent], std::string(boxes_->name(box))});
+  }
+}
+
+void CallTreeTable::pick(uint32_t box) {
+  picked_ = path_of(*boxes_, box);
   list_lines();
 }
 
-// Returns its end.
 uint32_t CallTreeTable::open_heaviest(uint32_t box) {
   for (;;) {
-    const auto children = boxes_->children(box);
-    if (children.empty()) return box;
-    if (box != 0) opened_.insert(path_of(*boxes_, box));
-    box = *std::max_element(children.begin(), children.end(), [&](uint32_t a, uint32_t b) { return (*boxes_)[a].total < (*boxes_)[b].total; });
+    const uint32_t child = boxes_->heaviest_child(box);
+    if (child == Boxes::kNone) return box;
+    open(box, true);
+    box = child;
   }
 }
 
-bool CallTreeTable::press(const Input& input, Look&) {
+bool CallTreeTable::press(const Input& input) {
   if (!boxes_) return false;
   const uint32_t box = picked();
-  const bool opened = box == 0 || opened_.contains(path_of(*boxes_, box));
+  const bool opened = is_open(box);
   if (input.kind == Kind::kEnter || (input.kind == Kind::kLetter && input.letter == U'+')) {
-    if (box != 0) open(box, !opened);
+    open(box, !opened);
+    pick(box);
     return true;
   }
   if (input.kind == Kind::kRight) {
-    if (!opened) open(box, true);
-    else list_.press({.kind = Kind::kDown});
-    picked_ = path_of(*boxes_, picked());
-    return true;
-  }
-  if (input.kind == Kind::kLeft) {
-    if (opened && box != 0) {
-      open(box, false);
+    if (opened) {
+      list_.press({.kind = Kind::kDown});
+      pick(picked());
     } else {
-      picked_ = path_of(*boxes_, (*boxes_)[box].parent);
-      list_lines();
+      open(box, true);
+      pick(box);
     }
     return true;
   }
-  if (input.kind == Kind::kLetter && input.letter == U'h') {  // the heaviest path
-    picked_ = path_of(*boxes_, open_heaviest(box));
-    list_lines();
+  if (input.kind == Kind::kLeft) {
+    if (opened) open(box, false);
+    pick(opened ? box : (*boxes_)[box].parent);
+    return true;
+  }
+  if (input.kind == Kind::kLetter && input.letter == U'h') {
+    pick(open_heaviest(box));
     return true;
   }
   if (!list_.press(input)) return false;
@@ -210,11 +231,21 @@ bool CallTreeTable::press(const Input& input, Look&) {
 }
 
 bool CallTreeTable::click(int y, bool twice) {
-  if (!boxes_ || y <= rect_.y || y >= rect_.y + rect_.height) return false;
-  list_.go_to(list_.first() + y - rect_.y - 1);
-  list_.fit(static_cast<int>(lines_.size()), rect_.height - 1);
-  picked_ = path_of(*boxes_, picked());
-  if (twice && picked() != 0) open(picked(), !opened_.contains(picked_));
+  if (!boxes_ || !list_.click(y, rect_)) return false;
+  const uint32_t box = picked();
+  if (twice) open(box, !is_open(box));
+  pick(box);
+  return true;
+}
+
+bool CallTreeTable::find_match(Look& look, bool forward) {
+  if (!boxes_) return false;
+  const uint32_t found = boxes_->find_next(0, picked(), forward, [&](uint32_t box) { return box != 0 && look.matches(boxes_->name(box)); });
+  if (found == Boxes::kNone) return false;
+  std::vector<uint32_t> above;
+  for (uint32_t at = found; at != 0; at = (*boxes_)[at].parent) above.push_back((*boxes_)[at].parent);
+  for (size_t i = above.size(); i-- > 0;) open(above[i], true);
+  pick(found);
   return true;
 }
 
@@ -226,16 +257,33 @@ ProcessTable::Which ProcessTable::which(const Model& model, const ThreadLine& li
 }
 
 void ProcessTable::show(const Model& model) {
+  // Threads stand behind their process, which is the sum of them.
+  std::vector<ThreadLine> threads = model.threads();
+  const auto is_heavier = [](const ThreadLine& a, const ThreadLine& b) { return std::pair(a.recent, a.cost) > std::pair(b.recent, b.cost); };
+  std::stable_sort(threads.begin(), threads.end(), is_heavier);
+  std::vector<uint32_t> line_of(model.profile().processes().size(), kNone);
+  std::vector<ThreadLine> sums;
+  std::vector<std::vector<const ThreadLine*>> of;
+  for (const ThreadLine& thread : threads) {
+    uint32_t& line = line_of[thread.process.value];
+    if (line == kNone) {
+      line = static_cast<uint32_t>(sums.size());
+      sums.push_back({.process = thread.process, .seconds = std::vector<double>(Model::kSparkSeconds)});
+      of.emplace_back();
+    }
+    sums[line].cost += thread.cost;
+    sums[line].recent += thread.recent;
+    for (size_t s = 0; s < thread.seconds.size(); ++s) sums[line].seconds[s] += thread.seconds[s];
+    of[line].push_back(&thread);
+  }
+  std::stable_sort(sums.begin(), sums.end(), is_heavier);
   lines_.clear();
-  std::vector<ThreadLine> threads;
-  if (!opened_.empty()) threads = model.threads(true);
-  for (ThreadLine& line : model.threads(false)) {
-    const profile::Process& process = model.profile().processes()[line.process.value];
-    const profile::ProcessId id = line.process;
-    lines_.push_back(std::move(line));
-    if (!opened_.contains({process.pid, process.start_ns})) continue;
-    for (const ThreadLine& thread : threads)
-      if (thread.process == id) lines_.push_back(thread);
+  for (ThreadLine& sum : sums) {
+    const profile::Process& process = model.profile().processes()[sum.process.value];
+    const uint32_t line = line_of[sum.process.value];
+    lines_.push_back(std::move(sum));
+    if (opened_.contains({process.pid, process.start_ns}))
+      for (const ThreadLine* thread : of[line]) lines_.push_back(*thread);
   }
   for (size_t i = 0; i < lines_.size() && picked_; ++i)
     if (which(model, lines_[i]) == *picked_) list_.go_to(static_cast<int>(i));
@@ -249,18 +297,19 @@ void ProcessTable::draw(Grid& grid, const Rect& rect, const Model& model, Look& 
   const double per_value = profile::seconds_per_value(profile, model.event());
   const Style head{.bold = true};
   const int spark_x = rect.x + 21, name_x = spark_x + static_cast<int>(Model::kSparkSeconds) + 2;
-  grid.put_right(rect.x + 9, rect.y, per_value > 0 ? "CPU %" : "recent", head);
+  grid.put_right(rect.x + 9, rect.y, !model.has_times() ? "" : per_value > 0 ? "CPU %" : fmt::format("last {} s", Model::kRecentSeconds), head);
   grid.put_right(rect.x + 19, rect.y, "share", head);
-  grid.put(spark_x, rect.y, fmt::format("last {} s", Model::kSparkSeconds), head);
+  if (model.has_times()) grid.put(spark_x, rect.y, fmt::format("last {} s", Model::kSparkSeconds), head);
   grid.put(name_x, rect.y, "process", head);
   double most = 0;
-  for (const ThreadLine& line : lines_) most = std::max(most, *std::max_element(line.seconds.begin(), line.seconds.end()));
+  for (const ThreadLine& line : lines_)
+    for (const double second : line.seconds) most = std::max(most, second);
   if (per_value > 0) most = std::max(most, 1 / per_value);  // one CPU fills it
   const double whole = model.costs().whole();
   for (int row = 0; row + 1 < rect.height && list_.first() + row < static_cast<int>(lines_.size()); ++row) {
     const ThreadLine& line = lines_[static_cast<size_t>(list_.first() + row)];
     const int y = rect.y + 1 + row;
-    grid.put_right(rect.x + 9, y, per_value > 0 ? fmt::format("{:.1f}", 100 * line.recent * per_value / Model::kRecentSeconds) : fmt::format("{:.0f}", line.recent));
+    if (model.has_times()) grid.put_right(rect.x + 9, y, shortened(per_value > 0 ? fmt::format("{:.1f}", model.recent_seconds() > 0 ? 100 * line.recent * per_value / model.recent_seconds() : 0) : amount(model, line.recent), 9));
     grid.put_right(rect.x + 19, y, percent(line.cost, whole));
     grid.put(spark_x, y, sparkline(line.seconds, most), {.ink = 0x5fafff});
     const WhichProcess process = which(model, line).first;
@@ -286,16 +335,31 @@ bool ProcessTable::press(const Input& input, const Model& model) {
     return true;
   }
   if (!list_.press(input)) return false;
-  if (const ThreadLine* line = picked()) picked_ = which(model, *line);
+  remember(model);
   return true;
 }
 
-bool ProcessTable::click(int y) {
-  if (y <= rect_.y || y >= rect_.y + rect_.height) return false;
-  list_.go_to(list_.first() + y - rect_.y - 1);
-  list_.fit(static_cast<int>(lines_.size()), rect_.height - 1);
-  picked_.reset();
+void ProcessTable::remember(const Model& model) {
+  if (const ThreadLine* line = picked()) picked_ = which(model, *line);
+}
+
+bool ProcessTable::click(int y, const Model& model) {
+  if (!list_.click(y, rect_)) return false;
+  remember(model);
   return true;
+}
+
+bool ProcessTable::find_match(const Model& model, Look& look, bool forward) {
+  const int count = static_cast<int>(lines_.size());
+  for (int i = 1; i <= count; ++i) {
+    const int at = (list_.at() + (forward ? i : count - i)) % count;
+    const ThreadLine& line = lines_[static_cast<size_t>(at)];
+    if (!look.matches(line.thread.valid() ? profile::thread_text(model.profile(), line.thread) : profile::process_text(model.profile(), line.process))) continue;
+    list_.go_to(at);
+    remember(model);
+    return true;
+  }
+  return false;
 }
 
 }  // namespace cicada::top

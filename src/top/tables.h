@@ -16,8 +16,8 @@ class FunctionTable {
  public:
   void show(const Model& model);
   void draw(Grid& grid, const Rect& rect, const Model& model, Look& look);
-  bool press(const Input& input, const Model& model, Look& look);
-  bool click(int y);
+  bool press(const Input& input, const Model& model);
+  bool click(int y, const Model& model);
   bool find_match(const Model& model, Look& look, bool forward);
   // What is at the cursor; null, not valid: there is nothing.
   const FunctionLine* line() const { return lines_.empty() ? nullptr : &lines_[static_cast<size_t>(list_.at())]; }
@@ -37,18 +37,31 @@ class CallTreeTable {
   // The first time that it has samples it opens the heaviest path.
   void show(Boxes boxes, bool has_samples);
   void draw(Grid& grid, const Rect& rect, const Model& model, Look& look);
-  bool press(const Input& input, Look& look);
+  bool press(const Input& input);
   bool click(int y, bool twice);
+  bool find_match(Look& look, bool forward);
   const Boxes* boxes() const { return boxes_ ? &*boxes_ : nullptr; }
   uint32_t picked() const { return lines_.empty() ? 0 : lines_[static_cast<size_t>(list_.at())]; }
 
  private:
+  // A box whose children are listed, known by its name below another one.
+  struct Opened {
+    uint32_t parent = 0;  // index; the first box is 0, and its own
+    std::string name;
+    bool open = true;     // else it was closed again; what was opened below it is opened with it
+  };
+  static constexpr size_t kMostOpened = 100'000, kMostLines = 200'000;
+  void find_opened();
   void list_lines();
+  bool is_open(uint32_t box) const { return box < opened_of_.size() && opened_of_[box] != Boxes::kNone && opened_[opened_of_[box]].open; }
   void open(uint32_t box, bool opened);
-  uint32_t open_heaviest(uint32_t box);
+  void pick(uint32_t box);
+  uint32_t open_heaviest(uint32_t box);  // its end
+
   std::optional<Boxes> boxes_;
   bool begun_ = false;
-  std::set<Path> opened_;
+  std::vector<Opened> opened_{{}};
+  std::vector<uint32_t> opened_of_;  // by box; kNone: never
   std::vector<uint32_t> lines_;
   Path picked_;
   List list_;
@@ -60,13 +73,15 @@ class ProcessTable {
   void show(const Model& model);
   void draw(Grid& grid, const Rect& rect, const Model& model, Look& look);
   bool press(const Input& input, const Model& model);
-  bool click(int y);
+  bool click(int y, const Model& model);
+  bool find_match(const Model& model, Look& look, bool forward);
   // Null: there is none.
   const ThreadLine* picked() const { return lines_.empty() ? nullptr : &lines_[static_cast<size_t>(list_.at())]; }
 
  private:
   using Which = std::pair<WhichProcess, Tid>;  // 0: the process
   Which which(const Model& model, const ThreadLine& line) const;
+  void remember(const Model& model);
   std::vector<ThreadLine> lines_;
   std::set<std::pair<Pid, uint64_t>> opened_;
   std::optional<Which> picked_;

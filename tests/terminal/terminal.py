@@ -138,16 +138,17 @@ class Pty:
 
 
 class Tmux:
-    """show_grid in a tmux of its own."""
+    """show_grid, or a command, in a tmux of its own."""
 
-    def __init__(self, width, height, **variables):
+    def __init__(self, width, height, command=None, **variables):
         self.directory = tempfile.mkdtemp()
         self.inputs = Inputs(self.directory)
         self.environment = {**environment(), "TMUX_TMPDIR": self.directory, "SHELL": "/bin/sh", "HOME": self.directory}
         words = [f"{name}={value}" for name, value in environment(**{"TERM": "tmux-256color", **variables}).items()]
-        self.tmux("-u", "-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height), "env", "-i", *words, PROGRAM, "--inputs", self.inputs.path)
+        self.tmux("-u", "-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height), "env", "-i", *words, *(command or [PROGRAM, "--inputs", self.inputs.path]))
         self.tmux("set-option", "-g", "status", "off")
-        equal(self.inputs.next(), ["ready"], "the program starts")
+        if not command:
+            equal(self.inputs.next(), ["ready"], "the program starts")
         if self.size() != (width, height):  # before the status line went
             self.resize(width, height)
 
@@ -168,6 +169,9 @@ class Tmux:
 
     def resize(self, width, height):
         self.tmux("resize-window", "-x", str(width), "-y", str(height))
+
+    def press(self, *keys):
+        self.tmux("send-keys", *keys)
 
     def rows(self, *options):
         return self.tmux("capture-pane", "-p", *options).splitlines()
