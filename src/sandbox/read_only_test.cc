@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <linux/bpf.h>
 #include <sched.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -41,13 +42,13 @@ struct Told {
   }
 };
 
-std::string in_reader(const std::function<void(Told&)>& probe) {
+std::string in_reader(const std::function<void(Told&)>& probe, Network network = Network::kNone) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return "no pipe";
   const pid_t child = ::fork();
   if (child == 0) {
     Told told;
-    if (const auto done = become_read_only(kMemory)) probe(told);
+    if (const auto done = become_read_only(kMemory, network)) probe(told);
     else told.text = done.error().message();
     told.text += "; whole";
     ::_exit(::write(ends[1], told.text.data(), told.text.size()) > 0 ? 0 : 1);
@@ -159,6 +160,27 @@ TEST_F(ReadOnly, GivesItsTerminalBack) {
   termios after{};
   ASSERT_EQ(::tcgetattr(terminal.get(), &after), 0);
   EXPECT_EQ(after.c_lflag & ECHO, 0u);
+}
+
+TEST_F(ReadOnly, TalksFromItsTerminalToWhomItKnows) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const UniqueFd ours(ends[0]), theirs(ends[1]);
+  const UniqueFd master(::posix_openpt(O_RDWR | O_NOCTTY));
+  ASSERT_TRUE(master);
+  EXPECT_EQ(in_reader(
+                [&](Told& told) {
+                  const winsize size{10, 20, 0, 0};
+                  told.could(::send(ours.get(), "x", 1, MSG_NOSIGNAL) == 1, "send");
+                  told.could(UniqueFd(::epoll_create1(EPOLL_CLOEXEC)).get() >= 0, "wait");
+                  told.could(::ioctl(master.get(), TIOCSWINSZ, &size) == 0, "size");
+                  told.could(::socket(AF_UNIX, SOCK_STREAM, 0) >= 0, "socket");
+                  told.could(::accept4(ours.get(), nullptr, nullptr, 0) >= 0 || errno != EPERM, "accept");
+                  told.could(::ioctl(master.get(), TIOCSTI, "x") == 0, "type");
+                  told.could(open_no_more() && ::open(file_.c_str(), O_RDONLY) < 0, "open-no-more");
+                },
+                Network::kTerminal),
+            "send wait size open-no-more ; whole");
 }
 
 TEST_F(ReadOnly, HasItsMemoryOnly) {
