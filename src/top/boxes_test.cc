@@ -64,7 +64,7 @@ TEST(Boxes, TowardsCallersAreTheStacksReadBackwards) {
     if (self == 0) continue;
     std::string path;
     expected[path] += self;
-    if (i == 0) expected[";all"] += self;
+    if (i == 0) expected[";[no stack]"] += self;
     for (uint32_t at = i; at != 0; at = tree.nodes[at].parent) expected[path += ";" + name_of(tree, at)] += self;
   }
   Boxes boxes = grown.boxes(Towards::kCallers);
