@@ -565,8 +565,10 @@ struct App::State {
     health_scroll.fit(static_cast<int>(lines.size()), rect.height);
     for (int i = 0; i < rect.height && health_scroll.first() + i < static_cast<int>(lines.size()); ++i) {
       const auto& [name, text] = lines[static_cast<size_t>(health_scroll.first() + i)];
-      grid.put(rect.x + 1, rect.y + i, name, {.bold = true}, 26);
-      grid.put(rect.x + 28, rect.y + i, text, {}, rect.width - 29);
+      const int column = rect.width < 60 ? 0 : 28;  // on a narrow screen one behind the other
+      const int used = grid.put(rect.x + 1, rect.y + i, name, {.bold = true}, column == 0 ? rect.width : column - 2);
+      const int x = rect.x + (column == 0 ? used + 2 : column);
+      grid.put(x, rect.y + i, text, {}, rect.width - x);
     }
   }
   void draw_output(Grid& grid, const Rect& rect) {
@@ -648,7 +650,7 @@ struct App::State {
     };
     for (int i = 0; i < 3; ++i) add(general[i].first, general[i].second);
     add("Enter", enter);
-    if (sandwich || view == ViewId::kFlame || view == ViewId::kCallTree) add("s", "callers");
+    if (sandwich || view == ViewId::kFlame || view == ViewId::kCallTree) add("s", sandwich ? "" : "callers");
     if (!sandwich && (view == ViewId::kFlame || view == ViewId::kCallTree)) add("i", "inverted");
     for (size_t i = 3; i < std::size(general); ++i) add(general[i].first, general[i].second);
   }

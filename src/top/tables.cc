@@ -17,7 +17,7 @@ using Kind = Input::Kind;
 namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
-constexpr int kPlaceColumns = 26, kBarColumns = 10, kNarrow = 70;
+constexpr int kPlaceColumns = 26, kBarColumns = 10, kWide = 70, kNarrow = 50;  // a narrow screen has one number before each name
 
 void draw_cursor(Grid& grid, const Rect& rect, int y, const Look& look) {
   grid.restyle({rect.x, y, rect.width, 1}, look.colours ? kPicked : Style{.bold = true, .reverse = true});
@@ -40,11 +40,15 @@ void FunctionTable::show(const Model& model) {
 void FunctionTable::draw(Grid& grid, const Rect& rect, const Model& model, Look& look) {
   rect_ = rect;
   list_.fit(static_cast<int>(lines_.size()), rect.height - 1);
-  const bool wide = rect.width >= kNarrow;
-  const int name_x = rect.x + 20 + (wide ? kBarColumns + 1 : 0), place_x = wide ? rect.x + rect.width - kPlaceColumns : rect.x + rect.width;
+  const bool wide = rect.width >= kWide;
+  const bool narrow = rect.width < kNarrow;
+  const int name_x = narrow ? rect.x + 10 : rect.x + 20 + (wide ? kBarColumns + 1 : 0), place_x = wide ? rect.x + rect.width - kPlaceColumns : rect.x + rect.width;
   const Style head{.bold = true};
-  grid.put_right(rect.x + 9, rect.y, by_total_ ? "self" : "self ▾", head);
-  grid.put_right(rect.x + 19, rect.y, by_total_ ? "total ▾" : "total", head);
+  const auto put_numbers = [&](int y, const std::string& self, const std::string& total, const Style& style) {
+    if (!narrow || !by_total_) grid.put_right(rect.x + 9, y, self, style);
+    if (!narrow || by_total_) grid.put_right(rect.x + (narrow ? 9 : 19), y, total, style);
+  };
+  put_numbers(rect.y, by_total_ ? "self" : "self ▾", by_total_ ? "total ▾" : "total", head);
   grid.put(name_x, rect.y, "function", head, place_x - name_x - 1);
   if (wide) grid.put(place_x, rect.y, "where", head, kPlaceColumns);
   const double whole = model.costs().whole();
@@ -53,8 +57,7 @@ void FunctionTable::draw(Grid& grid, const Rect& rect, const Model& model, Look&
     const CallNode& node = model.tree().nodes[line.node];
     const int y = rect.y + 1 + row;
     const std::string_view name = model.tree().text(node.name);
-    grid.put_right(rect.x + 9, y, percent(line.self, whole));
-    grid.put_right(rect.x + 19, y, percent(line.total, whole));
+    put_numbers(y, percent(line.self, whole), percent(line.total, whole), {});
     if (wide) grid.put(rect.x + 20, y, bar(by_total_ ? line.total / whole : line.self / whole, kBarColumns), {.ink = 0xff8700});
     const bool match = look.matches(name);
     grid.put(name_x, y, look.name(name), {.bold = match, .dim = look.own_code && Look::is_foreign(node), .underline = match}, place_x - name_x - 1);
@@ -146,11 +149,12 @@ void CallTreeTable::draw(Grid& grid, const Rect& rect, const Model& model, Look&
   rect_ = rect;
   list_.fit(static_cast<int>(lines_.size()), rect.height - 1);
   if (!boxes_) return;
-  const bool wide = rect.width >= kNarrow;
-  const int name_x = rect.x + 20, place_x = wide ? rect.x + rect.width - kPlaceColumns : rect.x + rect.width;
+  const bool wide = rect.width >= kWide;
+  const bool narrow = rect.width < kNarrow;
+  const int name_x = rect.x + (narrow ? 10 : 20), place_x = wide ? rect.x + rect.width - kPlaceColumns : rect.x + rect.width;
   const Style head{.bold = true};
   grid.put_right(rect.x + 9, rect.y, "total", head);
-  grid.put_right(rect.x + 19, rect.y, "self", head);
+  if (!narrow) grid.put_right(rect.x + 19, rect.y, "self", head);
   grid.put(name_x, rect.y, "call tree", head, place_x - name_x - 1);
   if (wide) grid.put(place_x, rect.y, "where", head, kPlaceColumns);
   const double whole = model.costs().whole();
@@ -160,7 +164,7 @@ void CallTreeTable::draw(Grid& grid, const Rect& rect, const Model& model, Look&
     const CallNode& node = model.tree().nodes[one.node];
     const int y = rect.y + 1 + row, indent = std::min<int>(static_cast<int>(one.depth), std::max(0, (place_x - name_x) / 2));
     grid.put_right(rect.x + 9, y, percent(one.total, whole));
-    grid.put_right(rect.x + 19, y, percent(one.self, whole));
+    if (!narrow) grid.put_right(rect.x + 19, y, percent(one.self, whole));
     const bool has_children = !boxes_->children(box).empty();
     grid.put(name_x + indent, y, has_children ? (is_open(box) ? "▾ " : "▸ ") : "  ", kSoft);
     const std::string_view name = boxes_->name(box);
@@ -296,10 +300,11 @@ void ProcessTable::draw(Grid& grid, const Rect& rect, const Model& model, Look& 
   const profile::ProfileSnapshot& profile = model.profile();
   const double per_value = profile::seconds_per_value(profile, model.event());
   const Style head{.bold = true};
-  const int spark_x = rect.x + 21, name_x = spark_x + static_cast<int>(Model::kSparkSeconds) + 2;
+  const bool narrow = rect.width < kNarrow;
+  const int spark_x = rect.x + 21, name_x = narrow ? rect.x + 10 : spark_x + static_cast<int>(Model::kSparkSeconds) + 2;
   grid.put_right(rect.x + 9, rect.y, !model.has_times() ? "" : per_value > 0 ? "CPU %" : fmt::format("last {} s", Model::kRecentSeconds), head);
-  grid.put_right(rect.x + 19, rect.y, "share", head);
-  if (model.has_times()) grid.put(spark_x, rect.y, fmt::format("last {} s", Model::kSparkSeconds), head);
+  if (!narrow) grid.put_right(rect.x + 19, rect.y, "share", head);
+  if (model.has_times() && !narrow) grid.put(spark_x, rect.y, fmt::format("last {} s", Model::kSparkSeconds), head);
   grid.put(name_x, rect.y, "process", head);
   double most = 0;
   for (const ThreadLine& line : lines_)
@@ -310,8 +315,8 @@ void ProcessTable::draw(Grid& grid, const Rect& rect, const Model& model, Look& 
     const ThreadLine& line = lines_[static_cast<size_t>(list_.first() + row)];
     const int y = rect.y + 1 + row;
     if (model.has_times()) grid.put_right(rect.x + 9, y, shortened(per_value > 0 ? fmt::format("{:.1f}", model.recent_seconds() > 0 ? 100 * line.recent * per_value / model.recent_seconds() : 0) : amount(model, line.recent), 9));
-    grid.put_right(rect.x + 19, y, percent(line.cost, whole));
-    grid.put(spark_x, y, sparkline(line.seconds, most), {.ink = 0x5fafff});
+    if (!narrow) grid.put_right(rect.x + 19, y, percent(line.cost, whole));
+    if (!narrow) grid.put(spark_x, y, sparkline(line.seconds, most), {.ink = 0x5fafff});
     const WhichProcess process = which(model, line).first;
     const bool opened = opened_.contains({process.pid, process.start_ns});
     const bool only = model.choice().process == process && (!model.choice().tid || (line.thread.valid() && profile.threads()[line.thread.value].tid == *model.choice().tid));
