@@ -12,7 +12,8 @@ from terminal import Tmux, equal, expect, run, wait_for
 
 CICADA, GOLDEN_PROFILE = sys.argv[1:3]
 SCREENS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "screens")
-FOLDER = tempfile.mkdtemp()
+KEPT = tempfile.TemporaryDirectory()  # until the test ends
+FOLDER = KEPT.name
 RECORDING = os.path.join(FOLDER, "golden.cicada")
 subprocess.run([GOLDEN_PROFILE, RECORDING], check=True)
 
