@@ -76,7 +76,8 @@ struct RecordingFollower::State {
     profile::Profile& profile = decoder.profile();
     if (profile.sample_count() != 0) engine::apply_retention(profile, retention, profile.samples().time_ns[profile.sample_count() - 1]);
     show(std::make_shared<const profile::ProfileSnapshot>(profile), {.ended = std::move(ended), .moment = decoder.moment(), .controls = true});
-    if (std::exchange(lineage, profile.sizes().lineage) != lineage) until_trim = kMomentsUntilTrim;
+    const uint64_t now = profile.sizes().lineage;
+    if (std::exchange(lineage, now) != now) until_trim = kMomentsUntilTrim;
     else if (until_trim != 0 && --until_trim == 0) ::malloc_trim(0);  // the old one was in the heaps of several threads, which would keep it
   }
 

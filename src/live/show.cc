@@ -96,6 +96,7 @@ Result<int> record_and_show(Asked& asked, const Viewer& viewer, const Invocation
   cli::RawRecordOptions& raw = asked.raw;
   raw.command = invocation.after_dashes;
   raw.shown = true;
+  if (!raw.no_lines) raw.lines = raw.lines || viewer.lines;
   if (raw.command.empty() && raw.processes.empty() && raw.threads.empty()) raw.whole_machine = true;
   const engine::Retention retention = TRY(retention_of(asked));
   if (raw.last.empty() && raw.outputs.empty()) raw.last = kUsuallyKept;

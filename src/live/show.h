@@ -33,6 +33,7 @@ struct Viewer {
   // Of the command's options those that say how it is shown: the rest says how something is recorded.
   std::vector<std::string_view> options = {};
   bool summary = true;  // of a recording of our own that is written nowhere, at its end
+  bool lines = false;   // it shows files and lines, too, unless the command line says something else
   // What the recorder says when it has ended and the viewer has not.
   std::string end_note = {};
 

@@ -12,64 +12,30 @@
 namespace cicada::profile {
 namespace {
 
-constexpr size_t kMaxStates = 15;  // there are nine; a foreign file may have any number
-
-class StateSums {
- public:
-  StateSums(const ProfileSnapshot& profile, CallTree& tree) : profile_(profile), tree_(tree) {}
-
-  void add_up(std::span<const uint32_t> leaf_of_sample, bool count_samples) {
-    const Samples& samples = profile_.samples();
-    for (const LabelSetId labels : samples.labels) state_of(labels);
-    if (tree_.states.empty()) return;
-    std::vector<uint64_t> sums(tree_.nodes.size() * tree_.states.size());
-    for (size_t i = 0; i < samples.size(); ++i) {
-      const size_t state = leaf_of_sample[i] == kNoNode ? 0 : state_of(samples.labels[i]);
-      if (state != 0) sums[leaf_of_sample[i] * tree_.states.size() + state - 1] += count_samples ? 1 : profile_.value(i);
-    }
-    tree_.state_of_node.resize(tree_.nodes.size());
-    for (size_t at = tree_.nodes.size(); at-- > 0;) {  // a parent stands before its children
-      const std::span own = std::span(sums).subspan(at * tree_.states.size(), tree_.states.size());
-      const auto most = std::max_element(own.begin(), own.end());
-      if (*most != 0) tree_.state_of_node[at] = static_cast<uint8_t>(most - own.begin() + 1);
-      if (at == 0) break;
-      for (size_t state = 0; state < own.size(); ++state) sums[tree_.nodes[at].parent * own.size() + state] += own[state];
-    }
-    leave_wakers_out();
+// Whoever ended a wait did not wait itself.
+void leave_wakers_out(const CallTree& tree, std::vector<uint8_t>& state_of_node) {
+  std::vector<bool> wakes(tree.nodes.size());
+  for (size_t at = 1; at < wakes.size(); ++at) {
+    const std::string_view name = tree.nodes[at].kind == NodeKind::kMarker ? tree.text(tree.nodes[at].name) : "";
+    wakes[at] = name.starts_with(kWokenBy) || (name != kWhichWaited && wakes[tree.nodes[at].parent]);
+    if (wakes[at]) state_of_node[at] = 0;
   }
+}
 
- private:
-  // Whoever ended a wait did not wait itself.
-  void leave_wakers_out() {
-    std::vector<bool> wakes(tree_.nodes.size());
-    for (size_t at = 1; at < wakes.size(); ++at) {
-      const std::string_view name = tree_.nodes[at].kind == NodeKind::kMarker ? tree_.text(tree_.nodes[at].name) : "";
-      wakes[at] = name.starts_with(kWokenBy) || (name != kWhichWaited && wakes[tree_.nodes[at].parent]);
-      if (wakes[at]) tree_.state_of_node[at] = 0;
-    }
+void add_states(const ProfileSnapshot& profile, std::span<const uint32_t> leaf_of_sample, bool count_samples, CallTree& tree) {
+  const Samples& samples = profile.samples();
+  ThreadStates states;
+  for (const LabelSetId labels : samples.labels) static_cast<void>(states.of(profile, labels));
+  const size_t count = states.names().size();
+  if (count == 0) return;
+  for (const std::string& name : states.names()) tree.states.push_back(tree.strings.intern(name));
+  std::vector<double> costs(tree.nodes.size() * count);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const uint8_t state = leaf_of_sample[i] == kNoNode ? 0 : states.of(profile, samples.labels[i]);
+    if (state != 0) costs[leaf_of_sample[i] * count + state - 1] += count_samples ? 1 : static_cast<double>(profile.value(i));
   }
-  // 1 + index into the tree's states.
-  size_t state_of(LabelSetId labels) {
-    if (!labels.valid()) return 0;
-    if (known_.size() <= labels.value) known_.resize(labels.value + 1, kUnknown);
-    if (known_[labels.value] == kUnknown) known_[labels.value] = find_or_add(waited_for(profile_, labels));
-    return known_[labels.value];
-  }
-  uint8_t find_or_add(std::string_view state) {
-    if (state.empty()) return 0;
-    const StringId name = tree_.strings.intern(state);
-    const auto found = std::find(tree_.states.begin(), tree_.states.end(), name);
-    const auto index = static_cast<uint8_t>(found - tree_.states.begin());
-    if (index == kMaxStates) return 0;
-    if (found == tree_.states.end()) tree_.states.push_back(name);
-    return index + 1;
-  }
-
-  static constexpr uint8_t kUnknown = 0xff;
-  const ProfileSnapshot& profile_;
-  CallTree& tree_;
-  std::vector<uint8_t> known_;  // by set of labels
-};
+  tree.state_of_node = largest_states(tree, count, std::move(costs));
+}
 
 }  // namespace
 
@@ -90,6 +56,18 @@ void link_children(CallTree& tree) {
   }
 }
 
+std::vector<uint8_t> largest_states(const CallTree& tree, size_t states, std::vector<double> costs) {
+  std::vector<uint8_t> of_node(tree.nodes.size());
+  for (size_t at = of_node.size(); at-- > 0 && states != 0;) {  // a parent stands before its children
+    const std::span own = std::span(costs).subspan(at * states, states);
+    const auto most = std::max_element(own.begin(), own.end());
+    if (*most > 0) of_node[at] = static_cast<uint8_t>(most - own.begin() + 1);
+    for (size_t state = 0; state < states && at != 0; ++state) costs[tree.nodes[at].parent * states + state] += own[state];
+  }
+  leave_wakers_out(tree, of_node);
+  return of_node;
+}
+
 CallTree build_call_tree(const ProfileSnapshot& profile, const CallTreeOptions& options, std::vector<uint32_t>* leaf_of_sample) {
   LiveTree live(options);
   std::vector<uint32_t> leaves;
@@ -100,7 +78,7 @@ CallTree build_call_tree(const ProfileSnapshot& profile, const CallTreeOptions& 
     for (uint32_t& leaf : *leaf_of_sample)
       if (leaf != kNoNode) leaf = live.node_of_leaf(leaf);
   live.add_totals();
-  if (states) StateSums(profile, live.tree_).add_up(*leaf_of_sample, options.count_samples);
+  if (states) add_states(profile, *leaf_of_sample, options.count_samples, live.tree_);
   link_children(live.tree_);
   return std::move(live.tree_);
 }

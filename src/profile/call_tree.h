@@ -59,6 +59,8 @@ struct CallTree {
 inline constexpr uint32_t kNoNode = 0xffffffff;
 CallTree build_call_tree(const ProfileSnapshot& profile, const CallTreeOptions& options,
                          std::vector<uint32_t>* leaf_of_sample = nullptr);
+// Of each node the state that most of its total is, as CallTree::state_of_node has it. `costs`: what the node has itself, by node, then state.
+std::vector<uint8_t> largest_states(const CallTree& tree, size_t states, std::vector<double> costs);
 // Links the children of every node in the order of their names. For trees whose nodes have parents and names only.
 void link_children(CallTree& tree);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/thread_state.h"
 
+#include <algorithm>
+
 namespace cicada::profile {
 
 namespace {
@@ -31,6 +33,18 @@ bool has_not_ended(const ProfileSnapshot& profile, size_t row) {
 std::string_view state_text(const ProfileSnapshot& profile, EventId event, LabelSetId labels) {
   const std::string_view state = waited_for(profile, labels);
   return !state.empty() ? state : profile.event(event).spent == Spent::kRunning ? kRunningState : "waiting";
+}
+
+uint8_t ThreadStates::of(const ProfileSnapshot& profile, LabelSetId labels) {
+  if (!labels.valid()) return 0;
+  if (known_.size() <= labels.value) known_.resize(labels.value + 1, kUnknown);
+  uint8_t& state = known_[labels.value];
+  if (state != kUnknown) return state;
+  const std::string_view text = waited_for(profile, labels);
+  const auto found = std::ranges::find(names_, text);
+  state = static_cast<uint8_t>(text.empty() || (found == names_.end() && names_.size() == kMost) ? 0 : found - names_.begin() + 1);
+  if (state > names_.size()) names_.emplace_back(text);
+  return state;
 }
 
 }  // namespace cicada::profile

@@ -11,10 +11,10 @@
 #include "base/base64.h"
 #include "base/clean_text.h"
 #include "base/number_text.h"
-#include "profile/completeness.h"
 #include "profile/cpu_time.h"
 #include "profile/frame_text.h"
 #include "top/flame_pane.h"
+#include "top/text_panes.h"
 #include "top/tables.h"
 
 namespace cicada::top {
@@ -28,7 +28,7 @@ namespace {
 enum class ViewId : uint8_t { kFlame, kFunctions, kCallTree, kProcesses, kHealth, kOutput };
 constexpr std::array<std::string_view, 6> kViews{"Flame graph", "Functions", "Call tree", "Processes", "Health", "Output"};
 constexpr int kStripLeast = 14, kTabsLeast = 8;  // rows of a screen that has them
-constexpr size_t kMaxTyped = 200, kMaxOutputLines = 2000, kMaxOutputLine = 4096, kMaxCopied = 64 << 10;
+constexpr size_t kMaxTyped = 200, kMaxCopied = 64 << 10;
 constexpr std::string_view kNoTimes = "its samples have no times";
 constexpr unsigned kSeconds[] = {2, 5, 10, 30, 60, 300};
 
@@ -49,31 +49,6 @@ const std::array<Grouping, 9>& groupings() {
   return all;
 }
 
-constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
-    {"Tab, 1-6", "flame graph, functions, call tree, processes, health, output"},
-    {"arrows", "move; Home: the zoomed box, End: along the heaviest path"},
-    {"Enter", "zoom; of a function its callers; only that process"},
-    {"Backspace", "zoom out, and back"},
-    {"Escape", "takes one thing back: search, zoom, span, keep-only, process"},
-    {"/  n  N", "search (regular expression); next, previous match"},
-    {"k", "keep only stacks with a function that matches"},
-    {"s", "callers and callees of what is picked"},
-    {"i", "inverted: from where time goes to who called it"},
-    {"g", "group by program, process, thread, CPU, cgroup, user, image …"},
-    {"d", "compare what comes now with what was before; again: no more"},
-    {"m  M", "all, the last seconds, newer counts more; how many seconds"},
-    {"[ ]  { }", "select a span of time: move its begin, its end"},
-    {"Space", "the view stands still; the recording goes on"},
-    {"p", "pause the recording, and resume it"},
-    {"e", "the next event"},
-    {"o", "order: heaviest first, by name; functions: by self, by total"},
-    {"l", "long or short names"},
-    {"x", "dim what is not the programs' own code"},
-    {"y", "copy the stack to the terminal's clipboard"},
-    {"h", "call tree: open the heaviest path"},
-    {"q, Ctrl-C", "leave; what is recorded for this view ends"},
-};
-
 }  // namespace
 
 struct App::State {
@@ -85,7 +60,7 @@ struct App::State {
   Look look;
   sink::PageState page;
   std::shared_ptr<const ProfileSnapshot> waiting;  // what came while the view stands still
-  bool frozen = false, inverted = false, sandwich = false, help = false, has_samples = false;
+  bool frozen = false, inverted = false, sandwich = false, source = false, help = false, has_samples = false;
   Order order = Order::kHeavy;
   ViewId view = ViewId::kFlame;
   std::string function;  // of the sandwich
@@ -94,13 +69,16 @@ struct App::State {
   FunctionTable functions;
   CallTreeTable tree;
   ProcessTable processes;
+  SourceTable source_table;
   std::string said;       // an answer, until the next key
-  char prompt = 0;        // '/' or 'k': what is typed
+  char prompt = 0;        // '/', 'k' or 'w': what is typed
   std::string typed;
-  std::vector<std::string> output{""};
-  enum class Escape : uint8_t { kNone, kBegun, kSequence, kText } escape = Escape::kNone;  // of what was printed: a terminal's, left out
-  Scroll output_scroll{true}, health_scroll, help_scroll;
+  OutputPane output;
+  HealthPane health;
+  HelpPane help_pane;
   std::string read_answer;  // of the recorder, that was seen
+  std::vector<std::pair<int, int>> tabs;  // the columns of each, as they were drawn
+  int tabs_y = -1;
   std::vector<double> strip;  // of `strip_of`
   std::shared_ptr<const ProfileSnapshot> strip_of;
 
@@ -117,7 +95,7 @@ struct App::State {
     Boxes all = boxes(inverted ? Towards::kCallers : Towards::kCallees);
     if (inverted) all.begin_with_all();
     else all.begin_with_root();
-    flame.show(std::move(all), model.before() != nullptr);
+    flame.show(std::move(all));
   }
   void show_tree() {
     Boxes all = boxes(inverted ? Towards::kCallers : Towards::kCallees);
@@ -127,17 +105,14 @@ struct App::State {
   }
   void show_sandwich() {
     profile::StringId name;
-    for (const profile::CallNode& node : model.tree().nodes)
-      if (node.name.valid() && model.tree().text(node.name) == function) {
-        name = node.name;
-        break;
-      }
+    for (uint32_t i = 0; i < model.tree().strings.size() && !name.valid(); ++i)
+      if (model.tree().text(profile::StringId(i)) == function) name = profile::StringId(i);
     const std::vector<uint32_t> nodes = name.valid() ? model.outermost_nodes(name) : std::vector<uint32_t>();
     Boxes up = boxes(Towards::kCallers), down = boxes(Towards::kCallees);
     up.begin_with(nodes);
     down.begin_with(nodes);
-    callers.show(std::move(up), model.before() != nullptr);
-    callees.show(std::move(down), model.before() != nullptr);
+    callers.show(std::move(up));
+    callees.show(std::move(down));
   }
   void take(std::shared_ptr<const ProfileSnapshot> now) {
     model.update(std::move(now));
@@ -211,8 +186,22 @@ struct App::State {
       said = "pick a function first";
     }
   }
+  void ask_source(const std::string& of, bool instructions) {
+    if (!ports.read_source || of.empty()) {
+      said = of.empty() ? "pick a function first" : "there is no source here";
+      return;
+    }
+    source = true;
+    source_table.ask(of, instructions);
+    ports.read_source({source_table.number(), model.shared_profile(), model.event(), of, instructions});
+  }
+  // Of what is picked; in the source its instructions, and the source again.
+  void show_source_of_picked() {
+    if (source) ask_source(source_table.function(), !source_table.instructions());
+    else ask_source(picked_function(), false);
+  }
   void go_to(ViewId to) {
-    sandwich = false;
+    sandwich = source = false;
     view = to;
     refresh();
   }
@@ -294,33 +283,22 @@ struct App::State {
     choose(choice);
   }
   void only_picked_process() {
-    const ThreadLine* line = processes.picked();
-    if (line == nullptr) return;
-    Choice choice = model.choice();
-    const profile::Process& process = model.profile().processes()[line->process.value];
-    const WhichProcess which{process.pid, process.start_ns};
-    const std::optional<Tid> tid = line->thread.valid() ? std::optional(model.profile().threads()[line->thread.value].tid) : std::nullopt;
-    if (choice.process == which && choice.tid == tid) {
-      choice.process.reset();
-      choice.tid.reset();
-    } else {
-      choice.process = which;
-      choice.tid = tid;
-    }
-    choose(choice);
+    if (const ProcessTable::Line* line = processes.picked()) choose(ProcessTable::only(model, *line));
   }
   // One thing at a time, what was done last first. False: there is nothing.
   bool take_back() {
     Choice choice = model.choice();
-    if (sandwich) sandwich = false;
+    if (source) source = false;
+    else if (sandwich) sandwich = false;
     else if (!look.searched().empty()) static_cast<void>(look.search(""));
     else if (view == ViewId::kFlame && flame.is_zoomed()) flame.reset();
     else if (choice.span_ns) choice.span_ns.reset();
     else if (choice.mark_ns) choice.mark_ns.reset();
     else if (!choice.keep.empty()) choice.keep.clear();
-    else if (choice.process || choice.tid) {
+    else if (choice.process || choice.tid || choice.cgroup) {
       choice.process.reset();
       choice.tid.reset();
+      choice.cgroup.reset();
     } else if (inverted) inverted = false;
     else return false;
     choose(choice);
@@ -333,6 +311,11 @@ struct App::State {
     }
     if (const Result<void> done = ports.control(line); !done) said = done.error().message();
   }
+  void write() {
+    const std::string extension = typed.starts_with('.') ? typed : "." + typed;
+    ports.write(extension, model.shared_profile(), model.event());
+    said = "writing …";
+  }
   void find_match(bool forward) {
     if (look.searched().empty()) {
       said = "search first: /";
@@ -343,7 +326,7 @@ struct App::State {
     else if (view == ViewId::kFlame) found = flame.find_match(look, forward);
     else if (view == ViewId::kFunctions) found = functions.find_match(model, look, forward);
     else if (view == ViewId::kCallTree) found = tree.find_match(look, forward);
-    else if (view == ViewId::kProcesses) found = processes.find_match(model, look, forward);
+    else if (view == ViewId::kProcesses) found = processes.find_match(look, forward);
     if (!found) said = "no match here";
   }
 
@@ -359,10 +342,12 @@ struct App::State {
         Choice choice = model.choice();
         choice.keep = typed;
         choose(choice);
+      } else if (prompt == 'w') {
+        write();
       } else if (const Result<void> done = look.search(typed); !done) {
         said = done.error().message();
       }
-      if (said.empty()) prompt = 0;
+      if (said.empty() || prompt == 'w') prompt = 0;
       return;
     }
     if (input.kind == Kind::kBackspace) {
@@ -371,10 +356,11 @@ struct App::State {
     } else if (input.kind == Kind::kLetter && input.letter >= U' ' && typed.size() < kMaxTyped) {
       append_utf8(typed, input.letter);
     }
-    if (prompt == '/')
+    if (prompt == '/' && input.kind != Kind::kEnter)
       if (const Result<void> done = look.search(typed); !done) said = done.error().message();
   }
   bool press_in_view(const Input& input) {
+    if (source) return source_table.press(input);
     if (sandwich) {
       FlamePane& pane = keys_to_callers ? callers : callees;
       // From the function on into the other half.
@@ -403,8 +389,8 @@ struct App::State {
           return true;
         }
         return processes.press(input, model);
-      case ViewId::kHealth: return health_scroll.press(input);
-      default: return output_scroll.press(input);
+      case ViewId::kHealth: return health.press(input);
+      default: return output.press(input);
     }
   }
   bool letter(char32_t letter) {
@@ -413,9 +399,16 @@ struct App::State {
       case U'?': help = true; break;
       case U'/': prompt = '/'; typed = look.searched(); break;
       case U'k': prompt = 'k'; typed = model.choice().keep; break;
+      case U'w':
+        if (!ports.write) said = "nothing can be written from here";
+        else prompt = 'w', typed = ".svg";
+        break;
       case U'n': find_match(true); break;
       case U'N': find_match(false); break;
-      case U's': open_sandwich(); break;
+      case U's':
+        if (!source) open_sandwich();
+        break;
+      case U'a': show_source_of_picked(); break;
       case U'i':
         if (sandwich || (view != ViewId::kFlame && view != ViewId::kCallTree)) break;
         inverted = !inverted;
@@ -436,6 +429,14 @@ struct App::State {
         break;
       case U'x': look.own_code = !look.own_code; break;
       case U'y': copy(); break;
+      case U't':
+        if (view == ViewId::kProcesses && !sandwich) processes.arrange_next(model);
+        break;
+      case U'K':
+        model.show_kernel(!model.shows_kernel());
+        look.update(model);
+        refresh();
+        break;
       case U'p': control(page.moment.paused ? attach::kResume : attach::kPause); break;
       case U'o':
         order = order == Order::kHeavy ? Order::kName : Order::kHeavy;
@@ -467,24 +468,27 @@ struct App::State {
     int x = grid.put(0, y, " cicada ", {.ink = kInk, .ground = 0xffb067, .bold = true});
     x += 1 + grid.put(x + 1, y, page.moment.title.empty() ? title : page.moment.title, {.bold = true}, std::max(0, grid.width() - x - 12));
     const uint32_t colour = page.ended.empty() ? (frozen || page.moment.paused ? 0xffd75f : 0x5fd75f) : 0xd7d7d7;
-    if (grid.height() < kTabsLeast) x += 1 + grid.put(x + 1, y, fmt::format("{}{}", sandwich ? "Callers" : kViews[static_cast<size_t>(view)], model.choice().is_all() ? "" : " [part]"), {.reverse = true}, std::max(0, grid.width() - x - 3));
+    if (grid.height() < kTabsLeast) x += 1 + grid.put(x + 1, y, fmt::format("{}{}", source ? "Source" : sandwich ? "Callers" : kViews[static_cast<size_t>(view)], model.choice().is_all() ? "" : " [part]"), {.reverse = true}, std::max(0, grid.width() - x - 3));
     x += 2 + grid.put(x + 2, y, "● " + state, {.ink = colour, .bold = true}, std::max(0, grid.width() - x - 2));
     if (x + 2 + columns_of(right) < grid.width()) grid.put_right(grid.width() - 1, y, right, kSoft);
   }
   void draw_tabs(Grid& grid, int y) {
     int x = 1;
-    if (sandwich) {
-      grid.put(x, y, " Callers and callees ", {.bold = true, .reverse = true});
+    tabs.clear();
+    tabs_y = y;
+    if (source || sandwich) {
+      grid.put(x, y, source ? " Source " : " Callers and callees ", {.bold = true, .reverse = true});
       return;
     }
     for (int i = 0; i < view_count(); ++i) {
       const std::string text = fmt::format(" {} {} ", i + 1, kViews[static_cast<size_t>(i)]);
       if (x + columns_of(text) > grid.width()) break;
+      const int begin = x;
       x += grid.put(x, y, text, static_cast<int>(view) == i ? Style{.bold = true, .reverse = true} : Style{});
+      tabs.emplace_back(begin, x);
     }
   }
-  bool has_output() const { return output.size() > 1 || !output[0].empty(); }
-  int view_count() const { return has_output() || view == ViewId::kOutput ? 6 : 5; }
+  int view_count() const { return output.has_any() || view == ViewId::kOutput ? 6 : 5; }
   // What differs from what one sees at first: nobody shall wonder where the rest is.
   std::string chips(int columns) {
     const Choice& choice = model.choice();
@@ -498,6 +502,8 @@ struct App::State {
     if (choice.mark_ns) add(fmt::format("since d: {}, before: {}", duration(since(*choice.mark_ns, end)), duration(since(begin, *choice.mark_ns))));
     if (choice.process) add(fmt::format("process {}", choice.process->pid));
     if (choice.tid) add(fmt::format("thread {}", *choice.tid));
+    if (choice.cgroup) add(fmt::format("cgroup {}", *choice.cgroup));
+    if (!model.shows_kernel()) add("no kernel");
     if (!choice.keep.empty()) add("only /" + choice.keep + "/");
     if (!model.groups().empty()) add("by " + group_name());
     if (inverted && (view == ViewId::kFlame || view == ViewId::kCallTree)) add("inverted");
@@ -535,61 +541,12 @@ struct App::State {
   }
   void draw_sandwich(Grid& grid, const Rect& rect) {
     const int upper = std::max(1, (rect.height - 1) / 2);
-    callers.draw(grid, {rect.x, rect.y, rect.width, upper}, look, keys_to_callers);
+    callers.draw(grid, {rect.x, rect.y, rect.width, upper}, model, look, keys_to_callers);
     const Boxes* all = callees.boxes();
     const double whole = model.costs().whole(), total = all != nullptr && all->size() != 0 ? (*all)[0].total : 0;
     grid.fill({rect.x, rect.y + upper, rect.width, 1}, {.reverse = true});
     grid.put(rect.x + 1, rect.y + upper, fmt::format("callers ↑  {} ({}, {})  callees ↓", look.name(function), percent(total, whole), amount(model, total)), {.reverse = true}, rect.width - 2);
-    callees.draw(grid, {rect.x, rect.y + upper + 1, rect.width, rect.height - upper - 1}, look, !keys_to_callers);
-  }
-  std::vector<std::pair<std::string, std::string>> health() {
-    const ProfileSnapshot& now = model.profile();
-    std::vector<std::pair<std::string, std::string>> lines;
-    const auto completeness = profile::completeness(now);
-    lines.emplace_back("complete stacks", fmt::format("{} of {} samples", profile::percent_complete(completeness), grouped_digits(completeness.of)));
-    if (const std::string why = profile::cut_reasons(now); !why.empty()) lines.emplace_back("  the others", why);
-    for (const profile::Event& one : now.header.events) {
-      lines.emplace_back(one.name, fmt::format("{}, came {} times", rate_text(one), grouped_digits(one.fired)));
-      for (const profile::Count& count : one.counts)
-        if (count.value != 0) lines.emplace_back("  " + count.name, grouped_digits(count.value));
-    }
-    if (const double seconds = model.all_seconds(); seconds > 0 && model.has_times()) lines.emplace_back("rate", fmt::format("{:.1f} samples a second", static_cast<double>(now.totals_of(model.event()).samples) / seconds));
-    lines.emplace_back("kept", fmt::format("{} samples of {}; {} stacks, {} functions, {} processes, {} threads", grouped_digits(now.sample_count()), duration(model.all_seconds()), grouped_digits(now.stacks().size()),
-                                           grouped_digits(now.functions().size()), grouped_digits(now.processes().size()), grouped_digits(now.threads().size())));
-    if (now.samples().dropped() != 0) lines.emplace_back("  older ones", fmt::format("{} samples went (--last)", grouped_digits(now.samples().dropped())));
-    for (const std::string& warning : now.header.warnings) lines.emplace_back("note", warning);
-    return lines;
-  }
-  void draw_health(Grid& grid, const Rect& rect) {
-    const auto lines = health();
-    health_scroll.fit(static_cast<int>(lines.size()), rect.height);
-    for (int i = 0; i < rect.height && health_scroll.first() + i < static_cast<int>(lines.size()); ++i) {
-      const auto& [name, text] = lines[static_cast<size_t>(health_scroll.first() + i)];
-      const int column = rect.width < 60 ? 0 : 28;  // on a narrow screen one behind the other
-      const int used = grid.put(rect.x + 1, rect.y + i, name, {.bold = true}, column == 0 ? rect.width : column - 2);
-      const int x = rect.x + (column == 0 ? used + 2 : column);
-      grid.put(x, rect.y + i, text, {}, rect.width - x);
-    }
-  }
-  void draw_output(Grid& grid, const Rect& rect) {
-    if (!has_output()) {
-      grid.put(rect.x + 1, rect.y + rect.height / 2, "nothing was printed; this is for `cicada top -- COMMAND`", kSoft, rect.width - 2);
-      return;
-    }
-    output_scroll.fit(static_cast<int>(output.size()), rect.height);
-    for (int i = 0; i < rect.height && output_scroll.first() + i < static_cast<int>(output.size()); ++i) grid.put(rect.x, rect.y + i, output[static_cast<size_t>(output_scroll.first() + i)], {}, rect.width);
-  }
-  void draw_help(Grid& grid) {
-    const int lines = static_cast<int>(std::size(kHelp)), height = std::min(grid.height() - 1, lines + 1);
-    help_scroll.fit(lines, height - 1);
-    grid.fill({0, 1, grid.width(), height}, {});
-    grid.fill({0, 1, grid.width(), 1}, {.reverse = true});
-    grid.put(1, 1, "keys (any other key: back)", {.bold = true, .reverse = true});
-    for (int i = 0; i + 1 < height && help_scroll.first() + i < lines; ++i) {
-      const auto& [key, text] = kHelp[help_scroll.first() + i];
-      grid.put(1, 2 + i, key, {.bold = true}, 11);
-      grid.put(13, 2 + i, text, {}, grid.width() - 13);
-    }
+    callees.draw(grid, {rect.x, rect.y + upper + 1, rect.width, rect.height - upper - 1}, model, look, !keys_to_callers);
   }
   // What is picked, in words.
   std::string explain() {
@@ -604,9 +561,11 @@ struct App::State {
       if (!busy.empty()) text += ", " + busy;
       if (one.self > 0) text += fmt::format("; itself {}", percent(one.self, whole));
       if (model.before() != nullptr) text += fmt::format("; before {}", percent(one.before, model.before()->whole()));
+      if (const std::string_view state = model.state_of(one.node); !state.empty()) text += fmt::format("; mostly {}", state);
       if (!place.empty()) text += "; " + place;
       return text;
     };
+    if (source) return fmt::format("{}, of all {}", look.name(source_table.function()), amount(model, model.costs().whole()));
     if (sandwich) return box_text(keys_to_callers ? callers.boxes() : callees.boxes(), (keys_to_callers ? callers : callees).picked());
     if (view == ViewId::kFlame) return box_text(flame.boxes(), flame.picked());
     if (view == ViewId::kCallTree) return box_text(tree.boxes(), tree.picked());
@@ -617,8 +576,8 @@ struct App::State {
       const std::string busy = cpus(model, line->total), place = place_of(model.tree(), node);
       return fmt::format("{}: self {}, total {}{}{}{}{}", look.name(model.tree().text(node.name)), amount(model, line->self), amount(model, line->total), busy.empty() ? "" : ", ", busy, place.empty() ? "" : "; ", place);
     }
-    if (const ThreadLine* line = view == ViewId::kProcesses ? processes.picked() : nullptr) {
-      const profile::Process& process = model.profile().processes()[line->process.value];
+    if (const ProcessTable::Line* line = view == ViewId::kProcesses ? processes.picked() : nullptr; line != nullptr && line->costs.process.valid()) {
+      const profile::Process& process = model.profile().processes()[line->costs.process.value];
       std::string text(model.profile().text(process.cmdline.valid() ? process.cmdline : process.name));
       if (process.parent_pid != 0) text += fmt::format("; parent {}", process.parent_pid);
       if (process.cgroup.valid()) text += fmt::format("; cgroup {}", model.profile().text(process.cgroup));
@@ -628,7 +587,7 @@ struct App::State {
   }
   void draw_foot(Grid& grid, int y) {
     if (prompt != 0) {
-      grid.put(0, y, fmt::format("{} {}▏", prompt == '/' ? "search:" : "keep only:", typed), {.bold = true}, grid.width());
+      grid.put(0, y, fmt::format("{} {}▏", prompt == '/' ? "search:" : prompt == 'k' ? "keep only:" : "write all as (.svg .html .cicada .folded .pb.gz …):", typed), {.bold = true}, grid.width());
       if (!said.empty()) grid.put_right(grid.width() - 1, y, said, {.ink = 0xff5f5f});
       return;
     }
@@ -641,7 +600,7 @@ struct App::State {
       return;
     }
     static constexpr std::pair<std::string_view, std::string_view> general[] = {{"?", "help"}, {"q", "quit"}, {"Tab", "views"}, {"/", "search"}, {"Space", "freeze"}, {"m", "mode"}, {"g", "group"}, {"d", "compare"}, {"k", "keep"}, {"p", "pause"}};
-    const std::string_view enter = sandwich || view == ViewId::kFunctions ? "callers" : view == ViewId::kFlame ? "zoom" : view == ViewId::kCallTree ? "open" : view == ViewId::kProcesses ? "only this" : "";
+    const std::string_view enter = source ? "" : sandwich || view == ViewId::kFunctions ? "callers" : view == ViewId::kFlame ? "zoom" : view == ViewId::kCallTree ? "open" : view == ViewId::kProcesses ? "only this" : "";
     int x = 0;
     const auto add = [&](std::string_view key, std::string_view text) {
       if (text.empty() || x + columns_of(key) + columns_of(text) + 1 > grid.width()) return;
@@ -650,7 +609,8 @@ struct App::State {
     };
     for (int i = 0; i < 3; ++i) add(general[i].first, general[i].second);
     add("Enter", enter);
-    if (sandwich || view == ViewId::kFlame || view == ViewId::kCallTree) add("s", sandwich ? "" : "callers");
+    if (sandwich || view == ViewId::kFlame || view == ViewId::kCallTree) add("s", sandwich || source ? "" : "callers");
+    if (source || sandwich || view <= ViewId::kCallTree) add("a", source ? (source_table.instructions() ? "source" : "instructions") : "source");
     if (!sandwich && (view == ViewId::kFlame || view == ViewId::kCallTree)) add("i", "inverted");
     for (size_t i = 3; i < std::size(general); ++i) add(general[i].first, general[i].second);
   }
@@ -662,25 +622,17 @@ App::~App() = default;
 void App::update(std::shared_ptr<const ProfileSnapshot> now, sink::PageState page) {
   State& state = *state_;
   state.page = std::move(page);
+  state.health.note_cpu(state.page.moment.cpu_ns);
   state.has_samples = state.has_samples || now->sample_count() != 0;
   if (state.frozen) state.waiting = std::move(now);
   else state.take(std::move(now));
 }
 
-void App::add_output(std::string_view bytes) {
-  using Escape = State::Escape;
-  std::vector<std::string>& lines = state_->output;
-  Escape& escape = state_->escape;
-  for (const char byte : bytes) {
-    if (byte == '\x1b') escape = Escape::kBegun;
-    else if (escape == Escape::kBegun) escape = byte == '[' ? Escape::kSequence : byte == ']' ? Escape::kText : Escape::kNone;
-    else if (escape == Escape::kSequence) escape = byte >= 0x40 && byte <= 0x7e ? Escape::kNone : escape;
-    else if (escape == Escape::kText) escape = byte == '\a' || byte == '\n' ? Escape::kNone : escape;
-    else if (byte == '\n') lines.emplace_back();
-    else if (byte != '\r' && lines.back().size() < kMaxOutputLine) lines.back() += byte;
-  }
-  if (lines.size() > kMaxOutputLines) lines.erase(lines.begin(), lines.end() - static_cast<ptrdiff_t>(kMaxOutputLines));
-}
+void App::say(std::string text) { state_->said = std::move(text); }
+
+void App::show_source(SourceAnswer answer) { state_->source_table.show(std::move(answer)); }
+
+void App::add_output(std::string_view bytes) { state_->output.add(bytes); }
 
 bool App::press(const Input& input) {
   State& state = *state_;
@@ -693,7 +645,7 @@ bool App::press(const Input& input) {
   }
   if (input.kind == Kind::kInterrupt) return false;
   if (state.help) {
-    state.help = state.help_scroll.press(input);
+    state.help = state.help_pane.press(input);
     return true;
   }
   switch (input.kind) {
@@ -707,13 +659,19 @@ bool App::press(const Input& input) {
     case Kind::kClick:
     case Kind::kDoubleClick: {
       const bool twice = input.kind == Kind::kDoubleClick;
-      if (state.sandwich) {
+      if (input.y == state.tabs_y) {
+        for (size_t i = 0; i < state.tabs.size(); ++i)
+          if (input.x >= state.tabs[i].first && input.x < state.tabs[i].second) state.go_to(static_cast<ViewId>(i));
+        return true;
+      }
+      if (state.source) state.source_table.click(input.y);
+      else if (state.sandwich) {
         if (state.callers.click(input.x, input.y, twice)) state.keys_to_callers = true;
         else if (state.callees.click(input.x, input.y, twice)) state.keys_to_callers = false;
       } else if (state.view == ViewId::kFlame) state.flame.click(input.x, input.y, twice);
       else if (state.view == ViewId::kFunctions && state.functions.click(input.y, state.model) && twice) state.open_sandwich();
       else if (state.view == ViewId::kCallTree) state.tree.click(input.y, twice);
-      else if (state.view == ViewId::kProcesses && state.processes.click(input.y, state.model) && twice) state.only_picked_process();
+      else if (state.view == ViewId::kProcesses && state.processes.click(input.y) && twice) state.only_picked_process();
       return true;
     }
     case Kind::kBackspace:
@@ -730,6 +688,7 @@ void App::draw(Grid& grid, bool colours) {
   state.look.colours = colours;
   if (grid.width() < 4 || grid.height() < 1) return;
   state.draw_head(grid, 0);
+  state.tabs_y = -1;
   int y = 1, bottom = grid.height();
   if (grid.height() >= kTabsLeast) {
     state.draw_tabs(grid, y++);
@@ -741,15 +700,16 @@ void App::draw(Grid& grid, bool colours) {
   const Rect rect{0, y, grid.width(), bottom - y};
   if (rect.height > 0) {
     if (!state.has_samples && state.view != ViewId::kHealth && state.view != ViewId::kOutput) grid.put(1, y + rect.height / 2, state.page.ended.empty() ? "waiting for the first sample …" : "there are no samples", kSoft, grid.width() - 2);
+    else if (state.source) state.source_table.draw(grid, rect, state.look);
     else if (state.sandwich) state.draw_sandwich(grid, rect);
-    else if (state.view == ViewId::kFlame) state.flame.draw(grid, rect, state.look, true);
+    else if (state.view == ViewId::kFlame) state.flame.draw(grid, rect, state.model, state.look, true);
     else if (state.view == ViewId::kFunctions) state.functions.draw(grid, rect, state.model, state.look);
     else if (state.view == ViewId::kCallTree) state.tree.draw(grid, rect, state.model, state.look);
     else if (state.view == ViewId::kProcesses) state.processes.draw(grid, rect, state.model, state.look);
-    else if (state.view == ViewId::kHealth) state.draw_health(grid, rect);
-    else state.draw_output(grid, rect);
+    else if (state.view == ViewId::kHealth) state.health.draw(grid, rect, state.model, state.page);
+    else state.output.draw(grid, rect);
   }
-  if (state.help) state.draw_help(grid);
+  if (state.help) state.help_pane.draw(grid);
 }
 
 }  // namespace cicada::top

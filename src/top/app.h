@@ -16,12 +16,17 @@
 #include "sink/flamegraph/page_feed.h"
 #include "top/grid.h"
 #include "top/screen.h"
+#include "top/source.h"
 
 namespace cicada::top {
 
 struct AppPorts {
   // A line for the recorder (attach/viewer_socket.h); none: a recording that is finished.
   std::function<Result<void>(std::string_view)> control = {};
+  // Answered by show_source(), some time. None: there is no source.
+  std::function<void(SourceQuestion)> read_source = {};
+  // All there is now, in the format of that extension; say() tells how it went. None: nothing can be written.
+  std::function<void(std::string extension, std::shared_ptr<const profile::ProfileSnapshot>, profile::EventId)> write = {};
   // An escape sequence for the terminal.
   std::function<void(std::string_view)> send = {};
 };
@@ -34,6 +39,8 @@ class App {
   void update(std::shared_ptr<const profile::ProfileSnapshot> now, sink::PageState state);
   // What the command that is recorded has printed since, as it came.
   void add_output(std::string_view bytes);
+  void show_source(SourceAnswer answer);
+  void say(std::string text);  // until the next key
   // False: the reader wants to leave.
   bool press(const Input& input);
   void draw(Grid& grid, bool colours);

@@ -38,7 +38,9 @@ class AppOnAScreen : public testing::Test {
   }
   std::vector<std::string> said_;
   std::string sent_;
-  App app_{"a program", {.control = [this](std::string_view line) { return said_.emplace_back(line), Result<void>(); }, .send = [this](std::string_view sequence) { sent_ = sequence; }}};
+  std::vector<SourceQuestion> asked_;
+  std::vector<std::string> written_;
+  App app_{"a program", {.control = [this](std::string_view line) { return said_.emplace_back(line), Result<void>(); }, .read_source = [this](SourceQuestion question) { asked_.push_back(std::move(question)); }, .write = [this](std::string extension, std::shared_ptr<const profile::ProfileSnapshot>, profile::EventId) { written_.push_back(std::move(extension)); }, .send = [this](std::string_view sequence) { sent_ = sequence; }}};
 };
 
 bool has(const std::string& screen, std::string_view text) { return screen.find(text) != std::string::npos; }
@@ -161,6 +163,73 @@ TEST_F(AppOnAScreen, ChoosesWhatCounts) {
   EXPECT_TRUE(has(screen(), "; before "));
 }
 
+TEST_F(AppOnAScreen, ArrangesProcesses) {
+  press(U'4');
+  press(Input::Kind::kRight);
+  EXPECT_TRUE(has(screen(), "▾ process_2 (1200)")) << screen();
+  EXPECT_TRUE(has(screen(), "thread_")) << screen();
+  press(Input::Kind::kLeft);
+  press(U't');
+  EXPECT_TRUE(has(screen(), "process, as a tree")) << screen();
+  press(U't');
+  EXPECT_TRUE(has(screen(), "process, by cgroup")) << screen();
+  EXPECT_TRUE(has(screen(), "▸ /system.slice/")) << screen();
+  press(Input::Kind::kHome);
+  press(Input::Kind::kRight);
+  EXPECT_TRUE(has(screen(), "  ▸ process_")) << screen();
+  press(Input::Kind::kEnter);
+  EXPECT_TRUE(has(screen(), "[cgroup /system.slice/")) << screen();
+  press(Input::Kind::kEnter);
+  EXPECT_FALSE(has(screen(), "[cgroup")) << screen();
+}
+
+TEST_F(AppOnAScreen, ShowsSource) {
+  press(U'2');
+  press(U'a');
+  ASSERT_EQ(asked_.size(), 1U);
+  EXPECT_EQ(asked_[0].function, "function_190");
+  EXPECT_FALSE(asked_[0].instructions);
+  EXPECT_TRUE(has(screen(), "reading source")) << screen();
+  SourceAnswer answer{.number = asked_[0].number, .parts = {{false, "/src/a.cc", {{10, "int f() {", 0, 50}, {12, "  return g();", 40, 50, true}}}}, .all = 100};
+  app_.show_source({.number = 77, .missing = "of another question"});
+  app_.show_source(answer);
+  EXPECT_TRUE(has(screen(), "/src/a.cc")) << screen();
+  EXPECT_TRUE(has(screen(), "   40.0 %    50.0 %     12    return g();")) << screen();
+  press(U'a');
+  ASSERT_EQ(asked_.size(), 2U);
+  EXPECT_TRUE(asked_[1].instructions);
+  app_.show_source({.number = asked_[1].number, .missing = "no file"});
+  EXPECT_TRUE(has(screen(), "no file")) << screen();
+  press(Input::Kind::kEscape);
+  EXPECT_TRUE(has(screen(), "self ▾"));
+}
+
+TEST_F(AppOnAScreen, Writes) {
+  press(U'w');
+  EXPECT_TRUE(has(screen(), ".svg▏")) << screen();
+  for (int i = 0; i < 4; ++i) press(Input::Kind::kBackspace);
+  type("html");
+  press(Input::Kind::kEnter);
+  EXPECT_EQ(written_, std::vector<std::string>{".html"});
+  EXPECT_TRUE(has(screen(), "writing"));
+  app_.say("written to cicada-1.html");
+  EXPECT_TRUE(has(screen(), "written to cicada-1.html"));
+  press(U'w');
+  press(Input::Kind::kEscape);
+  EXPECT_EQ(written_.size(), 1U);
+}
+
+TEST_F(AppOnAScreen, LeavesTheKernelOut) {
+  press(U'2');
+  press(U'/');
+  type("kernel");
+  press(Input::Kind::kEnter);
+  EXPECT_TRUE(has(screen(120, 60), "[kernel]"));
+  press(U'K');
+  EXPECT_TRUE(has(screen(120, 60), "[no kernel]"));
+  EXPECT_FALSE(has(screen(120, 60), " [kernel]"));
+}
+
 TEST_F(AppOnAScreen, CopiesAndControls) {
   press(Input::Kind::kDown);
   press(Input::Kind::kDown);
@@ -182,6 +251,10 @@ TEST_F(AppOnAScreen, IsSteeredByTheMouse) {
   EXPECT_TRUE(has(screen(), "function_36: 29.1 %")) << screen();
   app_.press({.kind = Input::Kind::kDoubleClick, .x = 50, .y = 6});
   EXPECT_TRUE(has(screen(), "› function_36")) << screen();
+  app_.press({.kind = Input::Kind::kClick, .x = 20, .y = 1});
+  EXPECT_TRUE(has(screen(), "self ▾")) << screen();
+  app_.press({.kind = Input::Kind::kClick, .x = 33, .y = 6});
+  EXPECT_FALSE(has(screen(), "function_190: self")) << screen();
 }
 
 TEST_F(AppOnAScreen, WaitsForTheFirstSample) {
@@ -209,7 +282,7 @@ TEST_F(AppOnAScreen, NamesSteerNothing) {
 TEST_F(AppOnAScreen, SurvivesAnything) {
   profile::Growing growing(3);
   std::mt19937 random(5);
-  constexpr std::u32string_view letters = U"123456/nksigdmM[]{} peolxyh+?(a*";
+  constexpr std::u32string_view letters = U"123456/nksigdmM[]{} peolxyh+?(a*tKaw";
   constexpr Input::Kind kinds[] = {Input::Kind::kUp, Input::Kind::kDown, Input::Kind::kLeft, Input::Kind::kRight, Input::Kind::kPageUp, Input::Kind::kPageDown, Input::Kind::kHome, Input::Kind::kEnd, Input::Kind::kEnter,
                                    Input::Kind::kEscape, Input::Kind::kBackspace, Input::Kind::kTab, Input::Kind::kBackTab, Input::Kind::kClick, Input::Kind::kDoubleClick, Input::Kind::kWheelUp, Input::Kind::kWheelDown};
   for (int i = 0; i < 6000; ++i) {

@@ -14,9 +14,8 @@ constexpr int kLeastForText = 3;
 
 }  // namespace
 
-void FlamePane::show(Boxes boxes, bool compares) {
+void FlamePane::show(Boxes boxes) {
   boxes_.emplace(std::move(boxes));
-  compares_ = compares;
   zoom_box_ = find_path(*boxes_, zoom_, &zoom_is_there_);
   picked_box_ = find_path(*boxes_, picked_);
   placed_.clear();
@@ -64,7 +63,7 @@ void FlamePane::place(int columns, int levels) {
   }
 }
 
-void FlamePane::draw(Grid& grid, const Rect& rect, Look& look, bool has_keys) {
+void FlamePane::draw(Grid& grid, const Rect& rect, const Model& model, Look& look, bool has_keys) {
   rect_ = rect;
   if (!boxes_ || rect.height <= 0 || rect.width <= 0) return;
   if ((*boxes_)[zoom_box_].total <= 0 || !zoom_is_there_) {
@@ -84,7 +83,7 @@ void FlamePane::draw(Grid& grid, const Rect& rect, Look& look, bool has_keys) {
       return;
     }
     const bool picked = one.box == picked_box_ && has_keys;
-    const Style style = picked ? kPicked : look.style_of_box(*boxes_, one.box, compares_);
+    const Style style = picked ? kPicked : look.style_of_box(model, *boxes_, one.box);
     grid.fill({x, y, one.width, 1}, style);
     // Neighbours of one colour are told apart.
     Style edge = style;

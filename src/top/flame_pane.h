@@ -18,8 +18,8 @@ class FlamePane {
   // Towards the bottom of the screen, or, for callers above a function, towards its top.
   explicit FlamePane(bool grows_up = false) : grows_up_(grows_up) {}
   // Other boxes, or the same with other costs.
-  void show(Boxes boxes, bool compares);
-  void draw(Grid& grid, const Rect& rect, Look& look, bool has_keys);
+  void show(Boxes boxes);
+  void draw(Grid& grid, const Rect& rect, const Model& model, Look& look, bool has_keys);
   // False: it does nothing with it.
   bool press(const Input& input);
   bool click(int x, int y, bool twice);
@@ -47,7 +47,6 @@ class FlamePane {
 
   const bool grows_up_;
   std::optional<Boxes> boxes_;
-  bool compares_ = false;
   Path zoom_, picked_;
   uint32_t zoom_box_ = 0, picked_box_ = 0;
   bool zoom_is_there_ = true;

@@ -100,16 +100,16 @@ double Look::matched_share(const Model& model) {
   return sum / model.costs().whole();
 }
 
-Style Look::style_of_box(const Boxes& boxes, uint32_t box, bool compares) {
+Style Look::style_of_box(const Model& model, const Boxes& boxes, uint32_t box) {
   const Boxes::Box& one = boxes[box];
   const CallNode& node = boxes.tree().nodes[one.node];
   Style style{.ink = kInk};
-  if (compares) {
-    const double whole = boxes.costs().whole(), before = boxes.before() != nullptr ? boxes.before()->whole() : 0;
+  if (boxes.before() != nullptr) {
+    const double whole = boxes.costs().whole(), before = boxes.before()->whole();
     const uint32_t step = whole > 0 && before > 0 ? sink::heat_step(one.total, one.before, whole, before) : sink::kHeatSteps / 2;
     style.ground = to_rgb(sink::heat_colour(step));
   } else {
-    style.ground = to_rgb(sink::colour_of(boxes.tree(), sink::style_of(boxes.tree(), one.node)));
+    style.ground = to_rgb(sink::colour_of_node(boxes.tree(), one.node, model.state_of(one.node)));
   }
   if (own_code && is_foreign(node)) {
     style.dim = true;

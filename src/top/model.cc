@@ -30,7 +30,7 @@ Model::Model() : now_(std::make_shared<const ProfileSnapshot>()) { begin_tree();
 
 void Model::begin_tree() {
   if (live_) trees_ += live_->anew() + 1;
-  live_ = std::make_unique<profile::LiveTree>(profile::CallTreeOptions{.group_by = group_by_, .event = event_});
+  live_ = std::make_unique<profile::LiveTree>(profile::CallTreeOptions{.kernel_frames = kernel_, .group_by = group_by_, .event = event_});
   update(now_);
 }
 
@@ -51,6 +51,7 @@ void Model::update(std::shared_ptr<const ProfileSnapshot> now) {
     leaves_ = new_leaves_;
     forgotten_ = 0;
     kept_names_.clear();
+    states_ = {};
   } else {
     leaves_.insert(leaves_.end(), new_leaves_.begin(), new_leaves_.end());
     forgotten_ = leaves_.size() - now_->sample_count();
@@ -76,6 +77,11 @@ Result<void> Model::choose(Choice choice) {
 
 void Model::group_by(std::vector<profile::GroupBy> by) {
   group_by_ = std::move(by);
+  begin_tree();
+}
+
+void Model::show_kernel(bool shown) {
+  kernel_ = shown;
   begin_tree();
 }
 
@@ -124,12 +130,12 @@ template <typename Add>
 void Model::for_each_counted(Add add) const {
   const profile::Samples& samples = now_->samples();
   std::vector<bool> wanted;  // by thread; empty: all
-  if (choice_.process || choice_.tid) {
+  if (choice_.process || choice_.tid || choice_.cgroup) {
     wanted.resize(now_->threads().size());
     for (size_t i = 0; i < wanted.size(); ++i) {
       const profile::Thread& thread = now_->threads()[i];
       const profile::Process& process = now_->processes()[thread.process.value];
-      wanted[i] = (!choice_.tid || thread.tid == *choice_.tid) && (!choice_.process || *choice_.process == WhichProcess{process.pid, process.start_ns});
+      wanted[i] = (!choice_.tid || thread.tid == *choice_.tid) && (!choice_.process || *choice_.process == WhichProcess{process.pid, process.start_ns}) && (!choice_.cgroup || now_->text(process.cgroup) == *choice_.cgroup);
     }
   }
   const uint64_t end = end_ns(), stretch_ns = choice_.seconds * uint64_t{1'000'000'000}, mark = choice_.mark_ns.value_or(0);
@@ -158,7 +164,24 @@ void Model::for_each_counted(Add add) const {
   }
 }
 
+void Model::add_states() {
+  state_of_node_.clear();
+  if (now_->event(event_).spent == profile::Spent::kRunning) return;
+  for_each_counted([&](size_t row, uint32_t, double, bool) { static_cast<void>(states_.of(*now_, now_->samples().labels[row])); });
+  const size_t count = states_.names().size();
+  std::vector<double> costs(tree().nodes.size() * count);
+  for_each_counted([&](size_t row, uint32_t leaf, double cost, bool before) {
+    if (const uint8_t state = states_.of(*now_, now_->samples().labels[row]); state != 0 && !before) costs[live_->node_of_leaf(leaf) * count + state - 1U] += cost;
+  });
+  state_of_node_ = profile::largest_states(tree(), count, std::move(costs));
+}
+
 void Model::weigh() {
+  weigh_nodes();
+  add_states();
+}
+
+void Model::weigh_nodes() {
   const profile::CallTree& tree = this->tree();
   const size_t nodes = tree.nodes.size();
   kept_nodes_.clear();

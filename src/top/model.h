@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "profile/live_tree.h"
+#include "profile/thread_state.h"
 #include "top/boxes.h"
 #include "top/pattern.h"
 
@@ -34,9 +35,10 @@ struct Choice {
   std::optional<std::pair<uint64_t, uint64_t>> span_ns = {};  // [from, to); then there is no mode
   std::optional<WhichProcess> process = {};                 // of this one only
   std::optional<Tid> tid = {};                              // of this thread only
+  std::optional<std::string> cgroup = {};                   // of the processes in it only
   std::string keep = {};                                    // a regular expression: stacks with a function that matches; empty: all
   std::optional<uint64_t> mark_ns = {};                     // what came before it is compared with what came behind it
-  bool is_all() const { return mode == Mode::kAll && !span_ns && !process && !tid && keep.empty() && !mark_ns; }
+  bool is_all() const { return mode == Mode::kAll && !span_ns && !process && !tid && !cgroup && keep.empty() && !mark_ns; }
   bool operator==(const Choice&) const = default;
 };
 
@@ -66,6 +68,8 @@ class Model {
   const Choice& choice() const { return choice_; }
   void group_by(std::vector<profile::GroupBy> by);
   const std::vector<profile::GroupBy>& groups() const { return group_by_; }
+  void show_kernel(bool shown);
+  bool shows_kernel() const { return kernel_; }
   void show_event(profile::EventId event);
   profile::EventId event() const { return event_; }
 
@@ -82,6 +86,8 @@ class Model {
   double all_seconds() const { return static_cast<double>(end_ns() - begin_ns()) * 1e-9; }
   double recent_seconds() const { return std::min<double>(kRecentSeconds, all_seconds()); }
   double counted_seconds() const;    // of what counts; with decay the sum of the weights
+  // What threads waited for in most of what the node costs; empty: it is no wait.
+  std::string_view state_of(uint32_t node) const { return node < state_of_node_.size() && state_of_node_[node] != 0 ? std::string_view(states_.names()[state_of_node_[node] - 1U]) : std::string_view(); }
   // Of a function, by name: its nodes that are in no other one of it.
   std::vector<uint32_t> outermost_nodes(profile::StringId name) const;
   // All with costs, largest first by self or total.
@@ -94,6 +100,8 @@ class Model {
  private:
   void begin_tree();
   void weigh();
+  void weigh_nodes();
+  void add_states();
   // The samples that count: add(row, leaf, cost, whether it came before the mark).
   template <typename Add>
   void for_each_counted(Add add) const;
@@ -102,7 +110,7 @@ class Model {
 
   std::shared_ptr<const profile::ProfileSnapshot> now_;
   profile::EventId event_;
-  bool event_chosen_ = false, has_times_ = false;
+  bool event_chosen_ = false, has_times_ = false, kernel_ = true;
   std::vector<profile::GroupBy> group_by_;
   std::unique_ptr<profile::LiveTree> live_;
   uint64_t trees_ = 0, anew_ = 0;
@@ -112,6 +120,8 @@ class Model {
   Choice choice_;
   std::optional<Pattern> pattern_;       // of choice_.keep
   std::vector<int8_t> kept_names_;       // by name: -1: not asked yet
+  profile::ThreadStates states_;
+  std::vector<uint8_t> state_of_node_;  // empty: the event is no wait
   Costs costs_, before_;
   std::vector<bool> kept_nodes_;         // of choice_.keep; empty: all are
   std::vector<double> cost_of_leaf_, before_of_leaf_;

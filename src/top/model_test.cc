@@ -138,6 +138,37 @@ TEST_F(OfARecording, AddsUpFunctionsAndThreads) {
   EXPECT_EQ(all, model_.costs().whole());
 }
 
+TEST(Model, KnowsWhatThreadsWaitedFor) {
+  profile::Profile profile = profile::make_synthetic_profile({.samples = 3000});
+  profile.header.events.push_back({.name = "off-cpu", .unit = profile::Unit::kNanoseconds, .spent = profile::Spent::kWaiting});
+  constexpr std::string_view kStates[] = {"lock", "disk", "sleep"};
+  for (size_t i = 0; i < 3000; ++i) {
+    profile::Sample sample = profile.sample(i);
+    const profile::Label label{profile.intern(profile::kStateLabel), profile.intern(kStates[sample.stack.value % 3])};
+    sample.event = {1};
+    sample.value = 1000 + i;
+    sample.labels = profile.intern_labels({&label, 1});
+    profile.append_sample(sample);
+  }
+  Model model;
+  model.update(shared(profile));
+  EXPECT_EQ(model.state_of(1), "");
+  model.show_event({1});
+  const auto by_path = [](const CallTree& tree, auto state_of) {
+    std::map<std::string, std::string> states;
+    std::vector<std::string> path(tree.nodes.size());
+    for (uint32_t i = 1; i < tree.nodes.size(); ++i) {
+      path[i] = path[tree.nodes[i].parent] + ";" + std::string(tree.text(tree.nodes[i].name));
+      if (tree.nodes[i].total != 0) states[path[i]] = state_of(i);
+    }
+    return states;
+  };
+  const CallTree truth = profile::build_call_tree(profile, {.states = true, .event = profile::EventId{1}});
+  const auto expected = by_path(truth, [&](uint32_t i) { return std::string(truth.text(truth.states[truth.state_of_node[i] - 1U])); });
+  EXPECT_GT(expected.size(), 100U);
+  EXPECT_EQ(by_path(model.tree(), [&](uint32_t i) { return std::string(model.state_of(i)); }), expected);
+}
+
 TEST_F(OfARecording, GroupsAndUngroups) {
   const double whole = model_.costs().whole();
   model_.group_by({profile::GroupBy::kProcess, profile::GroupBy::kThread});

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <unordered_map>
 #include <utility>
 
 #include "profile/cpu_time.h"
@@ -255,116 +257,271 @@ bool CallTreeTable::find_match(Look& look, bool forward) {
 
 // --- processes and threads
 
-ProcessTable::Which ProcessTable::which(const Model& model, const ThreadLine& line) const {
-  const profile::Process& process = model.profile().processes()[line.process.value];
-  return {{process.pid, process.start_ns}, line.thread.valid() ? model.profile().threads()[line.thread.value].tid : 0};
+namespace {
+
+bool is_heavier(const ThreadLine& a, const ThreadLine& b) { return std::pair(a.recent, a.cost) > std::pair(b.recent, b.cost); }
+
+void add(ThreadLine& to, const ThreadLine& what) {
+  to.cost += what.cost;
+  to.recent += what.recent;
+  to.seconds.resize(Model::kSparkSeconds);
+  for (size_t s = 0; s < what.seconds.size(); ++s) to.seconds[s] += what.seconds[s];
 }
 
+std::string key_of(const profile::Process& process) { return fmt::format("p{} {}", process.pid, process.start_ns); }
+
+}  // namespace
+
 void ProcessTable::show(const Model& model) {
-  // Threads stand behind their process, which is the sum of them.
   std::vector<ThreadLine> threads = model.threads();
-  const auto is_heavier = [](const ThreadLine& a, const ThreadLine& b) { return std::pair(a.recent, a.cost) > std::pair(b.recent, b.cost); };
   std::stable_sort(threads.begin(), threads.end(), is_heavier);
-  std::vector<uint32_t> line_of(model.profile().processes().size(), kNone);
-  std::vector<ThreadLine> sums;
-  std::vector<std::vector<const ThreadLine*>> of;
+  std::vector<OfProcess> all;
+  std::vector<uint32_t> place_of(model.profile().processes().size(), kNone);
   for (const ThreadLine& thread : threads) {
-    uint32_t& line = line_of[thread.process.value];
-    if (line == kNone) {
-      line = static_cast<uint32_t>(sums.size());
-      sums.push_back({.process = thread.process, .seconds = std::vector<double>(Model::kSparkSeconds)});
-      of.emplace_back();
+    uint32_t& place = place_of[thread.process.value];
+    if (place == kNone) {
+      place = static_cast<uint32_t>(all.size());
+      all.emplace_back().sum.process = thread.process;
     }
-    sums[line].cost += thread.cost;
-    sums[line].recent += thread.recent;
-    for (size_t s = 0; s < thread.seconds.size(); ++s) sums[line].seconds[s] += thread.seconds[s];
-    of[line].push_back(&thread);
+    add(all[place].sum, thread);
+    all[place].threads.push_back(&thread);
   }
-  std::stable_sort(sums.begin(), sums.end(), is_heavier);
+  std::stable_sort(all.begin(), all.end(), [](const OfProcess& a, const OfProcess& b) { return is_heavier(a.sum, b.sum); });
   lines_.clear();
-  for (ThreadLine& sum : sums) {
-    const profile::Process& process = model.profile().processes()[sum.process.value];
-    const uint32_t line = line_of[sum.process.value];
-    lines_.push_back(std::move(sum));
-    if (opened_.contains({process.pid, process.start_ns}))
-      for (const ThreadLine* thread : of[line]) lines_.push_back(*thread);
-  }
-  for (size_t i = 0; i < lines_.size() && picked_; ++i)
-    if (which(model, lines_[i]) == *picked_) list_.go_to(static_cast<int>(i));
+  if (arrangement_ == Arrangement::kTree) add_tree(model, all);
+  else if (arrangement_ == Arrangement::kCgroups) add_cgroups(model, all);
+  else
+    for (const OfProcess& one : all) add_process(model, one, 0);
+  for (size_t i = 0; i < lines_.size(); ++i)
+    if (lines_[i].key == picked_) list_.go_to(static_cast<int>(i));
   list_.set_lines(static_cast<int>(lines_.size()));
+}
+
+void ProcessTable::add_process(const Model& model, const OfProcess& one, int depth) {
+  const profile::Process& process = model.profile().processes()[one.sum.process.value];
+  const std::string key = key_of(process);
+  lines_.push_back({one.sum, key, profile::process_text(model.profile(), one.sum.process), depth, true});
+  if (!opened_.contains(key)) return;
+  for (const ThreadLine* thread : one.threads)
+    lines_.push_back({*thread, fmt::format("t{} {}", model.profile().threads()[thread->thread.value].tid, key), profile::thread_text(model.profile(), thread->thread), depth + 1, false});
+}
+
+// Below the nearest ancestor that is listed; where children cost more, their parent stands higher.
+void ProcessTable::add_tree(const Model& model, const std::vector<OfProcess>& all) {
+  constexpr int kMostAbove = 64;
+  const auto& processes = model.profile().processes();
+  std::unordered_map<Pid, uint32_t> row_of_pid;  // of several with one number the latest
+  for (uint32_t i = 0; i < processes.size(); ++i) row_of_pid[processes[i].pid] = i;
+  std::unordered_map<uint32_t, uint32_t> place_of_row;
+  for (uint32_t i = 0; i < all.size(); ++i) place_of_row[all[i].sum.process.value] = i;
+  std::vector<uint32_t> parent(all.size(), kNone);
+  for (uint32_t i = 0; i < all.size(); ++i) {
+    uint32_t row = all[i].sum.process.value;
+    for (int above = 0; above < kMostAbove && parent[i] == kNone; ++above) {
+      const auto found = row_of_pid.find(processes[row].parent_pid);
+      if (found == row_of_pid.end() || found->second == row || processes[found->second].start_ns > processes[row].start_ns) break;
+      row = found->second;
+      if (const auto place = place_of_row.find(row); place != place_of_row.end() && place->second != i) parent[i] = place->second;
+    }
+  }
+  // A parent began before its children, so there are no rings.
+  std::vector<ThreadLine> with_children(all.size());
+  std::vector<std::vector<uint32_t>> children(all.size());
+  std::vector<uint32_t> roots;
+  for (uint32_t i = 0; i < all.size(); ++i) {
+    (parent[i] == kNone ? roots : children[parent[i]]).push_back(i);
+    int above = 0;
+    for (uint32_t at = i; at != kNone && above < kMostAbove; at = parent[at], ++above) add(with_children[at], all[i].sum);
+  }
+  const auto sort = [&](std::vector<uint32_t>& some) { std::stable_sort(some.begin(), some.end(), [&](uint32_t a, uint32_t b) { return is_heavier(with_children[a], with_children[b]); }); };
+  sort(roots);
+  std::vector<std::pair<uint32_t, int>> left;
+  for (size_t i = roots.size(); i-- > 0;) left.emplace_back(roots[i], 0);
+  std::vector<bool> seen(all.size());
+  while (!left.empty()) {
+    const auto [at, depth] = left.back();
+    left.pop_back();
+    if (seen[at]) continue;
+    seen[at] = true;
+    add_process(model, all[at], depth);
+    sort(children[at]);
+    for (size_t i = children[at].size(); i-- > 0;) left.emplace_back(children[at][i], depth + 1);
+  }
+}
+
+void ProcessTable::add_cgroups(const Model& model, const std::vector<OfProcess>& all) {
+  std::vector<std::pair<ThreadLine, std::vector<const OfProcess*>>> groups;
+  std::vector<std::string_view> names;
+  for (const OfProcess& one : all) {
+    const std::string_view name = model.profile().text(model.profile().processes()[one.sum.process.value].cgroup);
+    const size_t at = static_cast<size_t>(std::ranges::find(names, name) - names.begin());
+    if (at == names.size()) {
+      names.push_back(name);
+      groups.emplace_back();
+    }
+    add(groups[at].first, one.sum);
+    groups[at].second.push_back(&one);
+  }
+  std::vector<size_t> order(groups.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return is_heavier(groups[a].first, groups[b].first); });
+  for (const size_t i : order) {
+    const std::string key = fmt::format("c{}", names[i]);
+    lines_.push_back({groups[i].first, key, names[i].empty() ? "no cgroup" : std::string(names[i]), 0, true});
+    if (!opened_.contains(key)) continue;
+    for (const OfProcess* one : groups[i].second) add_process(model, *one, 1);
+  }
+}
+
+Choice ProcessTable::only(const Model& model, const Line& line) {
+  Choice choice = model.choice();
+  const Choice before = choice;
+  choice.process.reset();
+  choice.tid.reset();
+  choice.cgroup.reset();
+  if (!line.costs.process.valid()) {
+    choice.cgroup = line.key.substr(1);
+  } else {
+    const profile::Process& process = model.profile().processes()[line.costs.process.value];
+    choice.process = WhichProcess{process.pid, process.start_ns};
+    if (line.costs.thread.valid()) choice.tid = model.profile().threads()[line.costs.thread.value].tid;
+  }
+  if (choice != before) return choice;
+  choice.process.reset();  // again: all
+  choice.tid.reset();
+  choice.cgroup.reset();
+  return choice;
 }
 
 void ProcessTable::draw(Grid& grid, const Rect& rect, const Model& model, Look& look) {
   rect_ = rect;
   list_.fit(static_cast<int>(lines_.size()), rect.height - 1);
   const profile::ProfileSnapshot& profile = model.profile();
-  const double per_value = profile::seconds_per_value(profile, model.event());
+  const double per_value = profile::seconds_per_value(profile, model.event()), seconds = model.recent_seconds(), whole = model.costs().whole();
   const Style head{.bold = true};
   const bool narrow = rect.width < kNarrow;
   const int spark_x = rect.x + 21, name_x = narrow ? rect.x + 10 : spark_x + static_cast<int>(Model::kSparkSeconds) + 2;
-  grid.put_right(rect.x + 9, rect.y, !model.has_times() ? "" : per_value > 0 ? "CPU %" : fmt::format("last {} s", Model::kRecentSeconds), head);
+  if (model.has_times()) grid.put_right(rect.x + 9, rect.y, per_value > 0 ? "CPU %" : fmt::format("last {} s", Model::kRecentSeconds), head);
   if (!narrow) grid.put_right(rect.x + 19, rect.y, "share", head);
   if (model.has_times() && !narrow) grid.put(spark_x, rect.y, fmt::format("last {} s", Model::kSparkSeconds), head);
-  grid.put(name_x, rect.y, "process", head);
-  double most = 0;
-  for (const ThreadLine& line : lines_)
-    for (const double second : line.seconds) most = std::max(most, second);
-  if (per_value > 0) most = std::max(most, 1 / per_value);  // one CPU fills it
-  const double whole = model.costs().whole();
+  grid.put(name_x, rect.y, fmt::format("process{}", arrangement_name()), head);
+  double most = per_value > 0 ? 1 / per_value : 0;  // one CPU fills it
+  for (const Line& line : lines_)
+    for (const double second : line.costs.seconds) most = std::max(most, second);
   for (int row = 0; row + 1 < rect.height && list_.first() + row < static_cast<int>(lines_.size()); ++row) {
-    const ThreadLine& line = lines_[static_cast<size_t>(list_.first() + row)];
-    const int y = rect.y + 1 + row;
-    if (model.has_times()) grid.put_right(rect.x + 9, y, shortened(per_value > 0 ? fmt::format("{:.1f}", model.recent_seconds() > 0 ? 100 * line.recent * per_value / model.recent_seconds() : 0) : amount(model, line.recent), 9));
-    if (!narrow) grid.put_right(rect.x + 19, y, percent(line.cost, whole));
-    if (!narrow) grid.put(spark_x, y, sparkline(line.seconds, most), {.ink = 0x5fafff});
-    const WhichProcess process = which(model, line).first;
-    const bool opened = opened_.contains({process.pid, process.start_ns});
-    const bool only = model.choice().process == process && (!model.choice().tid || (line.thread.valid() && profile.threads()[line.thread.value].tid == *model.choice().tid));
-    const std::string text = line.thread.valid() ? "  " + profile::thread_text(profile, line.thread) : (opened ? "▾ " : "▸ ") + profile::process_text(profile, line.process);
-    const int used = grid.put(name_x, y, text, {.bold = only}, rect.x + rect.width - name_x);
-    if (!line.thread.valid()) {
-      const profile::Process& row_of = profile.processes()[line.process.value];
-      grid.put(name_x + used + 2, y, profile.text(row_of.cgroup.valid() ? row_of.cgroup : row_of.cmdline), kSoft, rect.x + rect.width - name_x - used - 2);
+    const Line& line = lines_[static_cast<size_t>(list_.first() + row)];
+    const int y = rect.y + 1 + row, x = name_x + std::min(2 * line.depth, std::max(0, (rect.width - name_x) / 2));
+    if (model.has_times()) grid.put_right(rect.x + 9, y, shortened(per_value > 0 ? fmt::format("{:.1f}", seconds > 0 ? 100 * line.costs.recent * per_value / seconds : 0) : amount(model, line.costs.recent), 9));
+    if (!narrow) grid.put_right(rect.x + 19, y, percent(line.costs.cost, whole));
+    if (!narrow) grid.put(spark_x, y, sparkline(line.costs.seconds, most), {.ink = 0x5fafff});
+    grid.put(x, y, line.can_open ? (opened_.contains(line.key) ? "▾ " : "▸ ") : "  ", kSoft);
+    const bool match = look.matches(line.text);
+    const int used = grid.put(x + 2, y, line.text, {.bold = match, .underline = match}, rect.x + rect.width - x - 2);
+    if (line.costs.process.valid() && !line.costs.thread.valid() && arrangement_ != Arrangement::kCgroups) {
+      const profile::Process& process = profile.processes()[line.costs.process.value];
+      grid.put(x + used + 4, y, profile.text(process.cgroup.valid() ? process.cgroup : process.cmdline), kSoft, rect.x + rect.width - x - used - 4);
     }
     if (list_.first() + row == list_.at()) draw_cursor(grid, rect, y, look);
   }
 }
 
 bool ProcessTable::press(const Input& input, const Model& model) {
-  if (const ThreadLine* line = picked(); line != nullptr && (input.kind == Kind::kRight || input.kind == Kind::kLeft)) {
-    const WhichProcess process = which(model, *line).first;
-    if (input.kind == Kind::kRight) opened_.insert({process.pid, process.start_ns});
-    else opened_.erase({process.pid, process.start_ns});
-    picked_ = input.kind == Kind::kRight ? which(model, *line) : Which{process, 0};
+  const Line* line = picked();
+  if (line != nullptr && (input.kind == Kind::kRight || input.kind == Kind::kLeft)) {
+    if (input.kind == Kind::kRight && line->can_open) opened_.insert(line->key);
+    if (input.kind == Kind::kLeft && opened_.erase(line->key) == 0) {  // to what it stands below
+      int at = list_.at();
+      while (at > 0 && lines_[static_cast<size_t>(at)].depth >= line->depth) --at;
+      list_.go_to(at);
+    }
+    remember();
     show(model);
     return true;
   }
   if (!list_.press(input)) return false;
-  remember(model);
+  remember();
   return true;
 }
 
-void ProcessTable::remember(const Model& model) {
-  if (const ThreadLine* line = picked()) picked_ = which(model, *line);
-}
+void ProcessTable::remember() { picked_ = picked() != nullptr ? picked()->key : ""; }
 
-bool ProcessTable::click(int y, const Model& model) {
+bool ProcessTable::click(int y) {
   if (!list_.click(y, rect_)) return false;
-  remember(model);
+  remember();
   return true;
 }
 
-bool ProcessTable::find_match(const Model& model, Look& look, bool forward) {
+void ProcessTable::arrange_next(const Model& model) {
+  arrangement_ = static_cast<Arrangement>((static_cast<int>(arrangement_) + 1) % 3);
+  show(model);
+}
+
+std::string_view ProcessTable::arrangement_name() const { return arrangement_ == Arrangement::kFlat ? "" : arrangement_ == Arrangement::kTree ? ", as a tree" : ", by cgroup"; }
+
+bool ProcessTable::find_match(Look& look, bool forward) {
   const int count = static_cast<int>(lines_.size());
   for (int i = 1; i <= count; ++i) {
     const int at = (list_.at() + (forward ? i : count - i)) % count;
-    const ThreadLine& line = lines_[static_cast<size_t>(at)];
-    if (!look.matches(line.thread.valid() ? profile::thread_text(model.profile(), line.thread) : profile::process_text(model.profile(), line.process))) continue;
+    if (!look.matches(lines_[static_cast<size_t>(at)].text)) continue;
     list_.go_to(at);
-    remember(model);
+    remember();
     return true;
   }
   return false;
 }
+
+// --- source and instructions
+
+void SourceTable::ask(std::string function, bool instructions) {
+  function_ = std::move(function);
+  instructions_ = instructions;
+  ++number_;
+  answer_ = {};
+  lines_.clear();
+  said_ = instructions ? "reading instructions …" : "reading source …";
+}
+
+void SourceTable::show(SourceAnswer answer) {
+  if (answer.number != number_) return;  // of a question before
+  answer_ = std::move(answer);
+  said_ = answer_.missing;
+  uint64_t most = 0;
+  for (const sink::AnnotatedPart& part : answer_.parts) {
+    lines_.push_back({part.where, nullptr});
+    for (const sink::AnnotatedLine& line : part.lines) {
+      if (line.after_gap) lines_.push_back({"…", nullptr});
+      if (line.self > most) {
+        most = line.self;
+        list_.go_to(static_cast<int>(lines_.size()));
+      }
+      lines_.push_back({part.instructions ? fmt::format("{:12x}  {}", line.at, line.text) : fmt::format("{:6}  {}", line.at, line.text), &line});
+    }
+  }
+}
+
+void SourceTable::draw(Grid& grid, const Rect& rect, Look& look) {
+  rect_ = rect;
+  list_.fit(static_cast<int>(lines_.size()), rect.height - 1);
+  const Style head{.bold = true};
+  const bool narrow = rect.width < kNarrow;
+  const int text_x = rect.x + (narrow ? 10 : 20);
+  grid.put_right(rect.x + 9, rect.y, "self", head);
+  if (!narrow) grid.put_right(rect.x + 19, rect.y, "total", head);
+  grid.put(text_x, rect.y, fmt::format("{}{}", look.name(function_), instructions_ ? ", instructions" : ""), head, rect.width - text_x);
+  if (!said_.empty()) grid.put(rect.x + 1, rect.y + 2, said_, {}, rect.width - 2);
+  const auto share = [&](uint64_t cost) { return cost == 0 ? "" : percent(static_cast<double>(cost), static_cast<double>(answer_.all)); };
+  for (int row = 0; row + 1 < rect.height && list_.first() + row < static_cast<int>(lines_.size()); ++row) {
+    const Line& line = lines_[static_cast<size_t>(list_.first() + row)];
+    const int y = rect.y + 1 + row;
+    if (line.of != nullptr) {
+      grid.put_right(rect.x + 9, y, share(line.of->self));
+      if (!narrow) grid.put_right(rect.x + 19, y, share(line.of->total));
+    }
+    grid.put(text_x, y, line.text, {.bold = line.of != nullptr && line.of->self != 0, .dim = line.of == nullptr}, rect.width - text_x);
+    if (list_.first() + row == list_.at()) draw_cursor(grid, rect, y, look);
+  }
+}
+
+bool SourceTable::press(const Input& input) { return list_.press(input); }
 
 }  // namespace cicada::top

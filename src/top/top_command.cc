@@ -14,8 +14,12 @@
 #include "cli/help_formatter.h"
 #include "cli/record/record_command.h"
 #include "cli/top.h"
+#include "base/catching.h"
+#include "live/file_maker.h"
 #include "live/show.h"
 #include "sandbox/read_only.h"
+#include "sink/sink_registry.h"
+#include "top/background.h"
 #include "top/command_terminal.h"
 #include "top/json_lines.h"
 #include "top/kept_terminal.h"
@@ -31,7 +35,19 @@ struct TopOptions {
   bool json = false;
   std::optional<top::KeptTerminal> terminal = {};
   UniqueFd command = {};  // where its output comes from
+  UniqueFd files = {};    // who makes them (live/file_maker.h)
 };
+
+Result<void> write_file(const std::shared_ptr<live::MadeFiles>& files, const std::string& extension, const std::string& title, const profile::ProfileSnapshot& profile, profile::EventId event) {
+  return catching("write " + extension, [&]() -> Result<void> {
+    sink::SinkOptions options;
+    options.title = title;
+    options.rights.opener = files;
+    if (extension != ".cicada" && extension != ".html") options.tree.event = event;  // those have all
+    const auto sink = TRY(sink::make_sink("cicada" + extension, options));
+    return sink->finish(profile);
+  });
+}
 
 // Until a recorder says something, so that one which cannot begin says so on a screen that is as it was. The command may write meanwhile. False: it is over.
 Result<bool> wait_for_recorder(const live::Recording& recording, int ended, int command, std::string& output) {
@@ -62,15 +78,25 @@ Result<int> show_in_terminal(TopOptions& options, live::Recording& recording) {
   std::string output;
   if (!TRY(wait_for_recorder(recording, ended.get(), options.command.get(), output))) return kExitSuccess;
   const auto screen = TRY(top::open_screen());
-  TRY(sandbox::open_no_more());
   std::unique_ptr<live::RecordingFollower> follower;
+  const auto background = TRY(top::Background::start());
   top::AppPorts ports;
+  ports.read_source = [&](top::SourceQuestion question) {
+    background->run([question = std::move(question)] { return [answer = top::read_source(question)](top::App& app) { app.show_source(answer); }; });
+  };
+  const auto files = std::make_shared<live::MadeFiles>(std::move(options.files));
+  ports.write = [&](std::string extension, std::shared_ptr<const profile::ProfileSnapshot> profile, profile::EventId event) {
+    background->run([=, title = recording.title()] {
+      const Result<void> done = write_file(files, extension, title, *profile, event);
+      return [text = done ? fmt::format("written to {}", files->name()) : done.error().message()](top::App& app) { app.say(text); };
+    });
+  };
   ports.send = [&](std::string_view sequence) { screen->send(sequence); };
   if (!recording.is_file()) ports.control = [&](std::string_view line) { return follower->control(line); };
   top::App app(recording.title(), std::move(ports));
   if (!output.empty()) app.add_output(output);
   follower = TRY(recording.follow([&](std::shared_ptr<const profile::ProfileSnapshot> now, sink::PageState state) { updates->put({std::move(now), std::move(state)}); }));
-  top::run_viewer(*screen, app, *updates, ended.get(), options.command.get());
+  top::run_viewer(*screen, app, *updates, *background, ended.get(), options.command.get());
   return kExitSuccess;
 }
 
@@ -89,20 +115,23 @@ std::shared_ptr<live::Viewer> viewer_of(const std::shared_ptr<TopOptions>& optio
   viewer.kind = ReaderKind::kShows;
   viewer.options = {"--json"};
   viewer.summary = false;
+  viewer.lines = true;
   if (options->json) {
     viewer.show = [](live::Recording& recording) { return print_lines(recording); };
     return std::make_shared<live::Viewer>(std::move(viewer));
   }
   viewer.open = [options](const InvokingUser& user, RecordOptions* record) -> Result<std::vector<int>> {
     options->terminal = TRY(top::KeptTerminal::keep());
-    if (record == nullptr || record->target.command.empty()) return std::vector<int>();
+    options->files = TRY(live::start_file_maker(user));
+    if (record == nullptr || record->target.command.empty()) return std::vector{options->files.get()};
     top::CommandTerminal terminal = TRY(top::open_command_terminal(user));
     record->command_terminal = std::make_shared<UniqueFd>(std::move(terminal.command));
     options->command = std::move(terminal.viewer);
-    return std::vector{options->command.get()};
+    return std::vector{options->files.get(), options->command.get()};
   };
   viewer.begun = [options](const InvokingUser&) {
     options->command.reset();
+    options->files.reset();
     options->terminal->hold_messages();
   };
   viewer.show = [options](live::Recording& recording) { return show_in_terminal(*options, recording); };

@@ -26,7 +26,8 @@ int end_fd = -1;  // of signal handlers
 
 class Loop {
  public:
-  Loop(Screen& screen, App& app, Updates& updates, int ended, int command) : screen_(screen), app_(app), updates_(updates), ended_(ended), command_(command) {}
+  Loop(Screen& screen, App& app, Updates& updates, Background& background, int ended, int command)
+      : screen_(screen), app_(app), updates_(updates), background_(background), ended_(ended), command_(command) {}
 
   void run() {
     tell_size();
@@ -35,17 +36,23 @@ class Loop {
       if (is_ready(kUpdates)) {
         if (auto update = updates_.take()) app_.update(std::move(update->profile), std::move(update->state)), stale_ = true;
       }
+      if (is_ready(kBackground)) {
+        if (const auto end = background_.take()) {
+          (*end)(app_);
+          pressed_ = true;
+        }
+      }
       if (is_ready(kCommand)) read_output();
       if (pressed_ || (stale_ && Clock::now() >= drawn_ + kBetweenDraws)) draw();
     }
   }
 
  private:
-  enum Source { kEnded, kKeys, kUpdates, kCommand };
+  enum Source { kEnded, kKeys, kUpdates, kBackground, kCommand };
 
   // False: it is over.
   bool poll() {
-    polled_ = {pollfd{ended_, POLLIN, 0}, pollfd{screen_.fd(), POLLIN, 0}, pollfd{updates_.fd(), POLLIN, 0}, pollfd{command_, POLLIN, 0}};
+    polled_ = {pollfd{ended_, POLLIN, 0}, pollfd{screen_.fd(), POLLIN, 0}, pollfd{updates_.fd(), POLLIN, 0}, pollfd{background_.fd(), POLLIN, 0}, pollfd{command_, POLLIN, 0}};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(drawn_ + kBetweenDraws - Clock::now()).count();
     const int ready = ::poll(polled_.data(), polled_.size(), stale_ ? static_cast<int>(std::max<int64_t>(left, 0)) : -1);
     if (ready < 0) return errno == EINTR && (polled_ = {}, true);
@@ -96,9 +103,10 @@ class Loop {
   Screen& screen_;
   App& app_;
   Updates& updates_;
+  Background& background_;
   const int ended_;
   int command_;
-  std::array<pollfd, 4> polled_{};
+  std::array<pollfd, 5> polled_{};
   Clock::time_point drawn_{};
   bool stale_ = false, pressed_ = false;  // the picture shows less than there is; something was pressed since
 };
@@ -139,6 +147,6 @@ Result<UniqueFd> catch_end_signals() {
   return fd;
 }
 
-void run_viewer(Screen& screen, App& app, Updates& updates, int ended, int command) { Loop(screen, app, updates, ended, command).run(); }
+void run_viewer(Screen& screen, App& app, Updates& updates, Background& background, int ended, int command) { Loop(screen, app, updates, background, ended, command).run(); }
 
 }  // namespace cicada::top

@@ -15,6 +15,7 @@
 #include "profile/snapshot.h"
 #include "sink/flamegraph/page_feed.h"
 #include "top/app.h"
+#include "top/background.h"
 #include "top/screen.h"
 
 namespace cicada::top {
@@ -45,6 +46,6 @@ Result<UniqueFd> catch_end_signals();
 
 // Until the reader leaves, or `ended` is readable. `command`: the terminal of the command that is recorded, as its other side; -1: there is none. It is
 // told the screen's size. Borrows all. Threads: one.
-void run_viewer(Screen& screen, App& app, Updates& updates, int ended, int command);
+void run_viewer(Screen& screen, App& app, Updates& updates, Background& background, int ended, int command);
 
 }  // namespace cicada::top

@@ -54,8 +54,9 @@ struct ViewerLoop : ::testing::Test {
   ScriptedScreen screen;
   App app{"a title", {}};
   std::unique_ptr<Updates> updates = std::move(*Updates::open());
+  std::unique_ptr<Background> background = std::move(*Background::start());
   UniqueFd ended = make_event();
-  void run(int command = -1) { run_viewer(screen, app, *updates, ended.get(), command); }
+  void run(int command = -1) { run_viewer(screen, app, *updates, *background, ended.get(), command); }
   static Update an_update() { return {std::make_shared<const profile::ProfileSnapshot>(profile::make_synthetic_profile()), {}}; }
 };
 

@@ -105,7 +105,7 @@ def sizes_that_change():
         for _ in range(60):
             terminal.resize(random.randint(2, 200), random.randint(2, 60))
         terminal.resize(80, 24)
-        terminal.rows_when(lambda rows: len(rows) == 24 and any(row.rstrip().endswith("freeze") for row in rows))
+        terminal.rows_when(lambda rows: len(rows) == 24 and any(row.rstrip().endswith("m mode") for row in rows))
         golden(terminal, "flame-80x24")
 
 

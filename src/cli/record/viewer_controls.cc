@@ -2,6 +2,7 @@
 #include "cli/record/viewer_controls.h"
 
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 
 #include <fmt/ranges.h>
 
@@ -26,6 +27,16 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
+// Of this process and of those that it has waited for.
+uint64_t used_cpu_ns() {
+  uint64_t sum = 0;
+  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage used{};
+    if (::getrusage(who, &used) == 0) sum += static_cast<uint64_t>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000;
+  }
+  return sum;
+}
+
 std::string cut(std::string text) { return text.substr(0, sink::kMaxMomentText); }
 
 }  // namespace
@@ -42,7 +53,9 @@ attach::ViewerServer::Controls ViewerControls::controls() {
   return {.take = [this](std::string_view line) { return take(line); },
           .moment = [this] {
             const std::lock_guard lock(mutex_);
-            return moment_;
+            sink::Moment moment = moment_;
+            moment.cpu_ns = used_cpu_ns();
+            return moment;
           }};
 }
 

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "profile/stack_totals.h"
-#include "profile/thread_state.h"
 #include "sink/flamegraph/packed_profile.h"
 #include "sink/flamegraph/svg_text.h"
 
@@ -19,9 +18,6 @@ namespace cicada::sink {
 using profile::ProfileSnapshot;
 
 namespace {
-
-constexpr uint8_t kUnknown = 0xff;
-constexpr size_t kMaxStates = 15;  // there are nine; a foreign file may have any number
 
 // Differences that are near zero as small numbers: 0, -1, 1, -2 …
 uint64_t zigzag(uint64_t difference) { return difference << 1 ^ (difference >> 63 != 0 ? ~uint64_t{0} : 0); }
@@ -70,22 +66,9 @@ void PageFeed::begin_anew() {
   samples_begin_ = 0;
   start_ns_ = 0;
   with_states_ = now_.event(shown_event(now_, options_)).spent != profile::Spent::kRunning;
-  states_.clear();
-  state_of_labels_.clear();
+  states_ = {};
   gone_ = Mark{.number = next_number_++, .profile_samples = now_.samples().dropped()};
   marks_.assign(1, gone_);
-}
-
-uint64_t PageFeed::state_of(const ProfileSnapshot& now, profile::LabelSetId labels) {
-  if (!labels.valid()) return 0;
-  if (state_of_labels_.size() <= labels.value) state_of_labels_.resize(labels.value + 1, kUnknown);
-  uint8_t& state = state_of_labels_[labels.value];
-  if (state != kUnknown) return state;
-  const std::string_view text = waited_for(now, labels);
-  const auto found = std::ranges::find(states_, text);
-  state = static_cast<uint8_t>(text.empty() || (found == states_.end() && states_.size() == kMaxStates) ? 0 : found - states_.begin() + 1);
-  if (state > states_.size()) states_.emplace_back(text);
-  return state;
 }
 
 void PageFeed::append_samples(const ProfileSnapshot& now, uint64_t first, Mark& mark) {
@@ -108,7 +91,7 @@ void PageFeed::append_samples(const ProfileSnapshot& now, uint64_t first, Mark& 
     columns.uleb128(leaf);
     columns.uleb128(now.value(i));
     columns.uleb128(samples.cpu[i]);
-    if (with_states_) columns.uleb128(state_of(now, samples.labels[i]));
+    if (with_states_) columns.uleb128(states_.of(now, samples.labels[i]));
     mark.last_us = time_us;
     ++mark.samples;
   }
@@ -217,7 +200,7 @@ std::shared_ptr<const PageFeed::Message> PageFeed::since(const std::string& last
   Caption caption = make_caption(now_, state_.moment.title.empty() ? title_ : state_.moment.title, options_.event);
   auto message = std::make_shared<Message>();
   message->id = id;
-  message->data = page_json(caption, {states_.begin(), states_.end()}, now_.header.duration_ns / 1000, false, fmt::format("\"live\":{},", json_text(id)), payload.bytes());
+  message->data = page_json(caption, {states_.names().begin(), states_.names().end()}, now_.header.duration_ns / 1000, false, fmt::format("\"live\":{},", json_text(id)), payload.bytes());
   latest_for_ = from_id;
   latest_ = std::move(message);
   return latest_;

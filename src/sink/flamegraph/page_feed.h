@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "profile/live_tree.h"
+#include "profile/thread_state.h"
 #include "sink/flamegraph/packed_nodes.h"
 #include "sink/flamegraph/svg_caption.h"
 #include "sink/recording/recording_chunks.h"
@@ -57,7 +58,6 @@ class PageFeed {
   void begin_anew();
   static constexpr size_t kMarks = 60;  // that are kept though what lies before them was dropped
 
-  uint64_t state_of(const profile::ProfileSnapshot& now, profile::LabelSetId labels);
   void append_samples(const profile::ProfileSnapshot& now, uint64_t first, Mark& mark);
   void forget_dropped();
   std::string id_of(const Mark& mark) const;
@@ -81,8 +81,7 @@ class PageFeed {
   std::vector<uint32_t> leaves_;
   // In which threads waited, if the event's samples are of waits. Pages find out themselves which one a frame was most in, of what they show.
   bool with_states_ = false;
-  std::vector<std::string> states_;
-  std::vector<uint8_t> state_of_labels_;  // 1 + index, 0 for none
+  profile::ThreadStates states_;
   std::shared_ptr<const Message> latest_;
   std::string latest_for_;
 };

@@ -26,19 +26,36 @@ const KindStyle& style_of_state(std::string_view state) {
   return found != kStates.end() ? *found : kStates.back();
 }
 
+namespace {
+
+uint32_t shade_of(std::string_view name) {
+  uint32_t hash = 2166136261U;
+  for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619U;
+  return (hash >> 13) & 3;
+}
+
+// Of a node in a state.
+uint32_t shade_in_state(uint32_t shade, profile::NodeKind kind) { return (shade & 1) | (kind == profile::NodeKind::kKernel ? 2 : 0); }
+
+bool may_wait(profile::NodeKind kind) { return kind != profile::NodeKind::kRoot && kind != profile::NodeKind::kMarker; }
+
+}  // namespace
+
 uint32_t style_of(const profile::CallTree& tree, uint32_t at) {
   const profile::CallNode& node = tree.nodes[at];
-  uint32_t hash = 2166136261U;
-  for (const char c : tree.text(node.name)) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619U;
-  uint32_t shade = (hash >> 13) & 3, state = 0;
-  if (!tree.state_of_node.empty() && node.kind != profile::NodeKind::kRoot && node.kind != profile::NodeKind::kMarker) state = tree.state_of_node[at];
-  if (state != 0) shade = (shade & 1) | (node.kind == profile::NodeKind::kKernel ? 2 : 0);
-  return state << 6 | static_cast<uint32_t>(node.kind) << 2 | shade;
+  const uint32_t shade = shade_of(tree.text(node.name)), state = !tree.state_of_node.empty() && may_wait(node.kind) ? tree.state_of_node[at] : 0;
+  return state << 6 | static_cast<uint32_t>(node.kind) << 2 | (state != 0 ? shade_in_state(shade, node.kind) : shade);
 }
 
 std::string_view colour_of(const profile::CallTree& tree, uint32_t style) {
   const uint32_t state = style >> 6, shade = style & 3;
   return state != 0 ? style_of_state(tree.text(tree.states[state - 1])).shades[shade] : kKinds[style >> 2].shades[shade];
+}
+
+std::string_view colour_of_node(const profile::CallTree& tree, uint32_t at, std::string_view state) {
+  const profile::CallNode& node = tree.nodes[at];
+  const uint32_t shade = shade_of(tree.text(node.name));
+  return !state.empty() && may_wait(node.kind) ? style_of_state(state).shades[shade_in_state(shade, node.kind)] : kKinds[static_cast<size_t>(node.kind)].shades[shade];
 }
 
 uint32_t heat_step(double after, double before, double all_after, double all_before) {

@@ -61,6 +61,7 @@ Result<void> RecordingDecoder::take_moment(Bytes content) {
     const Bytes bytes = in.take(size);
     text->assign(bytes.begin(), bytes.end());
   }
+  if (!in.at_end()) moment.cpu_ns = in.uleb128();
   if (in.failed()) return make_error(ErrorKind::kCorrupt, "{}: it does not say what it is", name_);
   moment_ = std::move(moment);
   ++moments_;

@@ -27,6 +27,7 @@ void RecordingEncoder::append_moment(std::string& to, const Moment& moment, int 
   raw_.clear();
   raw_.uleb128((moment.paused ? kPausedBit : 0) | (moment.may_change ? kMayChangeBit : 0) | (moment.may_choose ? kMayChooseBit : 0));
   for (const std::string* text : {&moment.title, &moment.events, &moment.processes, &moment.answer}) raw_.text(*text);
+  raw_.uleb128(moment.cpu_ns);
   chunks_.append(to, ChunkKind::kMoment, raw_, level);
 }
 
