@@ -9,6 +9,7 @@ constexpr int kExitSuccess = 0;
 constexpr int kExitGrown = 1;        // diff: a --fail-if condition is violated; bench: a benchmark became slower
 constexpr int kExitCannotTell = 2;   // bench --strict: whether one became slower
 constexpr int kExitNotAllWorks = 1;  // doctor: something that recording needs is missing
+constexpr int kExitFailureTold = 124;  // of a process that shows what another one records: it has said itself what failed
 constexpr int kExitFailure = 125;  // cicada itself failed: bad options, no privileges, an output that cannot be written
 
 }  // namespace cicada::cli

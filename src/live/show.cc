@@ -117,8 +117,9 @@ Result<int> record_and_show(Asked& asked, const Viewer& viewer, const Invocation
     Recording recording = Recording::of_recorder(std::move(recorder), "the recorder", cli::title_of(record), retention, true);
     const Result<int> done = viewer.show(recording);
     if (done) return *done;
-    if (done.error().kind() != ErrorKind::kGone) cli::print_error(done.error().message());  // the recorder says itself why it ends
-    return cli::kExitFailure;
+    if (done.error().kind() == ErrorKind::kGone) return cli::kExitFailure;  // the recorder says itself why it ends
+    cli::print_error(done.error().message());
+    return cli::kExitFailureTold;
   }));
   recorder.reset();
   const RunningViewer running(viewer, pid);

@@ -14,8 +14,9 @@
 #include "profile/cpu_time.h"
 #include "profile/frame_text.h"
 #include "top/flame_pane.h"
-#include "top/text_panes.h"
 #include "top/tables.h"
+#include "top/text_panes.h"
+#include "top/time_strip.h"
 
 namespace cicada::top {
 
@@ -79,8 +80,7 @@ struct App::State {
   std::string read_answer;  // of the recorder, that was seen
   std::vector<std::pair<int, int>> tabs;  // the columns of each, as they were drawn
   int tabs_y = -1;
-  std::vector<double> strip;  // of `strip_of`
-  std::shared_ptr<const ProfileSnapshot> strip_of;
+  TimeStrip strip;
 
   // --- what is shown, after a change
   Boxes boxes(Towards towards) { return Boxes(model.tree(), model.costs(), model.before(), towards, order); }
@@ -225,7 +225,7 @@ struct App::State {
     const auto at = std::find(events.begin(), events.end(), model.event());
     const profile::EventId next = at == events.end() || at + 1 == events.end() ? events[0] : at[1];
     if (next != model.event()) {
-      strip_of = nullptr;
+      strip.forget();
       model.show_event(next);
       look.update(model);
       refresh();
@@ -269,18 +269,26 @@ struct App::State {
   }
   // Moves the begin or the end of the span by a part of what there is.
   void move_span(bool begin, int step) {
-    Choice choice = model.choice();
     const uint64_t first = model.begin_ns(), end = model.end_ns();
     if (!model.has_times()) said = kNoTimes;
     if (end <= first || !model.has_times()) return;
-    auto [from, to] = choice.span_ns.value_or(std::pair(first, end));
+    auto [from, to] = model.choice().span_ns.value_or(std::pair(first, end));
     const auto by = static_cast<int64_t>(std::max<uint64_t>((end - first) / 50, 1'000'000)) * step;
     const auto moved = [&](uint64_t at) { return static_cast<uint64_t>(std::clamp<int64_t>(static_cast<int64_t>(at) + by, static_cast<int64_t>(first), static_cast<int64_t>(end))); };
     if (begin) from = std::min(moved(from), to - std::min<uint64_t>(to, 1'000'000));
     else to = std::max(moved(to), from + 1'000'000);
-    choice.span_ns = std::pair(from, to);
+    choose_span(std::pair(from, to));
+  }
+  void choose_span(std::optional<TimeStrip::Span> span) {
+    Choice choice = model.choice();
+    choice.span_ns = span;
     choice.mark_ns.reset();
     choose(choice);
+  }
+  void click_strip(int x, bool twice) {
+    if (!model.has_times()) said = kNoTimes;
+    else if (twice) choose_span(std::nullopt);
+    else choose_span(strip.click(x, model));
   }
   void only_picked_process() {
     if (const ProcessTable::Line* line = processes.picked()) choose(ProcessTable::only(model, *line));
@@ -522,23 +530,6 @@ struct App::State {
     text += (from == 0 ? "all" : "…") + path;
     return text;
   }
-  void draw_strip(Grid& grid, int y) {
-    const auto columns = static_cast<size_t>(std::max(0, grid.width() - 2));
-    if (strip_of != model.shared_profile() || strip.size() != columns) strip = model.time_line(columns);
-    strip_of = model.shared_profile();
-    const double most = strip.empty() ? 0 : *std::max_element(strip.begin(), strip.end());
-    grid.put(1, y, sparkline(strip, most), {.ink = 0x87afd7});
-    const uint64_t first = model.begin_ns(), all = model.end_ns() - first;
-    if (all == 0) return;
-    const auto mark = [&](uint64_t from, uint64_t to, const Style& style) {
-      const double scale = static_cast<double>(columns) / static_cast<double>(all);
-      const int x = static_cast<int>(static_cast<double>(from - std::min(from, first)) * scale), end = static_cast<int>(std::ceil(static_cast<double>(to - std::min(to, first)) * scale));
-      grid.restyle({1 + x, y, std::clamp(end - x, 1, static_cast<int>(columns) - std::min(x, static_cast<int>(columns) - 1)), 1}, style);
-    };
-    const Choice& choice = model.choice();
-    if (choice.span_ns) mark(choice.span_ns->first, choice.span_ns->second, {.ink = 0xffaf00, .reverse = true});
-    if (choice.mark_ns) mark(*choice.mark_ns, model.end_ns(), {.ink = 0xff5f5f});
-  }
   void draw_sandwich(Grid& grid, const Rect& rect) {
     const int upper = std::max(1, (rect.height - 1) / 2);
     callers.draw(grid, {rect.x, rect.y, rect.width, upper}, model, look, keys_to_callers);
@@ -637,6 +628,11 @@ void App::add_output(std::string_view bytes) { state_->output.add(bytes); }
 bool App::press(const Input& input) {
   State& state = *state_;
   if (input.kind == Kind::kResize) return true;
+  if (input.kind == Kind::kDrag) {
+    if (const auto span = state.strip.drag(input.x, state.model); span && span != state.model.choice().span_ns) state.choose_span(span);
+    return true;
+  }
+  state.strip.release();
   state.said.clear();
   state.read_answer = state.page.moment.answer;
   if (state.prompt != 0 && input.kind != Kind::kClick && input.kind != Kind::kDoubleClick) {
@@ -659,6 +655,10 @@ bool App::press(const Input& input) {
     case Kind::kClick:
     case Kind::kDoubleClick: {
       const bool twice = input.kind == Kind::kDoubleClick;
+      if (state.strip.is_at(input.y)) {
+        state.click_strip(input.x, twice);
+        return true;
+      }
       if (input.y == state.tabs_y) {
         for (size_t i = 0; i < state.tabs.size(); ++i)
           if (input.x >= state.tabs[i].first && input.x < state.tabs[i].second) state.go_to(static_cast<ViewId>(i));
@@ -689,12 +689,13 @@ void App::draw(Grid& grid, bool colours) {
   if (grid.width() < 4 || grid.height() < 1) return;
   state.draw_head(grid, 0);
   state.tabs_y = -1;
+  state.strip.hide();
   int y = 1, bottom = grid.height();
   if (grid.height() >= kTabsLeast) {
     state.draw_tabs(grid, y++);
+    if (grid.height() >= kStripLeast) state.strip.draw(grid, y++, state.model);
     if (const std::string chips = state.chips(grid.width() - 2); !chips.empty()) grid.put(1, y++, chips, {.ink = 0xffaf00}, grid.width() - 2);
   }
-  if (grid.height() >= kStripLeast) state.draw_strip(grid, y++);
   if (grid.height() >= 3) state.draw_foot(grid, --bottom);
   if (grid.height() >= kTabsLeast) grid.put(0, --bottom, state.explain(), {}, grid.width());
   const Rect rect{0, y, grid.width(), bottom - y};
@@ -705,7 +706,7 @@ void App::draw(Grid& grid, bool colours) {
     else if (state.view == ViewId::kFlame) state.flame.draw(grid, rect, state.model, state.look, true);
     else if (state.view == ViewId::kFunctions) state.functions.draw(grid, rect, state.model, state.look);
     else if (state.view == ViewId::kCallTree) state.tree.draw(grid, rect, state.model, state.look);
-    else if (state.view == ViewId::kProcesses) state.processes.draw(grid, rect, state.model, state.look);
+    else if (state.view == ViewId::kProcesses) state.processes.draw(grid, rect, state.model, state.look, state.page.ended.empty() ? state.ports.run_state : nullptr);
     else if (state.view == ViewId::kHealth) state.health.draw(grid, rect, state.model, state.page);
     else state.output.draw(grid, rect);
   }

@@ -17,6 +17,7 @@
 #include "top/grid.h"
 #include "top/screen.h"
 #include "top/source.h"
+#include "top/tables.h"
 
 namespace cicada::top {
 
@@ -27,6 +28,8 @@ struct AppPorts {
   std::function<void(SourceQuestion)> read_source = {};
   // All there is now, in the format of that extension; say() tells how it went. None: nothing can be written.
   std::function<void(std::string extension, std::shared_ptr<const profile::ProfileSnapshot>, profile::EventId)> write = {};
+  // What threads do now, if they are of this machine (top/run_states.h). None: nobody knows.
+  ProcessTable::RunState run_state = {};
   // An escape sequence for the terminal.
   std::function<void(std::string_view)> send = {};
 };

@@ -40,7 +40,7 @@ class AppOnAScreen : public testing::Test {
   std::string sent_;
   std::vector<SourceQuestion> asked_;
   std::vector<std::string> written_;
-  App app_{"a program", {.control = [this](std::string_view line) { return said_.emplace_back(line), Result<void>(); }, .read_source = [this](SourceQuestion question) { asked_.push_back(std::move(question)); }, .write = [this](std::string extension, std::shared_ptr<const profile::ProfileSnapshot>, profile::EventId) { written_.push_back(std::move(extension)); }, .send = [this](std::string_view sequence) { sent_ = sequence; }}};
+  App app_{"a program", {.control = [this](std::string_view line) { return said_.emplace_back(line), Result<void>(); }, .read_source = [this](SourceQuestion question) { asked_.push_back(std::move(question)); }, .write = [this](std::string extension, std::shared_ptr<const profile::ProfileSnapshot>, profile::EventId) { written_.push_back(std::move(extension)); }, .run_state = [](Pid, uint64_t, Tid tid) { return tid % 2 == 0 ? 'R' : 'D'; }, .send = [this](std::string_view sequence) { sent_ = sequence; }}};
 };
 
 bool has(const std::string& screen, std::string_view text) { return screen.find(text) != std::string::npos; }
@@ -181,6 +181,37 @@ TEST_F(AppOnAScreen, ArrangesProcesses) {
   EXPECT_TRUE(has(screen(), "[cgroup /system.slice/")) << screen();
   press(Input::Kind::kEnter);
   EXPECT_FALSE(has(screen(), "[cgroup")) << screen();
+}
+
+TEST_F(AppOnAScreen, SortsProcessesAndSaysWhatTheyDo) {
+  press(U'4');
+  EXPECT_TRUE(has(screen(), "CPU % ▾     share")) << screen();
+  EXPECT_TRUE(has(screen(), " R ▸ process_2 (1200)")) << screen();
+  press(U'o');
+  EXPECT_TRUE(has(screen(), "CPU %   share ▾")) << screen();
+  press(Input::Kind::kRight);
+  EXPECT_TRUE(has(screen(), " R     thread_")) << screen();
+  EXPECT_TRUE(has(screen(), " D     thread_")) << screen();
+  show(profile::make_synthetic_profile({.samples = 5000, .depth = 12}), "it ended");
+  EXPECT_FALSE(has(screen(), " D     thread_")) << screen();  // others may have these numbers now
+}
+
+TEST_F(AppOnAScreen, SelectsASpanWithTheMouse) {
+  const auto mouse = [&](Input::Kind kind, int x) { app_.press({.kind = kind, .x = x, .y = 2}); };
+  screen(102, 24);  // 100 columns of 0.25 s
+  mouse(Input::Kind::kClick, 11);
+  EXPECT_TRUE(has(screen(102, 24), "[2.5 to 2.8 s]")) << screen(102, 24);
+  mouse(Input::Kind::kDrag, 30);
+  EXPECT_TRUE(has(screen(102, 24), "[2.5 to 7.6 s]")) << screen(102, 24);
+  mouse(Input::Kind::kDrag, 1);
+  EXPECT_TRUE(has(screen(102, 24), "[0.0 to 2.8 s]")) << screen(102, 24);
+  mouse(Input::Kind::kDrag, -7);
+  EXPECT_TRUE(has(screen(102, 24), "[0.0 to 2.8 s]")) << screen(102, 24);
+  press(U'l');
+  mouse(Input::Kind::kDrag, 90);  // of a press that was nowhere
+  EXPECT_TRUE(has(screen(102, 24), "[0.0 to 2.8 s]")) << screen(102, 24);
+  app_.press({.kind = Input::Kind::kDoubleClick, .x = 5, .y = 2});
+  EXPECT_FALSE(has(screen(102, 24), " s]")) << screen(102, 24);
 }
 
 TEST_F(AppOnAScreen, ShowsSource) {

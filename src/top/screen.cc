@@ -200,14 +200,14 @@ Result<std::unique_ptr<Screen>> Curses::open(const std::string& terminal) {
   if (made->is_emulator_) {
     ::keyok(KEY_MOUSE, FALSE);
     made->has_mouse_ = true;
-    write_all("\x1b[?1000h\x1b[?1006h");
+    write_all("\x1b[?1002h\x1b[?1006h");
   }
   return std::unique_ptr<Screen>(std::move(made));
 }
 
 Curses::~Curses() {
   if (screen_ != nullptr) {
-    if (has_mouse_) write_all("\x1b[?1006l\x1b[?1000l");
+    if (has_mouse_) write_all("\x1b[?1006l\x1b[?1002l");
     if (keys_ != nullptr) ::delwin(keys_);
     ::endwin();
     ::delscreen(screen_);
@@ -487,6 +487,7 @@ std::optional<Input> Curses::mouse(int button, int x, int y) {
     case 64: input.kind = Kind::kWheelUp; return input;
     case 65: input.kind = Kind::kWheelDown; return input;
     case 0: break;
+    case 32: input.kind = Kind::kDrag; return input;
     default: return std::nullopt;
   }
   const auto now = std::chrono::steady_clock::now();

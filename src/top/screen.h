@@ -14,10 +14,10 @@
 namespace cicada::top {
 
 struct Input {
-  enum class Kind { kLetter, kUp, kDown, kLeft, kRight, kPageUp, kPageDown, kHome, kEnd, kEnter, kEscape, kBackspace, kTab, kBackTab, kClick, kDoubleClick, kWheelUp, kWheelDown, kResize, kInterrupt };
+  enum class Kind { kLetter, kUp, kDown, kLeft, kRight, kPageUp, kPageDown, kHome, kEnd, kEnter, kEscape, kBackspace, kTab, kBackTab, kClick, kDoubleClick, kDrag, kWheelUp, kWheelDown, kResize, kInterrupt };
   Kind kind = Kind::kLetter;
   char32_t letter = 0;  // kLetter
-  int x = 0, y = 0;     // kClick, kDoubleClick, kWheelUp, kWheelDown
+  int x = 0, y = 0;     // kClick, kDoubleClick, kDrag (the mouse moves while the button is down), kWheelUp, kWheelDown
 };
 
 class Screen {

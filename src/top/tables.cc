@@ -259,8 +259,6 @@ bool CallTreeTable::find_match(Look& look, bool forward) {
 
 namespace {
 
-bool is_heavier(const ThreadLine& a, const ThreadLine& b) { return std::pair(a.recent, a.cost) > std::pair(b.recent, b.cost); }
-
 void add(ThreadLine& to, const ThreadLine& what) {
   to.cost += what.cost;
   to.recent += what.recent;
@@ -268,13 +266,22 @@ void add(ThreadLine& to, const ThreadLine& what) {
   for (size_t s = 0; s < what.seconds.size(); ++s) to.seconds[s] += what.seconds[s];
 }
 
+const Style& style_of(char run_state) {
+  static const Style running{.ink = 0x5fd75f, .bold = true}, device{.ink = 0xff5f5f, .bold = true}, stopped{.ink = 0xffd75f};
+  return run_state == 'R' ? running : run_state == 'D' ? device : run_state == 'T' || run_state == 't' || run_state == 'Z' ? stopped : kSoft;
+}
+
 std::string key_of(const profile::Process& process) { return fmt::format("p{} {}", process.pid, process.start_ns); }
 
 }  // namespace
 
+bool ProcessTable::is_heavier(const ThreadLine& a, const ThreadLine& b) const {
+  return by_share_ ? std::pair(a.cost, a.recent) > std::pair(b.cost, b.recent) : std::pair(a.recent, a.cost) > std::pair(b.recent, b.cost);
+}
+
 void ProcessTable::show(const Model& model) {
   std::vector<ThreadLine> threads = model.threads();
-  std::stable_sort(threads.begin(), threads.end(), is_heavier);
+  std::stable_sort(threads.begin(), threads.end(), [&](const ThreadLine& a, const ThreadLine& b) { return is_heavier(a, b); });
   std::vector<OfProcess> all;
   std::vector<uint32_t> place_of(model.profile().processes().size(), kNone);
   for (const ThreadLine& thread : threads) {
@@ -286,7 +293,7 @@ void ProcessTable::show(const Model& model) {
     add(all[place].sum, thread);
     all[place].threads.push_back(&thread);
   }
-  std::stable_sort(all.begin(), all.end(), [](const OfProcess& a, const OfProcess& b) { return is_heavier(a.sum, b.sum); });
+  std::stable_sort(all.begin(), all.end(), [&](const OfProcess& a, const OfProcess& b) { return is_heavier(a.sum, b.sum); });
   lines_.clear();
   if (arrangement_ == Arrangement::kTree) add_tree(model, all);
   else if (arrangement_ == Arrangement::kCgroups) add_cgroups(model, all);
@@ -393,16 +400,18 @@ Choice ProcessTable::only(const Model& model, const Line& line) {
   return choice;
 }
 
-void ProcessTable::draw(Grid& grid, const Rect& rect, const Model& model, Look& look) {
+void ProcessTable::draw(Grid& grid, const Rect& rect, const Model& model, Look& look, const RunState& run_state) {
   rect_ = rect;
   list_.fit(static_cast<int>(lines_.size()), rect.height - 1);
   const profile::ProfileSnapshot& profile = model.profile();
   const double per_value = profile::seconds_per_value(profile, model.event()), seconds = model.recent_seconds(), whole = model.costs().whole();
   const Style head{.bold = true};
   const bool narrow = rect.width < kNarrow;
-  const int spark_x = rect.x + 21, name_x = narrow ? rect.x + 10 : spark_x + static_cast<int>(Model::kSparkSeconds) + 2;
-  if (model.has_times()) grid.put_right(rect.x + 9, rect.y, per_value > 0 ? "CPU %" : fmt::format("last {} s", Model::kRecentSeconds), head);
-  if (!narrow) grid.put_right(rect.x + 19, rect.y, "share", head);
+  const int spark_x = rect.x + 21, state_x = narrow ? rect.x + 10 : spark_x + static_cast<int>(Model::kSparkSeconds) + 1, name_x = state_x + (run_state ? 2 : 0);
+  const auto put_head = [&](int end, const std::string& text, bool sorted_by) { grid.put_right(end, rect.y, text + (sorted_by ? " ▾" : ""), head); };
+  if (model.has_times()) put_head(rect.x + 9, per_value > 0 ? "CPU %" : fmt::format("last {} s", Model::kRecentSeconds), !by_share_ && per_value > 0);
+  if (!narrow) put_head(rect.x + 19, "share", by_share_ || !model.has_times());
+  if (run_state) grid.put(state_x, rect.y, "S", head);
   if (model.has_times() && !narrow) grid.put(spark_x, rect.y, fmt::format("last {} s", Model::kSparkSeconds), head);
   grid.put(name_x, rect.y, fmt::format("process{}", arrangement_name()), head);
   double most = per_value > 0 ? 1 / per_value : 0;  // one CPU fills it
@@ -414,6 +423,11 @@ void ProcessTable::draw(Grid& grid, const Rect& rect, const Model& model, Look& 
     if (model.has_times()) grid.put_right(rect.x + 9, y, shortened(per_value > 0 ? fmt::format("{:.1f}", seconds > 0 ? 100 * line.costs.recent * per_value / seconds : 0) : amount(model, line.costs.recent), 9));
     if (!narrow) grid.put_right(rect.x + 19, y, percent(line.costs.cost, whole));
     if (!narrow) grid.put(spark_x, y, sparkline(line.costs.seconds, most), {.ink = 0x5fafff});
+    if (run_state && line.costs.process.valid()) {
+      const profile::Process& process = profile.processes()[line.costs.process.value];
+      const char state = run_state(process.pid, process.start_ns, line.costs.thread.valid() ? profile.threads()[line.costs.thread.value].tid : process.pid);
+      if (state != 0) grid.put(state_x, y, std::string(1, state), style_of(state));
+    }
     grid.put(x, y, line.can_open ? (opened_.contains(line.key) ? "▾ " : "▸ ") : "  ", kSoft);
     const bool match = look.matches(line.text);
     const int used = grid.put(x + 2, y, line.text, {.bold = match, .underline = match}, rect.x + rect.width - x - 2);
@@ -426,6 +440,11 @@ void ProcessTable::draw(Grid& grid, const Rect& rect, const Model& model, Look& 
 }
 
 bool ProcessTable::press(const Input& input, const Model& model) {
+  if (input.kind == Kind::kLetter && input.letter == U'o' && model.has_times()) {
+    by_share_ = !by_share_;
+    show(model);
+    return true;
+  }
   const Line* line = picked();
   if (line != nullptr && (input.kind == Kind::kRight || input.kind == Kind::kLeft)) {
     if (input.kind == Kind::kRight && line->can_open) opened_.insert(line->key);

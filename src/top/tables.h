@@ -2,6 +2,7 @@
 // The views that are lists: functions, the call tree, processes and threads. Each keeps what it is at by what that is called, not by its line.
 // Threads: one.
 #pragma once
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -69,7 +70,7 @@ class CallTreeTable {
   Rect rect_;
 };
 
-// Processes, each with its threads behind it when it is opened: by what they cost lately, as a tree of parents and children, or by cgroup.
+// Processes, each with its threads behind it when it is opened: all of them, as a tree of parents and children, or by cgroup.
 class ProcessTable {
  public:
   enum class Arrangement : uint8_t { kFlat, kTree, kCgroups };
@@ -80,8 +81,10 @@ class ProcessTable {
     int depth = 0;
     bool can_open = false;
   };
+  // What a thread does now, top/run_states.h. None: nobody knows.
+  using RunState = std::function<char(Pid pid, uint64_t start_ns, Tid tid)>;
   void show(const Model& model);
-  void draw(Grid& grid, const Rect& rect, const Model& model, Look& look);
+  void draw(Grid& grid, const Rect& rect, const Model& model, Look& look, const RunState& run_state);
   bool press(const Input& input, const Model& model);
   bool click(int y);
   bool find_match(Look& look, bool forward);
@@ -97,12 +100,14 @@ class ProcessTable {
     ThreadLine sum;
     std::vector<const ThreadLine*> threads;
   };
+  bool is_heavier(const ThreadLine& a, const ThreadLine& b) const;
   void add_process(const Model& model, const OfProcess& one, int depth);
   void add_tree(const Model& model, const std::vector<OfProcess>& all);
   void add_cgroups(const Model& model, const std::vector<OfProcess>& all);
   void remember();
 
   Arrangement arrangement_ = Arrangement::kFlat;
+  bool by_share_ = false;  // of what counts; else by what they cost lately
   std::vector<Line> lines_;
   std::set<std::string> opened_;
   std::string picked_;  // its key

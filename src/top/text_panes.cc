@@ -32,18 +32,14 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
     {"g", "group by program, process, thread, CPU, cgroup, user, image …"},
     {"d", "compare what comes now with what was before; again: no more"},
     {"m  M", "all, the last seconds, newer counts more; how many seconds"},
-    {"[ ]  { }", "select a span of time: move its begin, its end"},
+    {"[ ]  { }", "a span of time: move its begin, its end; or drag in the strip"},
     {"Space", "the view stands still; the recording goes on"},
     {"t", "processes: by cost, as a tree, by cgroup"},
     {"K", "frames of the kernel, or none"},
-    {"p", "pause the recording, and resume it"},
-    {"e", "the next event"},
-    {"o", "order: heaviest first, by name; functions: by self, by total"},
-    {"l", "long or short names"},
-    {"x", "dim what is not the programs' own code"},
-    {"y", "copy the stack to the terminal's clipboard"},
-    {"w", "write a picture or a recording, into this folder"},
-    {"h", "call tree: open the heaviest path"},
+    {"p  e", "pause the recording, and resume it; the next event"},
+    {"o  h", "another order of boxes or lines; call tree: the heaviest path"},
+    {"l  x", "long or short names; dim what is not the programs' own code"},
+    {"y  w", "copy the stack to the clipboard; write a picture or a recording"},
     {"q, Ctrl-C", "leave; what is recorded for this view ends"},
 };
 
@@ -124,7 +120,7 @@ void HelpPane::draw(Grid& grid) {
   scroll_.fit(lines, height - 1);
   grid.fill({0, 1, grid.width(), height}, {});
   grid.fill({0, 1, grid.width(), 1}, {.reverse = true});
-  grid.put(1, 1, "keys (any other key: back)", {.bold = true, .reverse = true});
+  grid.put(1, 1, lines < height ? "keys (any key: back)" : "keys (↑ ↓ for the others; any other key: back)", {.bold = true, .reverse = true});
   for (int i = 0; i + 1 < height && scroll_.first() + i < lines; ++i) {
     const auto& [key, text] = kHelp[scroll_.first() + i];
     grid.put(1, 2 + i, key, {.bold = true}, 11);

@@ -23,6 +23,7 @@
 #include "top/command_terminal.h"
 #include "top/json_lines.h"
 #include "top/kept_terminal.h"
+#include "top/run_states.h"
 #include "top/viewer_loop.h"
 
 namespace cicada::cli {
@@ -92,6 +93,8 @@ Result<int> show_in_terminal(TopOptions& options, live::Recording& recording) {
     });
   };
   ports.send = [&](std::string_view sequence) { screen->send(sequence); };
+  top::RunStates run_states;
+  if (!recording.is_file()) ports.run_state = [&](Pid pid, uint64_t start_ns, Tid tid) { return run_states.of(pid, start_ns, tid); };
   if (!recording.is_file()) ports.control = [&](std::string_view line) { return follower->control(line); };
   top::App app(recording.title(), std::move(ports));
   if (!output.empty()) app.add_output(output);

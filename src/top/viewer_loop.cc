@@ -64,8 +64,16 @@ class Loop {
   bool take_keys() {
     const bool gone = (polled_[kKeys].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
     bool any = false;
-    while (const std::optional<Input> input = screen_.next()) {
+    std::optional<Input> dragged;  // where to is known with the last one
+    for (;;) {
+      const std::optional<Input> input = screen_.next();
+      if (dragged && (!input || input->kind != Input::Kind::kDrag)) app_.press(*std::exchange(dragged, std::nullopt));
+      if (!input) break;
       any = true;
+      if (input->kind == Input::Kind::kDrag) {
+        dragged = input;
+        continue;
+      }
       if (input->kind == Input::Kind::kInterrupt) return false;
       if (input->kind == Input::Kind::kResize) tell_size();
       if (!app_.press(*input)) return false;

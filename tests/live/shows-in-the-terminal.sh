@@ -119,6 +119,7 @@ ends_with 125
 in_terminal "TERM=nonsense '$CICADA' top -p $target"
 ends_with 125
 shows nonsense || { picture; fail "an unknown terminal is not named"; }
+[[ $(picture | grep -c '^cicada: ') == 1 ]] || { picture; fail "more than the cause is said"; }
 in_terminal "'$CICADA' top -- no-such-command"
 ends_with 127
 shows 'not found' || { picture; fail "no word of the command"; }

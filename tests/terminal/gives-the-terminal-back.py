@@ -17,7 +17,7 @@ def check(end, **variables):
         equal(termios.tcgetattr(terminal.slave), terminal.modes, "the modes afterwards")
         if variables.get("TERM", "").startswith("vt"):
             return
-        for given, taken in ((b"\x1b[?1049h", b"\x1b[?1049l"), (b"\x1b[?25l", b"\x1b[?25h"), (b"\x1b[?1000h", b"\x1b[?1000l"), (b"\x1b[?1006h", b"\x1b[?1006l")):
+        for given, taken in ((b"\x1b[?1049h", b"\x1b[?1049l"), (b"\x1b[?25l", b"\x1b[?25h"), (b"\x1b[?1002h", b"\x1b[?1002l"), (b"\x1b[?1006h", b"\x1b[?1006l")):
             expect(given in terminal.seen, f"{given} is sent")
             expect(terminal.seen.rindex(taken) > terminal.seen.rindex(given), f"{taken} is sent at the end")
 

@@ -46,12 +46,13 @@ void draw(Grid& grid, bool colours, int ticks, uint32_t change) {
 }
 
 std::string text_of(const Input& input) {
-  constexpr std::string_view kNames[] = {"letter", "up", "down", "left", "right", "page-up", "page-down", "home", "end", "enter", "escape", "backspace", "tab", "back-tab", "click", "double-click", "wheel-up", "wheel-down", "resize", "interrupt"};
+  constexpr std::string_view kNames[] = {"letter", "up", "down", "left", "right", "page-up", "page-down", "home", "end", "enter", "escape", "backspace", "tab", "back-tab", "click", "double-click", "drag", "wheel-up", "wheel-down", "resize", "interrupt"};
   const auto name = kNames[static_cast<size_t>(input.kind)];
   switch (input.kind) {
     case Input::Kind::kLetter: return fmt::format("{} {:x}", name, static_cast<uint32_t>(input.letter));
     case Input::Kind::kClick:
     case Input::Kind::kDoubleClick:
+    case Input::Kind::kDrag:
     case Input::Kind::kWheelUp:
     case Input::Kind::kWheelDown: return fmt::format("{} {} {}", name, input.x, input.y);
     default: return std::string(name);

@@ -23,14 +23,14 @@ def keys():
 def mouse():
     with Pty(300, 50) as terminal:
         first = terminal.begin()
-        expect(b"\x1b[?1000h" in first and b"\x1b[?1006h" in first, "the mouse is asked for")
+        expect(b"\x1b[?1002h" in first and b"\x1b[?1006h" in first, "the mouse is asked for")
         for sent, wanted in (("\x1b[<0;5;7M\x1b[<0;5;7m", "click 4 6"), ("\x1b[<64;10;2M", "wheel-up 9 1"), ("\x1b[<65;300;50M", "wheel-down 299 49"),
-                             ("\x1b[<16;299;3M", "click 298 2"), ("\x1b[M !\"", "click 0 1")):
+                             ("\x1b[<16;299;3M", "click 298 2"), ("\x1b[M !\"", "click 0 1"), ("\x1b[<32;6;7M", "drag 5 6")):
             equal(terminal.inputs_after(sent), [wanted], repr(sent))
         press = "\x1b[<0;9;9M\x1b[<0;9;9m"
         equal(terminal.inputs_after(3 * press, 3), ["click 8 8", "double-click 8 8", "click 8 8"], "three clicks at once")
         # Nothing of these is a click, nor a letter.
-        for sent in ("\x1b[<0;301;1M", "\x1b[<0;0;0M", "\x1b[<2;3;3M", "\x1b[<32;3;3M", "\x1b[<0;3;3m", "\x1b[<99999999999;1;1M"):
+        for sent in ("\x1b[<0;301;1M", "\x1b[<0;0;0M", "\x1b[<2;3;3M", "\x1b[<0;3;3m", "\x1b[<99999999999;1;1M"):
             equal(terminal.inputs_after(sent + "z"), ["letter 7a"], repr(sent))
 
 

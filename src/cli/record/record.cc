@@ -336,7 +336,8 @@ int run_record(const RecordOptions& asked) {
     if (!saved || quiet) failures.push_back(saved ? written.back() : saved.error().message());
   }
   const std::optional<siginfo_t> viewer_end = find_end(options.viewer_process);
-  if (viewer_end && !is_success(viewer_end))
+  const bool viewer_told = viewer_end && viewer_end->si_code == CLD_EXITED && viewer_end->si_status == kExitFailureTold;
+  if (viewer_end && !is_success(viewer_end) && !viewer_told)
     failures.push_back(viewer_end->si_code == CLD_EXITED ? "the process that shows the recording has ended, so the recording has, too"
                                                          : fmt::format("the process that shows the recording was ended by signal {} ({}), so the recording has ended, too", viewer_end->si_status, ::strsignal(viewer_end->si_status)));
   diagnostics().tell_rest();
@@ -344,7 +345,7 @@ int run_record(const RecordOptions& asked) {
   for (const std::string& failure : failures) print_error(failure);
   if (options.open && failures.empty()) open_in_browser(*options.open, user);
   if (stays) stay_until_signal(*signals, options.viewer_process->get(), options.end_note);
-  return failures.empty() && ran ? exit_code : kExitFailure;
+  return failures.empty() && ran && !viewer_told ? exit_code : kExitFailure;
 }
 
 }  // namespace cicada::cli
