@@ -433,7 +433,8 @@ void ProcessTable::draw(Grid& grid, const Rect& rect, const Model& model, Look& 
     const int used = grid.put(x + 2, y, line.text, {.bold = match, .underline = match}, rect.x + rect.width - x - 2);
     if (line.costs.process.valid() && !line.costs.thread.valid() && arrangement_ != Arrangement::kCgroups) {
       const profile::Process& process = profile.processes()[line.costs.process.value];
-      grid.put(x + used + 4, y, profile.text(process.cgroup.valid() ? process.cgroup : process.cmdline), kSoft, rect.x + rect.width - x - used - 4);
+      const bool in_cgroup = process.cgroup.valid() && profile.text(process.cgroup) != "/";
+      grid.put(x + used + 4, y, profile.text(in_cgroup ? process.cgroup : process.cmdline), kSoft, rect.x + rect.width - x - used - 4);
     }
     if (list_.first() + row == list_.at()) draw_cursor(grid, rect, y, look);
   }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMaxLines = 2000, kMaxLine = 4096;
 constexpr uint64_t kOwnCostNs = 10'000'000'000;  // over which cicada's own cost is told
-constexpr int kNameColumns = 27, kNarrow = 60;
+constexpr int kLeastForText = 50, kNarrow = 60;
 
 constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
     {"Tab, 1-6", "flame graph, functions, call tree, processes, health, output"},
@@ -90,7 +90,7 @@ std::vector<std::pair<std::string, std::string>> HealthPane::lines(const Model& 
       if (count.value != 0) lines.emplace_back("  " + count.name, grouped_digits(count.value));
   }
   if (const double seconds = model.all_seconds(); seconds > 0 && model.has_times()) lines.emplace_back("rate", fmt::format("{:.1f} samples a second", static_cast<double>(now.totals_of(model.event()).samples) / seconds));
-  lines.emplace_back("kept", fmt::format("{} samples of {}; {} stacks, {} functions, {} processes, {} threads", grouped_digits(now.sample_count()), duration(model.all_seconds()), grouped_digits(now.stacks().size()),
+  lines.emplace_back("kept", fmt::format("{} samples of {}; {} nodes of stacks, {} functions, {} processes, {} threads", grouped_digits(now.sample_count()), duration(model.all_seconds()), grouped_digits(now.stacks().size()),
                                          grouped_digits(now.functions().size()), grouped_digits(now.processes().size()), grouped_digits(now.threads().size())));
   if (now.samples().dropped() != 0) lines.emplace_back("  older ones", fmt::format("{} samples went (--last)", grouped_digits(now.samples().dropped())));
   if (used_.size() > 1 && page.ended.empty()) {
@@ -106,11 +106,14 @@ std::vector<std::pair<std::string, std::string>> HealthPane::lines(const Model& 
 void HealthPane::draw(Grid& grid, const Rect& rect, const Model& model, const sink::PageState& page) {
   const auto all = lines(model, page);
   const bool narrow = rect.width < kNarrow;  // then one behind the other
+  int names = 0;
+  for (const auto& [name, text] : all) names = std::max(names, columns_of(name) + 2);
+  names = std::min(names, std::max(rect.width / 3, rect.width - kLeastForText));
   scroll_.fit(static_cast<int>(all.size()), rect.height);
   for (int i = 0; i < rect.height && scroll_.first() + i < static_cast<int>(all.size()); ++i) {
     const auto& [name, text] = all[static_cast<size_t>(scroll_.first() + i)];
-    const int used = grid.put(rect.x + 1, rect.y + i, name, {.bold = true}, narrow ? rect.width : kNameColumns - 1);
-    const int x = rect.x + 1 + (narrow ? used + 1 : kNameColumns);
+    const int used = grid.put(rect.x + 1, rect.y + i, name, {.bold = true}, narrow ? rect.width : names - 1);
+    const int x = rect.x + 1 + (narrow ? used + 1 : names);
     grid.put(x, rect.y + i, text, {}, rect.x + rect.width - x);
   }
 }

@@ -58,13 +58,15 @@ wait_for shows 'whole machine'
 press C-c
 ends_with 0
 
-# Killed: the recorder cleans up, and says it.
-in_terminal "'$CICADA' top -p $target"
-wait_for on_other_screen
-wait_for find_viewer
-kill -KILL "$viewer"
-ends_with 125
-shows 'was ended by signal 9' || { picture; fail "it does not say what happened"; }
+# Killed, or it crashes: the recorder cleans up, and says it.
+for signal in KILL SEGV; do
+  in_terminal "'$CICADA' top -p $target"
+  wait_for on_other_screen
+  wait_for find_viewer
+  kill -$signal "$viewer"
+  ends_with 125
+  shows "was ended by signal $(kill -l $signal)" || { picture; fail "it does not say what happened"; }
+done
 
 # Told to end: in order.
 in_terminal "'$CICADA' top -p $target"
@@ -102,6 +104,28 @@ in_terminal "'$CICADA' top -- sleep 300"
 wait_for on_other_screen
 press q
 ends_with 0
+
+# It has ended before there was a sample.
+in_terminal "'$CICADA' top -F 1 -- true"
+wait_for on_other_screen
+wait_for shows 'there are no samples'
+press q
+ends_with 0
+
+# What another one records; that goes on.
+"$CICADA" record -q -F 499 -p "$target" --attachable -o attached.cicada &
+recorder=$!
+attachable() { "$CICADA" report --attach "$recorder" >/dev/null 2>&1; }
+wait_for attachable
+in_terminal "'$CICADA' top --attach $recorder"
+wait_for on_other_screen
+wait_for shows "all: 100.0 %"
+press 4
+wait_for shows "($target)"
+press q
+ends_with 0
+kill -INT "$recorder"
+wait "$recorder" || fail "the recorder ended with $?"
 
 # A file.
 "$CICADA" record -q -F 499 -d 1 -p "$target" -o file.cicada

@@ -92,6 +92,44 @@ def keys():
         wait_for(lambda: subprocess.run(["tmux", "-L", "test", "has-session"], env=terminal.environment, capture_output=True).returncode != 0, "it does not leave")
 
 
+def mouse():
+    def click(x, y, times=1):
+        terminal.press("-l", times * f"\x1b[<0;{x + 1};{y + 1}M\x1b[<0;{x + 1};{y + 1}m")
+
+    with top(80, 24) as terminal:
+        terminal.rows_when(has("all: 100.0 %"))
+        rows = terminal.rows()
+        level = next(i for i, row in enumerate(rows) if "wait" in row and "work" in row)
+        wait = rows[level].index("wait")
+        click(wait, level)
+        terminal.rows_when(has("wait: 30.0 %"))
+        click(2, level, 2)
+        terminal.rows_when(has("all › main › work"))
+        terminal.press("Escape")
+        terminal.press("-l", f"\x1b[<65;{wait};{level}M")  # the wheel
+        terminal.rows_when(has("inner: "))
+        click(rows[1].index("3 Call tree"), 1)
+        terminal.rows_when(has("call tree  "))
+        click(1, 2)
+        terminal.press("-l", "\x1b[<32;41;7M\x1b[<0;41;7m")
+        terminal.rows_when(has("[0.0 to 0.5 s]"))
+        click(30, 2, 2)
+        terminal.rows_when(lambda rows: not has(" s]")(rows))
+
+
+def files_and_code():
+    with top(80, 24) as terminal:
+        terminal.rows_when(has("all: 100.0 %"))
+        terminal.press("Down", "Down", "a")
+        terminal.rows_when(has("  Source"))
+        terminal.rows_when(lambda rows: has("golden")(rows) and not has("reading")(rows))
+        terminal.press("Escape", "w", "Enter")
+        rows = terminal.rows_when(has("written to "))
+        name = next(row for row in rows if "written to " in row).split("written to ")[1].strip()
+        with open(os.path.join(FOLDER, name)) as file:
+            expect("<svg" in file.read(), f"{name} is a picture")
+
+
 def without_colours_and_letters():
     with top(80, 24, TERM="vt100", LANG="C") as terminal:
         terminal.rows_when(has("all: 100.0 %"))
@@ -125,4 +163,4 @@ def names_of_strangers():
         terminal.rows_when(has("日本語の関数"))
 
 
-run(views_of_every_size, keys, without_colours_and_letters, sizes_that_change, names_of_strangers)
+run(views_of_every_size, keys, mouse, files_and_code, without_colours_and_letters, sizes_that_change, names_of_strangers)
