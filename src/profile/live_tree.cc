@@ -35,6 +35,7 @@ void LiveTree::clear() {
   node_of_stack_.clear();
   group_of_stack_.clear();
   delta_.clear();
+  ages_.clear();
   linked_ = 1;
   empty_nodes_ = 1;
   empty_at_first_ = 0;
@@ -48,12 +49,14 @@ bool LiveTree::is_worn() const { return empty_nodes_ > kFewEmptyNodes + 2 * empt
 void LiveTree::update(const ProfileSnapshot& now, std::vector<uint32_t>* new_leaves) {
   with_functions_ = true;
   with_leaves_ = new_leaves != nullptr;
+  changed_nodes_.clear();
   const SnapshotSizes before = last_.sizes();
   const bool anew = before.lineage != now.sizes().lineage || shown_event(now, options_) != event_ || is_worn();
   if (anew) {
     clear();
     add_all(now, new_leaves);
   } else {
+    ages_.push_back({before.frames, before.stacks, entries_.size()});
     const uint64_t gone = std::min(now.samples().dropped(), before.samples), first = last_.samples().dropped();
     add_rows(last_, 0, static_cast<size_t>(gone - std::min(gone, first)), true, nullptr);
     const uint64_t kept = now.samples().dropped();
@@ -201,21 +204,30 @@ void LiveTree::release(uint32_t index) {
   touched_.push_back(index);
 }
 
+// The latest that the frame is not part of.
+LiveTree::Age LiveTree::age_of(size_t frame) const {
+  const auto later = std::partition_point(ages_.begin(), ages_.end(), [&](const Age& age) { return age.frames <= frame; });
+  return later == ages_.begin() ? Age() : *std::prev(later);
+}
+
 void LiveTree::release_renamed(const ProfileSnapshot& now, const SnapshotSizes& before) {
   std::vector<bool> frames(now.frames().size()), stacks;
-  bool any = false;
+  size_t first = frames.size();
   for (size_t i = before.renamed_frames; i < now.renamed_frames().size(); ++i) {
     const FrameId frame = now.renamed_frames()[i];
-    if (frames_.forget(frame)) any = frames[frame.value] = true;
+    if (!frames_.rename(now, options_, frame, tree_.strings)) continue;
+    frames[frame.value] = true;
+    first = std::min<size_t>(first, frame.value);
   }
-  if (any) {
+  if (first != frames.size()) {
+    const Age age = age_of(first);
     stacks.resize(before.stacks);
-    for (size_t i = 0; i < stacks.size(); ++i) {
+    for (size_t i = age.stacks; i < stacks.size(); ++i) {
       const Stack& stack = now.stacks()[i];
       stacks[i] = frames[stack.frame.value] || (stack.parent.valid() && stacks[stack.parent.value]);
       if (stacks[i] && i < group_of_stack_.size()) group_of_stack_[i] = kNoGroup;
     }
-    for (uint32_t i = 0; i < entries_.size(); ++i) {
+    for (auto i = static_cast<uint32_t>(age.entries); i < entries_.size(); ++i) {
       const StackId stack = entries_[i].stack;
       if (stack.valid() && stack.value < stacks.size() && stacks[stack.value]) release(i);
     }
@@ -317,23 +329,24 @@ void LiveTree::add_totals() {
     if (total == 0) --empty_nodes_;
     if ((total += more) == 0) ++empty_nodes_;
     if (with_functions_) functions_.add(tree_, at, 0, more);
+    changed_nodes_.push_back(at);
   };
-  if (changed_nodes_.size() * kNodesPerWalk > tree_.nodes.size()) {
+  const size_t direct = changed_nodes_.size();
+  if (direct * kNodesPerWalk > tree_.nodes.size()) {
     for (size_t i = tree_.nodes.size(); i-- > 0;) {  // a parent stands before its children
       const uint64_t more = std::exchange(delta_[i], 0);
       add(static_cast<uint32_t>(i), more);
       if (i != 0) delta_[tree_.nodes[i].parent] += more;
     }
   } else {
-    for (const uint32_t changed : changed_nodes_) {
-      const uint64_t more = std::exchange(delta_[changed], 0);
-      for (uint32_t at = changed; more != 0; at = tree_.nodes[at].parent) {
+    for (size_t i = 0; i < direct; ++i) {
+      const uint64_t more = std::exchange(delta_[changed_nodes_[i]], 0);
+      for (uint32_t at = changed_nodes_[i]; more != 0; at = tree_.nodes[at].parent) {
         add(at, more);
         if (at == 0) break;
       }
     }
   }
-  changed_nodes_.clear();
 }
 
 }  // namespace cicada::profile

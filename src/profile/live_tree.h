@@ -37,6 +37,8 @@ class LiveTree {
   // Leaves are numbered as they come. The node of one is another when its frames got names.
   uint32_t node_of_leaf(uint32_t leaf) const { return entries_[leaf].node; }
   size_t leaf_count() const { return entries_.size(); }
+  // Nodes with another self or total than before the last update, some of them twice; of another tree (anew()) all.
+  const std::vector<uint32_t>& changed_nodes() const { return changed_nodes_; }
   // Leaves that got a node, again if it is another one now.
   const std::vector<uint32_t>& placed_leaves() const { return placed_; }
   uint64_t anew() const { return anew_; }  // another number: numbers of nodes and leaves mean other things
@@ -66,6 +68,10 @@ class LiveTree {
     uint32_t node = kNoNode;
     uint64_t value = 0;  // that its node has
   };
+  // How much there was before an update: what has a later frame is among later stacks, and these are in later entries.
+  struct Age {
+    size_t frames = 0, stacks = 0, entries = 0;
+  };
   static constexpr uint32_t kNoGroup = 0xffffffff;
 
   void clear();
@@ -79,6 +85,7 @@ class LiveTree {
   uint32_t group_of(const ProfileSnapshot& profile, size_t row);
   uint32_t group_node(const ProfileSnapshot& profile, const Group& group);
   void release(uint32_t entry);
+  Age age_of(size_t frame) const;
   void release_renamed(const ProfileSnapshot& now, const SnapshotSizes& before);
   void release_regrouped(const ProfileSnapshot& now, const SnapshotSizes& before, const std::vector<bool>& stack_renamed);
   // Where what is pending belongs, and there with it.
@@ -104,6 +111,7 @@ class LiveTree {
   std::vector<uint32_t> node_of_stack_, group_of_stack_;  // the last placement of each
   std::vector<uint64_t> delta_;          // by node: what its total has more
   std::vector<uint32_t> changed_nodes_;
+  std::vector<Age> ages_;                // of each update since the tree is this one
   size_t linked_ = 1;                    // nodes
   bool with_functions_ = false, with_leaves_ = false;
   size_t empty_nodes_ = 0, empty_at_first_ = 0;

@@ -117,6 +117,50 @@ TEST(LiveTree, TouchesWhatIsNewOnly) {
   EXPECT_EQ(live.functions().rows()[0].self, 2u);
 }
 
+TEST(LiveTree, SaysWhichNodesHaveChanged) {
+  Growing growing(11);
+  LiveTree live({});
+  std::vector<std::pair<uint64_t, uint64_t>> sums;  // kept by what it says
+  uint64_t tree = 0;
+  size_t said = 0;
+  for (int step = 0; step < 80; ++step) {
+    growing.step();
+    live.update(growing.profile);
+    const auto& nodes = live.tree().nodes;
+    sums.resize(nodes.size());
+    if (std::exchange(tree, live.anew()) != live.anew()) {
+      for (size_t i = 0; i < nodes.size(); ++i) sums[i] = {nodes[i].self, nodes[i].total};
+    }
+    for (const uint32_t i : live.changed_nodes()) sums[i] = {nodes[i].self, nodes[i].total};
+    said += live.changed_nodes().size();
+    for (size_t i = 0; i < nodes.size(); ++i) ASSERT_EQ(sums[i], std::pair(nodes[i].self, nodes[i].total)) << step << " " << i;
+  }
+  EXPECT_GT(said, 1000u);
+}
+
+TEST(LiveTree, PlacesAgainWhatIsCalledOtherwiseOnly) {
+  Profile profile;
+  const ThreadId thread = profile.intern_thread(profile.intern_process(1, 1), 1);
+  const FrameId frame = profile.intern_frame({FrameKind::kJit, {}, 0, 1, {}});
+  profile.append_sample({.thread = thread, .stack = profile.intern_stack({}, frame)});
+  const auto name = [&](std::string_view text, uint32_t line) { profile.set_locations(frame, std::vector<Location>{{profile.intern_function({profile.intern(text), {}, {}}), {}, line, false}}); };
+  LiveTree live({});
+  std::vector<uint32_t> leaves;
+  const auto placed = [&] {
+    const size_t before = live.placed_leaves().size();
+    live.update(profile, &leaves);
+    return live.placed_leaves().size() - before;
+  };
+  EXPECT_EQ(placed(), 1u);
+  name("f", 0);
+  EXPECT_EQ(placed(), 1u);
+  name("f", 7);
+  EXPECT_EQ(placed(), 0u);
+  name("g", 7);
+  EXPECT_EQ(placed(), 1u);
+  EXPECT_EQ(selfs(live.tree()), selfs(build_call_tree(profile, {})));
+}
+
 TEST(LiveTree, DoesNotKeepWhatHasGone) {
   Profile profile;
   const ThreadId thread = profile.intern_thread(profile.intern_process(1, 1), 1);

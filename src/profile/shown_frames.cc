@@ -2,6 +2,7 @@
 #include "profile/shown_frames.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clean_text.h"
 #include "profile/frame_text.h"
@@ -25,10 +26,17 @@ uint32_t ShownFrames::find_or_add_innermost(const ProfileSnapshot& profile, cons
   return row;
 }
 
-bool ShownFrames::forget(FrameId frame) {
+bool ShownFrames::rename(const ProfileSnapshot& profile, const CallTreeOptions& options, FrameId frame, StringTable& strings) {
   if (frame.value >= innermost_.size() || innermost_[frame.value] == kUnasked) return false;
-  innermost_[frame.value] = kUnasked;
-  return true;
+  const uint32_t before = std::exchange(innermost_[frame.value], innermost_of(profile, options, frame, strings));
+  if (profile.frames()[frame.value].kind == FrameKind::kKernel) return true;  // contexts come from all of its names
+  return !have_same_names(before, innermost_[frame.value]);
+}
+
+bool ShownFrames::have_same_names(uint32_t row, uint32_t other) const {
+  for (; row != kNoRow && other != kNoRow; row = rows_[row].outer, other = rows_[other].outer)
+    if (rows_[row].shown.name != rows_[other].shown.name) return false;
+  return row == other;
 }
 
 StringId ShownFrames::intern(std::string_view text, StringTable& strings) { return strings.intern(clean_text(text, clean_)); }

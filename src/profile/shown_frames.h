@@ -26,8 +26,8 @@ class ShownFrames {
   uint32_t find_or_add_innermost(const ProfileSnapshot& profile, const CallTreeOptions& options, FrameId frame, StringTable& strings);
   uint32_t outer(uint32_t row) const { return rows_[row].outer; }
   const ShownFrame& operator[](uint32_t row) const { return rows_[row].shown; }
-  // Its names have changed. False: nobody has asked for it yet.
-  bool forget(FrameId frame);
+  // Names of the frame came or changed. False: it is shown under the same ones as before, or nobody has asked for it yet.
+  bool rename(const ProfileSnapshot& profile, const CallTreeOptions& options, FrameId frame, StringTable& strings);
   // Everything that leaves through a tree is UTF-8.
   StringId intern(std::string_view text, StringTable& strings);
 
@@ -41,6 +41,7 @@ class ShownFrames {
     ImageId image;
     FrameKind kind = {};
   };
+  bool have_same_names(uint32_t row, uint32_t other) const;
   uint32_t innermost_of(const ProfileSnapshot& profile, const CallTreeOptions& options, FrameId frame, StringTable& strings);
   uint32_t row_of(const ProfileSnapshot& profile, FrameId frame, PlaceId place, uint32_t outer, StringTable& strings);
   ShownFrame show(const ProfileSnapshot& profile, FrameId frame, PlaceId place, StringTable& strings);

@@ -181,20 +181,32 @@ void Model::weigh() {
   add_states();
 }
 
+// The tree's own. Only those that have changed, where there are some already.
+void Model::copy_sums() {
+  const profile::CallTree& tree = this->tree();
+  costs_.self.resize(tree.nodes.size());
+  costs_.total.resize(tree.nodes.size());
+  before_.self.clear();
+  const auto copy = [&](size_t i) {
+    costs_.self[i] = static_cast<double>(tree.nodes[i].self);
+    costs_.total[i] = static_cast<double>(tree.nodes[i].total);
+  };
+  if (sums_of_ == tree_number()) {
+    for (const uint32_t i : live_->changed_nodes()) copy(i);
+  } else {
+    for (size_t i = 0; i < tree.nodes.size(); ++i) copy(i);
+  }
+  sums_of_ = tree_number();
+}
+
 void Model::weigh_nodes() {
   const profile::CallTree& tree = this->tree();
   const size_t nodes = tree.nodes.size();
   kept_nodes_.clear();
+  if (choice_.is_all()) return copy_sums();
+  sums_of_.reset();
   costs_.self.assign(nodes, 0);
   before_.self.assign(choice_.mark_ns ? nodes : 0, 0);
-  if (choice_.is_all()) {
-    costs_.total.resize(nodes);
-    for (size_t i = 0; i < nodes; ++i) {
-      costs_.self[i] = static_cast<double>(tree.nodes[i].self);
-      costs_.total[i] = static_cast<double>(tree.nodes[i].total);
-    }
-    return;
-  }
   if (!choice_.keep.empty()) {  // it, or one above it, is called so
     kept_nodes_.resize(nodes);
     for (size_t i = 1; i < nodes; ++i) kept_nodes_[i] = kept_nodes_[tree.nodes[i].parent] || (tree.nodes[i].name.valid() && keeps(tree.nodes[i].name.value));

@@ -101,6 +101,7 @@ class Model {
   void begin_tree();
   void weigh();
   void weigh_nodes();
+  void copy_sums();
   void add_states();
   // The samples that count: add(row, leaf, cost, whether it came before the mark).
   template <typename Add>
@@ -123,6 +124,7 @@ class Model {
   profile::ThreadStates states_;
   std::vector<uint8_t> state_of_node_;  // empty: the event is no wait
   Costs costs_, before_;
+  std::optional<uint64_t> sums_of_;  // tree_number() of the tree whose own sums the costs are
   std::vector<bool> kept_nodes_;         // of choice_.keep; empty: all are
   std::vector<double> cost_of_leaf_, before_of_leaf_;
 };

@@ -51,6 +51,7 @@ TEST(Model, FollowsWhateverHappensToAProfile) {
       const ProfileSnapshot& now = growing.profile;
       const auto all = truth(now, [&](const ProfileSnapshot&, size_t) { return true; });
       ASSERT_EQ(shown(model, model.costs()), all) << seed << " " << i;
+      for (size_t node = 0; node < model.tree().nodes.size(); ++node) ASSERT_EQ(model.costs().total[node], static_cast<double>(model.tree().nodes[node].total));
       ASSERT_TRUE(model.choose({.span_ns = std::pair(uint64_t{0}, ~uint64_t{0} >> 1)}));  // sample by sample
       ASSERT_EQ(shown(model, model.costs()), all) << seed << " " << i;
       ASSERT_TRUE(model.choose({}));
