@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How often a subject is asked while recording follows from what it costs. Symbol tables: again after 20 times what the last question took,
-// which is at once for one that is open, but for a few addresses once a second: most of what those cost is the question itself.
-// DWARF: when a fourth of the frames wait for it, so there are a dozen questions in a minute, each is
-// worth decoding compilation units again, and the end has a fifth of the work left; or after 100 times what the last question took, for all
-// subjects together.
+// which is at once for one that is open, but for a few addresses once a second, in the long run every three: most of what those cost is the
+// question itself.
+// DWARF: when a fourth of the frames wait for it, so there are a dozen questions in a minute, each is worth decoding compilation units again,
+// and the end has a fifth of the work left; or after 300 times what the last question took, for all subjects together: a third of a percent
+// of a CPU.
 #include "symbolize/symbolizer.h"
 
 #include <algorithm>
@@ -31,10 +32,11 @@ using profile::Profile;
 using profile::ProfileSnapshot;
 using Clock = Symbolizer::Clock;
 
-constexpr int kSymbolCostFactor = 20, kFullCostFactor = 100;
+constexpr int kSymbolCostFactor = 20, kFullCostFactor = 300;
 constexpr size_t kFewestFull = 64, kNewShareFull = 4;
 constexpr size_t kFewAddresses = 64;
-constexpr std::chrono::seconds kFewAgain(1);
+constexpr std::chrono::seconds kFewAgain(1), kMostFewAgain(3);
+constexpr unsigned kQuestionsPerSecond = 4;  // after so many, few addresses wait a second longer
 constexpr std::chrono::microseconds kApplyTime(900);
 constexpr size_t kFramesAtATime = 32;  // between two looks at the clock
 // Of the threads that work meanwhile, beside our other threads: a tenth of their share. With 19 nothing would be done by the end of a
@@ -68,9 +70,11 @@ struct Subject {
   std::vector<Wanted> fuller;   // named, but more can be said
   std::vector<Wanted> unknown;  // JIT code: until there are more symbols
   size_t full = 0;              // frames of which all was said
-  bool busy = false, failed = false, asked = false, without_symbols = true;
+  unsigned questions = 0;       // that were answered
+  bool busy = false, failed = false, asked = false, without_symbols = true, waits = false;
   Clock::time_point next{}, next_few{};  // not asked before; for a few addresses not before
 
+  bool has_questions() const { return !fresh.empty() || !fuller.empty(); }
   bool is_due(Clock::time_point now) const { return !fresh.empty() && !busy && !failed && now >= next && (fresh.size() >= kFewAddresses || now >= next_few); }
 };
 
@@ -215,6 +219,7 @@ struct Symbolizer::Parts {
   JitIndex jit;
   std::unique_ptr<KernelNames> kallsyms;
   std::map<std::pair<FrameKind, uint32_t>, Subject> subjects;  // the number: an image, an address space
+  std::vector<Subject*> waiting;  // those with something to ask for: most, of processes that have ended, have nothing
   size_t frames_seen = 0;
   uint64_t images_seen = 0;  // namers know them by this number
   bool more_jit = false;
@@ -228,6 +233,7 @@ struct Symbolizer::Parts {
 
   Subject* find_subject(const ProfileSnapshot& profile, const profile::Frame& frame);
   void see_frames(const ProfileSnapshot& profile);
+  void note_waiting(Subject& subject);
   void post(Questions& to, Subject& subject, NameDepth depth, std::vector<Wanted>& wanted);
   void post_full();
   void post_rest(Questions& to, bool trusted);
@@ -269,8 +275,16 @@ void Symbolizer::Parts::see_frames(const ProfileSnapshot& profile) {
     const FrameId id(frames_seen);
     if (!profile.locations(id).empty()) continue;
     const profile::Frame& frame = profile.frames()[frames_seen];
-    if (Subject* subject = find_subject(profile, frame); subject != nullptr && subject->namer != nullptr) subject->fresh.push_back({frame.address, id});
+    if (Subject* subject = find_subject(profile, frame); subject != nullptr && subject->namer != nullptr) {
+      subject->fresh.push_back({frame.address, id});
+      note_waiting(*subject);
+    }
   }
+}
+
+// It got more to ask for.
+void Symbolizer::Parts::note_waiting(Subject& subject) {
+  if (subject.has_questions() && !std::exchange(subject.waits, true)) waiting.push_back(&subject);
 }
 
 void Symbolizer::Parts::post(Questions& to, Subject& subject, NameDepth depth, std::vector<Wanted>& wanted) {
@@ -282,9 +296,9 @@ void Symbolizer::Parts::post(Questions& to, Subject& subject, NameDepth depth, s
 
 void Symbolizer::Parts::post_full() {
   Subject* most = nullptr;
-  for (auto& [key, subject] : subjects) {
-    if (subject.busy || subject.failed || subject.fuller.empty()) continue;
-    if (most == nullptr || subject.fuller.size() > most->fuller.size()) most = &subject;
+  for (Subject* subject : waiting) {
+    if (subject->busy || subject->failed || subject->fuller.empty()) continue;
+    if (most == nullptr || subject->fuller.size() > most->fuller.size()) most = subject;
   }
   if (most == nullptr) return;
   if (most->fuller.size() < std::max(kFewestFull, most->full / kNewShareFull) && Clock::now() < next_full) return;
@@ -312,7 +326,7 @@ void Symbolizer::Parts::settle(Question& question) {
   cut_short += question.cut_short;
   if (full) full_busy = false;
   subject.next = Clock::now() + question.cost * kSymbolCostFactor;
-  subject.next_few = Clock::now() + kFewAgain;
+  subject.next_few = Clock::now() + std::min(kFewAgain + std::chrono::seconds(subject.questions++ / kQuestionsPerSecond), kMostFewAgain);
   if (full) next_full = Clock::now() + question.cost * kFullCostFactor;
   if (!question.names || question.names->cut_short) {
     subject.failed = true;
@@ -337,6 +351,7 @@ bool Symbolizer::Parts::take_answer(Questions& from) {
     const std::shared_ptr<Question> question = from.take();
     if (question == nullptr) return false;
     settle(*question);
+    note_waiting(*question->subject);
     if (question->names) writer.emplace(question->writer());
   }
   return true;
@@ -377,6 +392,11 @@ void Symbolizer::rebase(const ProfileSnapshot& before, profile::RowCopier& ids) 
     kept.insert(std::move(node));
   }
   p.subjects = std::move(kept);
+  p.waiting.clear();
+  for (auto& [key, subject] : p.subjects) {
+    subject.waits = false;
+    p.note_waiting(subject);
+  }
   p.background->rebase(ids);
   if (p.writer) p.writer->rebase(ids);
   p.frames_seen = ids.into().frames().size();
@@ -386,12 +406,17 @@ void Symbolizer::request(const ProfileSnapshot& profile) {
   Parts& p = *parts_;
   p.see_frames(profile);
   const auto now = Clock::now();
-  for (auto& [key, subject] : p.subjects) {
-    if (p.more_jit) append(subject.fresh, std::exchange(subject.unknown, {}));
-    if (subject.is_due(now)) p.post(*p.background, subject, NameDepth::kSymbols, subject.fresh);
+  if (std::exchange(p.more_jit, false)) {
+    for (auto& [key, subject] : p.subjects) {
+      append(subject.fresh, std::exchange(subject.unknown, {}));
+      p.note_waiting(subject);
+    }
   }
-  p.more_jit = false;
+  for (Subject* subject : p.waiting) {
+    if (subject->is_due(now)) p.post(*p.background, *subject, NameDepth::kSymbols, subject->fresh);
+  }
   if (!p.full_busy && !p.options.debuginfod) p.post_full();
+  std::erase_if(p.waiting, [](Subject* subject) { return !(subject->waits = subject->has_questions()); });
 }
 
 size_t Symbolizer::apply_ready(Profile& profile) {

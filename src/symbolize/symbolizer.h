@@ -8,8 +8,8 @@
 //
 //   frames ──▶ subjects (an image, the kernel, an address space's JIT code) ──▶ Namer ──▶ NamedAddresses ──▶ NameWriter
 //
-// A frame is first named by symbol tables, a quarter of a second after it was first seen once those are open. Inlined calls and lines follow, in
-// batches that are worth it, at the latest in finish(). The names of a profile do not depend on when they were looked up.
+// A frame is first named by symbol tables, a quarter of a second after it was first seen once those are open; where there are few, one to three
+// seconds after. Inlined calls and lines follow, in batches that are worth it, at the latest in finish(). The names of a profile do not depend on when they were looked up.
 // Each Location remembers which source named it (docs/symbols.md).
 // Threads: one, the profile's; worker threads inside.
 #pragma once
