@@ -120,8 +120,10 @@ void Tracker::run(std::stop_token stop) {
     }
     pollfd fds[] = {{events_->poll_fd(), POLLIN, 0}, {images_->ready_fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
     ::poll(fds, std::size(fds), more ? kBusyPollMs : idle_ms);
-    uint64_t drained = 0;
-    [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &drained, sizeof drained);
+    if (fds[2].revents != 0) {
+      uint64_t drained = 0;
+      [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &drained, sizeof drained);
+    }
     more = poll_once();
     pace_.turn(records_);
   }
