@@ -3,8 +3,7 @@
 // which is at once for one that is open, but for a few addresses once a second, in the long run every three: most of what those cost is the
 // question itself.
 // DWARF: when a fourth of the frames wait for it, so there are a dozen questions in a minute, each is worth decoding compilation units again,
-// and the end has a fifth of the work left; or after 300 times what the last question took, for all subjects together: a third of a percent
-// of a CPU.
+// and the end has a fifth of the work left; or after 100 times what the last question took, for all subjects together: a percent of a CPU.
 #include "symbolize/symbolizer.h"
 
 #include <algorithm>
@@ -32,7 +31,7 @@ using profile::Profile;
 using profile::ProfileSnapshot;
 using Clock = Symbolizer::Clock;
 
-constexpr int kSymbolCostFactor = 20, kFullCostFactor = 300;
+constexpr int kSymbolCostFactor = 20, kFullCostFactor = 100;
 constexpr size_t kFewestFull = 64, kNewShareFull = 4;
 constexpr size_t kFewAddresses = 64;
 constexpr std::chrono::seconds kFewAgain(1), kMostFewAgain(3);
