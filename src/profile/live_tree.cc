@@ -311,6 +311,14 @@ uint32_t LiveTree::place(const ProfileSnapshot& now, const Entry& entry) {
   return node;
 }
 
+CallNode LiveTree::node_with_place(uint32_t number) const {
+  CallNode node = tree_.nodes[number];
+  const ShownFrame* shown = node.file.valid() ? nullptr : frames_.find_place(node.name, node.image);
+  if (shown != nullptr) node.file = shown->file;
+  if (shown != nullptr) node.line = shown->line;
+  return node;
+}
+
 uint32_t LiveTree::child(uint32_t parent, const ShownFrame& shown) {
   return children_.find_or_append(tree_, parent, shown.name, [&](CallNode& node) {
     node.image = shown.image;

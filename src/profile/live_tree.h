@@ -34,6 +34,8 @@ class LiveTree {
   void update(const ProfileSnapshot& now, std::vector<uint32_t>* new_leaves = nullptr);
   const CallTree& tree() const { return tree_; }
   const FunctionTable& functions() const { return functions_; }
+  // With file and line also where its first frame had none yet.
+  CallNode node_with_place(uint32_t node) const;
   // Leaves are numbered as they come. The node of one is another when its frames got names.
   uint32_t node_of_leaf(uint32_t leaf) const { return entries_[leaf].node; }
   size_t leaf_count() const { return entries_.size(); }

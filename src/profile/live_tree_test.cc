@@ -138,6 +138,25 @@ TEST(LiveTree, SaysWhichNodesHaveChanged) {
   EXPECT_GT(said, 1000u);
 }
 
+TEST(LiveTree, KnowsLinesThatCameAfterTheNode) {
+  Profile profile;
+  const ThreadId thread = profile.intern_thread(profile.intern_process(1, 1), 1);
+  const FrameId frame = profile.intern_frame({FrameKind::kJit, {}, 0, 1, {}});
+  profile.append_sample({.thread = thread, .stack = profile.intern_stack({}, frame)});
+  const FunctionId function = profile.intern_function({profile.intern("f"), {}, {}});
+  profile.set_locations(frame, std::vector<Location>{{function, {}, 0, false}});
+  LiveTree live({});
+  live.update(profile);
+  ASSERT_EQ(live.tree().nodes.size(), 2u);
+  EXPECT_FALSE(live.node_with_place(1).file.valid());
+  profile.set_locations(frame, std::vector<Location>{{function, profile.intern("f.cc"), 7, false}});
+  live.update(profile);
+  ASSERT_EQ(live.tree().nodes.size(), 2u);
+  EXPECT_EQ(live.tree().text(live.node_with_place(1).file), "f.cc");
+  EXPECT_EQ(live.node_with_place(1).line, 7u);
+  EXPECT_FALSE(live.node_with_place(0).file.valid());
+}
+
 TEST(LiveTree, PlacesAgainWhatIsCalledOtherwiseOnly) {
   Profile profile;
   const ThreadId thread = profile.intern_thread(profile.intern_process(1, 1), 1);

@@ -8,6 +8,11 @@
 #include "profile/frame_text.h"
 
 namespace cicada::profile {
+namespace {
+
+uint64_t name_and_image(StringId name, StringId image) { return uint64_t{name.value} << 32 | image.value; }
+
+}  // namespace
 
 std::span<const ShownFrame> ShownFrames::find_or_add(const ProfileSnapshot& profile, const CallTreeOptions& options, FrameId frame, StringTable& strings) {
   uint32_t at = find_or_add_innermost(profile, options, frame, strings);
@@ -39,6 +44,11 @@ bool ShownFrames::have_same_names(uint32_t row, uint32_t other) const {
   return row == other;
 }
 
+const ShownFrame* ShownFrames::find_place(StringId name, StringId image) const {
+  const auto found = row_with_file_.find(name_and_image(name, image));
+  return found == row_with_file_.end() ? nullptr : &rows_[found->second].shown;
+}
+
 StringId ShownFrames::intern(std::string_view text, StringTable& strings) { return strings.intern(clean_text(text, clean_)); }
 
 uint32_t ShownFrames::innermost_of(const ProfileSnapshot& profile, const CallTreeOptions& options, FrameId frame, StringTable& strings) {
@@ -58,8 +68,10 @@ uint32_t ShownFrames::innermost_of(const ProfileSnapshot& profile, const CallTre
 uint32_t ShownFrames::row_of(const ProfileSnapshot& profile, FrameId frame, PlaceId place, uint32_t outer, StringTable& strings) {
   const Frame& from = profile.frames()[frame.value];
   const auto append = [&] {
-    rows_.push_back({show(profile, frame, place, strings), outer, place, from.image, from.kind});
-    return static_cast<uint32_t>(rows_.size() - 1);
+    const auto row = static_cast<uint32_t>(rows_.size());
+    const ShownFrame& shown = rows_.emplace_back(Row{show(profile, frame, place, strings), outer, place, from.image, from.kind}).shown;
+    if (shown.file.valid()) row_with_file_.try_emplace(name_and_image(shown.name, shown.image), row);
+    return row;
   };
   if (!place.valid()) return append();
   return index_.find_or_append(

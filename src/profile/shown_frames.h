@@ -4,6 +4,7 @@
 #pragma once
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "profile/call_tree.h"
@@ -28,6 +29,8 @@ class ShownFrames {
   const ShownFrame& operator[](uint32_t row) const { return rows_[row].shown; }
   // Names of the frame came or changed. False: it is shown under the same ones as before, or nobody has asked for it yet.
   bool rename(const ProfileSnapshot& profile, const CallTreeOptions& options, FrameId frame, StringTable& strings);
+  // One that is called so in that image and has a file; null: none has.
+  const ShownFrame* find_place(StringId name, StringId image) const;
   // Everything that leaves through a tree is UTF-8.
   StringId intern(std::string_view text, StringTable& strings);
 
@@ -49,6 +52,7 @@ class ShownFrames {
   std::vector<Row> rows_;
   std::vector<uint32_t> innermost_;  // row, by frame
   ContentIndex index_;               // of rows with a place
+  std::unordered_map<uint64_t, uint32_t> row_with_file_;  // by name and image
   std::vector<PlaceId> chain_;
   std::vector<ShownFrame> found_;
   std::string clean_;

@@ -545,8 +545,7 @@ struct App::State {
     const auto box_text = [&](const Boxes* all, uint32_t box) -> std::string {
       if (all == nullptr || all->size() == 0) return "";
       const Boxes::Box& one = (*all)[box];
-      const profile::CallNode& node = model.tree().nodes[one.node];
-      const std::string place = one.node == 0 ? "" : place_of(model.tree(), node), busy = cpus(model, one.total);
+      const std::string place = one.node == 0 ? "" : place_of(model.tree(), model.node(one.node)), busy = cpus(model, one.total);
       if (one.total <= 0 && one.before <= 0) return fmt::format("{}: nothing in what is chosen", look.name(all->name(box)));
       std::string text = fmt::format("{}: {}, {}", look.name(all->name(box)), percent(one.total, whole), amount(model, one.total));
       if (!busy.empty()) text += ", " + busy;
@@ -563,7 +562,7 @@ struct App::State {
     if (view == ViewId::kFunctions) {
       const FunctionLine* line = functions.line();
       if (line == nullptr) return "";
-      const profile::CallNode& node = model.tree().nodes[line->node];
+      const profile::CallNode node = model.node(line->node);
       const std::string busy = cpus(model, line->total), place = place_of(model.tree(), node);
       return fmt::format("{}: self {}, total {}{}{}{}{}", look.name(model.tree().text(node.name)), amount(model, line->self), amount(model, line->total), busy.empty() ? "" : ", ", busy, place.empty() ? "" : "; ", place);
     }

@@ -77,6 +77,7 @@ class Model {
   const profile::ProfileSnapshot& profile() const { return *now_; }
   std::shared_ptr<const profile::ProfileSnapshot> shared_profile() const { return now_; }
   const profile::CallTree& tree() const { return live_->tree(); }
+  profile::CallNode node(uint32_t number) const { return live_->node_with_place(number); }  // of the tree, with where it is
   uint64_t tree_number() const { return trees_ + live_->anew(); }  // another one: numbers of nodes mean other things
   const Costs& costs() const { return costs_; }
   const Costs* before() const { return choice_.mark_ns ? &before_ : nullptr; }

@@ -63,7 +63,7 @@ void FunctionTable::draw(Grid& grid, const Rect& rect, const Model& model, Look&
     if (wide) grid.put(rect.x + 20, y, bar(by_total_ ? line.total / whole : line.self / whole, kBarColumns), {.ink = 0xff8700});
     const bool match = look.matches(name);
     grid.put(name_x, y, look.name(name), {.bold = match, .dim = look.own_code && Look::is_foreign(node), .underline = match}, place_x - name_x - 1);
-    if (wide) grid.put(place_x, y, place_of(model.tree(), node), kSoft, kPlaceColumns);
+    if (wide) grid.put(place_x, y, place_of(model.tree(), model.node(line.node)), kSoft, kPlaceColumns);
     if (list_.first() + row == list_.at()) draw_cursor(grid, rect, y, look);
   }
 }
@@ -172,7 +172,7 @@ void CallTreeTable::draw(Grid& grid, const Rect& rect, const Model& model, Look&
     const std::string_view name = boxes_->name(box);
     const bool match = box != 0 && look.matches(name);
     grid.put(name_x + indent + 2, y, look.name(name), {.bold = match, .dim = look.own_code && box != 0 && Look::is_foreign(node), .underline = match}, place_x - name_x - indent - 3);
-    if (wide && box != 0) grid.put(place_x, y, place_of(model.tree(), node), kSoft, kPlaceColumns);
+    if (wide && box != 0) grid.put(place_x, y, place_of(model.tree(), model.node(one.node)), kSoft, kPlaceColumns);
     if (list_.first() + row == list_.at()) draw_cursor(grid, rect, y, look);
   }
 }
