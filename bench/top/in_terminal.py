@@ -4,6 +4,8 @@
 #   in_terminal.py first COMMAND…            ms from the start until a sample is on the screen; then q
 #   in_terminal.py keys COMMAND…             ms from a key until the screen is still, for keys that change most of it: median, largest
 #   in_terminal.py bytes SECONDS COMMAND…    bytes to the terminal for each update: median, largest; then q
+#   in_terminal.py cost WARM SECONDS COMMAND…  CPU time in the SECONDS after WARM, of it and all below it, in percent of one CPU; of `cicada top` also
+#                                            that of the process that draws. Then q is pressed, and who does not know that is interrupted
 #   in_terminal.py hold SECONDS COMMAND…     its process number on the first line; then it is only read, and q is pressed at the end
 import fcntl, os, pty, re, select, signal, struct, sys, termios, time
 
@@ -37,18 +39,59 @@ class InTerminal:
             last = time.monotonic()
         return got, last
 
+    def read_for(self, seconds):
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self.read_until_still(min(left, 0.2))
+
     def press(self, keys):
         os.write(self.fd, keys)
 
-    def leave(self):
-        self.press(b"q")
-        end = time.monotonic() + 20
+    def has_left(self, seconds):
+        end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.read_until_still(0.1)
             if os.waitpid(self.pid, os.WNOHANG)[0]:
+                return True
+        return False
+
+    def leave(self, by_signal=False):
+        try:
+            self.press(b"q")
+        except OSError:
+            pass  # it has left
+        if self.has_left(5 if by_signal else 20):
+            return
+        if by_signal:
+            os.kill(self.pid, signal.SIGINT)
+            if self.has_left(20):
                 return
         os.kill(self.pid, signal.SIGKILL)
         sys.exit("it did not leave")
+
+
+# CPU time (s) by the kernel's account, also of those that have ended and were waited for: of a process and all below it; of the viewers among them,
+# None if there is none.
+def cpu_time(root):
+    parents, times, names = {}, {}, {}
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                names[pid], fields = file.read().split("(", 1)[1].rsplit(")", 1)
+        except OSError:
+            continue  # it has ended
+        fields = fields.split()
+        parents[pid] = int(fields[1])
+        times[pid] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+    def is_below(pid):
+        while pid not in (None, root):
+            pid = parents.get(pid)
+        return pid == root
+
+    below = [pid for pid in times if is_below(pid)]
+    viewers = [times[pid] for pid in below if names[pid] == "cicada-shows"]
+    return sum(times[pid] for pid in below), sum(viewers) if viewers else None
 
 
 def median(numbers):
@@ -88,11 +131,20 @@ def main():
         sizes = sizes[len(sizes) // 5:]  # the first screens are whole
         print(f"{median(sizes)} {max(sizes)} {len(sizes)}")
         top.leave()
+    elif what == "cost":
+        top, seconds = InTerminal(words[2:]), float(words[1])
+        top.read_for(float(words[0]))
+        before, begun = cpu_time(top.pid), time.monotonic()
+        top.read_for(seconds)
+        after, took = cpu_time(top.pid), time.monotonic() - begun
+        if os.waitpid(top.pid, os.WNOHANG)[0]:
+            sys.exit(f"it has ended: {' '.join(words[2:])}")
+        print(*(f"{(b - a) / took * 100:.2f}" for a, b in zip(before, after) if a is not None))
+        top.leave(by_signal=True)
     elif what == "hold":
-        top, end = InTerminal(words[1:]), time.monotonic() + float(words[0])
+        top = InTerminal(words[1:])
         print(top.pid, flush=True)
-        while time.monotonic() < end:
-            top.read_until_still(0.2)
+        top.read_for(float(words[0]))
         top.leave()
 
 
