@@ -84,26 +84,27 @@ struct App::State {
 
   // --- what is shown, after a change
   Boxes boxes(Towards towards) { return Boxes(model.tree(), model.costs(), model.before(), towards, order); }
-  void refresh() {
-    if (sandwich) show_sandwich();
-    else if (view == ViewId::kFlame) show_flame();
+  // `grown`: the same is shown, after an update.
+  void refresh(bool grown = false) {
+    if (sandwich) show_sandwich(grown);
+    else if (view == ViewId::kFlame) show_flame(grown);
     else if (view == ViewId::kFunctions) functions.show(model);
-    else if (view == ViewId::kCallTree) show_tree();
+    else if (view == ViewId::kCallTree) show_tree(grown);
     else if (view == ViewId::kProcesses) processes.show(model);
   }
-  void show_flame() {
+  void show_flame(bool grown) {
     Boxes all = boxes(inverted ? Towards::kCallers : Towards::kCallees);
     if (inverted) all.begin_with_all();
     else all.begin_with_root();
-    flame.show(std::move(all));
+    flame.show(std::move(all), grown);
   }
-  void show_tree() {
+  void show_tree(bool grown) {
     Boxes all = boxes(inverted ? Towards::kCallers : Towards::kCallees);
     if (inverted) all.begin_with_all();
     else all.begin_with_root();
-    tree.show(std::move(all), has_samples);
+    tree.show(std::move(all), has_samples, grown);
   }
-  void show_sandwich() {
+  void show_sandwich(bool grown) {
     profile::StringId name;
     for (uint32_t i = 0; i < model.tree().strings.size() && !name.valid(); ++i)
       if (model.tree().text(profile::StringId(i)) == function) name = profile::StringId(i);
@@ -111,13 +112,13 @@ struct App::State {
     Boxes up = boxes(Towards::kCallers), down = boxes(Towards::kCallees);
     up.begin_with(nodes);
     down.begin_with(nodes);
-    callers.show(std::move(up));
-    callees.show(std::move(down));
+    callers.show(std::move(up), grown);
+    callees.show(std::move(down), grown);
   }
   void take(std::shared_ptr<const ProfileSnapshot> now) {
     model.update(std::move(now));
     look.update(model);
-    refresh();
+    refresh(true);
   }
   void choose(Choice choice) {
     if (const Result<void> done = model.choose(std::move(choice)); !done) said = done.error().message();
@@ -181,7 +182,7 @@ struct App::State {
       keys_to_callers = false;
       callers.reset();
       callees.reset();
-      show_sandwich();
+      show_sandwich(false);
     } else {
       said = "pick a function first";
     }

@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
+
+#include "base/seeded_hash.h"
 
 namespace cicada::top {
 namespace {
 
-constexpr double kSmallest = 2000;  // of a screen that is this wide a box is a column
-constexpr int kSmall = -100'000;
+constexpr double kSmallest = 100'000;  // of all: a box is a part of a column that nobody sees
+constexpr double kOutgrown = 1.2;   // so much of what stood before it, and what `least` is
 
 }  // namespace
 
@@ -51,7 +54,9 @@ void Boxes::begin_with(const std::vector<uint32_t>& nodes) {
 
 std::span<const uint32_t> Boxes::children(uint32_t box) {
   if (boxes_[box].first_child == kNone) make_children(box);
-  return std::span(children_).subspan(boxes_[box].first_child, boxes_[box].child_count);
+  const std::span all = std::span(children_).subspan(boxes_[box].first_child, boxes_[box].child_count);
+  if (!std::exchange(boxes_[box].in_order, true)) sort(all);
+  return all;
 }
 
 uint32_t Boxes::find(uint32_t box, std::string_view name) {
@@ -86,6 +91,7 @@ void Boxes::add_boxes(uint32_t parent, std::vector<Item> items) {
     if (group == kNone) {
       group = static_cast<uint32_t>(boxes_.size());
       boxes_.push_back({.box = {.parent = parent, .depth = boxes_[parent].box.depth + 1, .node = item.node}});
+      boxes_.back().path = mix_hash(boxes_[parent].path, hash_text(name(group)));
     }
     Made& made = boxes_[group];
     ++made.items;
@@ -107,30 +113,56 @@ void Boxes::add_boxes(uint32_t parent, std::vector<Item> items) {
   boxes_[parent].first_child = static_cast<uint32_t>(children_.size());
   boxes_[parent].child_count = static_cast<uint32_t>(boxes_.size()) - first;
   for (auto i = first; i < boxes_.size(); ++i) children_.push_back(i);
-  sort(std::span(children_).last(boxes_[parent].child_count));
 }
 
-void Boxes::sort(std::span<uint32_t> boxes) const {
+void Boxes::keep_order_of(Boxes& last, double least) {
+  last_ranks_ = std::move(last.ranks_);
+  least_ = least;
+}
+
+void Boxes::sort(std::span<uint32_t> siblings) {
   if (order_ == Order::kName) {
-    std::sort(boxes.begin(), boxes.end(), [&](uint32_t a, uint32_t b) { return name(a) < name(b); });
+    std::sort(siblings.begin(), siblings.end(), [&](uint32_t a, uint32_t b) { return name(a) < name(b); });
     return;
   }
-  // By rough sizes, then names: two that are about as large do not change places with every update. What nobody sees needs no names.
-  struct Key {
-    int size;
-    uint32_t box;
-  };
-  const double least = (costs_.whole() + (before_ != nullptr ? before_->whole() : 0)) / kSmallest;
-  std::vector<Key> keys;
-  for (const uint32_t box : boxes) {
-    const double size = boxes_[box].box.total + boxes_[box].box.before;
-    keys.push_back({size < least ? kSmall : static_cast<int>(std::lround(8 * std::log2(size))), box});
+  // What nobody sees needs no order that stays.
+  const double smallest = (costs_.whole() + (before_ != nullptr ? before_->whole() : 0)) / kSmallest;
+  const auto end = std::partition(siblings.begin(), siblings.end(), [&](uint32_t box) { return size(box) >= smallest; });
+  std::sort(end, siblings.end(), [&](uint32_t a, uint32_t b) { return boxes_[a].box.total > boxes_[b].box.total || (boxes_[a].box.total == boxes_[b].box.total && a < b); });
+  const std::span<uint32_t> seen(siblings.begin(), end);
+  sort_by_rough_sizes(seen);
+  if (!last_ranks_.empty()) sort_as_before(seen);
+  for (uint32_t i = 0; i < seen.size(); ++i) ranks_[boxes_[seen[i]].path] = i;
+}
+
+// Names decide about what is about as large.
+void Boxes::sort_by_rough_sizes(std::span<uint32_t> siblings) const {
+  std::vector<std::pair<long, uint32_t>> keys;
+  for (const uint32_t box : siblings) keys.emplace_back(-std::lround(8 * std::log2(size(box))), box);
+  std::sort(keys.begin(), keys.end(), [&](const auto& a, const auto& b) { return a.first != b.first ? a.first < b.first : name(a.second) < name(b.second); });
+  for (size_t i = 0; i < keys.size(); ++i) siblings[i] = keys[i].second;
+}
+
+// In their last order, newcomers last; then each in turn goes before the first of those in front of it that it has outgrown. Afterwards none has outgrown any
+// that stands before it: what it was put before has outgrown nobody there, or that one would have been put before it.
+void Boxes::sort_as_before(std::span<uint32_t> siblings) const {
+  std::vector<std::pair<uint32_t, uint32_t>> ranked;
+  for (const uint32_t box : siblings) {
+    const auto last = last_ranks_.find(boxes_[box].path);
+    ranked.emplace_back(last == last_ranks_.end() ? kNone : last->second, box);
   }
-  std::sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
-    if (a.size != b.size) return a.size > b.size;
-    return a.size == kSmall ? boxes_[a.box].box.total > boxes_[b.box].box.total || (boxes_[a.box].box.total == boxes_[b.box].box.total && a.box < b.box) : name(a.box) < name(b.box);
-  });
-  for (size_t i = 0; i < keys.size(); ++i) boxes[i] = keys[i].box;
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  double smallest = std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < siblings.size(); ++i) {
+    siblings[i] = ranked[i].second;
+    const double now = size(siblings[i]);
+    const auto is_outgrown = [&](double other) { return now > kOutgrown * other + least_; };
+    if (is_outgrown(smallest)) {
+      const auto here = siblings.begin() + static_cast<ptrdiff_t>(i);
+      std::rotate(std::find_if(siblings.begin(), here, [&](uint32_t box) { return is_outgrown(size(box)); }), here, here + 1);
+    }
+    smallest = std::min(smallest, now);
+  }
 }
 
 uint32_t Boxes::heaviest_child(uint32_t box) {

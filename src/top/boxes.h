@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "profile/call_tree.h"
@@ -40,6 +41,9 @@ class Boxes {
 
   // `before`: other costs of the same tree to compare with, or null.
   Boxes(const profile::CallTree& tree, const Costs& costs, const Costs* before, Towards towards, Order order);
+  // For a picture that grows: siblings stand as they stood in `last`, which is used up, unless one costs a fifth and `least` more than one before it. Before
+  // any is asked for.
+  void keep_order_of(Boxes& last, double least);
   // Where it begins: the root; every node; nodes that are called alike and do not contain each other.
   void begin_with_root();
   void begin_with_all();
@@ -47,12 +51,14 @@ class Boxes {
 
   size_t size() const { return boxes_.size(); }
   const Box& operator[](uint32_t box) const { return boxes_[box].box; }
-  // Largest first, or by name. What costs nothing has none. Valid until the next call for a box without children.
+  // About largest first, or by name. What costs nothing has none. Valid until the next call for a box without children.
   std::span<const uint32_t> children(uint32_t box);
   std::string_view name(uint32_t box) const {
     const uint32_t node = boxes_[box].box.node;
     return node != 0 ? tree_.text(tree_.nodes[node].name) : box == 0 ? "all" : "[no stack]";
   }
+  // The names from the first box on as a number, which stays when the tree changes. Different ones may have the same, if rarely.
+  uint64_t path(uint32_t box) const { return boxes_[box].path; }
   uint32_t heaviest_child(uint32_t box);  // kNone: it has none
   // Of the boxes from `from` down, heaviest first: the next one after `box` that is wanted, or the one before; around the end if need be. kNone: none is, of the
   // first kMostLookedAt.
@@ -74,10 +80,15 @@ class Boxes {
     Box box;
     uint32_t first_item = 0, items = 0;
     uint32_t first_child = kNone, child_count = 0;
+    uint64_t path = 0;
+    bool in_order = false;  // its children
   };
   void make_children(uint32_t box);
   void add_boxes(uint32_t parent, std::vector<Item> items);
-  void sort(std::span<uint32_t> boxes) const;
+  void sort(std::span<uint32_t> siblings);
+  double size(uint32_t box) const { return boxes_[box].box.total + boxes_[box].box.before; }
+  void sort_by_rough_sizes(std::span<uint32_t> siblings) const;
+  void sort_as_before(std::span<uint32_t> siblings) const;
 
   const profile::CallTree& tree_;
   const Costs& costs_;
@@ -88,6 +99,9 @@ class Boxes {
   std::vector<Item> items_;
   std::vector<uint32_t> children_;       // of all boxes
   std::vector<uint32_t> group_of_name_;  // scratch: by name + 1
+  using Ranks = std::unordered_map<uint64_t, uint32_t>;  // by path, among siblings
+  Ranks ranks_, last_ranks_;
+  double least_ = 0;
 };
 
 }  // namespace cicada::top

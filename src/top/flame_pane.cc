@@ -14,23 +14,48 @@ constexpr int kLeastForText = 3;
 
 }  // namespace
 
-void FlamePane::show(Boxes boxes) {
+void FlamePane::show(Boxes boxes, bool grown) {
+  if (grown && boxes_ && rect_.width > 0) boxes.keep_order_of(*boxes_, 2 * (*boxes_)[zoom_box_].total / rect_.width);
+  else ends_.clear();
   boxes_.emplace(std::move(boxes));
   zoom_box_ = find_path(*boxes_, zoom_, &zoom_is_there_);
   picked_box_ = find_path(*boxes_, picked_);
   placed_.clear();
 }
 
+// A child ends where it ended, if that is near enough: no more than `slack` columns from where it belongs. Kept inside its parent and behind its elder sibling it
+// is as near: where their ends belong is on the other side of where its own does, and they are as near themselves. So errors do not add up.
+int FlamePane::end_of(uint64_t path, double to, int x, const Span& parent) {
+  constexpr double kSame = 1e-6;  // columns, of the last child of one that spends nothing itself
+  int end = parent.end;
+  if (to < parent.to - kSame) {
+    const auto last = last_ends_.find(path);
+    end = last != last_ends_.end() && std::abs(last->second - to) <= slack_ ? last->second : static_cast<int>(std::lround(to));
+    end = std::clamp(end, x, parent.end);
+  }
+  return ends_[path] = end;
+}
+
+void FlamePane::add_children(const Span& parent, double scale, std::vector<Span>& to) {
+  double from = parent.from;
+  int x = parent.x;
+  for (const uint32_t child : boxes_->children(parent.box)) {
+    const double end = from + (*boxes_)[child].total * scale;
+    to.push_back({child, from, end, x, end_of(boxes_->path(child), end, x, parent)});
+    from = end;
+    x = to.back().end;
+  }
+}
+
 void FlamePane::place(int columns, int levels) {
   placed_.clear();
-  struct Wide {
-    uint32_t box;
-    double from;
-  };
   const double whole = (*boxes_)[zoom_box_].total;
   if (whole <= 0) return;
-  const double scale = columns / whole;
-  std::vector<Wide> level{{zoom_box_, 0}}, next;
+  slack_ = std::max(kLeastSlack, columns * kSlack);
+  std::swap(ends_, last_ends_);
+  ends_.clear();
+  if (std::exchange(ends_are_of_, {boxes_->path(zoom_box_), columns}) != ends_are_of_) last_ends_.clear();
+  std::vector<Span> level{{zoom_box_, 0, static_cast<double>(columns), 0, columns}}, next;
   for (int depth = 0; depth < levels && !level.empty(); ++depth) {
     int begin_of_small = -1, end_of_small = 0;
     const auto end_run = [&] {
@@ -38,24 +63,18 @@ void FlamePane::place(int columns, int levels) {
       begin_of_small = -1;
     };
     next.clear();
-    for (const auto& [box, from] : level) {
-      const double to = from + (*boxes_)[box].total * scale;
-      const int x = static_cast<int>(std::lround(from)), end = static_cast<int>(std::lround(to));
-      const bool picked = box == picked_box_;  // it is seen, however small it is
-      if (end <= x && !picked) {
-        if (begin_of_small >= 0 && x > end_of_small) end_run();  // between them is what somebody spent himself
-        if (begin_of_small < 0) begin_of_small = x;
-        end_of_small = std::max(end, static_cast<int>(std::ceil(to)));
+    for (const Span& one : level) {
+      const bool picked = one.box == picked_box_;  // it is seen, however small it is
+      if (one.end <= one.x && !picked) {
+        if (begin_of_small >= 0 && one.x > end_of_small) end_run();  // between them is what somebody spent himself
+        if (begin_of_small < 0) begin_of_small = one.x;
+        end_of_small = std::max(one.end, static_cast<int>(std::ceil(one.to)));
         continue;
       }
-      end_of_small = std::min(end_of_small, x);
+      end_of_small = std::min(end_of_small, one.x);
       end_run();
-      placed_.push_back({box, std::min(x, columns - 1), std::max(1, end - x), depth});
-      double at = from;
-      for (const uint32_t child : boxes_->children(box)) {
-        next.push_back({child, at});
-        at += (*boxes_)[child].total * scale;
-      }
+      placed_.push_back({one.box, std::min(one.x, columns - 1), std::max(1, one.end - one.x), depth});
+      add_children(one, columns / whole, next);
     }
     end_of_small = std::min(end_of_small, columns);
     end_run();
@@ -83,14 +102,15 @@ void FlamePane::draw(Grid& grid, const Rect& rect, const Model& model, Look& loo
       return;
     }
     const bool picked = one.box == picked_box_ && has_keys;
-    const Style style = picked ? kPicked : look.style_of_box(model, *boxes_, one.box);
-    grid.fill({x, y, one.width, 1}, style);
-    // Neighbours of one colour are told apart.
+    const int left = one.width - 1;
+    const bool has_text = left >= kLeastForText || one.width == rect.width;
+    const Style style = picked ? kPicked : look.style_of_box(model, *boxes_, one.box, has_text);
+    // Neighbours of one colour are told apart. A box without text is in one style: a change of it takes more bytes than what it shows.
     Style edge = style;
     if (look.colours && !picked) edge.ink = kEdgeInk;
-    int at = x;
-    grid.put(at++, y, look.colours ? "▏" : picked ? ">" : "|", edge, 1);
-    if (const int left = x + one.width - at; left >= kLeastForText || one.width == rect.width) grid.put(at, y, look.name(boxes_->name(one.box)), style, left - (left > kLeastForText ? 1 : 0));
+    grid.fill({x, y, one.width, 1}, has_text ? style : edge);
+    grid.put(x, y, look.colours ? "▏" : picked ? ">" : "|", edge, 1);
+    if (has_text) grid.put(x + 1, y, look.name(boxes_->name(one.box)), style, left - (left > kLeastForText ? 1 : 0));
   };
   const Placed* picked = nullptr;  // over its neighbours, if it is too small
   for (const Placed& one : placed_) {

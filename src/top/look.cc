@@ -100,7 +100,7 @@ double Look::matched_share(const Model& model) {
   return sum / model.costs().whole();
 }
 
-Style Look::style_of_box(const Model& model, const Boxes& boxes, uint32_t box) {
+Style Look::style_of_box(const Model& model, const Boxes& boxes, uint32_t box, bool has_text) {
   const Boxes::Box& one = boxes[box];
   const CallNode& node = boxes.tree().nodes[one.node];
   Style style{.ink = kInk};
@@ -109,7 +109,8 @@ Style Look::style_of_box(const Model& model, const Boxes& boxes, uint32_t box) {
     const uint32_t step = whole > 0 && before > 0 ? sink::heat_step(one.total, one.before, whole, before) : sink::kHeatSteps / 2;
     style.ground = to_rgb(sink::heat_colour(step));
   } else {
-    style.ground = to_rgb(sink::colour_of_node(boxes.tree(), one.node, model.state_of(one.node)));
+    const std::string_view state = model.state_of(one.node);
+    style.ground = to_rgb(has_text ? sink::colour_of_node(boxes.tree(), one.node, state) : sink::colour_of_kind(node.kind, state));
   }
   if (own_code && is_foreign(node)) {
     style.dim = true;

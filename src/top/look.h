@@ -35,7 +35,8 @@ class Look {
   bool matches(std::string_view name);
   // What the search found: of all that is counted, what is in stacks with a match. No search: 0.
   double matched_share(const Model& model);
-  Style style_of_box(const Model& model, const Boxes& boxes, uint32_t box);
+  // Shades tell names apart: what has no text has the kind's first.
+  Style style_of_box(const Model& model, const Boxes& boxes, uint32_t box, bool has_text);
   // Not the target's own programs: libraries, the kernel, what stands between stacks.
   static bool is_foreign(const profile::CallNode& node) { return node.kind != profile::NodeKind::kNative && node.kind != profile::NodeKind::kInlined && node.kind != profile::NodeKind::kJit && node.kind != profile::NodeKind::kInterpreted; }
 

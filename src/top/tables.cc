@@ -20,6 +20,7 @@ namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
 constexpr int kPlaceColumns = 26, kBarColumns = 10, kWide = 70, kNarrow = 50;  // a narrow screen has one number before each name
+constexpr double kOfAll = 0.005;  // two that differ by less do not change places
 
 void draw_cursor(Grid& grid, const Rect& rect, int y, const Look& look) {
   grid.restyle({rect.x, y, rect.width, 1}, look.colours ? kPicked : Style{.bold = true, .reverse = true});
@@ -108,7 +109,8 @@ profile::StringId FunctionTable::picked(const Model& model) const {
 
 // --- the call tree
 
-void CallTreeTable::show(Boxes boxes, bool has_samples) {
+void CallTreeTable::show(Boxes boxes, bool has_samples, bool grown) {
+  if (grown && boxes_) boxes.keep_order_of(*boxes_, boxes[0].total * kOfAll);
   boxes_.emplace(std::move(boxes));
   find_opened();
   if (has_samples && !std::exchange(begun_, true)) open_heaviest(0);

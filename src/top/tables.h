@@ -37,7 +37,7 @@ class FunctionTable {
 class CallTreeTable {
  public:
   // The first time that it has samples it opens the heaviest path.
-  void show(Boxes boxes, bool has_samples);
+  void show(Boxes boxes, bool has_samples, bool grown);
   void draw(Grid& grid, const Rect& rect, const Model& model, Look& look);
   bool press(const Input& input);
   bool click(int y, bool twice);

@@ -39,6 +39,10 @@ uint32_t shade_in_state(uint32_t shade, profile::NodeKind kind) { return (shade 
 
 bool may_wait(profile::NodeKind kind) { return kind != profile::NodeKind::kRoot && kind != profile::NodeKind::kMarker; }
 
+std::string_view colour_of_shade(profile::NodeKind kind, std::string_view state, uint32_t shade) {
+  return !state.empty() && may_wait(kind) ? style_of_state(state).shades[shade_in_state(shade, kind)] : kKinds[static_cast<size_t>(kind)].shades[shade];
+}
+
 }  // namespace
 
 uint32_t style_of(const profile::CallTree& tree, uint32_t at) {
@@ -53,10 +57,10 @@ std::string_view colour_of(const profile::CallTree& tree, uint32_t style) {
 }
 
 std::string_view colour_of_node(const profile::CallTree& tree, uint32_t at, std::string_view state) {
-  const profile::CallNode& node = tree.nodes[at];
-  const uint32_t shade = shade_of(tree.text(node.name));
-  return !state.empty() && may_wait(node.kind) ? style_of_state(state).shades[shade_in_state(shade, node.kind)] : kKinds[static_cast<size_t>(node.kind)].shades[shade];
+  return colour_of_shade(tree.nodes[at].kind, state, shade_of(tree.text(tree.nodes[at].name)));
 }
+
+std::string_view colour_of_kind(profile::NodeKind kind, std::string_view state) { return colour_of_shade(kind, state, 0); }
 
 uint32_t heat_step(double after, double before, double all_after, double all_before) {
   const double a = after / all_after, b = before / all_before;

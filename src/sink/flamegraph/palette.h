@@ -34,6 +34,8 @@ uint32_t style_of(const profile::CallTree& tree, uint32_t node);
 std::string_view colour_of(const profile::CallTree& tree, uint32_t style);
 // The same where the tree has no states itself: the node's is that one; empty: none.
 std::string_view colour_of_node(const profile::CallTree& tree, uint32_t node, std::string_view state);
+// The first of the shades that it could have.
+std::string_view colour_of_kind(profile::NodeKind kind, std::string_view state);
 
 // From 0 (blue: less than before) over grey to kHeatSteps - 1 (red: more). Pale where the samples do not carry the
 // difference (below three standard errors). The values are of one node, `all_…` what they are shares of.
