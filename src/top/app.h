@@ -16,8 +16,8 @@
 #include "sink/flamegraph/page_feed.h"
 #include "top/grid.h"
 #include "top/screen.h"
+#include "top/process_table.h"
 #include "top/source.h"
-#include "top/tables.h"
 
 namespace cicada::top {
 

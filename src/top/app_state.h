@@ -13,6 +13,8 @@
 
 #include "top/app.h"
 #include "top/flame_pane.h"
+#include "top/process_table.h"
+#include "top/source_table.h"
 #include "top/tables.h"
 #include "top/text_panes.h"
 #include "top/time_strip.h"

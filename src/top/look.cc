@@ -161,6 +161,10 @@ std::string place_of(const profile::CallTree& tree, const CallNode& node) {
   return node.image.valid() ? std::string(profile::file_name(tree.text(node.image))) : "";
 }
 
+void draw_cursor(Grid& grid, const Rect& rect, int y, const Look& look) {
+  grid.restyle({rect.x, y, rect.width, 1}, look.colours ? kPicked : Style{.bold = true, .reverse = true});
+}
+
 Path path_of(const Boxes& boxes, uint32_t box) {
   Path path;
   for (; box != 0; box = boxes[box].parent) path.emplace_back(boxes.name(box));

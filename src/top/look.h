@@ -64,6 +64,9 @@ std::string bar(double share, int columns);
 std::string sparkline(const std::vector<double>& values, double most);
 // "src/a.cc:12" of a node, or its image's name.
 std::string place_of(const profile::CallTree& tree, const profile::CallNode& node);
+// Lists: the line at the cursor; a narrower one has one number before each name.
+void draw_cursor(Grid& grid, const Rect& rect, int y, const Look& look);
+constexpr int kTwoNumbers = 50;
 
 // Where a box is, by names from the first box: is found again after an update.
 using Path = std::vector<std::string>;
