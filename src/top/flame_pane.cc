@@ -98,18 +98,18 @@ void FlamePane::draw(Grid& grid, const Rect& rect, const Model& model, Look& loo
   const auto draw_one = [&](const Placed& one) {
     const int row = one.level - first_level_, y = grows_up_ ? rect.y + rect.height - 1 - row : rect.y + row, x = rect.x + one.x;
     if (one.box == Boxes::kNone) {
-      for (int i = 0; i < one.width; ++i) grid.put(x + i, y, "·", kSoft, 1);
+      for (int i = 0; i < one.width; ++i) grid.put(x + i, y, "·", {}, 1);
       return;
     }
     const bool picked = one.box == picked_box_ && has_keys;
     const int left = one.width - 1;
     const bool has_text = left >= kLeastForText || one.width == rect.width;
-    const Style style = picked ? kPicked : look.style_of_box(model, *boxes_, one.box, has_text);
-    // Neighbours of one colour are told apart. A box without text is in one style: a change of it takes more bytes than what it shows.
-    Style edge = style;
-    if (look.colours && !picked) edge.ink = kEdgeInk;
-    grid.fill({x, y, one.width, 1}, has_text ? style : edge);
-    grid.put(x, y, look.colours ? "▏" : picked ? ">" : "|", edge, 1);
+    Style style = picked ? kPicked : look.style_of_box(model, *boxes_, one.box, has_text);
+    // Neighbours of one colour are told apart. Else there is no ink where there is no text: each change of it takes more bytes than what it shows.
+    const bool marked = !look.colours || picked || (x > rect.x && grid.at(x - 1, y).style.ground == style.ground);
+    if (!marked && !has_text) style.ink = kUsual;
+    grid.fill({x, y, one.width, 1}, style);
+    if (marked) grid.put(x, y, look.colours ? "▏" : picked ? ">" : "|", style, 1);
     if (has_text) grid.put(x + 1, y, look.name(boxes_->name(one.box)), style, left - (left > kLeastForText ? 1 : 0));
   };
   const Placed* picked = nullptr;  // over its neighbours, if it is too small

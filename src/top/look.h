@@ -15,7 +15,7 @@
 namespace cicada::top {
 
 inline constexpr Style kSoft{.dim = true}, kStrong{.bold = true}, kPicked{.ink = 0xffffff, .ground = 0x303030, .bold = true};
-inline constexpr uint32_t kInk = 0x101010, kEdgeInk = 0x876f5f, kMatchGround = 0xd787ff;
+inline constexpr uint32_t kInk = 0x101010, kMatchGround = 0xd787ff;
 
 class Look {
  public:

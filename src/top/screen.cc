@@ -288,7 +288,7 @@ int Curses::pair_of(int ink, int ground) {
     if (ink < 0) ink = palette_ == Palette::kDirect ? 0xc0c0c0 : 7;
     if (ground < 0) ground = 0;
   }
-  if (ink < 0 && ground < 0) return 0;
+  if (ink < 0 && ground < 0 && pairs_.empty()) return 0;  // later the usual ones are a pair, too: a change to none takes one sequence more
   const uint64_t key = static_cast<uint64_t>(static_cast<uint32_t>(ink)) << 32 | static_cast<uint32_t>(ground);
   if (const auto found = pairs_.find(key); found != pairs_.end()) return found->second;
   const int pair = static_cast<int>(pairs_.size()) + 1;
