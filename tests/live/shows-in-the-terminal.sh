@@ -9,6 +9,7 @@ export CICADA TMUX_TMPDIR=$T LC_ALL=C.UTF-8
 unset TMUX
 tmux() { command tmux -L top -f /dev/null "$@"; }
 at_exit 'tmux kill-server 2>/dev/null'
+tmux new-session -d -s stays "sleep 3600"  # with its last session the server would go, and the next one could meet its end
 # in_terminal COMMAND: in a new terminal, with the modes before and after in `before` and `after`, its exit code in `code`.
 in_terminal() {
   rm -f before after code
