@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Whether samples of a task are wanted, by what it is: its user, name, control group. Beside `filter_mode`, which says whether its process is.
+// Whether samples of a task are wanted, by what it is: its user, name, control group, CPU. Beside `filter_mode`, which says whether its process is.
 #pragma once
 #include "kernel_types.h"
 #include "settings.bpf.h"
@@ -54,6 +54,8 @@ static __noinline int fits_what_is_asked(struct task_struct *task) {
   }
   return !asked.cgroups || is_in_asked_cgroup(task);
 }
+
+static __always_inline int is_asked_cpu(__u32 cpu) { return !some_cpus || cpu_bits[cpu / 64 & (MAX_CPUS / 64 - 1)] >> (cpu & 63) & 1; }
 
 static __always_inline int is_asked_for(struct task_struct *task) {
   return !(asked.users | asked.processes | asked.threads | asked.cgroups) || fits_what_is_asked(task);

@@ -21,7 +21,7 @@ extern const volatile __u32 wake_event;              // index of the recording's
 extern const volatile __u32 include_kernel_threads;  // their waits, too
 extern const volatile __u64 wait_period_ns;          // waits as long as that are all kept
 extern const volatile __u64 min_wait_ns, max_wait_ns;
-extern const volatile __u32 some_cpus;             // only waits that end on these CPUs
+extern const volatile __u32 some_cpus;             // only waits that end on these CPUs, and tracepoints that are passed there
 extern const volatile __u64 cpu_bits[MAX_CPUS / 64];
 extern volatile struct code_range schedule_code;  // __schedule()
 extern volatile struct code_range wake_code;      // try_to_wake_up()

@@ -16,6 +16,7 @@
 #define SAMPLE_IN_A_HURRY 0x100  // the program keeps others waiting: little of the stack is copied for user space
 #define SAMPLE_OF_WAKER 0x200    // whoever it is
 #define SAMPLE_WITHOUT_STACK 0x400
+#define SAMPLE_OF_PROBE 0x800  // of a place in code: whoever passes it, also where a CPU has nothing else to do. One of `value` hits is kept
 #define WAIT_KIND_MASK 0xff
 
 static __always_inline int is_wanted_thread(__s32 tid) {
@@ -190,13 +191,16 @@ static __always_inline __s32 find_nobody(struct scratch *memory, struct task_str
   return frames && has_user_side(task) ? SOMEBODY_ID : 0;
 }
 
+// One of `count` is, at random: no pattern in what a program does is followed.
+static __always_inline int is_drawn(__u64 count) { return count <= 1 || (__u64)bpf_get_prandom_u32() * count <= 0xffffffff; }
+
 // The outcome.
 static __always_inline int sample_task(void *context, const struct event_registers *regs, __u32 event, __u64 value, __u32 how, struct task_struct *woken, __u64 begin_ns, struct event_counters *counts) {
   if (!sampling_wanted) return COUNTER_FILTERED;
   struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
   __s32 tgid = task->tgid;
   int is_anybody = how & SAMPLE_OF_WAKER;
-  int is_idle = task->pid == 0 && !is_anybody;
+  int is_idle = task->pid == 0 && !is_anybody && !(how & SAMPLE_OF_PROBE);
   if (is_idle && !include_idle) return COUNTER_IDLE;
   if (!is_anybody && !is_asked_for(task)) return COUNTER_FILTERED;
   struct process_value *process = 0;
@@ -208,6 +212,10 @@ static __always_inline int sample_task(void *context, const struct event_registe
     }
   } else if (!is_anybody && !is_target(process, task)) {
     return COUNTER_FILTERED;
+  }
+  if (how & SAMPLE_OF_PROBE) {
+    if (!is_asked_cpu(bpf_get_smp_processor_id())) return COUNTER_FILTERED;
+    if (!is_drawn(value)) return COUNTER_SAMPLED_OUT;
   }
   struct scratch *memory = claim_scratch();
   if (!memory) return COUNTER_LOST_NO_SCRATCH;
@@ -256,5 +264,5 @@ static __always_inline void take_sample(void *context, const struct event_regist
   int outcome = sample_task(context, regs, event, value, how, woken, begin_ns, counts);
   if (outcome < 0 || outcome >= COUNTER_COUNT) return;
   counts->counter[outcome]++;
-  if (how && outcome >= COUNTER_LOST_SAMPLE_RING_FULL && outcome <= COUNTER_LOST_NO_SCRATCH) counts->counter[COUNTER_LOST_WAITED_NS] += value;
+  if (how && !(how & SAMPLE_OF_PROBE) && outcome >= COUNTER_LOST_SAMPLE_RING_FULL && outcome <= COUNTER_LOST_NO_SCRATCH) counts->counter[COUNTER_LOST_WAITED_NS] += value;
 }

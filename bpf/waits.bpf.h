@@ -102,9 +102,6 @@ static __always_inline __u64 least_length_ns(struct task_struct *task) {
   return random * (wait_period_ns >> 32) + (random * (wait_period_ns & 0xffffffff) >> 32);
 }
 
-// Where it ends.
-static __always_inline int is_asked_cpu(__u32 cpu) { return !some_cpus || cpu_bits[cpu / 64 & (MAX_CPUS / 64 - 1)] >> (cpu & 63) & 1; }
-
 static __always_inline __u64 worth_ns(__u64 length_ns) { return length_ns < wait_period_ns ? wait_period_ns : length_ns; }
 
 // Of a wait, or a part of one, of that length, for which `least_ns` was drawn: COUNTER_STORED, it is to be sampled; else its outcome.

@@ -12,6 +12,7 @@
   X(FILTERED, OUTCOME, "not a target")                                                          \
   X(SHORT_WAIT, OUTCOME, "short waits that others stand for")                                   \
   X(OTHER_LENGTH, OUTCOME, "shorter than --min-wait or longer than --max-wait")                 \
+  X(SAMPLED_OUT, OUTCOME, "sampled out: others stand for them")                                 \
   X(LOST_SAMPLE_RING_FULL, OUTCOME, "lost: ring buffer full (sample record)")                   \
   X(LOST_STACK_RING_FULL, OUTCOME, "lost: ring buffer full (stack record)")                     \
   X(LOST_NO_SCRATCH, OUTCOME, "lost: no scratch slot free")                                     \

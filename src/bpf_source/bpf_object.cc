@@ -161,8 +161,6 @@ struct BpfObject::Impl {
     settings.min_wait_ns = waits->min_ns;
     settings.max_wait_ns = waits->max_ns;
     settings.include_kernel_threads = waits->kernel_threads ? 1 : 0;
-    settings.some_cpus = waits->cpus.empty() ? 0 : 1;
-    for (const int cpu : waits->cpus) settings.cpu_bits[cpu / 64 % (MAX_CPUS / 64)] |= uint64_t{1} << (cpu % 64);
     // A quarter full with today's threads.
     const uint32_t sets = std::clamp(std::bit_ceil(threads_of_machine()), kFewestWaitSets, kMostWaitSets);
     settings.wait_set_mask = sets - 1;
@@ -209,6 +207,9 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
   settings.hash_seed = uint64_t{entropy()} << 32 | entropy();
   settings.deferred_kib_ns = options.deferred_kib_per_second == 0 ? 0 : 1'000'000'000 / options.deferred_kib_per_second;
   settings.wakeup_bytes = options.ring_bytes / 8;
+  settings.some_cpus = options.cpus.empty() ? 0 : 1;
+  for (const int cpu : options.cpus) settings.cpu_bits[cpu / 64 % (MAX_CPUS / 64)] |= uint64_t{1} << (cpu % 64);
+  ::bpf_program__set_autoload(skeleton.progs.on_tracepoint, options.tracepoints);
   TRY(impl->prepare_waits(options.waits));
   ::bpf_map__set_max_entries(skeleton.maps.events, options.ring_bytes);
   ::bpf_map__set_max_entries(skeleton.maps.exec_mappings, options.max_mapping_blocks);
@@ -335,6 +336,13 @@ Result<void> BpfObject::attach_lifecycle() {
 }
 
 int BpfObject::sampling_program_fd() const { return bpf_program__fd(impl_->skeleton->progs.on_perf_event); }
+int BpfObject::tracepoint_program_fd() const { return bpf_program__fd(impl_->skeleton->progs.on_tracepoint); }
+uint64_t BpfObject::skipped_tracepoints() const {
+  bpf_prog_info info{};
+  uint32_t size = sizeof info;
+  const int fd = tracepoint_program_fd();
+  return fd >= 0 && ::bpf_obj_get_info_by_fd(fd, &info, &size) == 0 ? info.recursion_misses : 0;
+}
 int BpfObject::processes_fd() const { return bpf_map__fd(impl_->skeleton->maps.processes); }
 int BpfObject::mappings_fd() const { return bpf_map__fd(impl_->skeleton->maps.exec_mappings); }
 int BpfObject::slabs_fd() const { return bpf_map__fd(impl_->skeleton->maps.unwind_slabs); }

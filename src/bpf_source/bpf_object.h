@@ -36,7 +36,6 @@ struct WaitOptions {
   uint64_t period_ns = 0;  // waits as long as that are all kept
   uint64_t min_ns = 0, max_ns = ~uint64_t{0};  // others are left out
   bool kernel_threads = false;
-  std::vector<int> cpus = {};  // only waits that end there; empty: all
   uint32_t wake_event = NO_EVENT;  // the index of that which tells who ended them
 };
 
@@ -45,6 +44,8 @@ struct BpfObjectOptions {
   bool kernel_frames = true;
   bool include_idle = false;
   std::optional<WaitOptions> waits = {};
+  bool tracepoints = false;    // some are sampled
+  std::vector<int> cpus = {};  // only waits that end there, and tracepoints that are passed there; empty: all
   asked_tasks asked = {};
   unwind_mode unwind = UNWIND_AUTO;
   uint32_t ring_bytes = 16 << 20;           // a power of two
@@ -86,6 +87,9 @@ class BpfObject {
   Result<void> attach_lifecycle();
 
   int sampling_program_fd() const;
+  int tracepoint_program_fd() const;  // negative: no tracepoint is sampled
+  // Hits for which the kernel did not run it. Kernels before 6.7 do not count them.
+  uint64_t skipped_tracepoints() const;
   int processes_fd() const;
   int mappings_fd() const;
   int slabs_fd() const;

@@ -67,7 +67,8 @@ Result<void> check_visibility() {
 
 profile::Unit unit_of(EventKind kind) {
   switch (kind) {
-    case EventKind::kCounter: return profile::Unit::kEvents;
+    case EventKind::kCounter:
+    case EventKind::kTracepoint: return profile::Unit::kEvents;
     case EventKind::kWait:
     case EventKind::kWake: return profile::Unit::kNanoseconds;
     case EventKind::kTimer:
@@ -83,10 +84,10 @@ profile::Spent spent_of(EventKind kind) {
 
 // Nothing: no event is the time that threads wait.
 std::optional<WaitOptions> wait_options(const SamplingConfig& config, std::span<const PerfEvents::Event> events) {
-  const auto find = [&](EventKind kind) { return std::find_if(events.begin(), events.end(), [&](const PerfEvents::Event& event) { return event.type->kind == kind; }); };
+  const auto find = [&](EventKind kind) { return std::find_if(events.begin(), events.end(), [&](const PerfEvents::Event& event) { return event.type.kind == kind; }); };
   const auto waits = find(EventKind::kWait), wakes = find(EventKind::kWake);
   if (waits == events.end()) return std::nullopt;
-  return WaitOptions{static_cast<uint32_t>(waits - events.begin()), waits->period, config.min_wait_ns, config.max_wait_ns, config.kernel_thread_waits, config.events.cpus,
+  return WaitOptions{static_cast<uint32_t>(waits - events.begin()), waits->period, config.min_wait_ns, config.max_wait_ns, config.kernel_thread_waits,
                      wakes == events.end() ? NO_EVENT : static_cast<uint32_t>(wakes - events.begin())};
 }
 
@@ -187,8 +188,12 @@ struct BpfSource::Parts {
     return outcomes;
   }
   void account(profile::Profile& profile, const std::vector<std::vector<CpuCount>>& fired, const std::vector<std::vector<CpuCounters>>& outcomes) const {
-    for (size_t i = 0; i < fired.size(); ++i)
-      fill_account(profile.header.events[i], {fired[i], events->events()[i], !config.include_idle}, outcomes[i], pipeline->assembler().counts(static_cast<uint8_t>(i)));
+    uint64_t skipped = kernel->skipped_tracepoints();  // of all of them: the first has it
+    for (size_t i = 0; i < fired.size(); ++i) {
+      const PerfEvents::Event& event = events->events()[i];
+      const bool is_tracepoint = event.type.kind == EventKind::kTracepoint;
+      fill_account(profile.header.events[i], {fired[i], event, !config.include_idle, is_tracepoint ? std::exchange(skipped, 0) : 0}, outcomes[i], pipeline->assembler().counts(static_cast<uint8_t>(i)));
+    }
   }
   // Of records that come another way.
   std::function<void(std::span<const uint8_t> record)> taker() {
@@ -244,10 +249,13 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   options.asked = config.asked;
   parts->events = TRY(PerfEvents::plan(config.events));
   options.waits = wait_options(config, parts->events->events());
+  options.cpus = config.events.cpus;
+  const auto events = parts->events->events();
+  options.tracepoints = std::any_of(events.begin(), events.end(), [](const PerfEvents::Event& event) { return event.type.kind == EventKind::kTracepoint; });
   parts->samples_waits = options.waits.has_value();
   parts->kernel = TRY(BpfObject::load(options));
   BpfObject& kernel = *parts->kernel;
-  TRY(parts->events->open(kernel.sampling_program_fd()));
+  TRY(parts->events->open(kernel.sampling_program_fd(), kernel.tracepoint_program_fd()));
   parts->images = std::make_unique<process::ImageRegistry>(process::ImageRegistry::Options{.opener = {.readers = parts->proc_readers}});
   parts->store = std::make_unique<TableStore>(
       TableStore::Maps{kernel.slabs_fd(), kernel.places(), kernel.image_usage(), kernel.eviction_epoch()}, config.max_map_memory_bytes);
@@ -281,7 +289,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
     };
   }
   for (const PerfEvents::Event& event : parts->events->events())
-    diagnostics().info(event.type->name, "opened on {} CPUs, {}", parts->events->cpu_count(),
+    diagnostics().info(event.type.name, "opened on {} CPUs, {}", parts->events->cpu_count(),
                        event.frequency_hz != 0 ? fmt::format("{} Hz", event.frequency_hz) : fmt::format("every {}", event.period));
   // Subscribed first, attached second, scanned third: nothing falls between.
   auto mapping_events = std::make_unique<process::MappingEvents>(TRY(process::MappingEvents::open({.ring_pages = 64, .wakeup_bytes = kWakeupBytes})));
@@ -328,13 +336,13 @@ Result<void> BpfSource::start(profile::Profile& profile) {
       profile, ingest::RecordPipeline::Parts{*p.tracker, *p.images, *p.unwinders, *p.loader, p.jit_recorder, *p.java, *p.metadata_reader, *p.metadata});
   profile.header.events.clear();
   for (const PerfEvents::Event& event : p.events->events()) {
-    profile.header.events.push_back({.name = std::string(event.type->name),
-                                     .unit = unit_of(event.type->kind),
-                                     .spent = spent_of(event.type->kind),
+    profile.header.events.push_back({.name = event.type.name,
+                                     .unit = unit_of(event.type.kind),
+                                     .spent = spent_of(event.type.kind),
                                      .value = event.value == 0 ? 1 : event.value,
                                      .period = event.period,
                                      .frequency_hz = event.frequency_hz,
-                                     .sample_ns = event.type->kind == EventKind::kTimer ? event.period : 0});
+                                     .sample_ns = event.type.kind == EventKind::kTimer ? event.period : 0});
   }
   for (const std::string& warning : p.events->warnings()) profile.header.warnings.push_back(warning);
   p.next_cycle_ns = monotonic_ns() + kCycleNs;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bpf_source/event_spec.h"
 
+#include <linux/perf_event.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -8,6 +10,9 @@
 
 namespace cicada::bpf_source {
 namespace {
+
+constexpr uint64_t kMostHits = 0xffffffff;  // event_cookie
+constexpr std::string_view kLettersOfTracepoints = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
 class SpecParser {
  public:
@@ -19,7 +24,7 @@ class SpecParser {
       const size_t begin = at_;
       const EventSpec spec = TRY(parse_one());
       const auto same = [&](const EventSpec& other) { return other.type == spec.type; };
-      if (std::any_of(specs.begin(), specs.end(), same)) return fail(begin, "{} a second time", spec.type->name);
+      if (std::any_of(specs.begin(), specs.end(), same)) return fail(begin, "{} a second time", spec.type.name);
       if (specs.size() == MAX_EVENTS) return fail(begin, "more than {} events", MAX_EVENTS);
       specs.push_back(spec);
     } while (take(','));
@@ -33,8 +38,11 @@ class SpecParser {
     const std::string_view name = take_until("/,");
     if (name.empty()) return fail(begin, "expected the name of an event");
     EventSpec spec;
-    spec.type = find_event_type(name);
-    if (spec.type == nullptr) {
+    if (name.find(':') != std::string_view::npos) {
+      spec.type = TRY(parse_tracepoint(begin, name));
+    } else if (const EventType* type = find_event_type(name); type != nullptr) {
+      spec.type = *type;
+    } else {
       const std::string near = near_event_types(name);
       return fail(begin, "no event \"{}\"{}", name, near.empty() ? "; `cicada record --help` lists them" : "; did you mean " + near + "?");
     }
@@ -46,11 +54,30 @@ class SpecParser {
     return spec;
   }
 
+  // [KIND:]CATEGORY:NAME
+  Result<EventType> parse_tracepoint(size_t begin, std::string_view text) const {
+    const std::string_view kind = text.substr(0, text.find(':'));
+    if (kind == "tracepoint" || kind == "t") {
+      begin += kind.size() + 1;
+      text.remove_prefix(kind.size() + 1);
+    } else if (text.find(':', kind.size() + 1) != std::string_view::npos) {
+      return fail(begin, "no kind of event \"{}\"; there is tracepoint (t), as in t:sched:sched_switch", kind);
+    }
+    const size_t colon = text.find(':');
+    if (colon == std::string_view::npos || colon == 0 || colon + 1 == text.size()) return fail(begin, "expected CATEGORY:NAME of a tracepoint, as in sched:sched_switch");
+    size_t odd = text.find_first_not_of(kLettersOfTracepoints);
+    if (odd == colon) odd = text.find_first_not_of(kLettersOfTracepoints, colon + 1);
+    if (odd != std::string_view::npos) return fail(begin + odd, "\"{}\" is in no tracepoint's name", text.substr(odd, 1));
+    return EventType{std::string(text), {}, EventKind::kTracepoint, PERF_TYPE_TRACEPOINT, 0};
+  }
+
   Result<void> parse_term(EventSpec& spec) {
     const size_t begin = at_;
     const std::string_view name = take_until("=,/");
     if (name != "period" && name != "freq") return fail(begin, "no term \"{}\"; there are period=N and freq=HZ", name);
     if (!take('=')) return fail(at_, "expected \"={}\" after {}", name == "freq" ? "HZ" : "N", name);
+    const bool is_tracepoint = spec.type.kind == EventKind::kTracepoint;
+    if (is_tracepoint && name == "freq") return fail(begin, "freq= is for clocks and counters; of a tracepoint period=N takes one of N hits");
     if (spec.period || spec.frequency_hz) return fail(begin, "a second rate: an event has one period or frequency");
     const size_t value_begin = at_;
     const std::string_view digits = take_until(",/");
@@ -58,6 +85,7 @@ class SpecParser {
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc{} || end != digits.data() + digits.size()) return fail(value_begin, "not a number: \"{}\"", digits);
     if (value == 0) return fail(value_begin, "{}: must be more than 0", name);
+    if (is_tracepoint && value > kMostHits) return fail(value_begin, "one of {} hits; {} at most", value, kMostHits);
     (name == "freq" ? spec.frequency_hz : spec.period) = value;
     return {};
   }

@@ -4,6 +4,8 @@
 //   -e cpu-clock                              at the recording's rate (-F, -c)
 //   -e page-faults/period=1/                  each of them
 //   -e cycles/freq=199/,context-switches      several, each at its own rate
+//   -e sched:sched_process_exec               a tracepoint: each time the kernel passes it (docs/events.md)
+//   -e t:block:block_rq_issue/period=10/      the same, one of ten
 //
 // Threads: any.
 #pragma once
@@ -18,8 +20,8 @@
 namespace cicada::bpf_source {
 
 struct EventSpec {
-  const EventType* type = nullptr;
-  std::optional<uint64_t> period;        // a sample every so many event units (ns of a timer), more than 0
+  EventType type;
+  std::optional<uint64_t> period;        // a sample every so many event units (ns of a timer), more than 0. Of a tracepoint: one of about so many hits
   std::optional<uint64_t> frequency_hz;  // or so many samples a second and CPU, more than 0; never both
 };
 

@@ -18,12 +18,36 @@ TEST(EventSpecs, AreNamesWithTheirOwnRates) {
   const auto specs = parse_event_specs("cpu-clock,faults/period=1/,cycles/freq=199/");
   ASSERT_TRUE(specs) << specs.error().message();
   ASSERT_EQ(specs->size(), 3u);
-  EXPECT_EQ((*specs)[0].type->name, "cpu-clock");
+  EXPECT_EQ((*specs)[0].type.name, "cpu-clock");
   EXPECT_FALSE((*specs)[0].period || (*specs)[0].frequency_hz);
-  EXPECT_EQ((*specs)[1].type->name, "page-faults");
+  EXPECT_EQ((*specs)[1].type.name, "page-faults");
   EXPECT_EQ((*specs)[1].period, 1u);
-  EXPECT_EQ((*specs)[2].type->name, "cycles");
+  EXPECT_EQ((*specs)[2].type.name, "cycles");
   EXPECT_EQ((*specs)[2].frequency_hz, 199u);
+}
+
+TEST(EventSpecs, TracepointsHaveACategory) {
+  const auto specs = parse_event_specs("sched:sched_switch,t:syscalls:sys_enter_read/period=10/,tracepoint:xhci-hcd:xhci_dbg,cpu-clock");
+  ASSERT_TRUE(specs) << specs.error().message();
+  ASSERT_EQ(specs->size(), 4u);
+  EXPECT_EQ((*specs)[0].type.name, "sched:sched_switch");
+  EXPECT_EQ((*specs)[0].type.kind, EventKind::kTracepoint);
+  EXPECT_FALSE((*specs)[0].period);
+  EXPECT_EQ((*specs)[1].type.name, "syscalls:sys_enter_read");
+  EXPECT_EQ((*specs)[1].period, 10u);
+  EXPECT_EQ((*specs)[2].type.name, "xhci-hcd:xhci_dbg");
+  EXPECT_EQ((*specs)[3].type.kind, EventKind::kTimer);
+  EXPECT_EQ(error_of("t:sched_switch"), "t:sched_switch: column 3: expected CATEGORY:NAME of a tracepoint, as in sched:sched_switch");
+  EXPECT_EQ(error_of("t:"), "t:: column 3: expected CATEGORY:NAME of a tracepoint, as in sched:sched_switch");
+  EXPECT_EQ(error_of(":x"), ":x: column 1: expected CATEGORY:NAME of a tracepoint, as in sched:sched_switch");
+  EXPECT_EQ(error_of("sched:"), "sched:: column 1: expected CATEGORY:NAME of a tracepoint, as in sched:sched_switch");
+  EXPECT_EQ(error_of("cs,x:sched:y"), "cs,x:sched:y: column 4: no kind of event \"x\"; there is tracepoint (t), as in t:sched:sched_switch");
+  EXPECT_EQ(error_of("t:a:b:c"), "t:a:b:c: column 6: \":\" is in no tracepoint's name");
+  EXPECT_EQ(error_of("t:..:id"), "t:..:id: column 3: \".\" is in no tracepoint's name");
+  EXPECT_EQ(error_of("sched:sched_*"), "sched:sched_*: column 13: \"*\" is in no tracepoint's name");
+  EXPECT_EQ(error_of("sched:x/freq=9/"), "sched:x/freq=9/: column 9: freq= is for clocks and counters; of a tracepoint period=N takes one of N hits");
+  EXPECT_EQ(error_of("sched:x/period=4294967296/"), "sched:x/period=4294967296/: column 16: one of 4294967296 hits; 4294967295 at most");
+  EXPECT_EQ(error_of("sched:x,t:sched:x/period=2/"), "sched:x,t:sched:x/period=2/: column 9: sched:x a second time");
 }
 
 TEST(EventSpecs, ErrorsPointAtTheColumn) {

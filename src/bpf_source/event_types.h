@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be sampled, by name. One table; -e, doctor and the documents list it. Source: perf_event_open(2).
+// Threads: any.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -14,16 +15,19 @@ enum class EventKind : uint8_t {
   kCounter,  // counts what happens; a sample is worth as many as its period
   kWait,     // time between two turns of a thread, in ns; no perf event
   kWake,     // the same, of whoever ends such a time; with kWait
+  kTracepoint,  // a place in the kernel that says when it is passed
 };
 
 struct EventType {
-  std::string_view name;
-  std::string_view alias;  // perf's other name; empty: none
-  EventKind kind;
+  std::string name;   // of a tracepoint CATEGORY:NAME
+  std::string alias;  // perf's other name; empty: none
+  EventKind kind = EventKind::kTimer;
   uint32_t type = 0;    // perf_event_attr.type
-  uint64_t config = 0;  // perf_event_attr.config
+  uint64_t config = 0;  // perf_event_attr.config; of a tracepoint 0, until it is looked up (bpf_source/tracepoints.h)
+  bool operator==(const EventType&) const = default;
 };
 
+// All but tracepoints, of which each kernel has others.
 std::span<const EventType> event_types();
 // By name or alias. Null: none has it.
 const EventType* find_event_type(std::string_view name);

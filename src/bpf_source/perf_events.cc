@@ -17,6 +17,7 @@
 #include "base/cpu_list.h"
 #include "base/kernel_setting.h"
 #include "bpf_source/privileges.h"
+#include "bpf_source/tracepoints.h"
 
 namespace cicada::bpf_source {
 namespace {
@@ -27,13 +28,14 @@ constexpr uint64_t kMaxWaitPeriodNs = 3600 * kNsPerSecond;
 constexpr uint64_t kMinTimerPeriodNs = 10'000;
 
 // Others are sampled where they happen.
-bool is_perf_event(const EventType& type) { return type.kind != EventKind::kWait && type.kind != EventKind::kWake; }
+bool is_on_every_cpu(const EventType& type) { return type.kind == EventKind::kTimer || type.kind == EventKind::kClock || type.kind == EventKind::kCounter; }
+bool is_tracepoint(const EventType& type) { return type.kind == EventKind::kTracepoint; }
 
 perf_event_attr attributes(const PerfEvents::Event& event) {
   perf_event_attr attr{};
   attr.size = sizeof attr;
-  attr.type = event.type->type;
-  attr.config = event.type->config;
+  attr.type = event.type.type;
+  attr.config = event.type.config;
   attr.disabled = 1;
   attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
   if (event.period != 0) {
@@ -79,31 +81,35 @@ Error open_error(int error, int cpu, std::string_view name) {
 
 PerfEvents::Event PerfEvents::plan(const EventSpec& spec, const PerfEventOptions& options, uint64_t max_hz, std::string& warning) {
   Event event{spec.type};
+  if (is_tracepoint(spec.type)) {  // -F and -c are for clocks and counters
+    event.period = event.value = spec.period.value_or(1);
+    return event;
+  }
   event.period = spec.period.value_or(spec.frequency_hz ? 0 : options.period);
   if (event.period == 0) {
     event.frequency_hz = spec.frequency_hz.value_or(options.frequency_hz);
-    if (event.frequency_hz > max_hz && is_perf_event(*spec.type)) {
-      warning = fmt::format("{}: {} Hz lowered to {}, the kernel's limit; raise it with `sysctl kernel.perf_event_max_sample_rate={}`", spec.type->name,
+    if (event.frequency_hz > max_hz && is_on_every_cpu(spec.type)) {
+      warning = fmt::format("{}: {} Hz lowered to {}, the kernel's limit; raise it with `sysctl kernel.perf_event_max_sample_rate={}`", spec.type.name,
                             event.frequency_hz, max_hz, event.frequency_hz);
       event.frequency_hz = max_hz;
     }
   }
-  if (spec.type->kind == EventKind::kTimer) {
+  if (spec.type.kind == EventKind::kTimer) {
     // The period is made explicit, so that count ÷ period is exact; the kernel would compute the same from a frequency.
     if (event.period == 0) event.period = kNsPerSecond / event.frequency_hz;
     if (event.period < kMinTimerPeriodNs) {
-      warning = fmt::format("{}: a period of {} ns raised to {}, the shortest that the kernel's timers have", spec.type->name, event.period, kMinTimerPeriodNs);
+      warning = fmt::format("{}: a period of {} ns raised to {}, the shortest that the kernel's timers have", spec.type.name, event.period, kMinTimerPeriodNs);
       event.period = kMinTimerPeriodNs;
     }
   }
-  if (!is_perf_event(*spec.type)) {
+  if (!is_on_every_cpu(spec.type)) {
     if (event.period == 0) event.period = std::max<uint64_t>(1, kNsPerSecond / event.frequency_hz);
     if (event.period > kMaxWaitPeriodNs) {
-      warning = fmt::format("{}: a period of {} ns lowered to {}, an hour", spec.type->name, event.period, kMaxWaitPeriodNs);
+      warning = fmt::format("{}: a period of {} ns lowered to {}, an hour", spec.type.name, event.period, kMaxWaitPeriodNs);
       event.period = kMaxWaitPeriodNs;
     }
   }
-  event.value = spec.type->kind == EventKind::kCounter || !is_perf_event(*spec.type) ? event.period : 1;
+  event.value = spec.type.kind == EventKind::kCounter || !is_on_every_cpu(spec.type) ? event.period : 1;
   return event;
 }
 
@@ -124,42 +130,51 @@ Result<PerfEvents> PerfEvents::plan(const PerfEventOptions& options) {
     all.events_.push_back(plan(spec, options, max_hz, warning));
     if (!warning.empty()) all.warnings_.push_back(std::move(warning));
   };
-  for (const EventSpec& spec : options.events) add(spec);
+  std::vector<EventSpec> specs = options.events;
+  TRY(find_tracepoints(specs));
+  for (const EventSpec& spec : specs) add(spec);
   if (options.events.empty()) {
-    add({find_event_type("cycles"), {}, {}});
+    add({*find_event_type("cycles"), {}, {}});
     if (!open_event(all.events_.front(), cpus.front())) {
       all.events_.clear();
       all.warnings_.clear();
-      add({find_event_type("cpu-clock"), {}, {}});
+      add({*find_event_type("cpu-clock"), {}, {}});
     }
   }
   // A wakeup is worth the wait that it ends.
-  const auto find = [&](EventKind kind) { return std::find_if(all.events_.begin(), all.events_.end(), [&](const Event& event) { return event.type->kind == kind; }); };
+  const auto find = [&](EventKind kind) { return std::find_if(all.events_.begin(), all.events_.end(), [&](const Event& event) { return event.type.kind == kind; }); };
   if (const auto waits = find(EventKind::kWait), wakes = find(EventKind::kWake); waits != all.events_.end() && wakes != all.events_.end())
     *wakes = {wakes->type, waits->period, waits->frequency_hz, waits->value};
   all.planned_cpus_ = cpus;
   return all;
 }
 
-Result<void> PerfEvents::open(int program_fd) {
+Result<void> PerfEvents::open(int program_fd, int tracepoint_fd) {
   program_fd_ = program_fd;
+  tracepoint_fd_ = tracepoint_fd;
   for (const int cpu : planned_cpus_) cpus_.push_back(TRY(open_on(cpu)));
+  for (size_t i = 0; i < events_.size(); ++i) {
+    if (!is_tracepoint(events_[i].type)) continue;
+    UniqueFd fd = open_event(events_[i], planned_cpus_.front());  // on one CPU, but its program runs on all of them
+    if (!fd) return open_error(errno, planned_cpus_.front(), events_[i].type.name);
+    tracepoints_.push_back({i, std::move(fd), {}});
+  }
   return {};
 }
 
 Result<PerfEvents::OnCpu> PerfEvents::open_on(int cpu) const {
   OnCpu opened{cpu, {}, {}};
   for (size_t i = 0; i < events_.size(); ++i) {
-    if (!is_perf_event(*events_[i].type)) {
+    if (!is_on_every_cpu(events_[i].type)) {
       opened.fds.emplace_back();
       opened.links.emplace_back();
       continue;
     }
-    const std::string_view name = events_[i].type->name;
+    const std::string_view name = events_[i].type.name;
     UniqueFd fd = open_event(events_[i], cpu);
     if (!fd) return open_error(errno, cpu, name);
     LIBBPF_OPTS(bpf_link_create_opts, link_options,
-                .perf_event = {.bpf_cookie = event_cookie(static_cast<uint32_t>(i), events_[i].type->kind == EventKind::kCounter ? 0 : 1)});
+                .perf_event = {.bpf_cookie = event_cookie(static_cast<uint32_t>(i), events_[i].type.kind == EventKind::kCounter ? 0 : 1)});
     UniqueFd link(::bpf_link_create(program_fd_, fd.get(), BPF_PERF_EVENT, &link_options));
     if (!link) return errno_error(errno, fmt::format("attach the sampling program to {} on CPU {}", name, cpu));
     opened.fds.push_back(std::move(fd));
@@ -172,7 +187,7 @@ Result<void> PerfEvents::enable(OnCpu& cpu, const CpuTimes& now) const {
   if (const auto found = now.find(cpu.cpu); found != now.end()) cpu.before = found->second;
   for (size_t i = 0; i < events_.size(); ++i) {
     if (cpu.fds[i] && ::ioctl(cpu.fds[i].get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
-      return errno_error(errno, fmt::format("enable {} on CPU {}", events_[i].type->name, cpu.cpu));
+      return errno_error(errno, fmt::format("enable {} on CPU {}", events_[i].type.name, cpu.cpu));
   }
   return {};
 }
@@ -180,12 +195,19 @@ Result<void> PerfEvents::enable(OnCpu& cpu, const CpuTimes& now) const {
 Result<void> PerfEvents::enable() {
   const CpuTimes now = read_cpu_times();
   for (OnCpu& cpu : cpus_) TRY(enable(cpu, now));
+  for (Tracepoint& one : tracepoints_) {
+    const Event& event = events_[one.event];
+    LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event = {.bpf_cookie = event_cookie(static_cast<uint32_t>(one.event), static_cast<uint32_t>(event.period))});
+    one.link.reset(::bpf_link_create(tracepoint_fd_, one.fd.get(), BPF_PERF_EVENT, &options));
+    if (!one.link) return errno_error(errno, fmt::format("attach the sampling program to {}", event.type.name));
+  }
   enabled_ = true;
   return {};
 }
 
 void PerfEvents::disable() {
   control(PERF_EVENT_IOC_DISABLE);
+  for (Tracepoint& one : tracepoints_) one.link.reset();
   enabled_ = false;
 }
 
@@ -205,7 +227,7 @@ int PerfEvents::follow_hotplug() {
   if (!all_cpus_ || !enabled_ || paused_) return 0;
   const Result<std::vector<int>> online = online_cpus();
   if (!online) return 0;
-  const auto first = std::find_if(events_.begin(), events_.end(), [](const Event& event) { return is_perf_event(*event.type); });
+  const auto first = std::find_if(events_.begin(), events_.end(), [](const Event& event) { return is_on_every_cpu(event.type); });
   if (first == events_.end()) return 0;
   int added = 0;
   for (OnCpu& known : cpus_) {
@@ -225,7 +247,7 @@ int PerfEvents::follow_hotplug() {
 
 std::vector<CpuCount> PerfEvents::counts(size_t event) const {
   std::vector<CpuCount> counts;
-  if (!is_perf_event(*events_[event].type)) return counts;
+  if (!is_on_every_cpu(events_[event].type)) return counts;
   CpuTimes now = read_cpu_times();
   for (const OnCpu& cpu : cpus_) {
     const std::optional<Counter> value = read_counter(cpu.fds[event]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The events of a recording, each at its own rate, and the perf events among them, on every CPU: timers, hardware and software counters. Counts, outside of BPF, how often
 // each fired: the kernel skips a sampling program silently while another BPF program or a map system call runs on that CPU, and a counter inside
-// BPF cannot know.
+// BPF cannot know. A tracepoint is opened once, and its program runs on whatever CPU it is passed.
 //
 // Owns the descriptors; closing them detaches the program. Threads: one at a time.
 #pragma once
@@ -28,7 +28,7 @@ struct CpuCount {
 class PerfEvents {
  public:
   struct Event {
-    const EventType* type = nullptr;
+    EventType type;
     uint64_t period = 0;        // event units a sample; 0: the kernel adapts it to the frequency
     uint64_t frequency_hz = 0;  // as granted; 0: a period was asked for
     uint64_t value = 0;         // of each sample; 0: each says its own
@@ -36,11 +36,11 @@ class PerfEvents {
 
   // At what rate an event is sampled: its own, or the recording's; no faster than `max_hz` and what the kernel's timers do.
   static Event plan(const EventSpec& spec, const PerfEventOptions& options, uint64_t max_hz, std::string& warning);
-  // Which events, and how often; none is open yet. Fails: kInvalid (no such CPU).
+  // Which events, and how often; none is open yet. Fails: kInvalid (no such CPU), and as find_tracepoints().
   static Result<PerfEvents> plan(const PerfEventOptions& options);
-  // Opens them disabled and attaches `program_fd` to each, with its index as the event id.
+  // Opens them disabled and attaches `program_fd` to each, with its index as the event id; `tracepoint_fd` is attached to tracepoints by enable().
   // Fails: kPermission, kInvalid (a CPU went offline), kUnsupported (no such counter here).
-  Result<void> open(int program_fd);
+  Result<void> open(int program_fd, int tracepoint_fd);
 
   std::span<const Event> events() const { return events_; }
   size_t cpu_count() const { return planned_cpus_.size(); }
@@ -53,16 +53,21 @@ class PerfEvents {
   void pause(bool paused);
   // CPUs that came online since, or again, get their events. Cheap; called once a second. Returns how many were added.
   int follow_hotplug();
-  // Empty: no perf event.
+  // Empty: nobody counts them but the program.
   std::vector<CpuCount> counts(size_t event) const;
 
  private:
   struct OnCpu {
     int cpu;
-    std::vector<UniqueFd> fds, links;  // by event; none of an event that is no perf event
+    std::vector<UniqueFd> fds, links;  // by event; none of one that is not opened on every CPU
     CpuTime before = {};
     uint64_t seen_enabled_ns = 0;  // by follow_hotplug()
     bool gone = false;             // the kernel takes events away with their CPU, and does not bring them back
+  };
+  // The link is there from enable() to disable().
+  struct Tracepoint {
+    size_t event = 0;
+    UniqueFd fd, link;
   };
   Result<OnCpu> open_on(int cpu) const;
   Result<void> enable(OnCpu& cpu, const CpuTimes& now) const;
@@ -71,9 +76,10 @@ class PerfEvents {
   std::vector<Event> events_;
   std::vector<std::string> warnings_;
   std::vector<int> planned_cpus_;
-  int program_fd_ = -1;
+  int program_fd_ = -1, tracepoint_fd_ = -1;
   bool all_cpus_ = false, enabled_ = false, paused_ = false;
   std::vector<OnCpu> cpus_;
+  std::vector<Tracepoint> tracepoints_;
 };
 
 }  // namespace cicada::bpf_source

@@ -26,6 +26,16 @@ TEST(PerfEvents, HaveTheirOwnRateOrTheRecordings) {
   EXPECT_EQ(warning, "");
 }
 
+TEST(PerfEvents, OfATracepointEveryHitIsStoredUnlessItSaysOtherwise) {
+  std::string warning;
+  PerfEventOptions options{.frequency_hz = 100, .period = 5};
+  EXPECT_EQ(plan("sched:sched_switch", options, warning).period, 1u);
+  EXPECT_EQ(plan("sched:sched_switch", options, warning).value, 1u);
+  EXPECT_EQ(plan("sched:sched_switch/period=7/", options, warning).value, 7u);
+  EXPECT_EQ(plan("sched:sched_switch/period=7/", options, warning).frequency_hz, 0u);
+  EXPECT_EQ(warning, "");
+}
+
 TEST(PerfEvents, SamplesOfACounterAreWorthItsPeriodThoseOfAClockOne) {
   std::string warning;
   EXPECT_EQ(plan("page-faults/period=7/", {}, warning).value, 7u);
@@ -60,7 +70,7 @@ TEST(PerfEvents, AWakeupIsWorthTheWaitThatItEnds) {
   ASSERT_TRUE(events) << events.error().message();
   EXPECT_EQ(events->events()[0].period, 1000u);
   EXPECT_EQ(events->events()[0].value, 1000u);
-  EXPECT_EQ(events->events()[0].type->name, "wakeups");
+  EXPECT_EQ(events->events()[0].type.name, "wakeups");
 }
 
 TEST(PerfEvents, NamesTheCpuThatIsNotThere) {

@@ -44,7 +44,7 @@ uint64_t outcomes(const CpuCounters& cpu) {
 }
 
 // Its count is its time.
-bool is_timer(const EventAccount& events) { return events.event.type->kind == EventKind::kTimer; }
+bool is_timer(const EventAccount& events) { return events.event.type.kind == EventKind::kTimer; }
 
 uint64_t skipped_on(const CpuCount& event, const CpuCounters& cpu, uint64_t period) {
   const uint64_t seen = outcomes(cpu);
@@ -118,7 +118,9 @@ void fill_account(profile::Event& row, const EventAccount& events, std::span<con
   }
   row.counts.push_back({"idle, without an interrupt (the CPU slept)", all.asleep, true});
   row.counts.push_back({"lost: stolen (the hypervisor ran something else on that CPU)", all.stolen, true});
-  row.counts.push_back({"lost: skipped by the kernel for an unknown reason", all.skipped, true});
+  row.fired += events.skipped;
+  const bool is_tracepoint = events.event.type.kind == EventKind::kTracepoint;
+  row.counts.push_back({is_tracepoint ? "lost: skipped by the kernel, which ran another BPF program on that CPU" : "lost: skipped by the kernel for an unknown reason", all.skipped + events.skipped, true});
   row.counts.push_back({"lost: throttled by the kernel (too many samples without a timer tick)", all.throttled, true});
   row.counts.push_back({"lost: stack record missing", assembled.lost_stack, true});
 }

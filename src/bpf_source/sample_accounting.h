@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sample accounting: fired = stored + idle + asleep + not a target + lost(reason), to the sample. Made once a second, and at the end.
+// Sample accounting: fired = stored + sampled out + idle + asleep + not a target + lost(reason), to the sample. Made once a second, and at the end.
 #pragma once
 #include <span>
 
@@ -16,6 +16,7 @@ struct EventAccount {
   std::span<const CpuCount> cpus;
   PerfEvents::Event event;
   bool idle_is_counted = true;  // idle samples are COUNTER_IDLE, not stored
+  uint64_t skipped = 0;         // hits for which the kernel says that it skipped the program
 };
 void fill_account(profile::Event& event, const EventAccount& account, std::span<const CpuCounters> kernel, const ingest::AssemblyCounts& assembled);
 

@@ -22,8 +22,8 @@ uint64_t value_of(const profile::Event& event, std::string_view name) {
   return 0;
 }
 
-PerfEvents::Event cpu_clock(uint64_t period) { return {find_event_type("cpu-clock"), period, 0, 1}; }
-PerfEvents::Event cycles(uint64_t period) { return {find_event_type("cycles"), period, period == 0 ? 99U : 0U, 1}; }
+PerfEvents::Event cpu_clock(uint64_t period) { return {*find_event_type("cpu-clock"), period, 0, 1}; }
+PerfEvents::Event cycles(uint64_t period) { return {*find_event_type("cycles"), period, period == 0 ? 99U : 0U, 1}; }
 
 TEST(SampleAccount, WhatTheProgramNeverSawIsSkippedByTheKernel) {
   profile::Event event;
@@ -67,6 +67,23 @@ TEST(SampleAccount, AWaitWithoutItsStackIsLostInTimeToo) {
   EXPECT_EQ(lost_time(waiting), (LostTime{5, 540}));
   fill_account(running, {{}, cpu_clock(1000)}, kernel, decoder);
   EXPECT_EQ(value_of(running, "that were lost stand for"), 500U);
+}
+
+TEST(SampleAccount, HitsOfATracepointAreWhatItsProgramSawAndWhatTheKernelSaysThatItSkipped) {
+  profile::Event event;
+  CpuCounters cpu0, cpu1;
+  cpu1.cpu = 1;
+  cpu0.counts[COUNTER_STORED] = 60;
+  cpu0.counts[COUNTER_SAMPLED_OUT] = 540;
+  cpu1.counts[COUNTER_FILTERED] = 100;
+  cpu1.counts[COUNTER_LOST_SAMPLE_RING_FULL] = 7;
+  const CpuCounters kernel[] = {cpu0, cpu1};
+  const PerfEvents::Event tracepoint{.type = {"sched:x", {}, EventKind::kTracepoint, 0, 0}, .period = 10, .frequency_hz = 0, .value = 10};
+  fill_account(event, {{}, tracepoint, true, 3}, kernel, {});
+  EXPECT_EQ(event.fired, 710U);
+  EXPECT_EQ(value_of(event, "sampled out"), 540U);
+  EXPECT_EQ(value_of(event, "ran another BPF program"), 3U);
+  EXPECT_EQ(outcome_sum(event), event.fired);
 }
 
 TEST(SampleAccount, TimeThatTheClockCountedAndTheEventDidNotIsThrottled) {

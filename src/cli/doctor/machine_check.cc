@@ -24,6 +24,7 @@
 #include "base/unique_fd.h"
 #include "bpf_source/bpf_object.h"
 #include "bpf_source/privileges.h"
+#include "bpf_source/tracepoints.h"
 #include "cli/invoking_user.h"
 #include "process/procfs/proc_fs.h"
 #include "sandbox/lock_down.h"
@@ -102,6 +103,13 @@ MachineCheck pid_namespace() {
   if (seen.initial_pid_namespace) return {"pid namespace", Verdict::kWorks, "the initial one", ""};
   return {"pid namespace", Verdict::kMissing, "a container's: pids here are not those of the kernel",
           bpf_source::kPidNamespaceRemedy};
+}
+
+MachineCheck tracepoints() {
+  const auto found = bpf_source::Tracepoints::open();
+  if (found) return {"tracepoints", Verdict::kWorks, "their names can be read", ""};
+  const bool refused = found.error().kind() == ErrorKind::kPermission;
+  return {"tracepoints", Verdict::kLimited, "their names cannot be read: -e CATEGORY:NAME is refused", refused ? bpf_source::kTracefsRemedy : "use a kernel with CONFIG_FTRACE=y"};
 }
 
 MachineCheck bpf_maps() {
@@ -262,7 +270,7 @@ std::vector<MachineCheck> check_machine() {
   libbpf_set_print(nullptr);  // the answer is the check; the library's own words are for developers
   return {kernel_version(), type_information(),   capabilities(), lockdown(),        pid_namespace(),
           bpf_maps(),       bpf_programs(),       paranoia(),     hardware_cycles(), sampling_event(),
-          kernel_names(),   process_visibility(), probes(),       waits(),           sample_rate(),
+          kernel_names(),   process_visibility(), probes(),       tracepoints(),      waits(),           sample_rate(),
           open_files(),     parsers()};
 }
 

@@ -88,7 +88,7 @@ std::vector<std::string> kept_command_line(const RecordOptions& options) {
 
 // Does the recording show what the user might not see otherwise?
 bool shows_others(const RecordOptions& options, const InvokingUser& user) {
-  const auto of_others = [](const bpf_source::EventSpec& spec) { return spec.type->kind == bpf_source::EventKind::kWake; };
+  const auto of_others = [](const bpf_source::EventSpec& spec) { return spec.type.kind == bpf_source::EventKind::kWake; };
   if (options.target.whole_machine || std::any_of(options.events.events.begin(), options.events.events.end(), of_others)) return true;
   const auto is_theirs = [&](int id) {
     struct stat st {};

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/cpu_list.h"
+#include "bpf_source/tracepoints.h"
 #include "cli/input/report_input.h"
 #include "cli/quantity.h"
 #include "cli/running_process.h"
@@ -96,21 +97,22 @@ Result<void> check_rate(const RawRecordOptions& raw, RecordOptions& options) {
   for (const std::string& text : raw.events) {
     for (const bpf_source::EventSpec& spec : TRY(bpf_source::parse_event_specs(text))) {
       const auto same = [&](const auto& known) { return known.type == spec.type; };
-      if (std::any_of(events.events.begin(), events.events.end(), same)) return make_error(ErrorKind::kInvalid, "-e {}: {} is asked for twice", text, spec.type->name);
+      if (std::any_of(events.events.begin(), events.events.end(), same)) return make_error(ErrorKind::kInvalid, "-e {}: {} is asked for twice", text, spec.type.name);
       events.events.push_back(spec);
     }
   }
+  TRY(bpf_source::find_tracepoints(events.events));
   if (!raw.duration.empty()) options.duration_ns = TRY(parse_duration_ns(raw.duration, "-d"));
   return {};
 }
 
 Result<void> check_waits(const RawRecordOptions& raw, RecordOptions& options) {
   const auto& events = options.events.events;
-  const bool waits = std::any_of(events.begin(), events.end(), [](const bpf_source::EventSpec& spec) { return spec.type->kind == bpf_source::EventKind::kWait; });
-  const auto wakes = [](const bpf_source::EventSpec& spec) { return spec.type->kind == bpf_source::EventKind::kWake; };
+  const bool waits = std::any_of(events.begin(), events.end(), [](const bpf_source::EventSpec& spec) { return spec.type.kind == bpf_source::EventKind::kWait; });
+  const auto wakes = [](const bpf_source::EventSpec& spec) { return spec.type.kind == bpf_source::EventKind::kWake; };
   if (raw.wakers > kMostWakers) return make_error(ErrorKind::kInvalid, "--wakers={}: {} at most", raw.wakers, kMostWakers);
   options.wakers = raw.wakers;
-  if (waits && raw.wakers != 0 && std::none_of(events.begin(), events.end(), wakes)) options.events.events.push_back({bpf_source::find_event_type("wakeups"), {}, {}});
+  if (waits && raw.wakers != 0 && std::none_of(events.begin(), events.end(), wakes)) options.events.events.push_back({*bpf_source::find_event_type("wakeups"), {}, {}});
   if (!waits && std::any_of(events.begin(), events.end(), wakes)) return make_error(ErrorKind::kInvalid, "-e wakeups: it goes with -e off-cpu, whose waits they end");
   for (const auto& [given, option] : {std::pair(!raw.min_wait.empty(), "--min-wait"), {!raw.max_wait.empty(), "--max-wait"}, {raw.kernel_threads, "--kernel-threads"}, {raw.wakers != 0, "--wakers"}})
     if (given && !waits) return make_error(ErrorKind::kInvalid, "{}: it goes with -e off-cpu, or `cicada offcpu`", option);

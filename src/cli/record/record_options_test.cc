@@ -101,7 +101,7 @@ TEST_F(RecordOptionsTest, WakersGoWithWaits) {
   const auto options = check_record_options(raw_);
   ASSERT_TRUE(options) << options.error().message();
   ASSERT_EQ(options->events.events.size(), 2U);
-  EXPECT_EQ(options->events.events[1].type->name, "wakeups");
+  EXPECT_EQ(options->events.events[1].type.name, "wakeups");
   raw_.events = {"off-cpu,wakeups"};
   EXPECT_EQ(check_record_options(raw_)->events.events.size(), 2U);
   raw_.wakers = 17;

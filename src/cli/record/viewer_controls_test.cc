@@ -36,7 +36,7 @@ TEST(ViewerControls, OtherEventsOfTheSame) {
   ASSERT_TRUE(next) << next.error().message();
   EXPECT_TRUE(next->target.whole_machine);
   ASSERT_EQ(next->events.events.size(), 2U);
-  EXPECT_EQ(next->events.events[0].type->name, "off-cpu");
+  EXPECT_EQ(next->events.events[0].type.name, "off-cpu");
   EXPECT_NE(next->changeable, nullptr);
   EXPECT_EQ(controls.changed("no-such-event", "").error().kind(), ErrorKind::kInvalid);
 }

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel's tracepoints by name, as tracefs lists them. Source: Documentation/trace/events.rst.
+//
+// Threads: any.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "bpf_source/event_spec.h"
+
+namespace cicada::bpf_source {
+
+// For who may not read tracefs.
+inline constexpr const char* kTracefsRemedy = "run cicada as root, or let root do: mount -t tracefs nodev /sys/kernel/tracing; chmod -R o+rX /sys/kernel/tracing";
+
+class Tracepoints {
+ public:
+  // Where tracefs is mounted; else by a mount of our own, which is in no name space.
+  // Fails: kPermission, kUnsupported (the kernel has none).
+  static Result<Tracepoints> open();
+  // `events`: its directory of that name.
+  explicit Tracepoints(UniqueFd events) : events_(std::move(events)) {}
+  // perf_event_attr.config of CATEGORY:NAME. Fails: kNotFound, with names that may have been meant; kPermission.
+  Result<uint64_t> id(std::string_view name) const;
+
+ private:
+  std::vector<std::string> list(const std::string& directory) const;
+  UniqueFd events_;
+};
+
+// Gives those that have none yet their perf_event_attr.config. Where tracefs is mounted nowhere, it takes CAP_SYS_ADMIN, which a recording gives up.
+Result<void> find_tracepoints(std::span<EventSpec> events);
+
+}  // namespace cicada::bpf_source
