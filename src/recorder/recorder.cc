@@ -8,6 +8,7 @@
 #include "base/caller.h"
 #include "base/descriptor_limit.h"
 #include "base/parallel.h"
+#include "base/process_state.h"
 #include "bpf_source/bpf_source.h"
 #include "bpf_source/privileges.h"
 #include "parser/file_openers.h"
@@ -62,6 +63,8 @@ Result<Readers> Readers::start() {
   raise_descriptor_limit();
   return Readers(std::shared_ptr<sandbox::Zygote>(TRY(sandbox::Zygote::start({"/proc/self/exe", kReaderCommand}))));
 }
+
+uint64_t Readers::cpu_ns() const { return used_cpu_ns(zygote_->pid()); }
 
 uint32_t recording_user() {
   const auto caller = find_caller();

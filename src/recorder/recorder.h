@@ -48,6 +48,8 @@ class Readers {
   // Before there are threads, and before privileges are given up: it needs them to lock readers down. Raises the limit of open files.
   // Fails: this program cannot be started again.
   static Result<Readers> start();
+  // CPU time of theirs so far, ns.
+  uint64_t cpu_ns() const;
 
  private:
   friend Result<std::unique_ptr<engine::Session>> open(const Readers& readers, RecorderConfig config);

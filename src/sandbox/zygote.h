@@ -41,6 +41,7 @@ class Zygote {
   Result<Child> spawn(uint32_t user);
   // One that is not locked down, since it reads nothing of strangers': it does what may hang.
   Result<Child> spawn_helper();
+  pid_t pid() const { return pid_; }
 
  private:
   Result<Child> spawn(uint32_t user, bool helper);
@@ -48,7 +49,7 @@ class Zygote {
   std::mutex mutex_;
   std::optional<Channel> channel_;
   uint64_t last_request_ = 0;
-  pid_t pid_;
+  const pid_t pid_;
 };
 
 // The zygote's own main loop: returns the exit code when the collector is gone. `work` runs in each child, `help` in each helper.

@@ -249,7 +249,7 @@ int run_record(const RecordOptions& asked) {
   std::unique_ptr<engine::Session> session = std::move(*opened);
   const sink::SinkOptions sink_options = sink_options_of(options, user);
   if (const Result<void> added = add_sinks(*session, options, sink_options); !added) return fail(added.error());
-  ViewerControls controls(options, command ? std::optional(command->pid()) : std::nullopt);
+  ViewerControls controls(options, command ? std::optional(command->pid()) : std::nullopt, [&] { return readers->cpu_ns(); });
   controls.show(*session);
   std::unique_ptr<attach::ViewerServer> viewers;
   if (options.attachable || options.viewer) {

@@ -6,6 +6,8 @@
 
 #include <fmt/ranges.h>
 
+#include <utility>
+
 #include "attach/viewer_socket.h"
 #include "cli/quantity.h"
 #include "cli/record/record.h"
@@ -28,7 +30,7 @@ std::vector<std::string> words_of(std::string_view text) {
 }
 
 // Of this process and of those that it has waited for.
-uint64_t used_cpu_ns() {
+uint64_t own_cpu_ns() {
   uint64_t sum = 0;
   for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
     rusage used{};
@@ -41,7 +43,8 @@ std::string cut(std::string text) { return text.substr(0, sink::kMaxMomentText);
 
 }  // namespace
 
-ViewerControls::ViewerControls(const RecordOptions& options, std::optional<Pid> command) : options_(options), command_(command), stop_(eventfd()), change_(eventfd()) {
+ViewerControls::ViewerControls(const RecordOptions& options, std::optional<Pid> command, std::function<uint64_t()> cpu_of_readers)
+    : options_(options), command_(command), cpu_of_readers_(std::move(cpu_of_readers)), stop_(eventfd()), change_(eventfd()) {
   moment_.title = cut(title_of(options));
   if (!options.changeable) return;
   moment_.may_change = options.outputs.empty();
@@ -54,7 +57,7 @@ attach::ViewerServer::Controls ViewerControls::controls() {
           .moment = [this] {
             const std::lock_guard lock(mutex_);
             sink::Moment moment = moment_;
-            moment.cpu_ns = used_cpu_ns();
+            moment.cpu_ns = own_cpu_ns() + (cpu_of_readers_ ? cpu_of_readers_() : 0);
             return moment;
           }};
 }

@@ -8,6 +8,8 @@
 // that named the whole machine.
 // Threads: lines, snapshots and moments are the server's thread's, the rest is run_record's.
 #pragma once
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -29,8 +31,9 @@ class ViewerControls {
     std::string events, processes;  // as asked
   };
 
-  // `command`: what was launched, if anything was; it goes on, whatever is recorded of it.
-  ViewerControls(const RecordOptions& options, std::optional<Pid> command);
+  // `command`: what was launched, if anything was; it goes on, whatever is recorded of it. `cpu_of_readers`: what processes that
+  // read for it used, ns; empty: there are none.
+  ViewerControls(const RecordOptions& options, std::optional<Pid> command, std::function<uint64_t()> cpu_of_readers = {});
   attach::ViewerServer::Controls controls();
   std::shared_ptr<const profile::ProfileSnapshot> snapshot() const;
 
@@ -56,6 +59,7 @@ class ViewerControls {
 
   const RecordOptions options_;
   const std::optional<Pid> command_;
+  const std::function<uint64_t()> cpu_of_readers_;
   const UniqueFd stop_, change_;
   mutable std::mutex mutex_;
   engine::Session* session_ = nullptr;

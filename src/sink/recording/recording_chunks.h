@@ -44,7 +44,7 @@ struct Moment {
   std::string title = {};   // what is recorded; empty: it is not said
   std::string events = {}, processes = {};  // as they were asked for; empty: the usual, all
   std::string answer = {};  // why what a viewer asked for last was not done; empty: it was
-  uint64_t cpu_ns = 0;      // that the recorder and its children that have ended have used so far; 0: it is not said
+  uint64_t cpu_ns = 0;      // that the recorder and those who read for it have used so far; 0: it is not said
 };
 
 // Walks the chunks of a file, or of what has come of a stream. Borrows the bytes.
