@@ -114,7 +114,7 @@ def main():
         while top.read_until_still(3, 0.5)[1] is not None:
             pass
         times = []
-        for key in [b"2", b"o", b"1", b"\x1b[B", b"\x1b[F", b"\r", b"\x7f", b"i", b"\x1b[B", b"s", b"\x1b", b"\x1b", b"3", b"h", b"4", b"1", b"o", b"l", b"]", b"]", b"\x1b", b"m", b"m", b"m"] * 3:
+        for key in [b"2", b"o", b"1", b"\x1bOB", b"\x1bOF", b"\r", b"\x7f", b"i", b"\x1bOB", b"s", b"\x1b", b"\x1b", b"3", b"h", b"4", b"1", b"o", b"l", b"]", b"]", b"\x1b", b"m", b"m", b"m"] * 3:
             pressed = time.monotonic()
             top.press(key)
             _, last = top.read_until_still(0.5)

@@ -131,7 +131,7 @@ Result<int> record_and_show(Asked& asked, const Viewer& viewer, const Invocation
 
 // Says how something is recorded; nothing: there is none. A file and a recorder are shown as they are.
 std::string option_for_recordings(const CLI::App& parser, const Viewer& viewer, const Invocation& invocation) {
-  if (!invocation.after_dashes.empty()) return invocation.after_dashes[0];
+  if (!invocation.after_dashes.empty()) return "-- " + invocation.after_dashes[0];
   const auto shows = [&](const std::string& name) {
     const auto names = [&](std::string_view one) { return name.find(one) != std::string::npos; };
     return std::ranges::any_of(kOfEveryViewer, names) || std::ranges::any_of(viewer.options, names);
@@ -147,7 +147,7 @@ int show(const CLI::App& parser, const std::shared_ptr<Asked>& asked, const std:
   if (!asked->is_ours()) {
     cli::show_diagnostics(!asked->raw.quiet, asked->raw.verbose);
     if (const std::string extra = option_for_recordings(parser, *viewer, invocation); !extra.empty()) {
-      cli::print_error(fmt::format("{}: it is for what is recorded now, and {} was recorded by others", extra, asked->file.empty() ? recorder_name(*asked) : asked->file));
+      cli::print_error(asked->file.empty() ? fmt::format("{}: it is for a recording of our own, not for that of {}", extra, recorder_name(*asked)) : fmt::format("{}: it is for what is recorded now, not for a file ({})", extra, asked->file));
       return cli::kExitFailure;
     }
   }

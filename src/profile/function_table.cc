@@ -13,6 +13,8 @@ void FunctionTable::add(const CallTree& tree, uint32_t at, uint64_t self, uint64
   FunctionCost& cost = rows_.edit(node.row);
   cost.self += self;
   if (node.outermost) cost.total += total;
+  uint32_t& heaviest = heaviest_[node.row];
+  if (tree.nodes[at].total > tree.nodes[heaviest].total) heaviest = at;
 }
 
 void FunctionTable::see(const CallTree& tree) {
@@ -26,6 +28,7 @@ void FunctionTable::see(const CallTree& tree) {
       if (row == kNoNode) {
         row = static_cast<uint32_t>(rows_.size());
         rows_.push_back({from.name, from.image, 0, 0});
+        heaviest_.push_back(static_cast<uint32_t>(at));
       }
       node.row = row;
       const uint64_t bit = uint64_t{1} << (from.name.value & 63);

@@ -28,6 +28,8 @@ class FunctionTable {
   // Of a node that was seen: its function, kNoNode for the root and groups; whether nothing above it is the same function.
   uint32_t row_of(uint32_t at) const { return nodes_[at].row; }
   bool is_outermost(uint32_t at) const { return nodes_[at].outermost; }
+  // Of a row with a total: its node with the largest one. Where nodes lose some, it may be one that had it.
+  uint32_t heaviest_node(size_t row) const { return heaviest_[row]; }
 
  private:
   struct Node {
@@ -37,6 +39,7 @@ class FunctionTable {
   };
 
   Log<FunctionCost> rows_;
+  std::vector<uint32_t> heaviest_;  // by row: a node
   std::vector<uint32_t> row_of_name_;
   std::vector<Node> nodes_;  // by node
 };

@@ -10,6 +10,12 @@ namespace cicada::top {
 using profile::ProfileSnapshot;
 using Kind = Input::Kind;
 
+namespace {
+
+constexpr std::string_view kDeeper = "↓ deeper";  // stacks go on below the screen
+
+}  // namespace
+
 App::App(std::string title, AppPorts ports) : state_(std::make_unique<State>(std::move(title), std::move(ports))) {}
 App::~App() = default;
 
@@ -25,6 +31,8 @@ void App::update(std::shared_ptr<const ProfileSnapshot> now, sink::PageState pag
 void App::say(std::string text) { state_->said = std::move(text); }
 
 void App::show_source(SourceAnswer answer) { state_->source_table.show(std::move(answer)); }
+
+void App::take_tree(ShapedTree tree) { state_->take_tree(std::move(tree)); }
 
 void App::add_output(std::string_view bytes) { state_->output.add(bytes); }
 
@@ -92,6 +100,7 @@ void App::draw(Grid& grid, bool colours) {
   if (grid.width() < 4 || grid.height() < 1) return;
   state.draw_head(grid, 0);
   state.tabs_y = -1;
+  state.tabs.clear();
   state.strip.hide();
   int y = 1, bottom = grid.height();
   if (grid.height() >= kTabsLeast) {
@@ -113,6 +122,8 @@ void App::draw(Grid& grid, bool colours) {
     else if (state.view == ViewId::kHealth) state.health.draw(grid, rect, state.model, state.page);
     else state.output.draw(grid, rect);
   }
+  const bool is_flame = state.view == ViewId::kFlame && !state.source && !state.sandwich;
+  if (is_flame && state.flame.goes_on() && !state.tabs.empty() && state.tabs.back().second + columns_of(kDeeper) + 1 < grid.width()) grid.put_right(grid.width() - 1, state.tabs_y, kDeeper, kSoft);
   if (state.help) state.help_pane.draw(grid);
 }
 

@@ -26,6 +26,8 @@ struct AppPorts {
   std::function<Result<void>(std::string_view)> control = {};
   // Answered by show_source(), some time. None: there is no source.
   std::function<void(SourceQuestion)> read_source = {};
+  // Answered by take_tree(), some time. None: it is made at once.
+  std::function<void(Shape, std::shared_ptr<const profile::ProfileSnapshot>)> make_tree = {};
   // All there is now, in the format of that extension; say() tells how it went. None: nothing can be written.
   std::function<void(std::string extension, std::shared_ptr<const profile::ProfileSnapshot>, profile::EventId)> write = {};
   // What threads do now, if they are of this machine (top/run_states.h). None: nobody knows.
@@ -43,6 +45,7 @@ class App {
   // What the command that is recorded has printed since, as it came.
   void add_output(std::string_view bytes);
   void show_source(SourceAnswer answer);
+  void take_tree(ShapedTree tree);
   void say(std::string text);  // until the next key
   // False: the reader wants to leave.
   bool press(const Input& input);

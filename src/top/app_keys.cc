@@ -76,9 +76,42 @@ void App::State::show_sandwich(bool grown) {
 }
 
 void App::State::take(std::shared_ptr<const ProfileSnapshot> now) {
+  const Shape before = model.shape();
   model.update(std::move(now));
+  if (model.shape() != before || wanted.event.value >= model.profile().header.events.size()) wanted.event = model.event();  // another recording
   look.update(model);
   refresh(true);
+  if (source && !source_table.is_asking()) ask_source(source_table.function(), source_table.instructions());
+}
+
+void App::State::want(Shape shape, std::string what) {
+  wanted = std::move(shape);
+  made_what = std::move(what);
+  if (wanted == model.shape()) {
+    said = made_what;
+    return;
+  }
+  said = made_what + " …";
+  ask_tree();
+}
+
+void App::State::ask_tree() {
+  if (making) return;
+  making = true;
+  if (ports.make_tree) ports.make_tree(wanted, model.shared_profile());
+  else take_tree(make_tree(wanted, model.profile()));
+}
+
+void App::State::take_tree(ShapedTree made) {
+  making = false;
+  if (wanted == model.shape()) return;  // something else was wanted meanwhile, and is there
+  if (made.shape != wanted) return ask_tree();
+  if (made.shape.event != model.event()) strip.forget();
+  if (made.shape.group_by != model.shape().group_by) flame.reset();
+  model.take_tree(std::move(made));
+  look.update(model);
+  refresh();
+  if (prompt == 0) said = made_what;
 }
 
 void App::State::choose(Choice choice) {
@@ -157,7 +190,7 @@ void App::State::ask_source(const std::string& of, bool instructions) {
   }
   source = true;
   source_table.ask(of, instructions);
-  ports.read_source({source_table.number(), model.shared_profile(), model.event(), of, instructions});
+  ports.read_source({source_table.number(), model.shared_profile(), model.event(), of, instructions, model.counted_rows()});
 }
 
 void App::State::show_source_of_picked() {
@@ -171,34 +204,40 @@ void App::State::go_to(ViewId to) {
   refresh();
 }
 
-std::string App::State::group_name() {
+std::string App::State::group_name(const Shape& shape) {
   for (const Grouping& one : groupings())
-    if (one.by == model.groups()) return std::string(one.name);
+    if (one.by == shape.group_by) return std::string(one.name);
   return "";
 }
 
 void App::State::next_group() {
   const auto& all = groupings();
   size_t at = 0;
-  while (at < all.size() && all[at].by != model.groups()) ++at;
-  model.group_by(all[(at + 1) % all.size()].by);
-  look.update(model);
-  flame.reset();
-  refresh();
-  said = "grouped by " + group_name();
+  while (at < all.size() && all[at].by != wanted.group_by) ++at;
+  Shape shape = wanted;
+  shape.group_by = all[(at + 1) % all.size()].by;
+  const std::string name = group_name(shape);
+  want(std::move(shape), "grouped by " + name);
+}
+
+void App::State::toggle_kernel() {
+  Shape shape = wanted;
+  shape.kernel = !shape.kernel;
+  want(std::move(shape), wanted.kernel ? "without the kernel's frames" : "with the kernel's frames");
 }
 
 void App::State::next_event() {
   const std::vector<profile::EventId> events = profile::sampled_events(model.profile());
-  const auto at = std::find(events.begin(), events.end(), model.event());
+  const auto at = std::find(events.begin(), events.end(), wanted.event);
   const profile::EventId next = at == events.end() || at + 1 == events.end() ? events[0] : at[1];
-  if (next != model.event()) {
-    strip.forget();
-    model.show_event(next);
-    look.update(model);
-    refresh();
+  const std::string& name = model.profile().event(next).name;
+  if (next == wanted.event) {
+    said = (model.profile().header.events.size() < 2 ? "the only event: " : "the only event with samples: ") + name;
+    return;
   }
-  said = (events.size() < 2 ? "the only event: " : "event: ") + model.profile().event(next).name;
+  Shape shape = wanted;
+  shape.event = next;
+  want(std::move(shape), "event: " + name);
 }
 
 void App::State::compare() {
@@ -277,13 +316,11 @@ bool App::State::take_back() {
   else if (choice.span_ns) choice.span_ns.reset();
   else if (choice.mark_ns) choice.mark_ns.reset();
   else if (!choice.keep.empty()) choice.keep.clear();
-  else if (choice.process || choice.tid || choice.cgroup) {
-    choice.process.reset();
-    choice.tid.reset();
-    choice.cgroup.reset();
-  } else if (inverted) inverted = false;
+  else if (!choice.is_of_everybody()) choice.take_everybody();
+  else if (inverted) inverted = false;
   else return false;
-  choose(choice);
+  if (choice == model.choice()) refresh();
+  else choose(std::move(choice));
   return true;
 }
 
@@ -396,7 +433,7 @@ bool App::State::letter(char32_t letter) {
       break;
     case U'a': show_source_of_picked(); break;
     case U'i':
-      if (sandwich || (view != ViewId::kFlame && view != ViewId::kCallTree)) break;
+      if (source || sandwich || (view != ViewId::kFlame && view != ViewId::kCallTree)) break;
       inverted = !inverted;
       flame.reset();
       refresh();
@@ -419,9 +456,7 @@ bool App::State::letter(char32_t letter) {
       if (view == ViewId::kProcesses && !sandwich) processes.arrange_next(model);
       break;
     case U'K':
-      model.show_kernel(!model.shows_kernel());
-      look.update(model);
-      refresh();
+      toggle_kernel();
       break;
     case U'p': control(page.moment.paused ? attach::kResume : attach::kPause); break;
     case U'o':

@@ -23,8 +23,11 @@ void App::State::draw_head(Grid& grid, int y) {
   const ProfileSnapshot& now = model.profile();
   const std::string state = state_text();
   const auto sums = now.totals_of(model.event());
-  const std::string kept = now.samples().dropped() != 0 ? fmt::format("last {}", duration(model.all_seconds())) : duration(model.all_seconds());
-  const std::string right = fmt::format("{} · {} samples · {}", rate_text(now.event(model.event())), grouped_digits(sums.samples), kept);
+  const std::string rate = rate_text(now.event(model.event()));
+  // Rows of folded stacks are added up already.
+  const bool are_sums = rate.empty() && now.event(model.event()).unit == profile::Unit::kSamples;
+  std::string right = fmt::format("{}{}{} samples", rate, rate.empty() ? "" : " · ", grouped_digits(are_sums ? sums.value : sums.samples));
+  if (model.has_times()) right += fmt::format(" · {}{}", now.samples().dropped() != 0 ? "last " : "", duration(model.all_seconds()));
   int x = grid.put(0, y, " cicada ", {.ink = kInk, .ground = 0xffb067, .bold = true});
   x += 1 + grid.put(x + 1, y, page.moment.title.empty() ? title : page.moment.title, {.bold = true}, std::max(0, grid.width() - x - 12));
   const uint32_t colour = page.ended.empty() ? (frozen || page.moment.paused ? 0xffd75f : 0x5fd75f) : 0xd7d7d7;
@@ -35,7 +38,6 @@ void App::State::draw_head(Grid& grid, int y) {
 
 void App::State::draw_tabs(Grid& grid, int y) {
   int x = 1;
-  tabs.clear();
   tabs_y = y;
   if (source || sandwich) {
     grid.put(x, y, source ? " Source " : " Callers and callees ", {.bold = true, .reverse = true});
@@ -59,13 +61,14 @@ std::string App::State::chips(int columns) {
   if (choice.span_ns) add(fmt::format("{:.1f} to {:.1f} s", since(begin, choice.span_ns->first), since(begin, choice.span_ns->second)));
   else if (choice.mode == Mode::kWindow) add(fmt::format("last {} s", choice.seconds));
   else if (choice.mode == Mode::kDecay) add(fmt::format("half-life {} s", choice.seconds));
-  if (choice.mark_ns) add(fmt::format("since d: {}, before: {}", duration(since(*choice.mark_ns, end)), duration(since(begin, *choice.mark_ns))));
+  if (choice.mark_ns && *choice.mark_ns <= begin) add("since d: what came before is no longer kept");
+  else if (choice.mark_ns) add(fmt::format("since d: {}, before: {}", duration(since(*choice.mark_ns, end)), duration(since(begin, *choice.mark_ns))));
   if (choice.process) add(fmt::format("process {}", choice.process->pid));
   if (choice.tid) add(fmt::format("thread {}", *choice.tid));
   if (choice.cgroup) add(fmt::format("cgroup {}", *choice.cgroup));
-  if (!model.shows_kernel()) add("no kernel");
+  if (!model.shape().kernel) add("no kernel");
   if (!choice.keep.empty()) add("only /" + choice.keep + "/");
-  if (!model.groups().empty()) add("by " + group_name());
+  if (!model.shape().group_by.empty()) add("by " + group_name(model.shape()));
   if (inverted && (view == ViewId::kFlame || view == ViewId::kCallTree)) add("inverted");
   if (!look.searched().empty()) add(fmt::format("/{}/ {}", look.searched(), percent(look.matched_share(model), 1)));
   if (view != ViewId::kFlame || sandwich || !flame.is_zoomed()) return text;
@@ -86,11 +89,16 @@ std::string App::State::chips(int columns) {
 void App::State::draw_sandwich(Grid& grid, const Rect& rect) {
   const int upper = std::max(1, (rect.height - 1) / 2);
   callers.draw(grid, {rect.x, rect.y, rect.width, upper}, model, look, keys_to_callers);
+  callees.draw(grid, {rect.x, rect.y + upper + 1, rect.width, rect.height - upper - 1}, model, look, !keys_to_callers);
   const Boxes* all = callees.boxes();
   const double whole = model.costs().whole(), total = all != nullptr && all->size() != 0 ? (*all)[0].total : 0;
-  grid.fill({rect.x, rect.y + upper, rect.width, 1}, {.reverse = true});
-  grid.put(rect.x + 1, rect.y + upper, fmt::format("callers ↑  {} ({}, {})  callees ↓", look.name(function), percent(total, whole), amount(model, total)), {.reverse = true}, rect.width - 2);
-  callees.draw(grid, {rect.x, rect.y + upper + 1, rect.width, rect.height - upper - 1}, model, look, !keys_to_callers);
+  const Style bar{.reverse = true};
+  const std::string deeper = fmt::format("{}{}", callers.goes_on() ? "  ↑ deeper" : "", callees.goes_on() ? "  ↓ deeper" : "");
+  std::string text = fmt::format("callers ↑  {} ({}, {})  callees ↓", look.name(function), percent(total, whole), amount(model, total));
+  if (total <= 0) text = fmt::format("{}: nothing in what is chosen{}", look.name(function), model.shape().kernel ? "" : "; the kernel's frames are left out (K)");
+  grid.fill({rect.x, rect.y + upper, rect.width, 1}, bar);
+  const int used = grid.put(rect.x + 1, rect.y + upper, text, bar, rect.width - 2);
+  if (used + columns_of(deeper) + 2 < rect.width) grid.put_right(rect.x + rect.width - 1, rect.y + upper, deeper, bar);
 }
 
 std::string App::State::explain() {
@@ -108,7 +116,7 @@ std::string App::State::explain() {
     if (!place.empty()) text += "; " + place;
     return text;
   };
-  if (source) return fmt::format("{}, of all {}", look.name(source_table.function()), amount(model, model.costs().whole()));
+  if (source) return fmt::format("{}, of all {}{}", look.name(source_table.function()), amount(model, static_cast<double>(source_table.all())), model.choice().mode == Mode::kDecay ? ", of any age" : "");
   if (sandwich) return box_text(keys_to_callers ? callers.boxes() : callees.boxes(), (keys_to_callers ? callers : callees).picked());
   if (view == ViewId::kFlame) return box_text(flame.boxes(), flame.picked());
   if (view == ViewId::kCallTree) return box_text(tree.boxes(), tree.picked());
@@ -117,7 +125,10 @@ std::string App::State::explain() {
     if (line == nullptr) return "";
     const profile::CallNode node = model.node(line->node);
     const std::string busy = cpus(model, line->total), place = place_of(model.tree(), node);
-    return fmt::format("{}: self {}, total {}{}{}{}{}", look.name(model.tree().text(node.name)), amount(model, line->self), amount(model, line->total), busy.empty() ? "" : ", ", busy, place.empty() ? "" : "; ", place);
+    std::string text = fmt::format("{}: self {}, total {}", look.name(model.tree().text(node.name)), amount(model, line->self), amount(model, line->total));
+    if (!busy.empty()) text += ", " + busy;
+    if (model.before() != nullptr) text += fmt::format("; {} in it, before {}", percent(line->total, whole), percent(line->before, model.before()->whole()));
+    return text + (place.empty() ? "" : "; " + place);
   }
   if (const ProcessTable::Line* line = view == ViewId::kProcesses ? processes.picked() : nullptr; line != nullptr && line->costs.process.valid()) {
     const profile::Process& process = model.profile().processes()[line->costs.process.value];
@@ -155,7 +166,7 @@ void App::State::draw_foot(Grid& grid, int y) {
   add("Enter", enter);
   if (sandwich || view == ViewId::kFlame || view == ViewId::kCallTree) add("s", sandwich || source ? "" : "callers");
   if (source || sandwich || view <= ViewId::kCallTree) add("a", source ? (source_table.instructions() ? "source" : "instructions") : "source");
-  if (!sandwich && (view == ViewId::kFlame || view == ViewId::kCallTree)) add("i", "inverted");
+  if (!source && !sandwich && (view == ViewId::kFlame || view == ViewId::kCallTree)) add("i", "inverted");
   for (size_t i = 3; i < std::size(general); ++i) add(general[i].first, general[i].second);
 }
 

@@ -38,6 +38,9 @@ struct App::State {
   Order order = Order::kHeavy;
   ViewId view = ViewId::kFlame;
   std::string function;  // of the sandwich
+  Shape wanted;                // what the tree shall be made of; made beside the view, which shows the one there is meanwhile
+  bool making = false;
+  std::string made_what;       // said when it is there
   FlamePane flame, callers{true}, callees;
   bool keys_to_callers = false;
   FunctionTable functions;
@@ -64,6 +67,9 @@ struct App::State {
   void show_sandwich(bool grown);
   void take(std::shared_ptr<const profile::ProfileSnapshot> now);
   void choose(Choice choice);
+  void want(Shape shape, std::string what);
+  void ask_tree();
+  void take_tree(ShapedTree tree);
 
   // --- what is picked
   std::string picked_function();
@@ -75,8 +81,9 @@ struct App::State {
   // Of what is picked; in the source its instructions, and the source again.
   void show_source_of_picked();
   void go_to(ViewId to);
-  std::string group_name();
+  static std::string group_name(const Shape& shape);
   void next_group();
+  void toggle_kernel();
   void next_event();
   void compare();
   void next_mode();

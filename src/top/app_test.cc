@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "top/app.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <clocale>
 #include <cstdlib>
+#include <deque>
 #include <iostream>
 #include <random>
 
@@ -183,6 +185,61 @@ TEST_F(AppOnAScreen, ArrangesProcesses) {
   EXPECT_FALSE(has(screen(), "[cgroup")) << screen();
 }
 
+// As a hostile recording may say it.
+TEST_F(AppOnAScreen, ListsProcessesThatAreEachOthersParents) {
+  profile::Profile profile = profile::make_synthetic_profile({.samples = 5000, .depth = 12});
+  const Pid first = profile.processes()[1].pid, second = profile.processes()[2].pid;
+  profile.edit_process(profile::ProcessId(1), [&](profile::Process& row) { row.parent_pid = second, row.start_ns = 5; });
+  profile.edit_process(profile::ProcessId(2), [&](profile::Process& row) { row.parent_pid = first, row.start_ns = 5; });
+  show(profile);
+  press(U'4');
+  press(U't');
+  const std::string tree = screen();
+  EXPECT_TRUE(has(tree, "process, as a tree")) << tree;
+  for (const profile::Process& process : profile.processes()) EXPECT_TRUE(has(tree, fmt::format("({})", process.pid))) << tree;
+}
+
+// Beside the view: it shows what there is, until the tree comes that was wanted last.
+TEST_F(AppOnAScreen, WaitsForATreeOfAnotherShape) {
+  std::deque<std::pair<Shape, std::shared_ptr<const profile::ProfileSnapshot>>> wanted;
+  App app("a program", {.make_tree = [&](Shape shape, std::shared_ptr<const profile::ProfileSnapshot> profile) { wanted.emplace_back(std::move(shape), std::move(profile)); }});
+  const auto update = [&](size_t samples) { app.update(std::make_shared<const profile::ProfileSnapshot>(profile::make_synthetic_profile({.samples = samples, .depth = 12})), {}); };
+  const auto picture = [&] {
+    Grid grid(80, 24);
+    app.draw(grid, false);
+    return grid.text();
+  };
+  const auto make = [&] {
+    ASSERT_EQ(wanted.size(), 1U);
+    app.take_tree(make_tree(wanted[0].first, *wanted[0].second));
+  };
+  update(5000);
+  for (int i = 0; i < 2; ++i) app.press(key(U'g'));
+  EXPECT_TRUE(has(picture(), "grouped by process …")) << picture();
+  EXPECT_FALSE(has(picture(), "[by ")) << picture();
+  make();  // by program, which nobody wants any more
+  EXPECT_FALSE(has(picture(), "[by ")) << picture();
+  wanted.pop_front();
+  app.press(key(U'2'));  // the view goes on
+  EXPECT_TRUE(has(picture(), "self ▾")) << picture();
+  app.press(key(U'1'));
+  make();
+  wanted.pop_front();
+  EXPECT_TRUE(has(picture(), "[by process]")) << picture();
+  EXPECT_TRUE(has(picture(), "process_2 (1200)")) << picture();
+  app.press(key(U'K'));
+  app.press(key(U'K'));
+  make();
+  wanted.pop_front();
+  EXPECT_TRUE(wanted.empty());  // what was wanted last is there
+  EXPECT_TRUE(has(picture(), "[by process]")) << picture();
+  app.press(key(U'g'));
+  update(9000);  // another recording meanwhile
+  make();
+  EXPECT_TRUE(has(picture(), "[by process, thread]")) << picture();
+  EXPECT_TRUE(has(picture(), "all: 100.0 %")) << picture();
+}
+
 TEST_F(AppOnAScreen, SortsProcessesAndSaysWhatTheyDo) {
   press(U'4');
   EXPECT_TRUE(has(screen(), "CPU % ▾     share")) << screen();
@@ -233,6 +290,43 @@ TEST_F(AppOnAScreen, ShowsSource) {
   EXPECT_TRUE(has(screen(), "no file")) << screen();
   press(Input::Kind::kEscape);
   EXPECT_TRUE(has(screen(), "self ▾"));
+}
+
+TEST_F(AppOnAScreen, ShowsSourceOfWhatIsChosenAndAsksAgain) {
+  press(U'k');
+  type("function_36");
+  press(Input::Kind::kEnter);
+  press(U'2');
+  press(U'a');
+  ASSERT_EQ(asked_.size(), 1U);
+  ASSERT_TRUE(asked_[0].counted);
+  const auto counted = std::count(asked_[0].counted->begin(), asked_[0].counted->end(), true);
+  EXPECT_GT(counted, 10);
+  EXPECT_LT(counted, 4000);
+  const profile::Profile more = profile::make_synthetic_profile({.samples = 6000, .depth = 12});
+  show(more);  // it waits for the answer
+  ASSERT_EQ(asked_.size(), 1U);
+  const std::vector<sink::AnnotatedPart> parts{{false, "/src/a.cc", {{10, "int f() {", 0, 50}, {12, "  return g();", 40, 50, true}}}};
+  app_.show_source({.number = asked_[0].number, .parts = parts, .all = 100});
+  EXPECT_TRUE(has(screen(), "of all 1.01 s")) << screen();
+  press(Input::Kind::kHome);
+  show(more);
+  ASSERT_EQ(asked_.size(), 2U);
+  EXPECT_EQ(asked_[1].function, asked_[0].function);
+  EXPECT_TRUE(has(screen(), "return g();")) << screen();  // until then
+  app_.show_source({.number = asked_[1].number, .parts = parts, .all = 200});
+  EXPECT_TRUE(has(screen(), "   20.0 %    25.0 %     12    return g();")) << screen();
+  press(U'i');  // it is of the view below
+  press(Input::Kind::kEscape);
+  press(U'1');
+  EXPECT_FALSE(has(screen(), "[inverted]")) << screen();
+}
+
+TEST_F(AppOnAScreen, ComparesFunctionsAndSaysWhenThereIsNothingToCompareWith) {
+  press(U'2');
+  press(U'd');
+  show(profile::make_synthetic_profile({.samples = 9000, .depth = 12}));
+  EXPECT_TRUE(has(screen(120, 24), " in it, before ")) << screen(120, 24);
 }
 
 TEST_F(AppOnAScreen, Writes) {

@@ -17,12 +17,12 @@ constexpr std::chrono::milliseconds kEndTimeout(500);
 
 }  // namespace
 
-Result<std::unique_ptr<Background>> Background::start() {
+Result<std::unique_ptr<Background>> Background::start(const char* name) {
   const auto state = std::make_shared<State>();
   state->ended_fd.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!state->ended_fd) return errno_error(errno, "eventfd");
-  return catching("the thread that reads files", [&]() -> Result<std::unique_ptr<Background>> {
-    std::thread([state] { work(*state); }).detach();
+  return catching(name, [&]() -> Result<std::unique_ptr<Background>> {
+    std::thread([state, name] { work(*state, name); }).detach();
     return std::unique_ptr<Background>(new Background(state));
   });
 }
@@ -36,31 +36,32 @@ Background::~Background() {
 
 void Background::run(Job job) {
   const std::lock_guard lock(state_->mutex);
-  state_->job = std::move(job);
+  state_->jobs.push_back(std::move(job));
   state_->given.notify_all();
 }
 
-std::optional<Background::End> Background::take() {
+std::deque<Background::End> Background::take() {
   const std::lock_guard lock(state_->mutex);
   eventfd_t ignored;
   static_cast<void>(::eventfd_read(state_->ended_fd.get(), &ignored));
-  return std::exchange(state_->end, std::nullopt);
+  return std::exchange(state_->ends, {});
 }
 
-void Background::work(State& state) {
-  ::prctl(PR_SET_NAME, "cicada-reads");
+void Background::work(State& state, const char* name) {
+  ::prctl(PR_SET_NAME, name);
   for (;;) {
     std::unique_lock lock(state.mutex);
-    state.given.wait(lock, [&] { return state.leaves || state.job; });
+    state.given.wait(lock, [&] { return state.leaves || !state.jobs.empty(); });
     if (state.leaves) return;
-    Job job = *std::exchange(state.job, std::nullopt);
+    Job job = std::move(state.jobs.front());
+    state.jobs.pop_front();
     state.busy = true;
     lock.unlock();
     End end = job();
     job = nullptr;  // what it has is not kept
     lock.lock();
     state.busy = false;
-    state.end = std::move(end);
+    state.ends.push_back(std::move(end));
     ::eventfd_write(state.ended_fd.get(), 1);
     state.idle.notify_all();
   }

@@ -12,6 +12,7 @@ namespace cicada::top {
 namespace {
 
 constexpr double kSmallest = 100'000;  // of all: a box is a part of a column that nobody sees
+constexpr uint32_t kAhead = 16;      // items whose nodes are on their way from memory
 constexpr double kOutgrown = 1.2;   // so much of what stood before it, and what `least` is
 
 }  // namespace
@@ -22,12 +23,18 @@ Boxes::Boxes(const profile::CallTree& tree, const Costs& costs, const Costs* bef
 void Boxes::begin_with_root() { begin_with({0}); }
 
 void Boxes::begin_with_all() {
-  std::vector<Item> items;
+  std::vector<uint32_t> nodes;
   double before = 0;
   for (uint32_t node = 0; node < tree_.nodes.size(); ++node) {
     const double then = before_ != nullptr ? before_->self[node] : 0;
-    if (costs_.self[node] != 0 || then != 0) items.push_back({node, costs_.self[node], then});
+    if (costs_.self[node] != 0 || then != 0) nodes.push_back(node);
     before += then;
+  }
+  std::vector<Item> items;
+  items.reserve(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (i + kAhead < nodes.size()) prefetch(nodes[i + kAhead]);
+    items.push_back(item_of(nodes[i], costs_.self[nodes[i]], before_ != nullptr ? before_->self[nodes[i]] : 0));
   }
   boxes_.clear();
   items_.clear();
@@ -42,7 +49,7 @@ void Boxes::begin_with(const std::vector<uint32_t>& nodes) {
   children_.clear();
   Made first;
   for (const uint32_t node : nodes) {
-    items_.push_back({node, costs_.total[node], before_ != nullptr ? before_->total[node] : 0});
+    items_.push_back(item_of(node, costs_.total[node], before_ != nullptr ? before_->total[node] : 0));
     first.box.total += items_.back().value;
     first.box.before += items_.back().before;
     first.box.self += costs_.self[node];
@@ -67,17 +74,18 @@ uint32_t Boxes::find(uint32_t box, std::string_view name) {
 
 void Boxes::make_children(uint32_t box) {
   std::vector<Item> found;
+  if (towards_ == Towards::kCallers) found.reserve(boxes_[box].items);
   const auto begin = static_cast<ptrdiff_t>(boxes_[box].first_item), end = begin + static_cast<ptrdiff_t>(boxes_[box].items);
   for (ptrdiff_t i = begin; i < end; ++i) {
     const Item& item = items_[static_cast<size_t>(i)];
     if (towards_ == Towards::kCallers) {
-      const uint32_t parent = tree_.nodes[item.node].parent;
-      if (parent != 0) found.push_back({parent, item.value, item.before});
+      if (i + kAhead < end) prefetch(items_[static_cast<size_t>(i) + kAhead].parent);
+      if (item.parent != 0) found.push_back(item_of(item.parent, item.value, item.before));
       continue;
     }
     for (uint32_t child = tree_.nodes[item.node].first_child; child != 0; child = tree_.nodes[child].next_sibling) {
       const double then = before_ != nullptr ? before_->total[child] : 0;
-      if (costs_.total[child] != 0 || then != 0) found.push_back({child, costs_.total[child], then});
+      if (costs_.total[child] != 0 || then != 0) found.push_back(item_of(child, costs_.total[child], then));
     }
   }
   add_boxes(box, std::move(found));
@@ -87,7 +95,7 @@ void Boxes::add_boxes(uint32_t parent, std::vector<Item> items) {
   // By name: how many of each, then where they go.
   const auto first = static_cast<uint32_t>(boxes_.size());
   for (const Item& item : items) {
-    uint32_t& group = group_of_name_[item.node == 0 ? 0 : tree_.nodes[item.node].name.value + 1];
+    uint32_t& group = group_of_name_[item.name];
     if (group == kNone) {
       group = static_cast<uint32_t>(boxes_.size());
       boxes_.push_back({.box = {.parent = parent, .depth = boxes_[parent].box.depth + 1, .node = item.node}});
@@ -106,10 +114,10 @@ void Boxes::add_boxes(uint32_t parent, std::vector<Item> items) {
   }
   items_.resize(next);
   for (const Item& item : items) {
-    Made& made = boxes_[group_of_name_[item.node == 0 ? 0 : tree_.nodes[item.node].name.value + 1]];
+    Made& made = boxes_[group_of_name_[item.name]];
     items_[made.first_item + made.items++] = item;
   }
-  for (const Item& item : items) group_of_name_[item.node == 0 ? 0 : tree_.nodes[item.node].name.value + 1] = kNone;
+  for (const Item& item : items) group_of_name_[item.name] = kNone;
   boxes_[parent].first_child = static_cast<uint32_t>(children_.size());
   boxes_[parent].child_count = static_cast<uint32_t>(boxes_.size()) - first;
   for (auto i = first; i < boxes_.size(); ++i) children_.push_back(i);

@@ -71,9 +71,11 @@ class Boxes {
   const Costs* before() const { return before_; }
 
  private:
-  // A node of a box, and what of its cost belongs to the box: towards callers less than all.
+  // A node of a box, and what of its cost belongs to the box: towards callers less than all. Nodes lie anywhere: each is looked at once.
   struct Item {
     uint32_t node = 0;
+    uint32_t name = 0;  // of the node, + 1; 0: of the root
+    uint32_t parent = 0;
     double value = 0, before = 0;
   };
   struct Made {
@@ -86,6 +88,11 @@ class Boxes {
   void make_children(uint32_t box);
   void add_boxes(uint32_t parent, std::vector<Item> items);
   void sort(std::span<uint32_t> siblings);
+  void prefetch(uint32_t node) const { __builtin_prefetch(&tree_.nodes[node]); }
+  Item item_of(uint32_t node, double value, double before) const {
+    const profile::CallNode& one = tree_.nodes[node];
+    return {node, node == 0 ? 0 : one.name.value + 1, one.parent, value, before};
+  }
   double size(uint32_t box) const { return boxes_[box].box.total + boxes_[box].box.before; }
   void sort_by_rough_sizes(std::span<uint32_t> siblings) const;
   void sort_as_before(std::span<uint32_t> siblings) const;

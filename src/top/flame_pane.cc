@@ -49,6 +49,7 @@ void FlamePane::add_children(const Span& parent, double scale, std::vector<Span>
 
 void FlamePane::place(int columns, int levels) {
   placed_.clear();
+  goes_on_ = false;
   const double whole = (*boxes_)[zoom_box_].total;
   if (whole <= 0) return;
   slack_ = std::max(kLeastSlack, columns * kSlack);
@@ -80,6 +81,7 @@ void FlamePane::place(int columns, int levels) {
     end_run();
     std::swap(level, next);
   }
+  goes_on_ = std::any_of(level.begin(), level.end(), [](const Span& one) { return one.end > one.x; });
 }
 
 void FlamePane::draw(Grid& grid, const Rect& rect, const Model& model, Look& look, bool has_keys) {
@@ -89,12 +91,14 @@ void FlamePane::draw(Grid& grid, const Rect& rect, const Model& model, Look& loo
     const std::string what = zoom_.empty() ? "no samples in what is chosen" : fmt::format("no samples in {} now", look.name(zoom_.back()));
     grid.put(rect.x + 1, rect.y + rect.height / 2, what, kSoft, rect.width - 2);
     placed_.clear();
+    goes_on_ = false;
     return;
   }
   // What is picked is on the screen.
   const int level_of_pick = static_cast<int>((*boxes_)[picked_box_].depth) - static_cast<int>((*boxes_)[zoom_box_].depth);
   first_level_ = std::clamp(first_level_, std::max(0, level_of_pick - rect.height + 1), std::max(0, level_of_pick));
   place(rect.width, first_level_ + rect.height);
+  if (!goes_on_) first_level_ = std::clamp(placed_.back().level + 1 - rect.height, 0, first_level_);  // no rows are left empty below while some are above
   const auto draw_one = [&](const Placed& one) {
     const int row = one.level - first_level_, y = grows_up_ ? rect.y + rect.height - 1 - row : rect.y + row, x = rect.x + one.x;
     if (one.box == Boxes::kNone) {

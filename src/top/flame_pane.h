@@ -34,6 +34,7 @@ class FlamePane {
   // To the next box below the zoomed one that matches the search, or the one before. False: none does.
   bool find_match(Look& look, bool forward);
   void reset();           // zoom and pick
+  bool goes_on() const { return goes_on_; }  // below what was drawn
   bool is_zoomed() const { return !zoom_.empty(); }
   const Path& zoom() const { return zoom_; }
   // None: there are no boxes.
@@ -66,7 +67,7 @@ class FlamePane {
   std::optional<Boxes> boxes_;
   Path zoom_, picked_;
   uint32_t zoom_box_ = 0, picked_box_ = 0;
-  bool zoom_is_there_ = true;
+  bool zoom_is_there_ = true, goes_on_ = false;
   int first_level_ = 0;  // that is drawn
   Rect rect_;
   std::unordered_map<uint64_t, int> ends_, last_ends_;  // by path: where a box ends, of this picture and the one before

@@ -24,12 +24,12 @@ class Growth {
     model_.update(std::make_shared<const profile::ProfileSnapshot>(profile::make_synthetic_profile({.samples = samples, .depth = 40})));
     look_.update(model_);
   }
-  Grid draw(FlamePane& pane, bool grown) {
+  Grid draw(FlamePane& pane, bool grown, int rows = kRows) {
     Boxes boxes(model_.tree(), model_.costs(), nullptr, Towards::kCallees, Order::kHeavy);
     boxes.begin_with_root();
     pane.show(std::move(boxes), grown);
-    Grid grid(kColumns, kRows);
-    pane.draw(grid, {0, 0, kColumns, kRows}, model_, look_, false);
+    Grid grid(kColumns, rows);
+    pane.draw(grid, {0, 0, kColumns, rows}, model_, look_, false);
     return grid;
   }
 
@@ -130,6 +130,19 @@ TEST(FlamePane, StandsStillWhileItGrows) {
   EXPECT_LT(changed, changed_exactly / 4) << changed_exactly;
   // Looked at anew it is as exact as one that was never looked at.
   EXPECT_EQ(changed_cells(growth.draw(pane, false), last_exact), 0);
+}
+
+// A larger screen shows again what a small one had no room for.
+TEST(FlamePane, LeavesNoRowsEmptyWhileOthersAreAbove) {
+  Growth growth;
+  growth.grow(2000);
+  FlamePane pane;
+  EXPECT_NE(growth.draw(pane, false, 12).text().find("all"), std::string::npos);
+  EXPECT_TRUE(pane.goes_on());
+  pane.press({.kind = Input::Kind::kEnd});
+  EXPECT_EQ(growth.draw(pane, false, 12).text().find("all"), std::string::npos);
+  EXPECT_NE(growth.draw(pane, false, 100).text().find("all"), std::string::npos);
+  EXPECT_FALSE(pane.goes_on());
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <csignal>
 
+#include "top/screen.h"
+
 namespace cicada::top {
 namespace {
 
@@ -28,9 +30,7 @@ void write_all(int fd, std::string_view text) {
 
 Result<KeptTerminal> KeptTerminal::keep() {
   KeptTerminal kept;
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO})
-    if (::isatty(fd) == 0)
-      return make_error(ErrorKind::kUnsupported, "standard {} is no terminal, and `cicada top` draws on one; `cicada record` writes a recording, `cicada report FILE` a text, `cicada top --json` lines", fd == STDIN_FILENO ? "input" : "output");
+  TRY(check_terminal());
   if (::tcgetattr(STDIN_FILENO, &kept.modes_) != 0) return errno_error(errno, "the terminal's modes");
   return kept;
 }

@@ -100,6 +100,14 @@ double Look::matched_share(const Model& model) {
   return sum / model.costs().whole();
 }
 
+Style Look::style_of_change(const Model& model, double now, double before) const {
+  if (model.before() == nullptr || !colours) return {};
+  const double whole = model.costs().whole(), whole_before = model.before()->whole();
+  if (whole <= 0 || whole_before <= 0) return {};
+  const uint32_t step = sink::heat_step(now, before, whole, whole_before);
+  return step == sink::kHeatSteps / 2 ? Style{} : Style{.ink = kInk, .ground = to_rgb(sink::heat_colour(step))};
+}
+
 Style Look::style_of_box(const Model& model, const Boxes& boxes, uint32_t box, bool has_text) {
   const Boxes::Box& one = boxes[box];
   const CallNode& node = boxes.tree().nodes[one.node];
@@ -124,16 +132,26 @@ Style Look::style_of_box(const Model& model, const Boxes& boxes, uint32_t box, b
 std::string percent(double part, double whole) { return whole > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : "-"; }
 
 std::string amount(const Model& model, double cost) {
+  if (cost == 0) return "0";
   const profile::ProfileSnapshot& profile = model.profile();
   if (const double seconds = profile::seconds_per_value(profile, model.event()); seconds > 0) return seconds_text(cost * seconds);
   const profile::Unit unit = profile.event(model.event()).unit;
   if (unit == profile::Unit::kNanoseconds) return seconds_text(cost * 1e-9);
-  return fmt::format("{:.0f} {}", cost, profile::unit_text(unit));
+  return fmt::format("{} {}", grouped_digits(static_cast<uint64_t>(std::llround(cost))), profile::unit_text(unit));
+}
+
+std::string short_amount(const Model& model, double cost) {
+  const profile::ProfileSnapshot& profile = model.profile();
+  if (profile::seconds_per_value(profile, model.event()) > 0 || profile.event(model.event()).unit == profile::Unit::kNanoseconds) return amount(model, cost);
+  if (profile.event(model.event()).unit == profile::Unit::kBytes) return bytes_text(cost);
+  for (const auto& [size, letter] : {std::pair(1e12, 'T'), {1e9, 'G'}, {1e6, 'M'}})
+    if (cost >= size) return fmt::format("{:.3g} {}", cost / size, letter);
+  return grouped_digits(static_cast<uint64_t>(std::llround(cost)));
 }
 
 std::string cpus(const Model& model, double cost) {
   const double per_value = profile::seconds_per_value(model.profile(), model.event()), seconds = model.counted_seconds();
-  return per_value > 0 && seconds > 0 ? fmt::format("{:.2f} CPUs", cost * per_value / seconds) : "";
+  return cost > 0 && per_value > 0 && seconds > 0 ? fmt::format("{:.2f} CPUs", cost * per_value / seconds) : "";
 }
 
 std::string duration(double exactly) {

@@ -37,6 +37,8 @@ class Look {
   double matched_share(const Model& model);
   // Shades tell names apart: what has no text has the kind's first.
   Style style_of_box(const Model& model, const Boxes& boxes, uint32_t box, bool has_text);
+  // Of a number: how it has changed since the mark, if there is one.
+  Style style_of_change(const Model& model, double now, double before) const;
   // Not the target's own programs: libraries, the kernel, what stands between stacks.
   static bool is_foreign(const profile::CallNode& node) { return node.kind != profile::NodeKind::kNative && node.kind != profile::NodeKind::kInlined && node.kind != profile::NodeKind::kJit && node.kind != profile::NodeKind::kInterpreted; }
 
@@ -56,6 +58,8 @@ class Look {
 std::string percent(double part, double whole);
 // What costs are for people: "1.2 s" of CPU, "340 samples", "12 MB".
 std::string amount(const Model& model, double cost);
+// The same in nine columns, without the unit of what is counted.
+std::string short_amount(const Model& model, double cost);
 // CPUs that it kept busy while it was counted: "1.25 CPUs"; empty: the event is no CPU time.
 std::string cpus(const Model& model, double cost);
 std::string duration(double seconds);  // "12 s", "3 min 20 s"

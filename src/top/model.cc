@@ -24,21 +24,44 @@ void add_totals(const profile::CallTree& tree, Costs& costs) {
   for (size_t i = tree.nodes.size(); i-- > 1;) costs.total[tree.nodes[i].parent] += costs.total[i];
 }
 
+std::unique_ptr<profile::LiveTree> empty_tree(const Shape& shape) {
+  return std::make_unique<profile::LiveTree>(profile::CallTreeOptions{.kernel_frames = shape.kernel, .group_by = shape.group_by, .event = shape.event});
+}
+
 }  // namespace
+
+ShapedTree make_tree(Shape shape, const ProfileSnapshot& profile) {
+  ShapedTree made{.shape = std::move(shape), .live = nullptr, .leaves = {}};
+  made.live = empty_tree(made.shape);
+  made.live->update(profile, &made.leaves);
+  return made;
+}
 
 Model::Model() : now_(std::make_shared<const ProfileSnapshot>()) { begin_tree(); }
 
-void Model::begin_tree() {
+void Model::begin_tree() { use(empty_tree(shape_), {}); }
+
+void Model::use(std::unique_ptr<profile::LiveTree> tree, std::vector<uint32_t> leaves) {
   if (live_) trees_ += live_->anew() + 1;
-  live_ = std::make_unique<profile::LiveTree>(profile::CallTreeOptions{.kernel_frames = kernel_, .group_by = group_by_, .event = event_});
+  live_ = std::move(tree);
+  leaves_ = std::move(leaves);
+  forgotten_ = 0;
+  begin_names();
   update(now_);
 }
 
+// Numbers of names and nodes mean other things from now on.
+void Model::begin_names() {
+  anew_ = tree_number();
+  kept_names_.clear();
+  states_ = {};
+}
+
 void Model::update(std::shared_ptr<const ProfileSnapshot> now) {
-  event_chosen_ = event_chosen_ && event_.value < now->header.events.size();  // of another recording
+  event_chosen_ = event_chosen_ && shape_.event.value < now->header.events.size();  // of another recording
   if (!event_chosen_) {
-    if (const profile::EventId event = profile::main_event(*now); event != event_) {
-      event_ = event;
+    if (const profile::EventId event = profile::main_event(*now); event != shape_.event) {
+      shape_.event = event;
       now_ = std::move(now);
       return begin_tree();
     }
@@ -46,12 +69,11 @@ void Model::update(std::shared_ptr<const ProfileSnapshot> now) {
   now_ = std::move(now);
   live_->update(*now_, &new_leaves_);
   has_times_ = profile::has_times(*now_);
+  if (now_->header.start_monotonic_ns == 0 && now_->sample_count() != 0) first_ns_ = *std::min_element(now_->samples().time_ns.begin(), now_->samples().time_ns.end());
   if (tree_number() != anew_) {
-    anew_ = tree_number();
+    begin_names();
     leaves_ = new_leaves_;
     forgotten_ = 0;
-    kept_names_.clear();
-    states_ = {};
   } else {
     leaves_.insert(leaves_.end(), new_leaves_.begin(), new_leaves_.end());
     forgotten_ = leaves_.size() - now_->sample_count();
@@ -75,27 +97,18 @@ Result<void> Model::choose(Choice choice) {
   return {};
 }
 
-void Model::group_by(std::vector<profile::GroupBy> by) {
-  group_by_ = std::move(by);
-  begin_tree();
-}
-
-void Model::show_kernel(bool shown) {
-  kernel_ = shown;
-  begin_tree();
-}
-
-void Model::show_event(profile::EventId event) {
-  event_ = event;
-  event_chosen_ = true;
-  begin_tree();
+void Model::take_tree(ShapedTree tree) {
+  if (tree.shape.event != shape_.event && tree.shape.event.value >= now_->header.events.size()) return;
+  event_chosen_ = event_chosen_ || tree.shape.event != shape_.event;
+  shape_ = std::move(tree.shape);
+  use(std::move(tree.live), std::move(tree.leaves));
 }
 
 uint64_t Model::begin_ns() const {
   const profile::Samples& samples = now_->samples();
   const uint64_t start = now_->header.start_monotonic_ns;
   if (samples.size() == 0) return start;
-  if (start == 0) return *std::min_element(samples.time_ns.begin(), samples.time_ns.end());
+  if (start == 0) return first_ns_;
   return samples.dropped() == 0 ? start : std::min(std::max(start, samples.time_ns[0]), end_ns());
 }
 
@@ -130,7 +143,7 @@ template <typename Add>
 void Model::for_each_counted(Add add) const {
   const profile::Samples& samples = now_->samples();
   std::vector<bool> wanted;  // by thread; empty: all
-  if (choice_.process || choice_.tid || choice_.cgroup) {
+  if (!choice_.is_of_everybody()) {
     wanted.resize(now_->threads().size());
     for (size_t i = 0; i < wanted.size(); ++i) {
       const profile::Thread& thread = now_->threads()[i];
@@ -166,7 +179,7 @@ void Model::for_each_counted(Add add) const {
 
 void Model::add_states() {
   state_of_node_.clear();
-  if (now_->event(event_).spent == profile::Spent::kRunning) return;
+  if (now_->event(shape_.event).spent == profile::Spent::kRunning) return;
   for_each_counted([&](size_t row, uint32_t, double, bool) { static_cast<void>(states_.of(*now_, now_->samples().labels[row])); });
   const size_t count = states_.names().size();
   std::vector<double> costs(tree().nodes.size() * count);
@@ -234,7 +247,15 @@ std::vector<uint32_t> Model::outermost_nodes(profile::StringId name) const {
   return found;
 }
 
-std::vector<FunctionLine> Model::functions(bool by_total) const {
+// The tree's own: nodes need not be looked at, of which there may be a million.
+std::vector<FunctionLine> Model::lines_of_sums() const {
+  const profile::FunctionTable& table = live_->functions();
+  std::vector<FunctionLine> lines;
+  for (size_t row = 0; row < table.rows().size(); ++row) lines.push_back({table.heaviest_node(row), static_cast<double>(table.rows()[row].self), static_cast<double>(table.rows()[row].total), 0});
+  return lines;
+}
+
+std::vector<FunctionLine> Model::lines_of_nodes() const {
   const profile::FunctionTable& table = live_->functions();
   std::vector<FunctionLine> lines(table.rows().size());
   for (uint32_t i = 1; i < tree().nodes.size(); ++i) {
@@ -242,9 +263,16 @@ std::vector<FunctionLine> Model::functions(bool by_total) const {
     if (row == profile::kNoNode) continue;
     if (lines[row].node == 0 || costs_.total[i] > costs_.total[lines[row].node]) lines[row].node = i;
     lines[row].self += costs_.self[i];
-    if (table.is_outermost(i)) lines[row].total += costs_.total[i];
+    if (!table.is_outermost(i)) continue;
+    lines[row].total += costs_.total[i];
+    if (choice_.mark_ns) lines[row].before += before_.total[i];
   }
-  std::erase_if(lines, [](const FunctionLine& line) { return line.total <= 0; });
+  return lines;
+}
+
+std::vector<FunctionLine> Model::functions(bool by_total) const {
+  std::vector<FunctionLine> lines = sums_of_ == tree_number() ? lines_of_sums() : lines_of_nodes();
+  std::erase_if(lines, [](const FunctionLine& line) { return line.total <= 0 && line.before <= 0; });
   std::sort(lines.begin(), lines.end(), [&](const FunctionLine& a, const FunctionLine& b) {
     const auto left = by_total ? std::pair(a.total, a.self) : std::pair(a.self, a.total), right = by_total ? std::pair(b.total, b.self) : std::pair(b.self, b.total);
     return left != right ? left > right : a.node < b.node;
@@ -274,6 +302,13 @@ std::vector<ThreadLine> Model::threads() const {
   }
   std::erase_if(lines, [](const ThreadLine& line) { return line.cost == 0 && line.seconds.empty(); });
   return lines;
+}
+
+std::shared_ptr<const std::vector<bool>> Model::counted_rows() const {
+  if (choice_.is_all()) return nullptr;
+  const auto counted = std::make_shared<std::vector<bool>>(now_->sample_count());
+  for_each_counted([&](size_t row, uint32_t, double, bool before) { (*counted)[row] = !before; });
+  return counted;
 }
 
 std::vector<double> Model::time_line(size_t bins) const {

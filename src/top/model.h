@@ -38,13 +38,36 @@ struct Choice {
   std::optional<std::string> cgroup = {};                   // of the processes in it only
   std::string keep = {};                                    // a regular expression: stacks with a function that matches; empty: all
   std::optional<uint64_t> mark_ns = {};                     // what came before it is compared with what came behind it
-  bool is_all() const { return mode == Mode::kAll && !span_ns && !process && !tid && !cgroup && keep.empty() && !mark_ns; }
+  bool is_all() const { return mode == Mode::kAll && !span_ns && is_of_everybody() && keep.empty() && !mark_ns; }
+  bool is_of_everybody() const { return !process && !tid && !cgroup; }
+  void take_everybody() {
+    process.reset();
+    tid.reset();
+    cgroup.reset();
+  }
   bool operator==(const Choice&) const = default;
 };
 
+// What a tree is made of.
+struct Shape {
+  std::vector<profile::GroupBy> group_by = {};
+  bool kernel = true;          // with its frames
+  profile::EventId event = {};
+  bool operator==(const Shape&) const = default;
+};
+// A tree of that shape, and the leaf of each row of the profile that it was made of.
+struct ShapedTree {
+  Shape shape;
+  std::unique_ptr<profile::LiveTree> live;
+  std::vector<uint32_t> leaves;
+};
+// Takes a second for a million nodes. Threads: any.
+ShapedTree make_tree(Shape shape, const profile::ProfileSnapshot& profile);
+
 struct FunctionLine {
-  uint32_t node = 0;  // the one of its nodes that costs most: says where it is
+  uint32_t node = 0;  // the one of its nodes that costs most, about: says where it is
   double self = 0, total = 0;
+  double before = 0;  // of the total: what came before the mark
 };
 
 // Of a thread, or of a whole process.
@@ -66,12 +89,10 @@ class Model {
   // Fails (kInvalid): `keep` is no regular expression; then nothing changes.
   Result<void> choose(Choice choice);
   const Choice& choice() const { return choice_; }
-  void group_by(std::vector<profile::GroupBy> by);
-  const std::vector<profile::GroupBy>& groups() const { return group_by_; }
-  void show_kernel(bool shown);
-  bool shows_kernel() const { return kernel_; }
-  void show_event(profile::EventId event);
-  profile::EventId event() const { return event_; }
+  // Of the profile there is, or of an earlier one of the same recording. One of an event that is not there is not taken.
+  void take_tree(ShapedTree tree);
+  const Shape& shape() const { return shape_; }
+  profile::EventId event() const { return shape_.event; }
 
   // --- what there is
   const profile::ProfileSnapshot& profile() const { return *now_; }
@@ -95,14 +116,20 @@ class Model {
   std::vector<FunctionLine> functions(bool by_total) const;
   // All that cost something, or did lately.
   std::vector<ThreadLine> threads() const;
+  // Which rows count, of those behind the mark where there is one. Null: all.
+  std::shared_ptr<const std::vector<bool>> counted_rows() const;
   // What all samples of the shown event cost in each of `bins` parts of [begin_ns, end_ns], whatever is chosen.
   std::vector<double> time_line(size_t bins) const;
 
  private:
   void begin_tree();
+  void begin_names();
+  void use(std::unique_ptr<profile::LiveTree> tree, std::vector<uint32_t> leaves);
   void weigh();
   void weigh_nodes();
   void copy_sums();
+  std::vector<FunctionLine> lines_of_sums() const;
+  std::vector<FunctionLine> lines_of_nodes() const;
   void add_states();
   // The samples that count: add(row, leaf, cost, whether it came before the mark).
   template <typename Add>
@@ -111,9 +138,9 @@ class Model {
   bool keeps(uint32_t name);
 
   std::shared_ptr<const profile::ProfileSnapshot> now_;
-  profile::EventId event_;
-  bool event_chosen_ = false, has_times_ = false, kernel_ = true;
-  std::vector<profile::GroupBy> group_by_;
+  Shape shape_;
+  bool event_chosen_ = false, has_times_ = false;
+  uint64_t first_ns_ = 0;  // of its samples, where the profile does not say when it began
   std::unique_ptr<profile::LiveTree> live_;
   uint64_t trees_ = 0, anew_ = 0;
   std::vector<uint32_t> new_leaves_;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "profile/growing_profile_for_test.h"
 #include "profile/synthetic_profile_for_test.h"
@@ -40,6 +42,12 @@ double sum(const std::map<std::string, double>& selfs) {
   return all;
 }
 
+std::map<std::string, std::pair<double, double>> function_costs(const Model& model) {
+  std::map<std::string, std::pair<double, double>> costs;
+  for (const FunctionLine& line : model.functions(false)) costs[std::string(model.tree().text(model.node(line.node).name))] = {line.self, line.total};
+  return costs;
+}
+
 TEST(Model, FollowsWhateverHappensToAProfile) {
   for (uint32_t seed = 1; seed < 3; ++seed) {
     profile::Growing growing(seed);
@@ -52,8 +60,31 @@ TEST(Model, FollowsWhateverHappensToAProfile) {
       const auto all = truth(now, [&](const ProfileSnapshot&, size_t) { return true; });
       ASSERT_EQ(shown(model, model.costs()), all) << seed << " " << i;
       for (size_t node = 0; node < model.tree().nodes.size(); ++node) ASSERT_EQ(model.costs().total[node], static_cast<double>(model.tree().nodes[node].total));
+      const auto functions = function_costs(model);
       ASSERT_TRUE(model.choose({.span_ns = std::pair(uint64_t{0}, ~uint64_t{0} >> 1)}));  // sample by sample
       ASSERT_EQ(shown(model, model.costs()), all) << seed << " " << i;
+      ASSERT_EQ(function_costs(model), functions) << seed << " " << i;
+      ASSERT_TRUE(model.choose({}));
+    }
+  }
+}
+
+// Of another shape, made of what was there before: the model catches up.
+TEST(Model, TakesATreeThatWasMadeMeanwhile) {
+  for (uint32_t seed = 1; seed < 4; ++seed) {
+    profile::Growing growing(seed);
+    Model model;
+    std::optional<ShapedTree> made;
+    for (int i = 0; i < 60; ++i) {
+      growing.step();
+      model.update(shared(growing.profile));
+      if (made && i % 5 == 4) model.take_tree(*std::exchange(made, std::nullopt));
+      if (i % 5 == 0) made = make_tree({.kernel = i % 2 == 0, .event = model.event()}, model.profile());
+      std::map<std::string, double> expected;
+      for (const auto& [path, self] : profile::selfs(profile::build_call_tree(growing.profile, {.kernel_frames = model.shape().kernel}))) expected[path] = static_cast<double>(self);
+      ASSERT_EQ(shown(model, model.costs()), expected) << seed << " " << i;
+      ASSERT_TRUE(model.choose({.span_ns = std::pair(uint64_t{0}, ~uint64_t{0} >> 1)}));  // sample by sample
+      ASSERT_EQ(shown(model, model.costs()), expected) << seed << " " << i;
       ASSERT_TRUE(model.choose({}));
     }
   }
@@ -154,7 +185,7 @@ TEST(Model, KnowsWhatThreadsWaitedFor) {
   Model model;
   model.update(shared(profile));
   EXPECT_EQ(model.state_of(1), "");
-  model.show_event({1});
+  model.take_tree(make_tree({.event = profile::EventId(1)}, model.profile()));
   const auto by_path = [](const CallTree& tree, auto state_of) {
     std::map<std::string, std::string> states;
     std::vector<std::string> path(tree.nodes.size());
@@ -172,12 +203,12 @@ TEST(Model, KnowsWhatThreadsWaitedFor) {
 
 TEST_F(OfARecording, GroupsAndUngroups) {
   const double whole = model_.costs().whole();
-  model_.group_by({profile::GroupBy::kProcess, profile::GroupBy::kThread});
+  model_.take_tree(make_tree({.group_by = {profile::GroupBy::kProcess, profile::GroupBy::kThread}, .event = model_.event()}, model_.profile()));
   EXPECT_EQ(model_.costs().whole(), whole);
   size_t groups = 0;
   for (const profile::CallNode& node : model_.tree().nodes) groups += node.kind == profile::NodeKind::kGroup ? 1 : 0;
   EXPECT_EQ(groups, 16U);
-  model_.group_by({});
+  model_.take_tree(make_tree({.event = model_.event()}, model_.profile()));
   EXPECT_EQ(shown(model_, model_.costs()), truth(profile_, [](const ProfileSnapshot&, size_t) { return true; }));
 }
 

@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "top/pattern.h"
 
-#include <regex.h>
+#include <re2/re2.h>
 
 namespace cicada::top {
+namespace {
+
+constexpr int64_t kMostMemory = 8 << 20;
+
+}  // namespace
 
 Result<Pattern> Pattern::compile(const std::string& text) {
-  auto regex = std::make_unique<regex_t>();
-  if (const int error = ::regcomp(regex.get(), text.c_str(), REG_EXTENDED | REG_NOSUB | REG_ICASE); error != 0) {
-    char why[200];
-    ::regerror(error, regex.get(), why, sizeof why);
-    return make_error(ErrorKind::kInvalid, "{}: {}", text, why);
-  }
+  re2::RE2::Options options;
+  options.set_case_sensitive(false);
+  options.set_log_errors(false);
+  options.set_never_capture(true);
+  options.set_max_mem(kMostMemory);
   Pattern pattern;
-  pattern.regex_ = std::shared_ptr<const regex_t>(regex.release(), [](const regex_t* one) {
-    ::regfree(const_cast<regex_t*>(one));
-    delete one;
-  });
+  pattern.regex_ = std::make_shared<const re2::RE2>(text, options);
+  if (!pattern.regex_->ok()) return make_error(ErrorKind::kInvalid, "{}: {}", text, pattern.regex_->error());
   return pattern;
 }
 
 bool Pattern::matches(std::string_view name) const {
-  return ::regexec(static_cast<const regex_t*>(regex_.get()), std::string(name.substr(0, kLookedAt)).c_str(), 0, nullptr, 0) == 0;
+  const std::string_view begin = name.substr(0, kLookedAt);
+  return re2::RE2::PartialMatch(re2::StringPiece(begin.data(), begin.size()), *regex_);
 }
 
 }  // namespace cicada::top

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people type to find functions: an extended regular expression, in any case of letters. libc's matcher, which does not recurse with the length of a name.
-// Threads: one.
+// What people type to find functions: a regular expression, in any case of letters. RE2's, whose time grows with the length of a name only, whatever was typed.
+// Threads: any.
 #pragma once
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+
+namespace re2 {
+class RE2;
+}
 
 namespace cicada::top {
 
@@ -19,7 +23,7 @@ class Pattern {
   bool matches(std::string_view name) const;
 
  private:
-  std::shared_ptr<const void> regex_;
+  std::shared_ptr<const re2::RE2> regex_;
 };
 
 }  // namespace cicada::top

@@ -91,7 +91,6 @@ void ProcessTable::add_tree(const Model& model, const std::vector<OfProcess>& al
       if (const auto place = place_of_row.find(row); place != place_of_row.end() && place->second != i) parent[i] = place->second;
     }
   }
-  // A parent began before its children, so there are no rings.
   std::vector<ThreadLine> with_children(all.size());
   std::vector<std::vector<uint32_t>> children(all.size());
   std::vector<uint32_t> roots;
@@ -102,17 +101,21 @@ void ProcessTable::add_tree(const Model& model, const std::vector<OfProcess>& al
   }
   const auto sort = [&](std::vector<uint32_t>& some) { std::stable_sort(some.begin(), some.end(), [&](uint32_t a, uint32_t b) { return is_heavier(with_children[a], with_children[b]); }); };
   sort(roots);
-  std::vector<std::pair<uint32_t, int>> left;
-  for (size_t i = roots.size(); i-- > 0;) left.emplace_back(roots[i], 0);
+  // Where a recording says that some are each other's parents, the heaviest of them stands first.
+  for (uint32_t i = 0; i < all.size(); ++i) roots.push_back(i);
   std::vector<bool> seen(all.size());
-  while (!left.empty()) {
-    const auto [at, depth] = left.back();
-    left.pop_back();
-    if (seen[at]) continue;
-    seen[at] = true;
-    add_process(model, all[at], depth);
-    sort(children[at]);
-    for (size_t i = children[at].size(); i-- > 0;) left.emplace_back(children[at][i], depth + 1);
+  std::vector<std::pair<uint32_t, int>> left;
+  for (const uint32_t root : roots) {
+    left.emplace_back(root, 0);
+    while (!left.empty()) {
+      const auto [at, depth] = left.back();
+      left.pop_back();
+      if (seen[at]) continue;
+      seen[at] = true;
+      add_process(model, all[at], depth);
+      sort(children[at]);
+      for (size_t i = children[at].size(); i-- > 0;) left.emplace_back(children[at][i], depth + 1);
+    }
   }
 }
 
@@ -143,9 +146,7 @@ void ProcessTable::add_cgroups(const Model& model, const std::vector<OfProcess>&
 Choice ProcessTable::only(const Model& model, const Line& line) {
   Choice choice = model.choice();
   const Choice before = choice;
-  choice.process.reset();
-  choice.tid.reset();
-  choice.cgroup.reset();
+  choice.take_everybody();
   if (!line.costs.process.valid()) {
     choice.cgroup = line.key.substr(1);
   } else {
@@ -154,9 +155,7 @@ Choice ProcessTable::only(const Model& model, const Line& line) {
     if (line.costs.thread.valid()) choice.tid = model.profile().threads()[line.costs.thread.value].tid;
   }
   if (choice != before) return choice;
-  choice.process.reset();  // again: all
-  choice.tid.reset();
-  choice.cgroup.reset();
+  choice.take_everybody();  // again: all
   return choice;
 }
 
@@ -169,7 +168,7 @@ void ProcessTable::draw(Grid& grid, const Rect& rect, const Model& model, Look& 
   const bool narrow = rect.width < kTwoNumbers;
   const int spark_x = rect.x + 21, state_x = narrow ? rect.x + 10 : spark_x + static_cast<int>(Model::kSparkSeconds) + 1, name_x = state_x + (run_state ? 2 : 0);
   const auto put_head = [&](int end, const std::string& text, bool sorted_by) { grid.put_right(end, rect.y, text + (sorted_by ? " ▾" : ""), head); };
-  if (model.has_times()) put_head(rect.x + 9, per_value > 0 ? "CPU %" : fmt::format("last {} s", Model::kRecentSeconds), !by_share_ && per_value > 0);
+  if (model.has_times()) put_head(rect.x + 9, per_value > 0 ? "CPU %" : fmt::format("in {} s", Model::kRecentSeconds), !by_share_);
   if (!narrow) put_head(rect.x + 19, "share", by_share_ || !model.has_times());
   if (run_state) grid.put(state_x, rect.y, "S", head);
   if (model.has_times() && !narrow) grid.put(spark_x, rect.y, fmt::format("last {} s", Model::kSparkSeconds), head);
@@ -180,7 +179,7 @@ void ProcessTable::draw(Grid& grid, const Rect& rect, const Model& model, Look& 
   for (int row = 0; row + 1 < rect.height && list_.first() + row < static_cast<int>(lines_.size()); ++row) {
     const Line& line = lines_[static_cast<size_t>(list_.first() + row)];
     const int y = rect.y + 1 + row, x = name_x + std::min(2 * line.depth, std::max(0, (rect.width - name_x) / 2));
-    if (model.has_times()) grid.put_right(rect.x + 9, y, shortened(per_value > 0 ? fmt::format("{:.1f}", seconds > 0 ? 100 * line.costs.recent * per_value / seconds : 0) : amount(model, line.costs.recent), 9));
+    if (model.has_times()) grid.put_right(rect.x + 9, y, per_value > 0 ? fmt::format("{:.1f}", seconds > 0 ? 100 * line.costs.recent * per_value / seconds : 0) : short_amount(model, line.costs.recent));
     if (!narrow) grid.put_right(rect.x + 19, y, percent(line.costs.cost, whole));
     if (!narrow) grid.put(spark_x, y, sparkline(line.costs.seconds, most), {.ink = 0x5fafff});
     if (run_state && line.costs.process.valid()) {

@@ -108,6 +108,11 @@ struct Look {
   int pair = 0;
 };
 
+std::string name_of_terminal() {
+  const char* named = std::getenv("TERM");
+  return named != nullptr ? named : "";
+}
+
 class Curses final : public Screen {
  public:
   static Result<std::unique_ptr<Screen>> open(const std::string& terminal);
@@ -209,6 +214,11 @@ Curses::~Curses() {
   if (screen_ != nullptr) {
     if (has_mouse_) write_all("\x1b[?1006l\x1b[?1002l");
     if (keys_ != nullptr) ::delwin(keys_);
+    if (!is_there(::tigetstr("rmcup"))) {  // the shell goes on in the last row
+      ::wmove(stdscr, LINES - 1, 0);
+      ::wclrtoeol(stdscr);
+      ::wrefresh(stdscr);
+    }
     ::endwin();
     ::delscreen(screen_);
   }
@@ -441,19 +451,28 @@ std::optional<Input> Curses::input_of(const Unit& unit) {
   return Input{.kind = Kind::kLetter, .letter = static_cast<char32_t>(unit.value)};
 }
 
+// As terminals send them that do not do what terminfo says: with "[" for "O", or the other way round.
+std::optional<Input> cursor_key(char letter) {
+  using Kind = Input::Kind;
+  constexpr std::pair<char, Kind> kKeys[] = {{'A', Kind::kUp}, {'B', Kind::kDown}, {'C', Kind::kRight}, {'D', Kind::kLeft}, {'H', Kind::kHome}, {'F', Kind::kEnd}, {'Z', Kind::kBackTab}};
+  for (const auto& [sent, kind] : kKeys)
+    if (sent == letter) return Input{.kind = kind};
+  return std::nullopt;
+}
+
 // ncurses has waited kEscapeDelay for a key that it knows.
 std::optional<Input> Curses::after_escape() {
   const auto first = take_unit(0);
   if (first && !first->is_key && first->value == '[') return sequence();
   if (first && !first->is_key && first->value == 'O') {
-    take_unit(kEscapeDelay);
-    return std::nullopt;
+    const auto last = take_unit(kEscapeDelay);
+    return last && !last->is_key ? cursor_key(static_cast<char>(last->value)) : std::nullopt;
   }
   kept_ = first;
   return Input{.kind = Input::Kind::kEscape};
 }
 
-// A control sequence up to its end, so that nothing of it is taken for letters. Of those that ncurses does not know, the mouse's say something.
+// A control sequence up to its end, so that nothing of it is taken for letters. Of those that ncurses does not know, the mouse's and some cursor keys say something.
 std::optional<Input> Curses::sequence() {
   std::string text;
   while (text.size() < 64) {
@@ -473,7 +492,7 @@ std::optional<Input> Curses::sequence() {
     return mouse(button, x, y);
   }
   if (std::sscanf(text.c_str(), "<%5d;%5d;%5d%c", &button, &x, &y, &end) == 4 && end == 'M') return mouse(button, x, y);
-  return std::nullopt;
+  return text.size() == 1 ? cursor_key(text[0]) : std::nullopt;
 }
 
 // A press is a click: what is shown then does not wait for the release.
@@ -502,19 +521,24 @@ std::optional<Input> Curses::mouse(int button, int x, int y) {
 
 }  // namespace
 
-Result<std::unique_ptr<Screen>> open_screen() {
-  if (::isatty(STDOUT_FILENO) == 0) return make_error(ErrorKind::kUnsupported, "standard output is no terminal");
-  if (::isatty(STDIN_FILENO) == 0) return make_error(ErrorKind::kUnsupported, "standard input is no terminal");
-  const char* named = std::getenv("TERM");
-  const std::string terminal = named != nullptr ? named : "";
-  if (terminal.empty()) return make_error(ErrorKind::kUnsupported, "TERM is not set: what this terminal can do is not known");
+Result<void> check_terminal() {
+  constexpr std::string_view kInstead = "`cicada record` writes a recording, `cicada report FILE` a text, `cicada top --json` lines";
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO})
+    if (::isatty(fd) == 0) return make_error(ErrorKind::kUnsupported, "standard {} is no terminal, and `cicada top` draws on one; {}", fd == STDIN_FILENO ? "input" : "output", kInstead);
+  const std::string terminal = name_of_terminal();
+  if (terminal.empty()) return make_error(ErrorKind::kUnsupported, "TERM is not set: what this terminal can do is not known; {}", kInstead);
   int known = 0;
   if (::setupterm(terminal.c_str(), STDOUT_FILENO, &known) != OK)
-    return make_error(ErrorKind::kUnsupported, "the terminal \"{}\" (TERM) is not known on this machine; TERM=xterm or TERM=vt100 may do", clean_text(terminal));
+    return make_error(ErrorKind::kUnsupported, "the terminal \"{}\" (TERM) is not known on this machine; TERM=xterm or TERM=vt100 may do, or {}", clean_text(terminal), kInstead);
   const bool places = is_there(::tigetstr("cup")) && is_there(::tigetstr("clear"));
   ::del_curterm(cur_term);
-  if (!places) return make_error(ErrorKind::kUnsupported, "the terminal \"{}\" (TERM) can only print lines", clean_text(terminal));
-  return Curses::open(terminal);
+  if (!places) return make_error(ErrorKind::kUnsupported, "the terminal \"{}\" (TERM) can only print lines; {}", clean_text(terminal), kInstead);
+  return {};
+}
+
+Result<std::unique_ptr<Screen>> open_screen() {
+  TRY(check_terminal());
+  return Curses::open(name_of_terminal());
 }
 
 }  // namespace cicada::top

@@ -35,7 +35,9 @@ class Screen {
   virtual void send(std::string_view sequence) = 0;
 };
 
-// Reads terminfo and the locale: before files can be opened no more. Fails: kUnsupported (standard output is no terminal, TERM is not set or not known).
+// Whether a screen can be opened. Fails: kUnsupported (no terminal, TERM is not set or not known), with what can be done instead.
+Result<void> check_terminal();
+// Reads terminfo and the locale: before files can be opened no more. Fails: as check_terminal().
 Result<std::unique_ptr<Screen>> open_screen();
 
 }  // namespace cicada::top

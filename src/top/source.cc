@@ -9,7 +9,9 @@ namespace {
 
 Result<std::vector<sink::AnnotatedPart>> read(const SourceQuestion& question, uint64_t& all) {
   const profile::ProfileSnapshot& profile = *question.profile;
-  cli::Annotator annotator(profile, {.event = question.event});
+  profile::CallTreeOptions options{.event = question.event};
+  if (question.counted) options.filter = [&counted = *question.counted](const profile::ProfileSnapshot&, size_t row) { return row < counted.size() && counted[row]; };
+  cli::Annotator annotator(profile, options);
   all = annotator.all();
   std::vector<uint32_t> which;
   for (const profile::Function& row : profile.functions()) which.push_back(profile.text(row.name) == question.function ? 0 : cli::Annotator::kNotMeant);

@@ -17,12 +17,13 @@ struct SourceQuestion {
   profile::EventId event;
   std::string function;
   bool instructions = false;  // else its source
+  std::shared_ptr<const std::vector<bool>> counted = {};  // by row of the profile; null: all
 };
 struct SourceAnswer {
   uint64_t number = 0;  // of the question
   std::string missing = {};  // why there is none
   std::vector<sink::AnnotatedPart> parts = {};
-  uint64_t all = 0;     // what everything costs
+  uint64_t all = 0;     // what everything costs that counts
 };
 
 // Takes as long as the files take.

@@ -8,10 +8,13 @@
 
 namespace cicada::top {
 
-void SourceTable::ask(std::string function, bool instructions) {
-  function_ = std::move(function);
+void SourceTable::ask(const std::string& function, bool instructions) {
+  again_ = !lines_.empty() && function == function_ && instructions == instructions_;
+  function_ = function;
   instructions_ = instructions;
   ++number_;
+  asking_ = true;
+  if (again_) return;
   answer_ = {};
   lines_.clear();
   said_ = instructions ? "reading instructions …" : "reading source …";
@@ -19,8 +22,10 @@ void SourceTable::ask(std::string function, bool instructions) {
 
 void SourceTable::show(SourceAnswer answer) {
   if (answer.number != number_) return;  // of a question before
+  asking_ = false;
   answer_ = std::move(answer);
   said_ = answer_.missing;
+  lines_.clear();
   uint64_t most = 0;
   for (const sink::AnnotatedPart& part : answer_.parts) {
     lines_.push_back({part.where, nullptr});
@@ -28,7 +33,7 @@ void SourceTable::show(SourceAnswer answer) {
       if (line.after_gap) lines_.push_back({"…", nullptr});
       if (line.self > most) {
         most = line.self;
-        list_.go_to(static_cast<int>(lines_.size()));
+        if (!again_) list_.go_to(static_cast<int>(lines_.size()));
       }
       lines_.push_back({part.instructions ? fmt::format("{:12x}  {}", line.at, line.text) : fmt::format("{:6}  {}", line.at, line.text), &line});
     }
@@ -44,7 +49,9 @@ void SourceTable::draw(Grid& grid, const Rect& rect, Look& look) {
   grid.put_right(rect.x + 9, rect.y, "self", head);
   if (!narrow) grid.put_right(rect.x + 19, rect.y, "total", head);
   grid.put(text_x, rect.y, fmt::format("{}{}", look.name(function_), instructions_ ? ", instructions" : ""), head, rect.width - text_x);
-  if (!said_.empty()) grid.put(rect.x + 1, rect.y + 2, said_, {}, rect.width - 2);
+  const int said_y = rect.y + std::min(2, rect.height - 1);
+  if (!said_.empty()) grid.put(rect.x + 1, said_y, said_, {}, rect.width - 2);
+  if (!answer_.missing.empty() && !instructions_ && said_y + 1 < rect.y + rect.height) grid.put(rect.x + 1, said_y + 1, "a: its instructions", kSoft, rect.width - 2);
   const auto share = [&](uint64_t cost) { return cost == 0 ? "" : percent(static_cast<double>(cost), static_cast<double>(answer_.all)); };
   for (int row = 0; row + 1 < rect.height && list_.first() + row < static_cast<int>(lines_.size()); ++row) {
     const Line& line = lines_[static_cast<size_t>(list_.first() + row)];

@@ -15,8 +15,10 @@ namespace cicada::top {
 // The code of a function with its costs.
 class SourceTable {
  public:
-  // What is asked for; until the answer comes it says so.
-  void ask(std::string function, bool instructions);
+  // What is asked for; until the answer comes it says so. Of the same once more: what there is stays until then.
+  void ask(const std::string& function, bool instructions);
+  bool is_asking() const { return asking_; }
+  uint64_t all() const { return answer_.all; }  // what everything costs that its shares are of
   uint64_t number() const { return number_; }  // of the question
   const std::string& function() const { return function_; }
   bool instructions() const { return instructions_; }
@@ -31,7 +33,7 @@ class SourceTable {
     const sink::AnnotatedLine* of = nullptr;  // null: a heading, a gap
   };
   std::string function_, said_;
-  bool instructions_ = false;
+  bool instructions_ = false, asking_ = false, again_ = false;
   uint64_t number_ = 0;
   SourceAnswer answer_;
   std::vector<Line> lines_;

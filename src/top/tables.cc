@@ -53,7 +53,7 @@ void FunctionTable::draw(Grid& grid, const Rect& rect, const Model& model, Look&
     const CallNode& node = model.tree().nodes[line.node];
     const int y = rect.y + 1 + row;
     const std::string_view name = model.tree().text(node.name);
-    put_numbers(y, percent(line.self, whole), percent(line.total, whole), {});
+    put_numbers(y, percent(line.self, whole), percent(line.total, whole), look.style_of_change(model, line.total, line.before));
     if (wide) grid.put(rect.x + 20, y, bar(by_total_ ? line.total / whole : line.self / whole, kBarColumns), {.ink = 0xff8700});
     const bool match = look.matches(name);
     grid.put(name_x, y, look.name(name), {.bold = match, .dim = look.own_code && Look::is_foreign(node), .underline = match}, place_x - name_x - 1);

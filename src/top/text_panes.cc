@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <iterator>
 
+#include "base/monotonic_clock.h"
 #include "base/number_text.h"
 #include "profile/completeness.h"
 #include "top/look.h"
@@ -43,13 +43,6 @@ constexpr std::pair<std::string_view, std::string_view> kHelp[] = {
     {"q, Ctrl-C", "leave; what is recorded for this view ends"},
 };
 
-
-uint64_t clock_ns(clockid_t clock) {
-  timespec time{};
-  ::clock_gettime(clock, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
-
 }  // namespace
 
 void OutputPane::add(std::string_view bytes) {
@@ -74,7 +67,7 @@ void OutputPane::draw(Grid& grid, const Rect& rect) {
 }
 
 void HealthPane::note_cpu(uint64_t recorder_ns) {
-  used_.push_back({clock_ns(CLOCK_MONOTONIC), recorder_ns, clock_ns(CLOCK_PROCESS_CPUTIME_ID)});
+  used_.push_back({monotonic_ns(), recorder_ns, clock_ns(CLOCK_PROCESS_CPUTIME_ID)});
   while (used_.size() > 2 && used_.back().at - used_.front().at > kOwnCostNs) used_.pop_front();
 }
 
@@ -82,15 +75,15 @@ std::vector<std::pair<std::string, std::string>> HealthPane::lines(const Model& 
   const profile::ProfileSnapshot& now = model.profile();
   std::vector<std::pair<std::string, std::string>> lines;
   const auto completeness = profile::completeness(now);
-  lines.emplace_back("complete stacks", fmt::format("{} of {} samples", profile::percent_complete(completeness), grouped_digits(completeness.of)));
+  if (completeness.of != 0) lines.emplace_back("complete stacks", fmt::format("{} of {} samples", profile::percent_complete(completeness), grouped_digits(completeness.of)));
   if (const std::string why = profile::cut_reasons(now); !why.empty()) lines.emplace_back("  the others", why);
   for (const profile::Event& one : now.header.events) {
-    lines.emplace_back(one.name, fmt::format("{}, came {} times", profile::rate_text(one), grouped_digits(one.fired)));
+    if (const std::string rate = profile::rate_text(one); !rate.empty()) lines.emplace_back(one.name, fmt::format("{}, came {} times", rate, grouped_digits(one.fired)));
     for (const profile::Count& count : one.counts)
       if (count.value != 0) lines.emplace_back("  " + count.name, grouped_digits(count.value));
   }
   if (const double seconds = model.all_seconds(); seconds > 0 && model.has_times()) lines.emplace_back("rate", fmt::format("{:.1f} samples a second", static_cast<double>(now.totals_of(model.event()).samples) / seconds));
-  lines.emplace_back("kept", fmt::format("{} samples of {}; {} nodes of stacks, {} functions, {} processes, {} threads", grouped_digits(now.sample_count()), duration(model.all_seconds()), grouped_digits(now.stacks().size()),
+  lines.emplace_back("kept", fmt::format("{} samples{}; {} nodes of stacks, {} functions, {} processes, {} threads", grouped_digits(now.sample_count()), model.has_times() ? " of " + duration(model.all_seconds()) : "", grouped_digits(now.stacks().size()),
                                          grouped_digits(now.functions().size()), grouped_digits(now.processes().size()), grouped_digits(now.threads().size())));
   if (now.samples().dropped() != 0) lines.emplace_back("  older ones", fmt::format("{} samples went (--last)", grouped_digits(now.samples().dropped())));
   if (used_.size() > 1 && page.ended.empty()) {

@@ -80,16 +80,22 @@ Result<int> show_in_terminal(TopOptions& options, live::Recording& recording) {
   if (!TRY(wait_for_recorder(recording, ended.get(), options.command.get(), output))) return kExitSuccess;
   const auto screen = TRY(top::open_screen());
   std::unique_ptr<live::RecordingFollower> follower;
-  const auto background = TRY(top::Background::start());
+  const auto reads = TRY(top::Background::start("cicada-reads"));
+  const auto trees = TRY(top::Background::start("cicada-trees"));
   top::AppPorts ports;
   ports.read_source = [&](top::SourceQuestion question) {
-    background->run([question = std::move(question)] { return [answer = top::read_source(question)](top::App& app) { app.show_source(answer); }; });
+    reads->run([question = std::move(question)] { return [answer = top::read_source(question)](top::App& app) { app.show_source(answer); }; });
   };
   const auto files = std::make_shared<live::MadeFiles>(std::move(options.files));
   ports.write = [&](std::string extension, std::shared_ptr<const profile::ProfileSnapshot> profile, profile::EventId event) {
-    background->run([=, title = recording.title()] {
+    reads->run([=, title = recording.title()] {
       const Result<void> done = write_file(files, extension, title, *profile, event);
       return [text = done ? fmt::format("written to {}", files->name()) : done.error().message()](top::App& app) { app.say(text); };
+    });
+  };
+  ports.make_tree = [&](top::Shape shape, std::shared_ptr<const profile::ProfileSnapshot> profile) {
+    trees->run([shape = std::move(shape), profile = std::move(profile)] {
+      return [made = std::make_shared<top::ShapedTree>(top::make_tree(shape, *profile))](top::App& app) { app.take_tree(std::move(*made)); };
     });
   };
   ports.send = [&](std::string_view sequence) { screen->send(sequence); };
@@ -99,7 +105,7 @@ Result<int> show_in_terminal(TopOptions& options, live::Recording& recording) {
   top::App app(recording.title(), std::move(ports));
   if (!output.empty()) app.add_output(output);
   follower = TRY(recording.follow([&](std::shared_ptr<const profile::ProfileSnapshot> now, sink::PageState state) { updates->put({std::move(now), std::move(state)}); }));
-  top::run_viewer(*screen, app, *updates, *background, ended.get(), options.command.get());
+  top::run_viewer(*screen, app, *updates, {*reads, *trees}, ended.get(), options.command.get());
   return kExitSuccess;
 }
 

@@ -26,8 +26,8 @@ int end_fd = -1;  // of signal handlers
 
 class Loop {
  public:
-  Loop(Screen& screen, App& app, Updates& updates, Background& background, int ended, int command)
-      : screen_(screen), app_(app), updates_(updates), background_(background), ended_(ended), command_(command) {}
+  Loop(Screen& screen, App& app, Updates& updates, Backgrounds backgrounds, int ended, int command)
+      : screen_(screen), app_(app), updates_(updates), backgrounds_(backgrounds), ended_(ended), command_(command) {}
 
   void run() {
     tell_size();
@@ -36,23 +36,19 @@ class Loop {
       if (is_ready(kUpdates)) {
         if (auto update = updates_.take()) app_.update(std::move(update->profile), std::move(update->state)), stale_ = true;
       }
-      if (is_ready(kBackground)) {
-        if (const auto end = background_.take()) {
-          (*end)(app_);
-          pressed_ = true;
-        }
-      }
+      if (is_ready(kReads)) take_ends(backgrounds_.reads);
+      if (is_ready(kTrees)) take_ends(backgrounds_.trees);
       if (is_ready(kCommand)) read_output();
       if (pressed_ || (stale_ && Clock::now() >= drawn_ + kBetweenDraws)) draw();
     }
   }
 
  private:
-  enum Source { kEnded, kKeys, kUpdates, kBackground, kCommand };
+  enum Source { kEnded, kKeys, kUpdates, kReads, kTrees, kCommand };
 
   // False: it is over.
   bool poll() {
-    polled_ = {pollfd{ended_, POLLIN, 0}, pollfd{screen_.fd(), POLLIN, 0}, pollfd{updates_.fd(), POLLIN, 0}, pollfd{background_.fd(), POLLIN, 0}, pollfd{command_, POLLIN, 0}};
+    polled_ = {pollfd{ended_, POLLIN, 0}, pollfd{screen_.fd(), POLLIN, 0}, pollfd{updates_.fd(), POLLIN, 0}, pollfd{backgrounds_.reads.fd(), POLLIN, 0}, pollfd{backgrounds_.trees.fd(), POLLIN, 0}, pollfd{command_, POLLIN, 0}};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(drawn_ + kBetweenDraws - Clock::now()).count();
     const int ready = ::poll(polled_.data(), polled_.size(), stale_ ? static_cast<int>(std::max<int64_t>(left, 0)) : -1);
     if (ready < 0) return errno == EINTR && (polled_ = {}, true);
@@ -80,6 +76,13 @@ class Loop {
     }
     pressed_ = pressed_ || any;
     return any || !gone;
+  }
+
+  void take_ends(Background& background) {
+    for (const Background::End& end : background.take()) {
+      end(app_);
+      pressed_ = true;
+    }
   }
 
   void read_output() {
@@ -111,10 +114,10 @@ class Loop {
   Screen& screen_;
   App& app_;
   Updates& updates_;
-  Background& background_;
+  const Backgrounds backgrounds_;
   const int ended_;
   int command_;
-  std::array<pollfd, 5> polled_{};
+  std::array<pollfd, 6> polled_{};
   Clock::time_point drawn_{};
   bool stale_ = false, pressed_ = false;  // the picture shows less than there is; something was pressed since
 };
@@ -155,6 +158,6 @@ Result<UniqueFd> catch_end_signals() {
   return fd;
 }
 
-void run_viewer(Screen& screen, App& app, Updates& updates, Background& background, int ended, int command) { Loop(screen, app, updates, background, ended, command).run(); }
+void run_viewer(Screen& screen, App& app, Updates& updates, Backgrounds backgrounds, int ended, int command) { Loop(screen, app, updates, backgrounds, ended, command).run(); }
 
 }  // namespace cicada::top

@@ -2,6 +2,7 @@
 // Runs the views in a terminal: what is pressed and what is sampled goes in, pictures come out.
 //
 //   a follower's thread ── put ──▶ Updates ──┐
+//   what was asked for ── Background::take ──┤
 //   keys, signals, the command's output ─────┴▶ run_viewer ──▶ App ──▶ Grid ──▶ Screen
 //
 // Keys are answered at once; what is sampled is drawn at most kDraws times a second.
@@ -44,8 +45,14 @@ class Updates {
 // SIGINT, SIGTERM and SIGHUP make this readable from now on. One of the process; before open_screen(), which would take them otherwise.
 Result<UniqueFd> catch_end_signals();
 
+// What App's ports have begun.
+struct Backgrounds {
+  Background& reads;  // files
+  Background& trees;
+};
+
 // Until the reader leaves, or `ended` is readable. `command`: the terminal of the command that is recorded, as its other side; -1: there is none. It is
 // told the screen's size. Borrows all. Threads: one.
-void run_viewer(Screen& screen, App& app, Updates& updates, Background& background, int ended, int command);
+void run_viewer(Screen& screen, App& app, Updates& updates, Backgrounds backgrounds, int ended, int command);
 
 }  // namespace cicada::top

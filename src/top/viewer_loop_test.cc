@@ -2,12 +2,14 @@
 #include "top/viewer_loop.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <deque>
 #include <thread>
+#include <vector>
 
 #include "profile/synthetic_profile_for_test.h"
 
@@ -54,9 +56,9 @@ struct ViewerLoop : ::testing::Test {
   ScriptedScreen screen;
   App app{"a title", {}};
   std::unique_ptr<Updates> updates = std::move(*Updates::open());
-  std::unique_ptr<Background> background = std::move(*Background::start());
+  std::unique_ptr<Background> reads = std::move(*Background::start("reads")), trees = std::move(*Background::start("trees"));
   UniqueFd ended = make_event();
-  void run(int command = -1) { run_viewer(screen, app, *updates, *background, ended.get(), command); }
+  void run(int command = -1) { run_viewer(screen, app, *updates, {*reads, *trees}, ended.get(), command); }
   static Update an_update() { return {std::make_shared<const profile::ProfileSnapshot>(profile::make_synthetic_profile()), {}}; }
 };
 
@@ -109,6 +111,21 @@ TEST_F(ViewerLoop, GoesOnWhenTheCommandHasClosedItsTerminal) {
   };
   run(ours.get());
   EXPECT_EQ(screen.shown, 2);
+}
+
+TEST(Background, DoesAllInTheirOrder) {
+  const auto background = std::move(*Background::start("a test"));
+  std::vector<int> done;
+  for (int i = 0; i < 20; ++i)
+    background->run([i, &done]() -> Background::End { return [i, &done](App&) { done.push_back(i); }; });
+  App app("a title", {});
+  while (done.size() < 20) {
+    pollfd polled{background->fd(), POLLIN, 0};
+    ASSERT_EQ(::poll(&polled, 1, -1), 1);
+    for (const Background::End& end : background->take()) end(app);
+  }
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(done[static_cast<size_t>(i)], i);
+  EXPECT_TRUE(background->take().empty());
 }
 
 TEST(Updates, KeepTheNewestOnly) {

@@ -147,7 +147,7 @@ std::vector<FunctionCosts> Annotator::add_up(const std::vector<uint32_t>& which,
 }
 
 Result<std::vector<AnnotatedPart>> Annotator::source(const FunctionCosts& costs) const {
-  if (costs.lines.empty()) return make_error(ErrorKind::kNotFound, "no source lines in the recording");
+  if (costs.lines.empty()) return make_error(ErrorKind::kNotFound, "no source lines of it in the recording: its file has no debug information, or they were not looked up (--no-lines)");
   std::map<profile::StringId, std::map<uint32_t, Cost>> files;
   for (const auto& [place, cost] : costs.lines) files[place.first][place.second] = cost;
   std::vector<AnnotatedPart> parts;
