@@ -19,6 +19,7 @@ namespace cicada::cli {
 namespace {
 
 constexpr uint64_t kLeastBytes = 64 << 10;   // smaller mappings: not worth a look at whose they are
+constexpr uint64_t kLeastOfABegin = 16 << 10;  // the begin of a library, which nobody relocates: each has some
 
 uint64_t take_hex(std::string_view& text) {
   uint64_t value = 0;
@@ -38,7 +39,8 @@ void drop(std::string_view line, const std::array<uint64_t, 4>& kept) {
   const uint64_t begin = take_hex(line), end = take_hex(line);
   const bool heap = line.starts_with("rw-p 00000000 00:00 0") && (line.find('[') == std::string_view::npos || line.ends_with("[heap]"));
   const bool file = line.starts_with("r-") && line[3] == 'p' && line.find('/') != std::string_view::npos;
-  if ((!heap && !file) || end - begin < kLeastBytes) return;
+  const bool is_begin = file && line.starts_with("r--p 00000000 ");
+  if ((!heap && !file) || end - begin < (is_begin ? kLeastOfABegin : kLeastBytes)) return;
   for (const uint64_t address : kept)
     if (address >= begin && address < end) return;
   ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
