@@ -8,6 +8,7 @@ char LICENSE[] SEC("license") = "GPL";
 
 const volatile __u32 filter_mode = FILTER_ALL;
 const volatile struct asked_tasks asked = {};
+const volatile struct event_fields event_fields[MAX_EVENTS] = {};
 const volatile __u32 unwind_mode = UNWIND_AUTO;
 const volatile __u32 include_idle = 0;
 const volatile __u32 kernel_stacks = 1;

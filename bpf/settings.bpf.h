@@ -2,10 +2,13 @@
 // What user space decides before loading (read-only from then on, so the verifier drops dead branches), and the few words both
 // sides write while running. Defined in settings.bpf.c; user space reaches them through the skeleton's rodata, data and bss.
 #pragma once
+#include "abi/event_cookie.h"
+#include "abi/event_fields.h"
 #include "abi/settings.h"
 
 extern const volatile __u32 filter_mode;         // enum filter_mode
 extern const volatile struct asked_tasks asked;  // bpf/asked.bpf.h
+extern const volatile struct event_fields event_fields[MAX_EVENTS];  // by the recording's events
 extern const volatile __u32 unwind_mode;         // enum unwind_mode
 extern const volatile __u32 include_idle;        // store samples of the idle task, not just count them
 extern const volatile __u32 kernel_stacks;       // walk the kernel's half

@@ -4,6 +4,7 @@
 #pragma once
 #include "arch.bpf.h"
 #include "asked.bpf.h"
+#include "fields.bpf.h"
 #include "kernel_types.h"
 #include "map_version.bpf.h"
 #include "process.bpf.h"
@@ -16,7 +17,7 @@
 #define SAMPLE_IN_A_HURRY 0x100  // the program keeps others waiting: little of the stack is copied for user space
 #define SAMPLE_OF_WAKER 0x200    // whoever it is
 #define SAMPLE_WITHOUT_STACK 0x400
-#define SAMPLE_OF_PROBE 0x800  // of a place in code: whoever passes it, also where a CPU has nothing else to do. One of `value` hits is kept
+#define SAMPLE_OF_PROBE 0x800  // of a place in code: whoever passes it, also where a CPU has nothing else to do. `value` is how many hits a sample stands for
 #define WAIT_KIND_MASK 0xff
 
 static __always_inline int is_wanted_thread(__s32 tid) {
@@ -191,9 +192,6 @@ static __always_inline __s32 find_nobody(struct scratch *memory, struct task_str
   return frames && has_user_side(task) ? SOMEBODY_ID : 0;
 }
 
-// One of `count` is, at random: no pattern in what a program does is followed.
-static __always_inline int is_drawn(__u64 count) { return count <= 1 || (__u64)bpf_get_prandom_u32() * count <= 0xffffffff; }
-
 // The outcome.
 static __always_inline int sample_task(void *context, const struct event_registers *regs, __u32 event, __u64 value, __u32 how, struct task_struct *woken, __u64 begin_ns, struct event_counters *counts) {
   if (!sampling_wanted) return COUNTER_FILTERED;
@@ -213,17 +211,19 @@ static __always_inline int sample_task(void *context, const struct event_registe
   } else if (!is_anybody && !is_target(process, task)) {
     return COUNTER_FILTERED;
   }
+  struct hit hit = {.value = value};
   if (how & SAMPLE_OF_PROBE) {
     if (!is_asked_cpu(bpf_get_smp_processor_id())) return COUNTER_FILTERED;
-    if (!is_drawn(value)) return COUNTER_SAMPLED_OUT;
+    int fate = weigh_hit(context, event, &hit);
+    if (fate != COUNTER_STORED) return fate;
   }
   struct scratch *memory = claim_scratch();
   if (!memory) return COUNTER_LOST_NO_SCRATCH;
   struct sample_record *record = &memory->record;
   begin_record(record, task, process, event, how & WAIT_KIND_MASK);
-  record->value = value;
-  record->begin_ns = begin_ns;
-  __u32 flags = is_idle ? SAMPLE_IDLE : 0;
+  record->value = hit.value;
+  record->begin_ns = how & SAMPLE_OF_PROBE ? hit.group : begin_ns;
+  __u32 flags = (is_idle ? SAMPLE_IDLE : 0) | hit.flags;
   __s32 nobody = 0;
   if (!regs || !is_user_mode(regs)) {
     flags |= SAMPLE_IN_KERNEL;

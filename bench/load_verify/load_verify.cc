@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "abi/event_fields.h"
 #include "abi/settings.h"
 #include "cicada.skel.h"
 

@@ -12,11 +12,14 @@
   X(FILTERED, OUTCOME, "not a target")                                                          \
   X(SHORT_WAIT, OUTCOME, "short waits that others stand for")                                   \
   X(OTHER_LENGTH, OUTCOME, "shorter than --min-wait or longer than --max-wait")                 \
+  X(FILTERED_OUT, OUTCOME, "filtered out: a number of theirs is another")                       \
   X(SAMPLED_OUT, OUTCOME, "sampled out: others stand for them")                                 \
   X(LOST_SAMPLE_RING_FULL, OUTCOME, "lost: ring buffer full (sample record)")                   \
   X(LOST_STACK_RING_FULL, OUTCOME, "lost: ring buffer full (stack record)")                     \
   X(LOST_NO_SCRATCH, OUTCOME, "lost: no scratch slot free")                                     \
   X(LOST_WAIT_SKIPPED, OUTCOME, "lost: a wait that the kernel let nobody take")                 \
+  X(LOST_UNREADABLE, OUTCOME, "lost: a field could not be read")                                \
+  X(LOST_NEGATIVE, OUTCOME, "lost: their value is negative")                                    \
   X(STACK_RECORDS, NOTE, "stack records sent")                                                  \
   X(UNWIND_REQUESTS, NOTE, "stacks sent to user space to be finished")                          \
   X(MAPPINGS_CHANGED, NOTE, "of these: mappings had changed since the walk learnt them")        \

@@ -42,6 +42,8 @@ enum sample_flags {
   SAMPLE_32_BIT = 8,
   SAMPLE_NEW_TASK = 16,  // in clone or clone3, before its first instruction in user mode
   SAMPLE_NEW_STACK = 32,  // with it: and on a stack of its own for certain
+  SAMPLE_GROUPED = 64,    // begin_ns is none, but the number by which hits of its event are grouped
+  SAMPLE_GROUP_SIGNED = 128,  // with it: of two's complement
 };
 
 // What a thread did that did not run.

@@ -200,6 +200,8 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
                                                                      : FILTER_TIDS;
   static_assert(sizeof settings.asked == sizeof options.asked);
   std::memcpy(&settings.asked, &options.asked, sizeof options.asked);
+  static_assert(sizeof settings.event_fields[0] == sizeof options.fields[0]);
+  std::memcpy(&settings.event_fields, options.fields.data(), std::min<size_t>(options.fields.size(), MAX_EVENTS) * sizeof options.fields[0]);
   settings.unwind_mode = options.unwind;
   settings.include_idle = options.include_idle ? 1 : 0;
   settings.kernel_stacks = options.kernel_frames ? 1 : 0;

@@ -15,6 +15,7 @@
 
 #include "abi/java_code.h"
 #include "abi/counters.h"
+#include "abi/event_fields.h"
 #include "abi/map_version.h"
 #include "abi/mapping.h"
 #include "abi/process_update.h"
@@ -45,6 +46,7 @@ struct BpfObjectOptions {
   bool include_idle = false;
   std::optional<WaitOptions> waits = {};
   bool tracepoints = false;    // some are sampled
+  std::vector<event_fields> fields = {};  // what is asked of their numbers, by event; MAX_EVENTS at most
   std::vector<int> cpus = {};  // only waits that end there, and tracepoints that are passed there; empty: all
   asked_tasks asked = {};
   unwind_mode unwind = UNWIND_AUTO;

@@ -65,10 +65,10 @@ Result<void> check_visibility() {
   return {};
 }
 
-profile::Unit unit_of(EventKind kind) {
-  switch (kind) {
-    case EventKind::kCounter:
-    case EventKind::kTracepoint: return profile::Unit::kEvents;
+profile::Unit unit_of(const PerfEvents::Event& event) {
+  switch (event.type.kind) {
+    case EventKind::kCounter: return profile::Unit::kEvents;
+    case EventKind::kTracepoint: return event.unit;
     case EventKind::kWait:
     case EventKind::kWake: return profile::Unit::kNanoseconds;
     case EventKind::kTimer:
@@ -252,6 +252,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   options.cpus = config.events.cpus;
   const auto events = parts->events->events();
   options.tracepoints = std::any_of(events.begin(), events.end(), [](const PerfEvents::Event& event) { return event.type.kind == EventKind::kTracepoint; });
+  for (const PerfEvents::Event& event : events) options.fields.push_back(event.fields);
   parts->samples_waits = options.waits.has_value();
   parts->kernel = TRY(BpfObject::load(options));
   BpfObject& kernel = *parts->kernel;
@@ -337,7 +338,7 @@ Result<void> BpfSource::start(profile::Profile& profile) {
   profile.header.events.clear();
   for (const PerfEvents::Event& event : p.events->events()) {
     profile.header.events.push_back({.name = event.type.name,
-                                     .unit = unit_of(event.type.kind),
+                                     .unit = unit_of(event),
                                      .spent = spent_of(event.type.kind),
                                      .value = event.value == 0 ? 1 : event.value,
                                      .period = event.period,

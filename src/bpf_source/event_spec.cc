@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
+#include <utility>
 
 #include "abi/event_cookie.h"
 
@@ -12,7 +14,7 @@ namespace cicada::bpf_source {
 namespace {
 
 constexpr uint64_t kMostHits = 0xffffffff;  // event_cookie
-constexpr std::string_view kLettersOfTracepoints = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+constexpr std::string_view kLettersOfTracepoints = "_-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", kLettersOfNames = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
 class SpecParser {
  public:
@@ -51,6 +53,7 @@ class SpecParser {
       TRY(parse_term(spec));
     } while (take(','));
     if (!take('/')) return fail(at_, "expected \"/\" at the end of the terms");
+    if (spec.unit != profile::Unit::kEvents && spec.value.empty()) return fail(begin, "unit= goes with value=FIELD");
     return spec;
   }
 
@@ -72,10 +75,24 @@ class SpecParser {
   }
 
   Result<void> parse_term(EventSpec& spec) {
+    const bool is_tracepoint = spec.type.kind == EventKind::kTracepoint;
     const size_t begin = at_;
-    const std::string_view name = take_until("=,/");
-    if (name != "period" && name != "freq") return fail(begin, "no term \"{}\"; there are period=N and freq=HZ", name);
-    if (!take('=')) return fail(at_, "expected \"={}\" after {}", name == "freq" ? "HZ" : "N", name);
+    const std::string_view name = take_while(kLettersOfNames);
+    const size_t sign_begin = at_;
+    const std::string_view sign = take_while("=!<>");
+    if (is_tracepoint && !name.empty() && !sign.empty() && sign != "=") return parse_filter(spec, begin, name, sign_begin, sign);
+    at_ = begin;
+    const std::string_view whole = take_until("=,/");
+    if (whole == "value" || whole == "unit" || whole == "by") {
+      if (!is_tracepoint) return fail(begin, "{}= is for tracepoints", whole);
+    } else if (whole != "period" && whole != "freq") {
+      return fail(begin, "no term \"{}\"; there are period=N and {}", whole, is_tracepoint ? "value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=" : "freq=HZ");
+    }
+    if (!take('=')) return fail(at_, "expected \"={}\" after {}", whole == "freq" ? "HZ" : whole == "value" || whole == "by" ? "FIELD" : whole == "unit" ? "UNIT" : "N", whole);
+    return whole == "period" || whole == "freq" ? parse_rate(spec, begin, whole) : parse_value(spec, begin, whole);
+  }
+
+  Result<void> parse_rate(EventSpec& spec, size_t begin, std::string_view name) {
     const bool is_tracepoint = spec.type.kind == EventKind::kTracepoint;
     if (is_tracepoint && name == "freq") return fail(begin, "freq= is for clocks and counters; of a tracepoint period=N takes one of N hits");
     if (spec.period || spec.frequency_hz) return fail(begin, "a second rate: an event has one period or frequency");
@@ -90,10 +107,54 @@ class SpecParser {
     return {};
   }
 
+  Result<void> parse_value(EventSpec& spec, size_t begin, std::string_view name) {
+    const size_t value_begin = at_;
+    const std::string_view text = take_until(",/");
+    if (name != "unit") {
+      std::string& field = name == "value" ? spec.value : spec.group;
+      if (!field.empty()) return fail(begin, "a second {}=: an event has one", name);
+      if (text.empty() || text.find_first_not_of(kLettersOfNames) != std::string_view::npos) return fail(value_begin, "no name of a field: \"{}\"", text);
+      field = text;
+      return {};
+    }
+    constexpr std::pair<std::string_view, profile::Unit> kUnits[] = {{"events", profile::Unit::kEvents}, {"bytes", profile::Unit::kBytes}, {"ns", profile::Unit::kNanoseconds}};
+    const auto* unit = std::find_if(std::begin(kUnits), std::end(kUnits), [&](const auto& one) { return one.first == text; });
+    if (unit == std::end(kUnits)) return fail(value_begin, "no unit \"{}\"; there are events, bytes and ns", text);
+    spec.unit = unit->second;
+    return {};
+  }
+
+  // FIELD, a comparison, and a number.
+  Result<void> parse_filter(EventSpec& spec, size_t begin, std::string_view name, size_t sign_begin, std::string_view sign) {
+    constexpr std::pair<std::string_view, comparison> kSigns[] = {{"==", IS_EQUAL}, {"!=", IS_NOT_EQUAL}, {"<", IS_LESS}, {"<=", IS_LESS_OR_EQUAL}, {">", IS_GREATER}, {">=", IS_GREATER_OR_EQUAL}};
+    const auto* found = std::find_if(std::begin(kSigns), std::end(kSigns), [&](const auto& one) { return one.first == sign; });
+    if (found == std::end(kSigns)) return fail(sign_begin, "no comparison \"{}\"; there are ==, !=, <, <=, > and >=", sign);
+    if (spec.filters.size() == MAX_FIELD_FILTERS) return fail(begin, "more than {} comparisons", MAX_FIELD_FILTERS);
+    const size_t number_begin = at_;
+    std::string_view text = take_until(",/");
+    const std::string_view whole = text;
+    const bool is_negative = text.starts_with('-');
+    text.remove_prefix(is_negative ? 1 : 0);
+    const bool is_hexadecimal = text.starts_with("0x");
+    text.remove_prefix(is_hexadecimal ? 2 : 0);
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, is_hexadecimal ? 16 : 10);
+    const uint64_t most = static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) + (is_negative ? 1 : 0);
+    if (error == std::errc::invalid_argument || end != text.data() + text.size()) return fail(number_begin, "not a number: \"{}\"", whole);
+    if (error != std::errc{} || number > most) return fail(number_begin, "{}: more than 63 bits", whole);
+    spec.filters.push_back({std::string(name), found->second, static_cast<int64_t>(is_negative ? 0 - number : number)});
+    return {};
+  }
+
   bool take(char wanted) {
     if (at_ >= text_.size() || text_[at_] != wanted) return false;
     ++at_;
     return true;
+  }
+  std::string_view take_while(std::string_view letters) {
+    const size_t begin = at_;
+    at_ = std::min(text_.find_first_not_of(letters, at_), text_.size());
+    return text_.substr(begin, at_ - begin);
   }
   std::string_view take_until(std::string_view ends) {
     const size_t begin = at_;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace cicada::bpf_source {
 namespace {
 
@@ -48,6 +50,40 @@ TEST(EventSpecs, TracepointsHaveACategory) {
   EXPECT_EQ(error_of("sched:x/freq=9/"), "sched:x/freq=9/: column 9: freq= is for clocks and counters; of a tracepoint period=N takes one of N hits");
   EXPECT_EQ(error_of("sched:x/period=4294967296/"), "sched:x/period=4294967296/: column 16: one of 4294967296 hits; 4294967295 at most");
   EXPECT_EQ(error_of("sched:x,t:sched:x/period=2/"), "sched:x,t:sched:x/period=2/: column 9: sched:x a second time");
+}
+
+TEST(EventSpecs, TracepointsHaveNumbers) {
+  const auto specs = parse_event_specs("t:syscalls:sys_enter_write/fd==1,count>=0x1000,period=3,value=count,by=fd,unit=bytes,x!=-5,y<7,z<=8,w>9/,cpu-clock");
+  ASSERT_TRUE(specs) << specs.error().message();
+  ASSERT_EQ(specs->size(), 2u);
+  const EventSpec& spec = specs->front();
+  EXPECT_EQ(spec.value, "count");
+  EXPECT_EQ(spec.group, "fd");
+  EXPECT_EQ(spec.unit, profile::Unit::kBytes);
+  EXPECT_EQ(spec.period, 3u);
+  const std::vector<FieldComparison> expected{{"fd", IS_EQUAL, 1}, {"count", IS_GREATER_OR_EQUAL, 4096}, {"x", IS_NOT_EQUAL, -5}, {"y", IS_LESS, 7}, {"z", IS_LESS_OR_EQUAL, 8}, {"w", IS_GREATER, 9}};
+  EXPECT_EQ(spec.filters, expected);
+  EXPECT_EQ(parse_event_specs("a:b/x==-9223372036854775808/")->front().filters[0].number, std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(parse_event_specs("a:b/x==-0x1/")->front().filters[0].number, -1);
+  EXPECT_EQ(error_of("a:b/x=5/"), "a:b/x=5/: column 5: no term \"x\"; there are period=N and value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=");
+  EXPECT_EQ(error_of("a:b/x===5/"), "a:b/x===5/: column 6: no comparison \"===\"; there are ==, !=, <, <=, > and >=");
+  EXPECT_EQ(error_of("a:b/x=>5/"), "a:b/x=>5/: column 6: no comparison \"=>\"; there are ==, !=, <, <=, > and >=");
+  EXPECT_EQ(error_of("a:b/x==y/"), "a:b/x==y/: column 8: not a number: \"y\"");
+  EXPECT_EQ(error_of("a:b/x==/"), "a:b/x==/: column 8: not a number: \"\"");
+  EXPECT_EQ(error_of("a:b/x==--1/"), "a:b/x==--1/: column 8: not a number: \"--1\"");
+  EXPECT_EQ(error_of("a:b/x==5k/"), "a:b/x==5k/: column 8: not a number: \"5k\"");
+  EXPECT_EQ(error_of("a:b/x==9223372036854775808/"), "a:b/x==9223372036854775808/: column 8: 9223372036854775808: more than 63 bits");
+  EXPECT_EQ(error_of("a:b/x==99999999999999999999/"), "a:b/x==99999999999999999999/: column 8: 99999999999999999999: more than 63 bits");
+  EXPECT_EQ(error_of("a:b/==1/"), "a:b/==1/: column 5: no term \"\"; there are period=N and value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=");
+  EXPECT_EQ(error_of("a:b/value=/"), "a:b/value=/: column 11: no name of a field: \"\"");
+  EXPECT_EQ(error_of("a:b/value=x,value=y/"), "a:b/value=x,value=y/: column 13: a second value=: an event has one");
+  EXPECT_EQ(error_of("a:b/value=x,unit=miles/"), "a:b/value=x,unit=miles/: column 18: no unit \"miles\"; there are events, bytes and ns");
+  EXPECT_EQ(error_of("a:b/unit=bytes/"), "a:b/unit=bytes/: column 1: unit= goes with value=FIELD");
+  EXPECT_EQ(error_of("a:b/by=str(x)/"), "a:b/by=str(x)/: column 8: no name of a field: \"str(x)\"");
+  EXPECT_EQ(error_of("a:b/by=x,by=y/"), "a:b/by=x,by=y/: column 10: a second by=: an event has one");
+  EXPECT_EQ(error_of("cs/value=x/"), "cs/value=x/: column 4: value= is for tracepoints");
+  EXPECT_EQ(error_of("cs/x==1/"), "cs/x==1/: column 4: no term \"x\"; there are period=N and freq=HZ");
+  EXPECT_EQ(error_of("a:b/a==1,b==1,c==1,d==1,e==1,f==1,g==1,h==1,i==1/"), "a:b/a==1,b==1,c==1,d==1,e==1,f==1,g==1,h==1,i==1/: column 45: more than 8 comparisons");
 }
 
 TEST(EventSpecs, ErrorsPointAtTheColumn) {

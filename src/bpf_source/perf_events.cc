@@ -80,9 +80,13 @@ Error open_error(int error, int cpu, std::string_view name) {
 }  // namespace
 
 PerfEvents::Event PerfEvents::plan(const EventSpec& spec, const PerfEventOptions& options, uint64_t max_hz, std::string& warning) {
-  Event event{spec.type};
+  Event event;
+  event.type = spec.type;
   if (is_tracepoint(spec.type)) {  // -F and -c are for clocks and counters
-    event.period = event.value = spec.period.value_or(1);
+    event.period = spec.period.value_or(1);
+    event.value = spec.value.empty() ? event.period : 0;
+    event.unit = spec.unit;
+    event.fields = spec.fields;
     return event;
   }
   event.period = spec.period.value_or(spec.frequency_hz ? 0 : options.period);
@@ -134,17 +138,17 @@ Result<PerfEvents> PerfEvents::plan(const PerfEventOptions& options) {
   TRY(find_tracepoints(specs));
   for (const EventSpec& spec : specs) add(spec);
   if (options.events.empty()) {
-    add({*find_event_type("cycles"), {}, {}});
+    add(EventSpec{.type = *find_event_type("cycles")});
     if (!open_event(all.events_.front(), cpus.front())) {
       all.events_.clear();
       all.warnings_.clear();
-      add({*find_event_type("cpu-clock"), {}, {}});
+      add(EventSpec{.type = *find_event_type("cpu-clock")});
     }
   }
   // A wakeup is worth the wait that it ends.
   const auto find = [&](EventKind kind) { return std::find_if(all.events_.begin(), all.events_.end(), [&](const Event& event) { return event.type.kind == kind; }); };
   if (const auto waits = find(EventKind::kWait), wakes = find(EventKind::kWake); waits != all.events_.end() && wakes != all.events_.end())
-    *wakes = {wakes->type, waits->period, waits->frequency_hz, waits->value};
+    *wakes = {wakes->type, waits->period, waits->frequency_hz, waits->value, {}, {}};
   all.planned_cpus_ = cpus;
   return all;
 }

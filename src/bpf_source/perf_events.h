@@ -32,6 +32,8 @@ class PerfEvents {
     uint64_t period = 0;        // event units a sample; 0: the kernel adapts it to the frequency
     uint64_t frequency_hz = 0;  // as granted; 0: a period was asked for
     uint64_t value = 0;         // of each sample; 0: each says its own
+    profile::Unit unit = profile::Unit::kEvents;  // of a tracepoint's values
+    event_fields fields = {};   // what is asked of a tracepoint's numbers
   };
 
   // At what rate an event is sampled: its own, or the recording's; no faster than `max_hz` and what the kernel's timers do.

@@ -33,6 +33,8 @@ TEST(PerfEvents, OfATracepointEveryHitIsStoredUnlessItSaysOtherwise) {
   EXPECT_EQ(plan("sched:sched_switch", options, warning).value, 1u);
   EXPECT_EQ(plan("sched:sched_switch/period=7/", options, warning).value, 7u);
   EXPECT_EQ(plan("sched:sched_switch/period=7/", options, warning).frequency_hz, 0u);
+  EXPECT_EQ(plan("sched:sched_switch/period=7,value=prev_pid/", options, warning).value, 0u);  // each says its own
+  EXPECT_EQ(plan("sched:sched_switch/period=7,value=prev_pid,unit=ns/", options, warning).unit, profile::Unit::kNanoseconds);
   EXPECT_EQ(warning, "");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sample accounting: fired = stored + sampled out + idle + asleep + not a target + lost(reason), to the sample. Made once a second, and at the end.
+// Sample accounting: fired = stored + filtered out + sampled out + idle + asleep + not a target + lost(reason), to the sample. Made once a second, and at the end.
 #pragma once
 #include <span>
 

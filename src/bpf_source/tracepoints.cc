@@ -13,6 +13,9 @@
 #include <charconv>
 #include <memory>
 #include <optional>
+#include <tuple>
+
+#include <fmt/ranges.h>
 
 #include "base/near_names.h"
 
@@ -20,6 +23,48 @@ namespace cicada::bpf_source {
 namespace {
 
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+
+constexpr size_t kMostOfAFormat = 64 << 10;
+constexpr unsigned kBytesOfPointer = 8;  // the kernel's own, where the record begins: what others find there is not ours to read
+
+// A line of `format`: "	field:unsigned int fd;	offset:16;	size:8;	signed:0;".
+struct DescribedField {
+  std::string_view type, name;
+  bool is_number = false;
+  event_field field = {};
+};
+
+// What follows `key` up to the next ";".
+std::string_view part_of(std::string_view line, std::string_view key) {
+  const size_t at = line.find(key);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = line.substr(at + key.size());
+  return rest.substr(0, rest.find(';'));
+}
+
+unsigned number_in(std::string_view text) {
+  unsigned number = ~0U;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// Nothing: no such line, or one of what is overwritten.
+std::optional<DescribedField> describe(std::string_view line) {
+  const std::string_view declared = part_of(line, "\tfield:");
+  const unsigned offset = number_in(part_of(line, "offset:")), bytes = number_in(part_of(line, "size:"));
+  const size_t name_begin = declared.find_last_of(" *") + 1;
+  if (declared.empty() || offset < kBytesOfPointer || offset > 0xffff) return std::nullopt;
+  DescribedField found{.type = declared.substr(0, name_begin), .name = declared.substr(name_begin)};
+  const bool is_list = declared.find('[') != std::string_view::npos || declared.starts_with("__data_loc") || declared.starts_with("__rel_loc");
+  found.name = found.name.substr(0, found.name.find('['));
+  found.is_number = !is_list && (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8);
+  found.field = {static_cast<uint16_t>(offset), static_cast<uint8_t>(bytes), part_of(line, "signed:") == "1"};
+  // An argument of a system call has a whole register, of which a smaller type is the low part; what is in the other one is undefined.
+  constexpr std::tuple<std::string_view, uint8_t, bool> kSmall[] = {{"int ", 4, true}, {"pid_t ", 4, true}, {"unsigned int ", 4, false}, {"uid_t ", 4, false}, {"gid_t ", 4, false}, {"u32 ", 4, false}, {"__u32 ", 4, false}, {"umode_t ", 2, false}};
+  for (const auto& [type, small, is_signed] : kSmall)
+    if (found.type == type && bytes > small) found.field = {found.field.offset, small, is_signed};
+  return found;
+}
 
 // As mount(2) would, but it is nowhere: it ends with the descriptor.
 UniqueFd mount_tracefs() {
@@ -60,6 +105,31 @@ Result<uint64_t> Tracepoints::id(std::string_view name) const {
                     near.empty() ? "" : fmt::format("; did you mean {}?", near));
 }
 
+Result<event_field> Tracepoints::field(std::string_view name, std::string_view field) const {
+  std::string path(name);
+  std::replace(path.begin(), path.end(), ':', '/');
+  const UniqueFd file(::openat(events_.get(), (path + "/format").c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text(kMostOfAFormat, '\0');
+  size_t size = 0;
+  for (ssize_t got = 0; file && size < text.size() && (got = ::read(file.get(), text.data() + size, text.size() - size)) > 0;) size += static_cast<size_t>(got);
+  text.resize(size);
+  std::vector<std::string> names;
+  for (std::string_view left = text; !left.empty();) {
+    const std::string_view line = left.substr(0, left.find('\n'));
+    left.remove_prefix(std::min(line.size() + 1, left.size()));
+    const std::optional<DescribedField> found = describe(line);
+    if (!found) continue;
+    if (found->name != field) {
+      if (found->is_number) names.emplace_back(found->name);
+      continue;
+    }
+    if (!found->is_number) return make_error(ErrorKind::kUnsupported, "{}: {} is no number ({})", name, field, found->type.substr(0, found->type.find_last_not_of(' ') + 1));
+    return found->field;
+  }
+  const std::string near = near_names(field, names);
+  return make_error(ErrorKind::kNotFound, "{}: it hands over no {}; {}", name, field, !near.empty() ? fmt::format("did you mean {}?", near) : names.empty() ? "it hands over no numbers" : fmt::format("there are {}", fmt::join(names, ", ")));
+}
+
 std::vector<std::string> Tracepoints::list(const std::string& directory) const {
   std::vector<std::string> names;
   UniqueFd fd(::openat(events_.get(), directory.c_str(), kDirectory));
@@ -76,7 +146,12 @@ Result<void> find_tracepoints(std::span<EventSpec> events) {
   for (EventSpec& event : events) {
     if (event.type.kind != EventKind::kTracepoint || event.type.config != 0) continue;
     if (!known) known.emplace(TRY(Tracepoints::open()));
-    event.type.config = TRY(known->id(event.type.name));
+    const uint64_t id = TRY(known->id(event.type.name));
+    event.fields = {};
+    if (!event.group.empty()) event.fields.group = TRY(known->field(event.type.name, event.group));
+    if (!event.value.empty()) event.fields.value = TRY(known->field(event.type.name, event.value));
+    for (const FieldComparison& one : event.filters) event.fields.filter[event.fields.filters++] = {TRY(known->field(event.type.name, one.field)), one.is, one.number};
+    event.type.config = id;
   }
   return {};
 }

@@ -28,13 +28,15 @@ class Tracepoints {
   explicit Tracepoints(UniqueFd events) : events_(std::move(events)) {}
   // perf_event_attr.config of CATEGORY:NAME. Fails: kNotFound, with names that may have been meant; kPermission.
   Result<uint64_t> id(std::string_view name) const;
+  // Where it hands over that number. Fails: kNotFound, with names that may have been meant; kUnsupported (it is text, or a list).
+  Result<event_field> field(std::string_view name, std::string_view field) const;
 
  private:
   std::vector<std::string> list(const std::string& directory) const;
   UniqueFd events_;
 };
 
-// Gives those that have none yet their perf_event_attr.config. Where tracefs is mounted nowhere, it takes CAP_SYS_ADMIN, which a recording gives up.
+// Looks up what is not yet: perf_event_attr.config, and fields. Where tracefs is mounted nowhere, it takes CAP_SYS_ADMIN, which a recording gives up.
 Result<void> find_tracepoints(std::span<EventSpec> events);
 
 }  // namespace cicada::bpf_source

@@ -35,6 +35,52 @@ TEST_F(InATree, HaveNumbers) {
   EXPECT_EQ(*id("block:block_rq_issue"), 1234567u);
 }
 
+TEST_F(InATree, HandOverNumbers) {
+  std::ofstream(root_ / "sched/sched_switch/format") << R"(name: sched_switch
+ID: 372
+format:
+	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
+	field:int common_pid;	offset:4;	size:4;	signed:1;
+
+	field:char prev_comm[16];	offset:8;	size:16;	signed:0;
+	field:pid_t prev_pid;	offset:24;	size:4;	signed:1;
+	field:long prev_state;	offset:32;	size:8;	signed:1;
+	field:unsigned int fd;	offset:40;	size:8;	signed:0;
+	field:int dfd;	offset:48;	size:8;	signed:0;
+	field:const char * filename;	offset:56;	size:8;	signed:0;
+	field:umode_t mode;	offset:64;	size:8;	signed:0;
+	field:__data_loc char[] name;	offset:72;	size:4;	signed:0;
+	field:u8 flag;	offset:76;	size:1;	signed:0;
+	field:u8 far;	offset:70000;	size:1;	signed:0;
+	field:odd
+
+print fmt: "fd: 0x%08lx, \tfield:int x;\toffset:9;", REC->fd
+)";
+  const auto field = [&](std::string_view name) { return Tracepoints(UniqueFd(::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC))).field("sched:sched_switch", name); };
+  const auto has = [&](std::string_view name, uint16_t offset, uint8_t bytes, bool is_signed) {
+    const auto found = field(name);
+    ASSERT_TRUE(found) << name << ": " << found.error().message();
+    EXPECT_EQ(found->offset, offset) << name;
+    EXPECT_EQ(found->bytes, bytes) << name;
+    EXPECT_EQ(found->is_signed, is_signed) << name;
+  };
+  has("prev_pid", 24, 4, true);
+  has("prev_state", 32, 8, true);
+  has("fd", 40, 4, false);  // the other half of the register is undefined
+  has("dfd", 48, 4, true);
+  has("filename", 56, 8, false);
+  has("mode", 64, 2, false);
+  has("flag", 76, 1, false);
+  const auto error = [&](std::string_view name) { return field(name) ? "found" : field(name).error().message(); };
+  EXPECT_EQ(error("prev_comm"), "sched:sched_switch: prev_comm is no number (char)");
+  EXPECT_EQ(error("name"), "sched:sched_switch: name is no number (__data_loc char[])");
+  EXPECT_EQ(error("prev_pd"), "sched:sched_switch: it hands over no prev_pd; did you mean prev_pid?");
+  EXPECT_EQ(error("common_pid"), "sched:sched_switch: it hands over no common_pid; there are prev_pid, prev_state, fd, dfd, filename, mode, flag");  // where it stands is overwritten
+  EXPECT_EQ(error("far"), "sched:sched_switch: it hands over no far; there are prev_pid, prev_state, fd, dfd, filename, mode, flag");
+  std::ofstream(root_ / "sched/sched_switch/format") << "";
+  EXPECT_EQ(error("fd"), "sched:sched_switch: it hands over no fd; it hands over no numbers");
+}
+
 TEST_F(InATree, SayWhatMayHaveBeenMeant) {
   EXPECT_EQ(error("sched:sched_swich"), "sched:sched_swich: this kernel has no tracepoint sched_swich in sched; did you mean sched_switch?");
   EXPECT_EQ(error("schd:sched_switch"), "schd:sched_switch: this kernel has no category schd of tracepoints; did you mean sched?");

@@ -31,7 +31,7 @@ struct CallNode {
   uint64_t total = 0;
 };
 
-enum class GroupBy : uint8_t { kProgram, kProcess, kThread, kCpu, kUser, kState, kCgroup, kImage };
+enum class GroupBy : uint8_t { kProgram, kProcess, kThread, kCpu, kUser, kState, kGroup, kCgroup, kImage };
 
 struct CallTreeOptions {
   bool expand_inlined = true;

@@ -108,6 +108,7 @@ std::string group_text(const ProfileSnapshot& profile, GroupBy by, const Sample&
     case GroupBy::kThread: return thread_text(profile, sample.thread);
     case GroupBy::kCpu: return fmt::format("cpu {}", sample.cpu);
     case GroupBy::kUser: return std::string(label_text(profile, sample, kUserLabel, "[no user]"));
+    case GroupBy::kGroup: return std::string(label_text(profile, sample, kGroupLabel, "[no group]"));
     case GroupBy::kState: return std::string(state_text(profile, sample.event, sample.labels));
     case GroupBy::kCgroup: {
       const std::string_view cgroup = profile.text(profile.processes()[process.value].cgroup);

@@ -156,6 +156,7 @@ uint32_t LiveTree::group_of(const ProfileSnapshot& profile, size_t row) {
       case GroupBy::kImage: group.key.stack = profile.samples().stack[row]; break;
       case GroupBy::kThread: group.key.thread = group.thread; break;
       case GroupBy::kUser:
+      case GroupBy::kGroup:
       case GroupBy::kState: group.key.labels = profile.samples().labels[row]; break;
       default: group.key.process = profile.threads()[group.thread.value].process;
     }

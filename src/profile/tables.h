@@ -102,6 +102,7 @@ struct Label {
 };
 inline constexpr std::string_view kStateLabel = "state";  // what a thread waited for that did not run: "lock", "disk", … (ingest/wait_state.h)
 inline constexpr std::string_view kPreemptedState = "preempted", kRunnableState = "runnable";  // of these the thread could have run
+inline constexpr std::string_view kGroupLabel = "group";  // of an event that is grouped by a number (docs/events.md): the number, or "[others]"
 inline constexpr std::string_view kUserLabel = "user";  // whose rights the thread had: a name, else a number
 
 struct Header {

@@ -26,8 +26,8 @@ struct Grouping {
   std::string_view name;
   std::vector<GroupBy> by;
 };
-const std::array<Grouping, 9>& groupings() {
-  static const std::array<Grouping, 9> all{{{"nothing", {}},
+const std::array<Grouping, 10>& groupings() {
+  static const std::array<Grouping, 10> all{{{"nothing", {}},
                                             {"program", {GroupBy::kProgram}},
                                             {"process", {GroupBy::kProcess}},
                                             {"process, thread", {GroupBy::kProcess, GroupBy::kThread}},
@@ -35,7 +35,8 @@ const std::array<Grouping, 9>& groupings() {
                                             {"cgroup", {GroupBy::kCgroup}},
                                             {"user", {GroupBy::kUser}},
                                             {"image", {GroupBy::kImage}},
-                                            {"state", {GroupBy::kState}}}};
+                                            {"state", {GroupBy::kState}},
+                                            {"group", {GroupBy::kGroup}}}};
   return all;
 }
 

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "bpf_session.h"
+#include "abi/event_fields.h"
 #include "abi/settings.h"
 #include "cicada.skel.h"
 

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "abi/event_fields.h"
 #include "abi/settings.h"
 #include "cicada.skel.h"
 #include "process/tracking/address_blocks.h"

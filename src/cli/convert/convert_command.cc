@@ -81,7 +81,7 @@ Command add_convert_command(CLI::App& app) {
   command->add_option("--filter", options->filters, "a part: process=, thread=, state=, time=2s..5s, function=REGEX (default: everything)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  command->add_option("--group-by,--by", options->group_by, "root frames: program, process, thread, cpu, user, state, cgroup, image (default: none)")
+  command->add_option("--group-by,--by", options->group_by, "root frames: program, process, thread, cpu, user, state, group, cgroup, image (default: none)")
       ->type_name("LIST")
       ->allow_extra_args(false);
   command->add_option("--demangle", options->demangle, "names as full, short (without parameters and template arguments) or none (default: as recorded)")->type_name("HOW");

@@ -127,7 +127,7 @@ Command add_diff_command(CLI::App& app) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_option("-n,--functions", options->table.rows, "rows of the table")->type_name("N")->check(CLI::NonNegativeNumber)->capture_default_str();
-  command->add_option("--by,--group-by", options->group_by, "root frames: program, process, thread, cpu, user, state, cgroup, image; by name, without pids (default: none)")
+  command->add_option("--by,--group-by", options->group_by, "root frames: program, process, thread, cpu, user, state, group, cgroup, image; by name, without pids (default: none)")
       ->type_name("LIST")
       ->allow_extra_args(false);
   command->add_flag("--json", options->json, "for machines: every function, whatever the limits");

@@ -78,6 +78,7 @@ Result<std::vector<GroupBy>> parse_grouping(const std::vector<std::string>& word
                                                              {"cpu", GroupBy::kCpu},
                                                              {"user", GroupBy::kUser},
                                                              {"state", GroupBy::kState},
+                                                             {"group", GroupBy::kGroup},
                                                              {"cgroup", GroupBy::kCgroup},
                                                              {"image", GroupBy::kImage}};
   std::vector<GroupBy> grouping;
@@ -85,7 +86,7 @@ Result<std::vector<GroupBy>> parse_grouping(const std::vector<std::string>& word
     for (const std::string& word : split_list(list)) {
       const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown), [&](const auto& entry) { return entry.first == word; });
       if (known == std::end(kKnown))
-        return make_error(ErrorKind::kInvalid, "--by {}: use one of program, process, thread, cpu, user, state, cgroup, image", word);
+        return make_error(ErrorKind::kInvalid, "--by {}: use one of program, process, thread, cpu, user, state, group, cgroup, image", word);
       grouping.push_back(known->second);
     }
   }

@@ -110,7 +110,7 @@ void add_names(CLI::App& record, RawRecordOptions& raw) {
   record.add_flag("--debuginfod", raw.debuginfod, "ask servers for missing debug files: the default if DEBUGINFOD_URLS names some")
       ->group("Names");
   record
-      .add_option("--by,--group-by", raw.group_by, "root frames: program, process, thread, cpu, user, state, cgroup, image; several with commas (default: none)")
+      .add_option("--by,--group-by", raw.group_by, "root frames: program, process, thread, cpu, user, state, group, cgroup, image; several with commas (default: none)")
       ->type_name("LIST")
       ->group("Names");
 }

@@ -112,7 +112,7 @@ Result<void> check_waits(const RawRecordOptions& raw, RecordOptions& options) {
   const auto wakes = [](const bpf_source::EventSpec& spec) { return spec.type.kind == bpf_source::EventKind::kWake; };
   if (raw.wakers > kMostWakers) return make_error(ErrorKind::kInvalid, "--wakers={}: {} at most", raw.wakers, kMostWakers);
   options.wakers = raw.wakers;
-  if (waits && raw.wakers != 0 && std::none_of(events.begin(), events.end(), wakes)) options.events.events.push_back({*bpf_source::find_event_type("wakeups"), {}, {}});
+  if (waits && raw.wakers != 0 && std::none_of(events.begin(), events.end(), wakes)) options.events.events.push_back(bpf_source::EventSpec{.type = *bpf_source::find_event_type("wakeups")});
   if (!waits && std::any_of(events.begin(), events.end(), wakes)) return make_error(ErrorKind::kInvalid, "-e wakeups: it goes with -e off-cpu, whose waits they end");
   for (const auto& [given, option] : {std::pair(!raw.min_wait.empty(), "--min-wait"), {!raw.max_wait.empty(), "--max-wait"}, {raw.kernel_threads, "--kernel-threads"}, {raw.wakers != 0, "--wakers"}})
     if (given && !waits) return make_error(ErrorKind::kInvalid, "{}: it goes with -e off-cpu, or `cicada offcpu`", option);
@@ -174,6 +174,9 @@ Result<RecordOptions> check_record_options(const RawRecordOptions& raw) {
   options.demangle = TRY(parse_demangle(raw.demangle)).value_or(symbolize::Demangle::kFull);
   options.fold_clones = TRY(parse_choice(raw.clones, "--clones", kClones));
   options.group_by = TRY(parse_grouping(raw.group_by));
+  const auto& events = options.events.events;
+  const bool all_are_grouped = !events.empty() && std::all_of(events.begin(), events.end(), [](const bpf_source::EventSpec& spec) { return !spec.group.empty(); });
+  if (raw.group_by.empty() && all_are_grouped) options.group_by = {profile::GroupBy::kGroup};
   options.max_map_memory_bytes = TRY(parse_bytes(raw.max_map_memory, "--max-map-memory"));
   if (options.max_map_memory_bytes < kMinMapMemory) {
     return make_error(ErrorKind::kInvalid, "--max-map-memory {}: at least 1M is needed", raw.max_map_memory);

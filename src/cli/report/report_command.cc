@@ -110,7 +110,7 @@ void add_options(CLI::App& command, ReportOptions& options) {
   CLI::Option* states = command.add_flag("--states", options.states, "only: where each thread spent its time, on a CPU and in each state that it waited in, and how long threads waited for a CPU (recordings with -e off-cpu)")->excludes(callers)->excludes(callees);
   CLI::Option* wakers = command.add_flag("--wakers", options.wakers, "only: which threads waited for which, and who for each other (recordings with off-cpu --wakers)")->excludes(callers)->excludes(callees)->excludes(states);
   command.add_flag("-i,--instructions", options.instructions, "--annotate: instructions, also where there are lines");
-  command.add_option("--by,--group-by", options.by, "root frames and a table: program, process, thread, cpu, user, state, cgroup, image; several with commas (default: none)")
+  command.add_option("--by,--group-by", options.by, "root frames and a table: program, process, thread, cpu, user, state, group, cgroup, image; several with commas (default: none)")
       ->type_name("LIST")
       ->allow_extra_args(false);
   command.add_option("--demangle", options.demangle, "names as full, short (functions of one short name are one) or none (default: short, with more where rows would read alike; --json: as recorded)")

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Hits of tracepoints by the numbers that they hand over (abi/event_fields.h): which are wanted, what each counts, and which of them are drawn.
+#pragma once
+#include "abi/counters.h"
+#include "abi/records.h"
+#include "settings.bpf.h"
+
+#include <bpf/bpf_helpers.h>
+
+// A program may read its context at places only that it was compiled with. As any memory of the kernel's it is read anywhere; what is passed there is a number,
+// and a copy on the stack makes one of the pointer.
+static __always_inline __u64 address_of(void *context) {
+  void *volatile kept = context;
+  __u64 address = 0;
+  bpf_probe_read_kernel(&address, sizeof(address), (const void *)&kept);
+  return address;
+}
+
+// Sign or zeros up to 64 bits; what lies behind it is read, too, and left out. Not 0: it cannot be read.
+static __always_inline long read_field(__u64 record, const volatile struct event_field *field, __u64 *value) {
+  __u64 raw = 0;
+  long failed = bpf_probe_read_kernel(&raw, sizeof(raw), (const void *)(record + field->offset));
+  __u32 left = (64 - 8 * field->bytes) & 63;
+  *value = field->is_signed ? (__u64)((__s64)(raw << left) >> left) : raw << left >> left;
+  return failed;
+}
+
+// By value: an unsigned one may be larger than all signed ones.
+static __always_inline int holds(const volatile struct field_filter *filter, __u64 value) {
+  __s64 number = filter->number, field = (__s64)value;
+  int is_larger = !filter->field.is_signed && field < 0;
+  int order = is_larger || field > number ? 1 : field < number ? -1 : 0;
+  switch (filter->comparison) {
+    case IS_EQUAL: return order == 0;
+    case IS_NOT_EQUAL: return order != 0;
+    case IS_LESS: return order < 0;
+    case IS_LESS_OR_EQUAL: return order <= 0;
+    case IS_GREATER: return order > 0;
+    default: return order >= 0;
+  }
+}
+
+// One of `count` is, at random: no pattern in what a program does is followed.
+static __always_inline int is_drawn(__u64 count) { return count <= 1 || (__u64)bpf_get_prandom_u32() * count <= 0xffffffff; }
+
+struct hit {
+  __u64 value;  // how many hits a sample stands for; weighed: what it counts
+  __u64 group;
+  __u32 flags;  // SAMPLE_GROUPED, SAMPLE_GROUP_SIGNED
+};
+
+// COUNTER_STORED: the hit is to be sampled; else its outcome. A call of its own, whose stack is gone when the sample is taken.
+static __noinline int weigh_hit(void *context, __u32 event, struct hit *hit) {
+  const volatile struct event_fields *fields = &event_fields[event & (MAX_EVENTS - 1)];
+  __u64 hits = hit->value, counts = 1;
+  if (fields->filters | fields->value.bytes | fields->group.bytes) {
+    __u64 record = address_of(context), number = 0;
+    for (__u32 i = 0; i < MAX_FIELD_FILTERS && i < fields->filters; i++) {
+      if (read_field(record, &fields->filter[i].field, &number)) return COUNTER_LOST_UNREADABLE;
+      if (!holds(&fields->filter[i], number)) return COUNTER_FILTERED_OUT;
+    }
+    if (fields->value.bytes) {
+      if (read_field(record, &fields->value, &counts)) return COUNTER_LOST_UNREADABLE;
+      if (fields->value.is_signed && (__s64)counts < 0) return COUNTER_LOST_NEGATIVE;
+    }
+    if (fields->group.bytes) {
+      if (read_field(record, &fields->group, &number)) return COUNTER_LOST_UNREADABLE;
+      hit->group = number;
+      hit->flags = SAMPLE_GROUPED | (fields->group.is_signed ? SAMPLE_GROUP_SIGNED : 0);
+    }
+  }
+  if (!is_drawn(hits)) return COUNTER_SAMPLED_OUT;
+  hit->value = hits * counts;
+  return COUNTER_STORED;
+}
