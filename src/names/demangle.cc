@@ -264,6 +264,8 @@ std::string demangle(std::string_view linkage_name, Demangle style) {
   return style == Demangle::kShort ? without_template_arguments(*name) : *std::move(name);
 }
 
+bool looks_mangled(std::string_view linkage_name) { return language_of(linkage_name) != Language::kNone; }
+
 std::string_view fold_clone(std::string_view linkage_name) {
   constexpr std::array<std::string_view, 8> kBare{"cold", "part", "constprop", "isra", "lto_priv", "localalias", "warm", "hot"};
   for (;;) {

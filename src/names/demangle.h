@@ -12,13 +12,16 @@
 
 namespace cicada::names {
 
-enum class Demangle : uint8_t { kFull, kShort, kNone };
+enum class Demangle : uint8_t { kFull, kShort, kNone, kWithoutParameters };
 
 constexpr size_t kMaxMangledBytes = 16 << 10;
 constexpr size_t kMaxNameBytes = 64 << 10;
 
 // kFull: with parameters. kShort: without parameters, return types and template arguments. kNone: as given.
+// kWithoutParameters: without parameters and return types.
 std::string demangle(std::string_view linkage_name, Demangle style);
+// Whether the name begins as those of a language that is read here; of others demangle() changes nothing.
+bool looks_mangled(std::string_view linkage_name);
 
 // The symbol a compiler clone was made from: "f.cold", "f.part.0", "f.constprop.0.isra.3", "f.llvm.123" -> "f". Only suffixes
 // that GCC and clang document; any other dot is part of the name.

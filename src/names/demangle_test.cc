@@ -35,6 +35,20 @@ TEST(Demangle, ShortLeavesOutParametersAndTemplateArguments) {
   EXPECT_EQ(brief("_ZN1AIN1BIiEEE1fEv"), "A::f");
 }
 
+TEST(Demangle, WithoutParametersKeepsTemplateArguments) {
+  const auto qualified = [](std::string_view name) { return demangle(name, Demangle::kWithoutParameters); };
+  EXPECT_EQ(qualified("_ZNSt6vectorIiSaIiEE9push_backERKi"), "std::vector<int, std::allocator<int> >::push_back");
+  EXPECT_EQ(qualified("_Z1gIiEiT_"), "g<int>");
+  EXPECT_EQ(qualified("_ZNKR9Namespace5Class6methodEi"), "Namespace::Class::method");
+  EXPECT_EQ(qualified("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE"), "core::fmt::Formatter::pad");
+  EXPECT_EQ(qualified("main"), "main");
+}
+
+TEST(LooksMangled, KnowsTheLanguagesThatAreRead) {
+  for (const char* name : {"_Z1fv", "__Z1fv", "_RNvCs1234_7mycrate3foo", "_D3std5stdio7writelnFAyaZv"}) EXPECT_TRUE(looks_mangled(name)) << name;
+  for (const char* name : {"main", "", "_DYNAMIC", "main.(*T).f"}) EXPECT_FALSE(looks_mangled(name)) << name;
+}
+
 // As clang 19 writes them. What comes behind a constraint is not read, rather than wrongly.
 TEST(Demangle, ReadsNamesWithConstraints) {
   EXPECT_EQ(full("_Z1gITk5SmalliEiT_"), "int g<int>(int)");
