@@ -29,6 +29,8 @@ class ElfImage {
   uint32_t add_text(uint64_t address, uint64_t size) {
     return add({".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, address, 0, 0, std::vector<uint8_t>(size, 0xcc)});
   }
+  // From now on each executable section is in a PT_LOAD of its own.
+  void load_code() { loads_code_ = true; }
   struct Sym {
     std::string name;
     uint64_t value = 0, size = 0;
@@ -90,9 +92,10 @@ class ElfImage {
     file.e_shnum = static_cast<uint16_t>(headers.size());
     file.e_shstrndx = static_cast<uint16_t>(headers.size() - 1);
     file.e_shoff = out.size();
-    std::memcpy(out.data(), &file, sizeof file);
     const auto* raw = reinterpret_cast<const uint8_t*>(headers.data());
     out.insert(out.end(), raw, raw + headers.size() * sizeof(Elf64_Shdr));
+    if (loads_code_) append_segments(headers, file, out);
+    std::memcpy(out.data(), &file, sizeof file);
     return out;
   }
   elf::ElfFile parse() const {
@@ -102,6 +105,21 @@ class ElfImage {
   }
 
  private:
+  static void append_segments(const std::vector<Elf64_Shdr>& sections, Elf64_Ehdr& file, std::vector<uint8_t>& out) {
+    file.e_phoff = out.size();
+    for (const Elf64_Shdr& section : sections) {
+      if ((section.sh_flags & SHF_EXECINSTR) == 0) continue;
+      Elf64_Phdr segment{};
+      segment.p_type = PT_LOAD;
+      segment.p_flags = PF_R | PF_X;
+      segment.p_offset = section.sh_offset;
+      segment.p_vaddr = section.sh_addr;
+      segment.p_filesz = segment.p_memsz = section.sh_size;
+      const auto* raw = reinterpret_cast<const uint8_t*>(&segment);
+      out.insert(out.end(), raw, raw + sizeof segment);
+      ++file.e_phnum;
+    }
+  }
   static Elf64_Word append_name(std::vector<uint8_t>& names, const std::string& name) {
     const auto at = static_cast<Elf64_Word>(names.size());
     names.insert(names.end(), name.begin(), name.end());
@@ -109,6 +127,7 @@ class ElfImage {
     return at;
   }
   std::vector<Part> parts_;
+  bool loads_code_ = false;
 };
 
 // A directory that goes away with the test.

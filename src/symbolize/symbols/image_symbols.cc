@@ -56,6 +56,19 @@ struct ImageSymbols::Parts {
   std::unique_ptr<DwarfNames> dwarf;
   CallFrameFunctions functions;
 
+  bool has_symtab() const { return elf.find_section(".symtab") != nullptr; }
+  // Every symbol table of the image and its companions; not the PLT.
+  void append_tables(SymbolIndexBuilder& builder) const {
+    builder.append_section(elf, ".symtab", NameSource::kSymtab);
+    if (elf.sections().empty()) {
+      builder.append_dynamic(elf);
+    } else {
+      builder.append_section(elf, ".dynsym", NameSource::kDynsym);
+    }
+    if (debug) builder.append_section(debug->file.elf, ".symtab", debug->source);
+    else if (!has_symtab()) builder.append_go(elf);
+    if (mini) builder.append_section(*mini, ".symtab", NameSource::kMiniDebugInfo);
+  }
   const elf::ElfFile* dwarf_file() const {
     if (!options.inlines && !options.lines) return nullptr;
     if (has_dwarf_sections(elf)) return &elf;
@@ -92,28 +105,18 @@ std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::st
   symbols->parts_ = std::make_unique<Parts>(std::move(elf), path, std::move(companions), options);
   Parts& parts = *symbols->parts_;
 
-  SymbolIndexBuilder builder;
-  builder.append_section(parts.elf, ".symtab", NameSource::kSymtab);
-  if (parts.elf.sections().empty()) {
-    builder.append_dynamic(parts.elf);
-  } else {
-    builder.append_section(parts.elf, ".dynsym", NameSource::kDynsym);
-  }
   // What a debug file adds, .symtab and DWARF, is looked for only where the image itself lacks it.
-  const bool has_symtab = parts.elf.find_section(".symtab") != nullptr;
+  const bool has_symtab = parts.has_symtab();
   if (!has_symtab || ((options.inlines || options.lines) && !has_dwarf_sections(parts.elf))) {
     parts.debug = find_debug_file(parts.elf, path, options.debug_dirs, *parts.companions);
   }
-  if (parts.debug) builder.append_section(parts.debug->file.elf, ".symtab", parts.debug->source);
   if (!has_symtab && !parts.debug) {
-    builder.append_go(parts.elf);
     auto mini = load_mini_debug_info(parts.elf);
     if (!mini) diagnostics().warn(path, "{}", mini.error().message());
-    if (mini && *mini) {
-      parts.mini = std::move(**mini);
-      builder.append_section(*parts.mini, ".symtab", NameSource::kMiniDebugInfo);
-    }
+    if (mini && *mini) parts.mini = std::move(**mini);
   }
+  SymbolIndexBuilder builder;
+  parts.append_tables(builder);
   parts.plt = PltSymbols::read(parts.elf);
   parts.plt.append_to(builder);
   parts.index = builder.build();
@@ -125,6 +128,11 @@ std::unique_ptr<ImageSymbols> ImageSymbols::open(elf::ElfFile elf, const std::st
 }
 
 std::optional<Symbol> ImageSymbols::find_symbol(LinkAddr address) const { return parts_->index.find(address); }
+FunctionSearch ImageSymbols::find_functions(std::span<const std::string> patterns, size_t limit, const std::stop_token& stop) const {
+  SymbolIndexBuilder tables;
+  parts_->append_tables(tables);
+  return search_functions(parts_->elf, tables.candidates(), patterns, limit, stop);
+}
 bool ImageSymbols::has_symbols() const { return !parts_->index.empty(); }
 bool ImageSymbols::has_dwarf() const { return parts_->dwarf_file() != nullptr; }
 

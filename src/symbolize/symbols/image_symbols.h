@@ -8,7 +8,7 @@
 // A descriptor goes in, flat answers come out; other files are asked for through CompanionFiles. Owns the files. Opening reads symbol tables
 // only; DWARF is opened by the first question that needs it and looked at one compilation unit at a time, and nothing of that is kept: memory does
 // not grow with the debug information.
-// Threads: name() and partition() from any number at once.
+// Threads: name(), partition() and find_functions() from any number at once.
 #pragma once
 #include <memory>
 #include <span>
@@ -19,6 +19,7 @@
 #include "symbolize/files/companion_files.h"
 #include "symbolize/namer.h"
 #include "symbolize/symbolize_options.h"
+#include "symbolize/symbols/function_search.h"
 #include "symbolize/symbols/symbol_index.h"
 
 namespace cicada::symbolize {
@@ -40,6 +41,8 @@ class ImageSymbols {
   // indices, ascending; together they are all.
   std::vector<std::vector<uint32_t>> partition(std::span<const LinkAddr> addresses, size_t size) const;
   std::optional<Symbol> find_symbol(LinkAddr address) const;
+  // The functions that the patterns name, in all symbol tables; not in DWARF. Reads the tables again: the index keeps one name an address.
+  FunctionSearch find_functions(std::span<const std::string> patterns, size_t limit, const std::stop_token& stop = {}) const;
   bool has_symbols() const;
   bool has_dwarf() const;
 

@@ -14,8 +14,12 @@ namespace {
 constexpr uint64_t kLeastNameBytes = 16 << 20, kMaxNamesRatio = 8;  // of all names together, to the string table; linkers share tails
 constexpr uint64_t kMaxSymbols = 16 << 20;  // the largest known, of a browser with debug information, have 5 million
 
-uint8_t rank_of(uint8_t type, uint8_t binding) {
-  const int by_type = type == STT_FUNC ? 0 : type == STT_GNU_IFUNC ? 1 : 2;
+using Kind = SymbolIndexBuilder::Kind;
+
+Kind kind_of(uint8_t type) { return type == STT_FUNC ? Kind::kFunction : type == STT_GNU_IFUNC ? Kind::kIndirect : Kind::kLabel; }
+
+uint8_t rank_of(Kind kind, uint8_t binding) {
+  const int by_type = static_cast<int>(kind);
   const int by_binding = binding == STB_GLOBAL || binding == STB_GNU_UNIQUE ? 0 : binding == STB_WEAK ? 1 : 2;
   return static_cast<uint8_t>(by_type * 4 + by_binding);
 }
@@ -90,7 +94,7 @@ void SymbolIndexBuilder::append_go(const elf::ElfFile& elf) {
 
 void SymbolIndexBuilder::append(Range<LinkAddr> code, std::string_view name, profile::NameSource source) {
   if (code.empty() || name.empty()) return;
-  candidates_.push_back({code.begin.value, code.size(), code.end.value, name, source, 11});
+  candidates_.push_back({code.begin.value, code.size(), code.end.value, name, source, 11, Kind::kFunction});
 }
 
 void SymbolIndexBuilder::append_table(const elf::ElfFile& elf, Bytes symbols, Bytes strings, profile::NameSource source) {
@@ -111,7 +115,7 @@ void SymbolIndexBuilder::append_table(const elf::ElfFile& elf, Bytes symbols, By
     uint64_t limit = around->second;
     if (symbol.st_size == 0 && source == profile::NameSource::kDynsym && around->first != symbol.st_value) limit = symbol.st_value + 1;
     candidates_.push_back({symbol.st_value, std::min(symbol.st_size, limit - symbol.st_value), limit, name, source,
-                           rank_of(type, ELF64_ST_BIND(symbol.st_info))});
+                           rank_of(kind_of(type), ELF64_ST_BIND(symbol.st_info)), kind_of(type)});
   }
 }
 

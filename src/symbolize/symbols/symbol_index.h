@@ -55,6 +55,18 @@ class SymbolIndex {
 
 class SymbolIndexBuilder {
  public:
+  enum class Kind : uint8_t { kFunction, kIndirect, kLabel };  // STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE
+  // A symbol as its table has it, before one is chosen for each address.
+  struct Candidate {
+    uint64_t begin = 0, size = 0, limit = 0;  // limit: end of the section or segment around it
+    std::string_view name;                    // version stripped
+    profile::NameSource source{};
+    uint8_t rank = 0;  // smaller is better
+    Kind kind = Kind::kFunction;
+  };
+  // The choice between symbols of one address (rules above).
+  static bool better(const Candidate& a, const Candidate& b);
+
   // A section-header table's symbols: .symtab or .dynsym of `elf`. Bytes that make no sense are skipped.
   void append_section(const elf::ElfFile& elf, std::string_view section, profile::NameSource source);
   // The run-time symbol table through PT_DYNAMIC, for files whose section headers were removed.
@@ -63,17 +75,12 @@ class SymbolIndexBuilder {
   void append_go(const elf::ElfFile& elf);
   // One range from elsewhere (a PLT stub). `name` must outlive the index.
   void append(Range<LinkAddr> code, std::string_view name, profile::NameSource source);
+  // All that was appended, in no order, until build().
+  const std::vector<Candidate>& candidates() const { return candidates_; }
   SymbolIndex build();
 
  private:
-  struct Candidate {
-    uint64_t begin = 0, size = 0, limit = 0;  // limit: end of the section or segment around it
-    std::string_view name;
-    profile::NameSource source{};
-    uint8_t rank = 0;  // smaller is better
-  };
   void append_table(const elf::ElfFile& elf, Bytes symbols, Bytes strings, profile::NameSource source);
-  static bool better(const Candidate& a, const Candidate& b);
   void keep_best();
   std::vector<Candidate> candidates_;
 };
