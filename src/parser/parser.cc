@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parser/parser.h"
 
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <map>
 #include <optional>
 
@@ -76,6 +80,7 @@ class Parser {
     if (question.kind == kRows) return compile(question);
     if (question.kind == kSteps) return step(question);
     if (question.kind == kName && cache_) return name(question);
+    if (question.kind == kFunctions && cache_) return find_functions(question);
     return make_error(ErrorKind::kInvalid, "not a question");
   }
 
@@ -85,6 +90,22 @@ class Parser {
     TRY(sandbox::read_file(question.fds[0].get(), addresses.data(), count * sizeof addresses[0]));
     const auto symbols = TRY(cache_->open(image, question.fds[1].get(), question.text, files_, far_away != 0));
     const std::string bytes = to_bytes(symbols->name(addresses, static_cast<symbolize::NameDepth>(depth), cache_->demangled()));
+    cache_->trim();
+    TRY(sandbox::write_file(question.fds[0].get(), bytes.data(), bytes.size()));
+    return bytes.size();
+  }
+
+  Result<size_t> find_functions(const Message& question) {
+    const auto [image, count, limit, far_away, reserved] = question.numbers;
+    struct stat job {};
+    if (::fstat(question.fds[0].get(), &job) != 0) return errno_error(errno, "stat a question");
+    const auto size = static_cast<size_t>(job.st_size);
+    if (size > kMaxPatternsBytes) return make_error(ErrorKind::kInvalid, "a question of {} bytes", size);
+    std::string bytes(size, '\0');
+    TRY(sandbox::read_file(question.fds[0].get(), bytes.data(), bytes.size()));
+    const std::vector<std::string> patterns = TRY(patterns_from(bytes, count));
+    const auto symbols = TRY(cache_->open(image, question.fds[1].get(), question.text, files_, far_away != 0));
+    bytes = to_bytes(symbols->find_functions(patterns, std::min<uint64_t>(limit, symbolize::kMaxFunctions)));
     cache_->trim();
     TRY(sandbox::write_file(question.fds[0].get(), bytes.data(), bytes.size()));
     return bytes.size();
@@ -112,6 +133,7 @@ class Parser {
     return answer_steps(known->second, question.fds[0].get());
   }
 
+  static constexpr size_t kMaxPatternsBytes = symbolize::kMaxPatterns * (symbolize::kMaxPatternBytes + sizeof(uint32_t));
   static constexpr size_t kMaxStepImages = 32;  // whose call-frame entries are kept in order
 
   Channel channel_;

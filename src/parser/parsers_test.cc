@@ -17,6 +17,7 @@
 #include "base/diagnostics.h"
 #include "parser/opener_threads_for_test.h"
 #include "parser/parser.h"
+#include "parser/remote_functions.h"
 #include "parser/remote_namer.h"
 #include "parser/remote_rows.h"
 #include "parser/remote_step.h"
@@ -119,6 +120,62 @@ TEST(Parsers, NamesAreWhatThisProcessWouldFind) {
     symbolize::DemangleCache demangled(options.demangle, options.fold_clones);
     const symbolize::NamedAddresses local = (*image)->name(link, depth, demangled);
     EXPECT_EQ(to_bytes(*remote), to_bytes(local));
+  }
+}
+
+TEST(Parsers, FunctionsAreWhatThisProcessWouldFind) {
+  Threads honest(&serve);
+  Parsers parsers(honest.start(), {}, 1);
+  const UniqueFd file = ourselves();
+  const auto image = symbolize::ImageSymbols::open(file.get(), "/proc/self/exe", symbolize::companions_in({}), {});
+  ASSERT_TRUE(image);
+  const std::vector<std::string> patterns{"main", "cicada::parser::*", "cicada::parser::to_bytez", "testing::Test::SetUp()"};
+  const auto files = symbolize::companions_in({});
+  for (const size_t limit : {size_t{1}, size_t{1000}}) {
+    const auto remote = find_functions(parsers, 0, 1, file.get(), "/proc/self/exe", patterns, limit, files.get());
+    ASSERT_TRUE(remote) << remote.error().message();
+    EXPECT_EQ(to_bytes(*remote), to_bytes((*image)->find_functions(patterns, limit)));
+    EXPECT_GT(remote->matches, 20U);
+    EXPECT_NE(remote->near[2].find("cicada::parser::to_bytes"), std::string::npos) << remote->near[2];
+    EXPECT_LE(remote->functions.size(), limit);
+  }
+  EXPECT_EQ(honest.started, 1);
+  const auto none = find_functions(parsers, 0, 1, file.get(), "/proc/self/exe", {}, 10, nullptr);
+  ASSERT_TRUE(none);
+  EXPECT_TRUE(none->functions.empty());
+}
+
+TEST(Parsers, FunctionsHaveBoundsOfTheQuestion) {
+  Threads honest(&serve);
+  Parsers parsers(honest.start(), {}, 1);
+  const UniqueFd file = ourselves();
+  for (const auto& patterns : {std::vector<std::string>(symbolize::kMaxPatterns + 1, "f"), std::vector<std::string>{std::string(symbolize::kMaxPatternBytes + 1, 'f')}}) {
+    const auto found = find_functions(parsers, 0, 1, file.get(), "x", patterns, 10, nullptr);
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().kind(), ErrorKind::kInvalid);
+  }
+  EXPECT_EQ(honest.started, 0) << "nobody was asked";
+  EXPECT_TRUE(find_functions(parsers, 0, 1, file.get(), "x", std::vector<std::string>(symbolize::kMaxPatterns, "f*"), 10, nullptr));
+}
+
+TEST(Parsers, CheckFunctions) {
+  symbolize::FunctionSearch lie;
+  lie.near.resize(1);
+  for (uint64_t i = 0; i < 11; ++i) lie.functions.push_back({0, LinkAddr(i), FileOffset(i), 1, false, false, "f"});
+  lie.matches = lie.functions.size();
+  Threads lying(liar([&](Channel& channel, const Message& asked) {
+    const std::string bytes = to_bytes(lie);
+    static_cast<void>(sandbox::write_file(asked.fds[0].get(), bytes.data(), bytes.size()));
+    static_cast<void>(channel.send(done(bytes.size())));
+  }));
+  Parsers parsers(lying.start(), {}, 1);
+  const UniqueFd file = ourselves();
+  const std::vector<std::string> one{"f"}, two{"f", "g"};
+  EXPECT_TRUE(find_functions(parsers, 0, 1, file.get(), "x", one, 11, nullptr));
+  for (const auto& [patterns, limit] : {std::pair{one, size_t{10}}, std::pair{two, size_t{11}}}) {
+    const auto found = find_functions(parsers, 0, 1, file.get(), "x", patterns, limit, nullptr);
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().kind(), ErrorKind::kCorrupt);
   }
 }
 

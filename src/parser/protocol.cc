@@ -4,9 +4,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "names/demangle.h"
+
 namespace cicada::parser {
 namespace {
 
+using symbolize::FoundFunction;
+using symbolize::FunctionSearch;
 using symbolize::NamedAddresses;
 
 struct NamesHead {
@@ -14,6 +18,20 @@ struct NamesHead {
   uint8_t could_say_more, cut_short, without_symbols;
   uint8_t reserved[5];
 };
+
+// Behind it: the functions; for each pattern how long its near names are; the names of both.
+struct SearchHead {
+  uint64_t matches, functions;
+  uint8_t is_go, has_symbols, cut_short;
+  uint8_t reserved[5];
+};
+struct SearchRow {
+  uint64_t begin, offset, bytes;
+  uint32_t pattern, name_bytes;
+  uint8_t indirect, changed_arguments;
+  uint8_t reserved[6];
+};
+static_assert(sizeof(SearchHead) == 24 && sizeof(SearchRow) == 40);
 
 template <typename Rows>
 void append(std::string& bytes, const Rows& rows) {
@@ -28,6 +46,21 @@ bool take(std::string_view& bytes, uint64_t count, Rows& rows) {
   if (count != 0) std::memcpy(rows.data(), bytes.data(), count * sizeof rows[0]);
   bytes.remove_prefix(count * sizeof rows[0]);
   return true;
+}
+
+// `size` bytes off the front of `bytes`.
+bool take_text(std::string_view& bytes, uint32_t size, std::string& text) {
+  if (size > bytes.size() || size > names::kMaxNameBytes) return false;
+  text = bytes.substr(0, size);
+  bytes.remove_prefix(size);
+  return true;
+}
+
+// Can be a function behind `previous`: by pattern, then address.
+bool is_next(const SearchRow& row, const SearchRow* previous, size_t pattern_count) {
+  const bool in_order = previous == nullptr || previous->pattern < row.pattern || (previous->pattern == row.pattern && previous->begin < row.begin);
+  return in_order && row.pattern < pattern_count && row.begin + row.bytes >= row.begin && row.offset + row.bytes >= row.offset && row.indirect <= 1 &&
+         row.changed_arguments <= 1 && row.name_bytes != 0;
 }
 
 }  // namespace
@@ -83,6 +116,81 @@ Result<NamedAddresses> names_from(const std::string& bytes, size_t addresses) {
   names.without_symbols = head.without_symbols != 0;
   TRY(names.check(addresses));
   return names;
+}
+
+std::string to_bytes(std::span<const std::string> patterns) {
+  std::string bytes;
+  for (const std::string& pattern : patterns) {
+    const auto size = static_cast<uint32_t>(pattern.size());
+    bytes.append(reinterpret_cast<const char*>(&size), sizeof size).append(pattern);
+  }
+  return bytes;
+}
+
+Result<std::vector<std::string>> patterns_from(const std::string& bytes, size_t count) {
+  if (count > symbolize::kMaxPatterns) return make_error(ErrorKind::kInvalid, "{} patterns", count);
+  std::vector<std::string> patterns(count);
+  std::string_view rest = bytes;
+  for (std::string& pattern : patterns) {
+    uint32_t size = 0;
+    if (rest.size() < sizeof size) return make_error(ErrorKind::kInvalid, "patterns are cut off");
+    std::memcpy(&size, rest.data(), sizeof size);
+    rest.remove_prefix(sizeof size);
+    if (size > symbolize::kMaxPatternBytes || !take_text(rest, size, pattern)) return make_error(ErrorKind::kInvalid, "a pattern of {} bytes", size);
+  }
+  if (!rest.empty()) return make_error(ErrorKind::kInvalid, "{} bytes behind the patterns", rest.size());
+  return patterns;
+}
+
+std::string to_bytes(const FunctionSearch& search) {
+  const SearchHead head{search.matches, search.functions.size(), search.is_go, search.has_symbols, search.cut_short, {}};
+  std::vector<SearchRow> rows;
+  std::vector<uint32_t> near_bytes;
+  std::string texts;
+  for (const FoundFunction& found : search.functions) {
+    rows.push_back({found.begin.value, found.offset.value, found.bytes, found.pattern, static_cast<uint32_t>(found.name.size()), found.indirect,
+                    found.changed_arguments, {}});
+    texts += found.name;
+  }
+  for (const std::string& near : search.near) {
+    near_bytes.push_back(static_cast<uint32_t>(near.size()));
+    texts += near;
+  }
+  std::string bytes(reinterpret_cast<const char*>(&head), sizeof head);
+  append(bytes, rows);
+  append(bytes, near_bytes);
+  return bytes += texts;
+}
+
+Result<FunctionSearch> functions_from(const std::string& bytes, size_t pattern_count) {
+  const auto corrupt = [] { return make_error(ErrorKind::kCorrupt, "functions of an image: an answer that makes no sense"); };
+  SearchHead head;
+  if (bytes.size() < sizeof head) return corrupt();
+  std::memcpy(&head, bytes.data(), sizeof head);
+  std::string_view rest = std::string_view(bytes).substr(sizeof head);
+  std::vector<SearchRow> rows;
+  std::vector<uint32_t> near_bytes;
+  if (head.matches < head.functions || head.is_go > 1 || head.has_symbols > 1 || head.cut_short > 1 || !take(rest, head.functions, rows) ||
+      !take(rest, pattern_count, near_bytes))
+    return corrupt();
+  FunctionSearch search;
+  search.matches = head.matches;
+  search.is_go = head.is_go != 0;
+  search.has_symbols = head.has_symbols != 0;
+  search.cut_short = head.cut_short != 0;
+  const SearchRow* previous = nullptr;
+  for (const SearchRow& row : rows) {
+    FoundFunction found{row.pattern, LinkAddr(row.begin), FileOffset(row.offset), row.bytes, row.indirect != 0, row.changed_arguments != 0, {}};
+    if (!is_next(row, previous, pattern_count) || !take_text(rest, row.name_bytes, found.name)) return corrupt();
+    search.functions.push_back(std::move(found));
+    previous = &row;
+  }
+  search.near.resize(pattern_count);
+  for (size_t i = 0; i < pattern_count; ++i) {
+    if (!take_text(rest, near_bytes[i], search.near[i])) return corrupt();
+  }
+  if (!rest.empty()) return corrupt();
+  return search;
 }
 
 sandbox::Message to_message(const Error& error) {

@@ -5,8 +5,9 @@
 //   kName        numbers: image, depth, count of addresses, companions may come from far · text: path · fds: job, image
 //   kRows        text: path · fds: job, image
 //   kSteps       numbers: image · text: path · fds: job, image
+//   kFunctions   numbers: image, count of patterns, limit, companions may come from far · text: path · fds: job, image
 //
-// A job file holds the question (addresses; registers and copied stacks) and then the answer. While it works, the parser may say, and at
+// A job file holds the question (addresses; registers and copied stacks; patterns) and then the answer. While it works, the parser may say, and at
 // last it says kDone or kFailed:
 //
 //   kNote        numbers: severity · text: a line for people
@@ -14,9 +15,11 @@
 //   kDone        numbers: bytes in the job file
 //   kFailed      numbers: kind of error · text: why
 //
-// The collector believes nothing of it: sizes are bounded, contents are checked (NamedAddresses::check, UnwindRows::check, remote_step.cc).
+// The collector believes nothing of it: sizes are bounded, contents are checked (NamedAddresses::check, UnwindRows::check, remote_step.cc,
+// functions_from).
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,10 +27,11 @@
 #include "sandbox/channel.h"
 #include "symbolize/named_addresses.h"
 #include "symbolize/symbolize_options.h"
+#include "symbolize/symbols/function_search.h"
 
 namespace cicada::parser {
 
-enum Kind : uint32_t { kConfigure = 1, kName, kRows, kNote, kOpen, kFile, kDone, kFailed, kSteps };
+enum Kind : uint32_t { kConfigure = 1, kName, kRows, kNote, kOpen, kFile, kDone, kFailed, kSteps, kFunctions };
 
 std::string to_text(const symbolize::SymbolizeOptions& options);
 symbolize::SymbolizeOptions options_from(const std::string& text);
@@ -36,6 +40,13 @@ symbolize::SymbolizeOptions options_from(const std::string& text);
 std::string to_bytes(const symbolize::NamedAddresses& names);
 // Fails: kCorrupt; everything in it can be used.
 Result<symbolize::NamedAddresses> names_from(const std::string& bytes, size_t addresses);
+
+// The patterns of a question. Fails: kInvalid (more, or longer ones, than the search takes; cut off).
+std::string to_bytes(std::span<const std::string> patterns);
+Result<std::vector<std::string>> patterns_from(const std::string& bytes, size_t count);
+std::string to_bytes(const symbolize::FunctionSearch& search);
+// Of answers to a question with so many patterns. Fails: kCorrupt; what it says of the image is not known to be true, and names may hold any bytes.
+Result<symbolize::FunctionSearch> functions_from(const std::string& bytes, size_t pattern_count);
 
 sandbox::Message to_message(const Error& error);
 Error error_from(const sandbox::Message& message);

@@ -118,15 +118,16 @@ if [ -x "${2:-}" ]; then
   gzip -dc "$work/three.pb.gz" >"$1/pprof_fuzz/plain"
 fi
 
-# --- questions to parsers: a library, and the rows, two names and a step of it
+# --- questions to parsers: a library, and the rows, two names, a step and functions of it
 mkdir -p "$1/parser_questions_fuzz"
 python3 - "$1" <<'P'
 import struct, sys
-def question(kind, job): return struct.pack("<BBH", kind, 1, len(job)) + job
+def question(kind, job, number=1): return struct.pack("<BBH", kind, number, len(job)) + job
+patterns = b"".join(struct.pack("<I", len(text)) + text for text in (b"middle", b"o*r", b"outer(int)", b"ineer"))
 for name in ("dwarf4", "dwarf5"):
     image = open(f"{sys.argv[1]}/symtab_fuzz/{name}", "rb").read()
     # by, address, where the copied stack begins, its pages, known registers, its bytes; the registers; the stack
     step = struct.pack("<6Q", 0, 0x1000, 0x100, 1, 0x1ffff, 64) + struct.pack("<17Q", *[0x100] * 17) + bytes(64)
     open(f"{sys.argv[1]}/parser_questions_fuzz/{name}", "wb").write(
-        struct.pack("<H", len(image)) + image + question(3, b"") + question(2, struct.pack("<2Q", 0x1000, 0x1008)) + question(9, step))
+        struct.pack("<H", len(image)) + image + question(3, b"") + question(2, struct.pack("<2Q", 0x1000, 0x1008)) + question(9, step) + question(10, patterns, 4))
 P

@@ -11,6 +11,8 @@
 #include <cstring>
 
 #include "base/diagnostics.h"
+#include "names/demangle.h"
+#include "parser/remote_functions.h"
 #include "parser/remote_rows.h"
 #include "parser/remote_step.h"
 #include "symbolize/named_addresses.h"
@@ -23,7 +25,7 @@ using parser::Parsers;
 using sandbox::Channel;
 using sandbox::Message;
 
-constexpr size_t kAddresses = 8;
+constexpr size_t kAddresses = 8, kPatterns = 3;
 
 // A socket in which the answers lie before the question comes.
 Parsers::Start told(const std::vector<Message>& messages) {
@@ -56,6 +58,21 @@ void use_names(const std::string& bytes) {
   if (const auto names = parser::names_from(bytes, kAddresses)) CHECK(parser::names_from(parser::to_bytes(*names), kAddresses));
 }
 
+void use_functions(const std::string& bytes) {
+  const auto search = parser::functions_from(bytes, kPatterns);
+  if (!search) return;
+  CHECK(search->near.size() == kPatterns && search->functions.size() <= search->matches);
+  for (const symbolize::FoundFunction& found : search->functions) {
+    CHECK(found.pattern < kPatterns && !found.name.empty() && found.name.size() <= names::kMaxNameBytes && found.begin + found.bytes >= found.begin);
+  }
+  CHECK(parser::functions_from(parser::to_bytes(*search), kPatterns));
+}
+
+void ask_for_functions(Parsers& parsers, int file) {
+  const std::vector<std::string> patterns(kPatterns, "f*");
+  static_cast<void>(parser::find_functions(parsers, 1000, 1, file, "/fuzz/image", patterns, 10, nullptr));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -63,7 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const UniqueFd file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   if (!quiet || size < 2) return 0;
   ByteCursor cursor(Bytes(data, size));
-  const uint8_t which = cursor.u8() % 4;
+  const uint8_t which = cursor.u8() % 6;
   std::vector<Message> messages;
   for (unsigned count = cursor.u8() % 9; messages.size() < count && !cursor.failed();) {
     Message message;
@@ -80,5 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (which == 1) static_cast<void>(parser::compile_rows(parsers, 1000, 1, file.get(), "/fuzz/image"));
   if (which == 2) use_rows(bytes);
   if (which == 3) use_names(bytes);
+  if (which == 4) use_functions(bytes);
+  if (which == 5) ask_for_functions(parsers, file.get());
   return 0;
 }

@@ -20,7 +20,7 @@ using sandbox::Channel;
 using sandbox::Message;
 
 constexpr unsigned kMaxQuestions = 6;
-constexpr uint64_t kMaxAddresses = 64;
+constexpr uint64_t kMaxAddresses = 64, kMaxFunctions = 16;
 
 }  // namespace
 
@@ -44,6 +44,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (cursor.failed()) break;
     if (question.kind == parser::kName)
       question.numbers = {number, number & 1, std::min<uint64_t>(job.size() / 8, kMaxAddresses), 0, 0};
+    else if (question.kind == parser::kFunctions)
+      question.numbers = {number, number % 8, kMaxFunctions, 0, 0};
     else
       question.numbers = {number, 0, 0, 0, 0};
     question.text = "/fuzz/image";

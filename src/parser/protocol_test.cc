@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a parser's answer about functions is refused. Answers are made by to_bytes(), with one field wrong.
+#include "parser/protocol.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <limits>
+
+#include "names/demangle.h"
+
+namespace cicada::parser {
+namespace {
+
+using symbolize::FoundFunction;
+using symbolize::FunctionSearch;
+
+constexpr size_t kPatterns = 3;
+constexpr uint64_t kLast = std::numeric_limits<uint64_t>::max();
+
+FunctionSearch sample() {
+  FunctionSearch search;
+  search.functions = {{0, LinkAddr(0x1000), FileOffset(0x400), 0x20, false, false, "f(int)"},
+                      {0, LinkAddr(0x1040), FileOffset(0x440), 0, true, false, std::string("g\x1b\0", 3)},
+                      {2, LinkAddr(0x1000), FileOffset(0x400), 0x20, false, true, "f(int)"}};
+  search.matches = 7;
+  search.is_go = search.has_symbols = search.cut_short = true;
+  search.near = {"", "h, i", ""};
+  return search;
+}
+
+bool is_refused(const std::string& bytes, size_t patterns = kPatterns) {
+  const auto search = functions_from(bytes, patterns);
+  if (!search) {
+    EXPECT_EQ(search.error().kind(), ErrorKind::kCorrupt);
+  }
+  return !search;
+}
+
+bool is_refused(const std::function<void(FunctionSearch&)>& damage) {
+  FunctionSearch search = sample();
+  damage(search);
+  return is_refused(to_bytes(search));
+}
+
+TEST(FunctionAnswers, ArriveAsTheyWere) {
+  const FunctionSearch search = sample();
+  const auto arrived = functions_from(to_bytes(search), kPatterns);
+  ASSERT_TRUE(arrived);
+  EXPECT_EQ(to_bytes(*arrived), to_bytes(search));
+  ASSERT_EQ(arrived->functions.size(), 3U);
+  const FoundFunction& last = arrived->functions[2];
+  EXPECT_EQ(last.pattern, 2U);
+  EXPECT_EQ(last.begin, LinkAddr(0x1000));
+  EXPECT_EQ(last.offset, FileOffset(0x400));
+  EXPECT_EQ(last.bytes, 0x20U);
+  EXPECT_TRUE(last.changed_arguments && !last.indirect);
+  EXPECT_TRUE(arrived->functions[1].indirect);
+  EXPECT_EQ(arrived->functions[1].name, search.functions[1].name);
+  EXPECT_EQ(arrived->matches, 7U);
+  EXPECT_TRUE(arrived->is_go && arrived->has_symbols && arrived->cut_short);
+  EXPECT_EQ(arrived->near, search.near);
+  EXPECT_FALSE(is_refused(to_bytes(FunctionSearch{}), 0));
+}
+
+TEST(FunctionAnswers, AreRefusedWhereverTheyAreCutOff) {
+  const std::string bytes = to_bytes(sample());
+  for (size_t size = 0; size < bytes.size(); ++size) EXPECT_TRUE(is_refused(bytes.substr(0, size))) << size;
+  EXPECT_TRUE(is_refused(bytes + '\0'));
+}
+
+TEST(FunctionAnswers, HaveFieldsInRange) {
+  EXPECT_FALSE(is_refused([](FunctionSearch&) {}));
+  EXPECT_TRUE(is_refused([](FunctionSearch& s) { s.functions[2].pattern = kPatterns; }));
+  EXPECT_TRUE(is_refused([](FunctionSearch& s) { s.functions[0].pattern = 1; })) << "not in order";
+  EXPECT_TRUE(is_refused([](FunctionSearch& s) { s.functions[0].begin = LinkAddr(0x1040); })) << "twice";
+  EXPECT_TRUE(is_refused([](FunctionSearch& s) { s.functions[0].bytes = kLast; }));
+  EXPECT_TRUE(is_refused([](FunctionSearch& s) { s.functions[1].begin = LinkAddr(kLast), s.functions[1].bytes = 1; }));
+  EXPECT_TRUE(is_refused([](FunctionSearch& s) { s.functions[1].offset = FileOffset(kLast), s.functions[1].bytes = 1; }));
+  EXPECT_TRUE(is_refused([](FunctionSearch& s) { s.matches = 2; })) << "fewer than there are";
+  EXPECT_TRUE(is_refused([](FunctionSearch& s) { s.functions[0].name.clear(); }));
+  EXPECT_TRUE(is_refused([](FunctionSearch& s) { s.functions[0].name.assign(names::kMaxNameBytes + 1, 'x'); }));
+  EXPECT_FALSE(is_refused([](FunctionSearch& s) { s.functions[0].name.assign(names::kMaxNameBytes, 'x'); }));
+  EXPECT_TRUE(is_refused([](FunctionSearch& s) { s.near[1].assign(names::kMaxNameBytes + 1, 'x'); }));
+  EXPECT_TRUE(is_refused([](FunctionSearch& s) { s.near.pop_back(); }));
+  EXPECT_TRUE(is_refused([](FunctionSearch& s) { s.near.emplace_back(); }));
+  EXPECT_TRUE(is_refused(to_bytes(sample()), kPatterns + 1));
+}
+
+// Counts, lengths and flags as bytes: any of them larger than what is there.
+TEST(FunctionAnswers, SizesAddUp) {
+  const std::string bytes = to_bytes(sample());
+  const size_t texts = bytes.size() - (6 + 3 + 6 + 4), rows = texts - kPatterns * 4 - 3 * 40;
+  const auto with = [&](size_t at, uint64_t value, size_t size) {
+    std::string damaged = bytes;
+    std::memcpy(&damaged[at], &value, size);
+    return damaged;
+  };
+  for (const uint64_t count : {uint64_t{2}, uint64_t{4}, uint64_t{1} << 32, uint64_t{1} << 60, kLast}) {
+    std::string damaged = with(8, count, 8);
+    std::memcpy(damaged.data(), &kLast, 8);  // as many matches as one likes
+    EXPECT_TRUE(is_refused(damaged)) << count;
+  }
+  for (const size_t flag : {size_t{16}, size_t{17}, size_t{18}, rows + 32, rows + 33}) EXPECT_TRUE(is_refused(with(flag, 2, 1))) << flag;
+  for (const uint64_t length : {uint64_t{5}, uint64_t{7}, uint64_t{0x7fffffff}, uint64_t{0xffffffff}}) {
+    EXPECT_TRUE(is_refused(with(rows + 28, length, 4))) << length;
+    EXPECT_TRUE(is_refused(with(texts - kPatterns * 4 + 4, length, 4))) << length;
+  }
+}
+
+TEST(Patterns, ArriveAsTheyWere) {
+  const std::vector<std::string> patterns{"f(char*)", "", std::string("a\0b", 3), std::string(symbolize::kMaxPatternBytes, '*')};
+  const std::string bytes = to_bytes(patterns);
+  const auto arrived = patterns_from(bytes, patterns.size());
+  ASSERT_TRUE(arrived);
+  EXPECT_EQ(*arrived, patterns);
+  for (size_t size = 0; size < bytes.size(); size += size < 64 ? 1 : 1000) EXPECT_FALSE(patterns_from(bytes.substr(0, size), patterns.size())) << size;
+  EXPECT_FALSE(patterns_from(bytes, patterns.size() - 1));
+  EXPECT_FALSE(patterns_from(bytes, patterns.size() + 1));
+  EXPECT_FALSE(patterns_from(bytes, ~size_t{0}));
+  EXPECT_FALSE(patterns_from("\xff\xff\xff\xff", 1));
+}
+
+}  // namespace
+}  // namespace cicada::parser

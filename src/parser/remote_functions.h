@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of images by pattern, found by parsers.
+#pragma once
+#include <span>
+#include <string>
+
+#include "parser/parsers.h"
+#include "symbolize/symbols/function_search.h"
+
+namespace cicada::parser {
+
+// As ImageSymbols::find_functions, of an image and its companions (null: none). `image`: any number that is always the same file's.
+// `limit`: symbolize::kMaxFunctions at most. `with_servers`: the companions may come from further away than those of an earlier question.
+// The answer has as many functions as are allowed, each of one of the patterns, in order; whether the image really has it there is only what a
+// stranger's file says. Fails: kInvalid (too many or too long patterns), kCorrupt, as Parsers::ask.
+Result<symbolize::FunctionSearch> find_functions(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path,
+                                                 std::span<const std::string> patterns, size_t limit, symbolize::CompanionFiles* companions,
+                                                 const std::stop_token& stop = {}, bool with_servers = false);
+
+}  // namespace cicada::parser
