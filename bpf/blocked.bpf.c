@@ -67,7 +67,7 @@ static __always_inline int give_blocked(struct seq_file *reader, struct task_str
   struct process_value *process = 0;
   if (filter_mode != FILTER_ALL || !(task->flags & PF_KTHREAD)) process = bpf_map_lookup_elem(&processes, &tgid);
   if ((filter_mode != FILTER_ALL && !is_target(process, task)) || !is_asked_for(task)) return COUNTER_FILTERED;
-  struct scratch *memory = claim_scratch();
+  struct scratch *memory = claim_scratch(0);
   if (!memory) return COUNTER_LOST_NO_SCRATCH;
   struct sample_record *record = &memory->record;
   begin_record(record, task, process, wait_event, kind);

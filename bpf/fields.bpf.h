@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Hits of tracepoints by the numbers that they hand over (abi/event_fields.h): which are wanted, what each counts, and which of them are drawn.
+// Hits of probes by the numbers that they hand over (abi/event_fields.h): which are wanted, what each counts, and which of them are drawn.
 #pragma once
 #include "abi/counters.h"
 #include "abi/records.h"
@@ -40,6 +40,8 @@ static __always_inline int holds(const volatile struct field_filter *filter, __u
   }
 }
 
+#define LARGEST_VALUE 0x7fffffffffffffffull  // of a sample
+
 // One of `count` is, at random: no pattern in what a program does is followed.
 static __always_inline int is_drawn(__u64 count) { return count <= 1 || (__u64)bpf_get_prandom_u32() * count <= 0xffffffff; }
 
@@ -61,7 +63,8 @@ static __noinline int weigh_hit(void *context, __u32 event, struct hit *hit) {
     }
     if (fields->value.bytes) {
       if (read_field(record, &fields->value, &counts)) return COUNTER_LOST_UNREADABLE;
-      if (fields->value.is_signed && (__s64)counts < 0) return COUNTER_LOST_NEGATIVE;
+      if ((__s64)counts < 0) return COUNTER_LOST_UNCOUNTABLE;
+      if (counts && hits > LARGEST_VALUE / counts) return COUNTER_LOST_UNCOUNTABLE;
     }
     if (fields->group.bytes) {
       if (read_field(record, &fields->group, &number)) return COUNTER_LOST_UNREADABLE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Per-CPU memory of what frames and mappings turned out to be; used only by the run that holds scratch slot 0, so nothing in it
-// can be torn. A frame hit skips the mapping trie (58–687 ns), and the table's five dependent loads.
+// Memory of what frames and mappings turned out to be, one a CPU, and one more for its programs that can be preempted; used only by the run
+// that holds its place (bpf/scratch.bpf.h), so nothing in it can be torn. A frame hit skips the mapping trie (58–687 ns), and the table's five dependent loads.
 //
 // What invalidates: `generation` = the space's mapping generation + table evictions. Each part only grows, so no sum comes twice in a
 // space.
@@ -38,7 +38,7 @@ struct frame_cache {
   struct cached_mapping mappings[MAPPING_CACHE_ENTRIES];
 };
 
-// One value a CPU; the loader sets max_entries to the number of possible CPUs. Not a per-CPU map: those hold 32 KiB at most.
+// By place; the loader sets max_entries. Not a per-CPU map: those hold 32 KiB at most.
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, CACHED_CPUS);

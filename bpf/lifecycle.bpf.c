@@ -25,7 +25,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child) {
   if (from) {
     if (!is_interesting(from)) return 0;
     process.address_space = from->address_space;
-    process.flags = from->flags & PROCESS_TARGET;
+    process.flags = from->flags & (PROCESS_TARGET | PROCESS_OWN);
     // vfork and CLONE_VM: the same space under another pid. Else a copy, until exec or the first new mapping.
     if (child_mm != mm_of(parent)) process.flags |= PROCESS_COW_PENDING;
   } else {

@@ -126,9 +126,12 @@ struct {
   __type(value, struct kernel_symbol_batch);
 } kernel_symbols SEC(".maps") __weak;
 
+// Atomic: a program can be interrupted by another one of the same event, and an uprobe's also preempted.
+static __always_inline void add_count(struct event_counters *counts, __u32 which, __u64 number) { __sync_fetch_and_add(&counts->counter[which], number); }
+
 // What belongs to no event.
 static __always_inline void count(__u32 which) {
   __u32 first = 0;
   struct event_counters *counts = bpf_map_lookup_elem(&counters, &first);
-  if (counts) counts->counter[which]++;
+  if (counts) add_count(counts, which, 1);
 }

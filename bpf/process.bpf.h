@@ -50,8 +50,8 @@ static __always_inline void send_miss(struct task_struct *task, struct process_v
   send_lifecycle(RECORD_MISS, task, 0, process);
 }
 
-// First sight of a process that nobody announced. Null: table full, or the process is on its way out.
-static __always_inline struct process_value *adopt_process(struct task_struct *task, __u32 flags) {
+// First sight of a process that nobody announced. Null: table full, or the process is on its way out. A call of its own, for its stack.
+static __noinline struct process_value *adopt_process(struct task_struct *task, __u32 flags) {
   __s32 pid = task->tgid;
   if (task->flags & PF_EXITING) return 0;
   struct process_value fresh = {

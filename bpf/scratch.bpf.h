@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Working memory of one program run: BPF's own stack has 512 bytes. Four slots a CPU, claimed by atomic exchange, because a
-// program can be interrupted by another one (and an uprobe program even preempted) while it holds a slot; levels do not nest like
-// a stack, so each run releases the slot it claimed.
+// Working memory of one program run: BPF's own stack has 512 bytes. Slots of each CPU, claimed by atomic exchange, because a
+// program can be interrupted by another one while it holds one; levels do not nest like a stack, so each run releases the slot it claimed.
+// Programs of uprobes can also be preempted, and hold theirs for as long as other threads run there: their slots are their own.
 #pragma once
 #include "maps.bpf.h"
+#include "settings.bpf.h"
 
 #define SCRATCH_SLOTS 4
+#define PREEMPTIBLE_SLOTS 16  // as many threads can be preempted in one at once, on a CPU
 #define WINDOW_BYTES 4096
 
 // A piece of the user stack, copied. `limit` is the last offset at which eight bytes begin.
@@ -43,23 +45,31 @@ _Static_assert(sizeof(struct scratch) <= 32768, "a per-CPU value is at most 32 K
 
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, SCRATCH_SLOTS);
+  __uint(max_entries, SCRATCH_SLOTS + PREEMPTIBLE_SLOTS);  // without uprobes the loader leaves theirs out
   __type(key, __u32);
   __type(value, struct scratch);
 } scratch SEC(".maps") __weak;
 
-// Null: all four are taken (a counted loss).
-static __always_inline struct scratch *claim_scratch(void) {
-  for (__u32 i = 0; i < SCRATCH_SLOTS; i++) {
-    __u32 slot = i;
+// Null: all are taken (a counted loss).
+static __always_inline struct scratch *claim_scratch(int is_preemptible) {
+  for (__u32 i = 0; i < (is_preemptible ? PREEMPTIBLE_SLOTS : SCRATCH_SLOTS); i++) {
+    __u32 slot = i + (is_preemptible ? SCRATCH_SLOTS : 0);
     struct scratch *memory = bpf_map_lookup_elem(&scratch, &slot);
     if (!memory) return 0;
     if (__sync_lock_test_and_set(&memory->claimed, 1) == 0) {
-      memory->slot = i;
+      memory->slot = slot;
       return memory;
     }
   }
   return 0;
+}
+
+// Whether frame_caches and request_copies have a place for this run, which is nobody else's while it holds its slot: that has the first one of its sort.
+static __always_inline int has_place(const struct scratch *memory) { return memory->slot == 0 || memory->slot == SCRATCH_SLOTS; }
+
+#define NO_PLACE 0xffffffffu
+static __always_inline __u32 place_of(const struct scratch *memory) {
+  return has_place(memory) ? bpf_get_smp_processor_id() * places_per_cpu + (memory->slot ? 1 : 0) : NO_PLACE;
 }
 
 static __always_inline void release_scratch(struct scratch *memory) { *(volatile __u32 *)&memory->claimed = 0; }

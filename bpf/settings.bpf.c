@@ -12,6 +12,7 @@ const volatile struct event_fields event_fields[MAX_EVENTS] = {};
 const volatile __u32 unwind_mode = UNWIND_AUTO;
 const volatile __u32 include_idle = 0;
 const volatile __u32 kernel_stacks = 1;
+const volatile __u32 places_per_cpu = 1;
 const volatile __u32 cache_levels = 2;
 const volatile __u64 hash_seed = 0x9e3779b97f4a7c15;
 const volatile __u64 deferred_kib_ns = 15259;  // 64 MiB a second and CPU

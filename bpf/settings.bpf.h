@@ -12,6 +12,7 @@ extern const volatile struct event_fields event_fields[MAX_EVENTS];  // by the r
 extern const volatile __u32 unwind_mode;         // enum unwind_mode
 extern const volatile __u32 include_idle;        // store samples of the idle task, not just count them
 extern const volatile __u32 kernel_stacks;       // walk the kernel's half
+extern const volatile __u32 places_per_cpu;      // 2 where programs can be preempted, else 1 (bpf/scratch.bpf.h)
 extern const volatile __u32 cache_levels;        // 2; benchmarks: 1 without the frame cache, 0 without the mapping cache too
 extern const volatile __u64 hash_seed;           // per run: stack hashes cannot be made to collide on purpose
 extern const volatile __u64 deferred_kib_ns;       // per CPU, a KiB of stack copies each such time on average; 0: none

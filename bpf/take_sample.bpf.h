@@ -18,6 +18,7 @@
 #define SAMPLE_OF_WAKER 0x200    // whoever it is
 #define SAMPLE_WITHOUT_STACK 0x400
 #define SAMPLE_OF_PROBE 0x800  // of a place in code: whoever passes it, also where a CPU has nothing else to do. `value` is how many hits a sample stands for
+#define SAMPLE_PREEMPTIBLE 0x1000  // the program can be preempted (bpf/scratch.bpf.h)
 #define WAIT_KIND_MASK 0xff
 
 static __always_inline int is_wanted_thread(__s32 tid) {
@@ -98,6 +99,15 @@ __weak __noinline int report_miss(struct process_value *process, __u64 now_ns) {
   return 0;
 }
 
+// What the walk found, into the record.
+static __always_inline void take_walk(struct scratch *memory) {
+  struct sample_record *record = &memory->record;
+  if (record->flags & SAMPLE_NEW_TASK) end_new_task(memory, record->flags & SAMPLE_NEW_STACK);
+  record->end_reason = (__u8)memory->walk.end_reason;
+  record->user_frames = (__u16)memory->walk.frames;
+  record->user_stack = memory->walk.hash;
+}
+
 static __always_inline void walk_user_side(struct scratch *memory, struct process_value *process, struct event_counters *counts) {
   struct sample_record *record = &memory->record;
   struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
@@ -116,27 +126,30 @@ static __always_inline void walk_user_side(struct scratch *memory, struct proces
     return;
   }
   if (process->mm == 0) process->mm = mm;
-  int may_send = memory->slot == 0 && !(record->flags & SAMPLE_32_BIT);
+  int may_send = has_place(memory) && !(record->flags & SAMPLE_32_BIT);
   if (may_send && mappings_changed(record->address_space, mm) && may_defer(record->time_ns)) {
     record->end_reason = END_MAPPINGS_CHANGED;
     record->flags |= SAMPLE_DEFERRED;
     memory->walk.has_registers = 1;
-    counts->counter[COUNTER_MAPPINGS_CHANGED]++;
+    add_count(counts, COUNTER_MAPPINGS_CHANGED, 1);
     return;
   }
   walk_user_stack(memory, record->address_space, record->time_ns, record->flags & SAMPLE_32_BIT);
-  if (record->flags & SAMPLE_NEW_TASK) end_new_task(memory, record->flags & SAMPLE_NEW_STACK);
-  record->end_reason = (__u8)memory->walk.end_reason;
-  record->user_frames = (__u16)memory->walk.frames;
-  record->user_stack = memory->walk.hash;
-  counts->counter[COUNTER_FRAME_CACHE_MISS] += memory->walk.missed;
-  counts->counter[COUNTER_FRAME_CACHE_HIT] += memory->walk.frames - memory->walk.missed;
+  take_walk(memory);
+  add_count(counts, COUNTER_FRAME_CACHE_MISS, memory->walk.missed);
+  add_count(counts, COUNTER_FRAME_CACHE_HIT, memory->walk.frames - memory->walk.missed);
   if (record->end_reason == END_UNMAPPED_PC) report_miss(process, record->time_ns);
   if (!may_send || !worth_deferring(record->end_reason)) return;
-  if (may_defer(record->time_ns))
-    record->flags |= SAMPLE_DEFERRED;
-  else
-    counts->counter[COUNTER_UNWIND_LIMITED]++;
+  if (!may_defer(record->time_ns)) {
+    add_count(counts, COUNTER_UNWIND_LIMITED, 1);
+    return;
+  }
+  // User space goes on from the registers of the frame where the walk stopped: the fast path has not got them. A table may have come since; then it does not stop there.
+  if (!memory->walk.has_registers) {
+    walk_with_registers(memory);
+    take_walk(memory);
+  }
+  if (worth_deferring(record->end_reason)) record->flags |= SAMPLE_DEFERRED;
 }
 
 // The user side of memory->record, whose registers are in memory->walk.regs, and everything into the ring. Returns the outcome. Knows no
@@ -152,11 +165,8 @@ __weak __noinline int finish_sample(struct scratch *memory, struct process_value
                                             record->user_frames, MAX_USER_FRAMES))
     return COUNTER_LOST_STACK_RING_FULL;
   if (bpf_ringbuf_output(&events, record, sizeof(*record), ring_wakeup(counts))) return COUNTER_LOST_SAMPLE_RING_FULL;
-  if (record->flags & SAMPLE_DEFERRED) {
-    // Registers of the frame where the walk stopped: the fast path has not got them.
-    if (!memory->walk.has_registers) walk_with_registers(memory);
-    counts->counter[send_unwind_request(memory) ? COUNTER_UNWIND_RING_FULL : COUNTER_UNWIND_REQUESTS]++;
-  }
+  if (record->flags & SAMPLE_DEFERRED)
+    add_count(counts, send_unwind_request(memory) ? COUNTER_UNWIND_RING_FULL : COUNTER_UNWIND_REQUESTS, 1);
   return COUNTER_STORED;
 }
 
@@ -213,11 +223,12 @@ static __always_inline int sample_task(void *context, const struct event_registe
   }
   struct hit hit = {.value = value};
   if (how & SAMPLE_OF_PROBE) {
+    if (process && process->flags & PROCESS_OWN) return COUNTER_FILTERED;
     if (!is_asked_cpu(bpf_get_smp_processor_id())) return COUNTER_FILTERED;
     int fate = weigh_hit(context, event, &hit);
     if (fate != COUNTER_STORED) return fate;
   }
-  struct scratch *memory = claim_scratch();
+  struct scratch *memory = claim_scratch(how & SAMPLE_PREEMPTIBLE);
   if (!memory) return COUNTER_LOST_NO_SCRATCH;
   struct sample_record *record = &memory->record;
   begin_record(record, task, process, event, how & WAIT_KIND_MASK);
@@ -260,9 +271,9 @@ static __always_inline int sample_task(void *context, const struct event_registe
 static __always_inline void take_sample(void *context, const struct event_registers *regs, __u32 event, __u64 value, __u32 how, struct task_struct *woken, __u64 begin_ns) {
   struct event_counters *counts = bpf_map_lookup_elem(&counters, &event);
   if (!counts) return;
-  counts->value_sum += value;
+  __sync_fetch_and_add(&counts->value_sum, value);
   int outcome = sample_task(context, regs, event, value, how, woken, begin_ns, counts);
   if (outcome < 0 || outcome >= COUNTER_COUNT) return;
-  counts->counter[outcome]++;
-  if (how && !(how & SAMPLE_OF_PROBE) && outcome >= COUNTER_LOST_SAMPLE_RING_FULL && outcome <= COUNTER_LOST_NO_SCRATCH) counts->counter[COUNTER_LOST_WAITED_NS] += value;
+  add_count(counts, (__u32)outcome, 1);
+  if (how && !(how & SAMPLE_OF_PROBE) && outcome >= COUNTER_LOST_SAMPLE_RING_FULL && outcome <= COUNTER_LOST_NO_SCRATCH) add_count(counts, COUNTER_LOST_WAITED_NS, value);
 }

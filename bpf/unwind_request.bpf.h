@@ -24,8 +24,8 @@ struct request_copy {
   __u8 stack[DEFERRED_STACK_BYTES + 4096];
 };
 
-// One a CPU, for the run that holds scratch slot 0. 64 KiB: with 16, a thousand plain frames could not be finished. The loader
-// sets max_entries to the number of possible CPUs. Not a per-CPU map: those hold 32 KiB at most.
+// By place (bpf/scratch.bpf.h). 64 KiB: with 16, a thousand plain frames could not be finished. The loader sets max_entries. Not a per-CPU map: those
+// hold 32 KiB at most.
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, CACHED_CPUS);
@@ -104,9 +104,9 @@ static __always_inline void fill_request(struct unwind_request *head, const stru
 
 // After the sample was sent.
 __weak __noinline int send_unwind_request(struct scratch *memory) {
-  if (!memory || memory->slot != 0 || !ring_has_room_for_copies()) return -1;
-  __u32 cpu = bpf_get_smp_processor_id();
-  struct request_copy *request = bpf_map_lookup_elem(&request_copies, &cpu);
+  if (!memory || !has_place(memory) || !ring_has_room_for_copies()) return -1;
+  __u32 place = place_of(memory);
+  struct request_copy *request = bpf_map_lookup_elem(&request_copies, &place);
   if (!request) return -1;
   struct unwind_request *head = &request->head;
   fill_request(head, &memory->record, &memory->walk);

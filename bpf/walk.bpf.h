@@ -172,9 +172,9 @@ static __always_inline int end_walk(struct walk_state *walk) {
   return (int)walk->end_reason;
 }
 
-static __always_inline struct frame_cache *this_cpu_frame_cache(const struct scratch *memory) {
-  __u32 cpu = bpf_get_smp_processor_id();
-  return memory->slot == 0 ? bpf_map_lookup_elem(&frame_caches, &cpu) : 0;
+static __always_inline struct frame_cache *frame_cache_of(const struct scratch *memory) {
+  __u32 place = place_of(memory);
+  return bpf_map_lookup_elem(&frame_caches, &place);  // there is none at NO_PLACE
 }
 
 // Each bpf_loop has a function of its own: clang merged two calls into one with a chosen callback, which the verifier cannot inline,
@@ -191,7 +191,7 @@ __weak __noinline int walk_user_stack_32(struct scratch *memory) {
 // space and the generation.
 __weak __noinline int walk_with_registers(struct scratch *memory) {
   if (!memory) return END_NONE;
-  struct walk_context context = {.memory = memory, .cache = this_cpu_frame_cache(memory)};
+  struct walk_context context = {.memory = memory, .cache = frame_cache_of(memory)};
   begin_walk(&memory->walk);
   memory->walk.has_registers = 1;
   bpf_loop(MAX_USER_FRAMES, walk_frame, &context, 0);
@@ -217,7 +217,7 @@ __weak __noinline int walk_user_stack(struct scratch *memory, __u32 address_spac
   walk->window.begin = WINDOW_NOWHERE;
   walk->window.limit = 0;
   if (is_32_bit) return walk_user_stack_32(memory);
-  struct walk_context context = {.memory = memory, .cache = this_cpu_frame_cache(memory)};
+  struct walk_context context = {.memory = memory, .cache = frame_cache_of(memory)};
   if (!context.cache) return walk_with_registers(memory);
   walk->cache_key = frame_cache_key(address_space, generation + (cache_levels < 2 ? (__u32)now_ns : 0));
   walk->cache_salt = frame_cache_salt(walk->regs.gpr[ARCH_SP], walk->cache_key);

@@ -19,7 +19,7 @@
   X(LOST_NO_SCRATCH, OUTCOME, "lost: no scratch slot free")                                     \
   X(LOST_WAIT_SKIPPED, OUTCOME, "lost: a wait that the kernel let nobody take")                 \
   X(LOST_UNREADABLE, OUTCOME, "lost: a field could not be read")                                \
-  X(LOST_NEGATIVE, OUTCOME, "lost: their value is negative")                                    \
+  X(LOST_UNCOUNTABLE, OUTCOME, "lost: their value is negative, or too large")                   \
   X(STACK_RECORDS, NOTE, "stack records sent")                                                  \
   X(UNWIND_REQUESTS, NOTE, "stacks sent to user space to be finished")                          \
   X(MAPPINGS_CHANGED, NOTE, "of these: mappings had changed since the walk learnt them")        \

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-// What is asked of the numbers that a tracepoint hands over: which hits are wanted, what each counts, and what they are grouped by.
+// What is asked of the numbers that a probe hands over: which hits are wanted, what each counts, and what they are grouped by.
 #pragma once
 #include "abi/base_types.h"
 
-// Of the tracepoint's record, as tracefs describes it. The kernel's order of bytes.
+// Of a tracepoint's record, as tracefs describes it, or of the registers at a function (struct pt_regs). The kernel's order of bytes.
 struct event_field {
   __u16 offset;
   __u8 bytes;      // 1, 2, 4, 8; 0: no field
@@ -23,5 +23,6 @@ struct event_fields {
   struct event_field value;  // what a hit counts; none: one
   struct event_field group;  // none: they are not grouped
   __u32 filters;             // all of them must hold
+  __u32 has_time;            // of a tracepoint: it keeps nobody waiting
   struct field_filter filter[MAX_FIELD_FILTERS];
 };

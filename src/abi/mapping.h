@@ -29,7 +29,7 @@ ABI_ASSERT(sizeof(struct mapping_value) == 32);
 
 // BPF hash `processes`: kernel tgid -> the process. Written by lifecycle programs and, for processes that were there before, by
 // user space (BPF_NOEXIST only: a read-modify-write from user space could undo an exec; a child that waits to be released does none,
-// so PROCESS_BEFORE_EXEC is set that way). `start_ns` is the leader's
+// so PROCESS_BEFORE_EXEC is set that way, and PROCESS_OWN of ourselves). `start_ns` is the leader's
 // start_boottime: with the pid it names the process for ever.
 struct process_value {
   __u64 start_ns;
@@ -45,6 +45,7 @@ enum process_flags {
   PROCESS_COW_PENDING = 2,  // forked and not yet exec'ed or mapped: shares the parent's address space id (copy-on-write)
   PROCESS_EXITED = 4,        // the thread group is gone; the entry stays until the leader is reaped, for samples of the teardown
   PROCESS_BEFORE_EXEC = 8,   // samples are wanted from its next exec on
+  PROCESS_OWN = 16,          // of this recording: no event of a probe, which would make more of them; inherited by fork, not by exec
 };
 
 // Mmapped array `address_spaces`, indexed by address space id modulo its size (a collision costs a cached frame or a deferred walk).

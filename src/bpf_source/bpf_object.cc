@@ -21,6 +21,7 @@
 #include "base/diagnostics.h"
 #include "base/kernel_setting.h"
 #include "bpf_source/privileges.h"
+#include "bpf_source/uprobe_links.h"
 #include "cicada.skel.h"
 #include "base/monotonic_clock.h"
 
@@ -28,6 +29,7 @@ namespace cicada::bpf_source {
 namespace {
 
 constexpr size_t kKeptOfLog = 64 << 10;
+constexpr uint32_t kSlotsOfUprobes = 16;  // PREEMPTIBLE_SLOTS of bpf/scratch.bpf.h
 constexpr uint64_t kRecordsPerLook = 64;    // between two looks at the clock
 constexpr uint64_t kSliceNs = 20'000'000;  // of one consume()
 constexpr uint32_t kFewestWaitSets = 1 << 14, kMostWaitSets = 1 << 20;  // 64 bytes each
@@ -212,11 +214,17 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
   settings.some_cpus = options.cpus.empty() ? 0 : 1;
   for (const int cpu : options.cpus) settings.cpu_bits[cpu / 64 % (MAX_CPUS / 64)] |= uint64_t{1} << (cpu % 64);
   ::bpf_program__set_autoload(skeleton.progs.on_tracepoint, options.tracepoints);
+  ::bpf_program__set_autoload(skeleton.progs.on_kernel_function, options.kernel_functions);
+  ::bpf_program__set_autoload(skeleton.progs.on_user_function, options.user_functions);
+  if (options.uprobe_multi) ::bpf_program__set_expected_attach_type(skeleton.progs.on_user_function, static_cast<bpf_attach_type>(kAttachUprobeMulti));
+  settings.places_per_cpu = options.user_functions ? 2 : 1;
+  if (!options.user_functions) ::bpf_map__set_max_entries(skeleton.maps.scratch, ::bpf_map__max_entries(skeleton.maps.scratch) - kSlotsOfUprobes);
+  const uint32_t places = settings.places_per_cpu * static_cast<uint32_t>(std::max(1, ::libbpf_num_possible_cpus()));
   TRY(impl->prepare_waits(options.waits));
   ::bpf_map__set_max_entries(skeleton.maps.events, options.ring_bytes);
   ::bpf_map__set_max_entries(skeleton.maps.exec_mappings, options.max_mapping_blocks);
-  ::bpf_map__set_max_entries(skeleton.maps.frame_caches, static_cast<uint32_t>(std::max(1, ::libbpf_num_possible_cpus())));
-  ::bpf_map__set_max_entries(skeleton.maps.request_copies, static_cast<uint32_t>(std::max(1, ::libbpf_num_possible_cpus())));
+  ::bpf_map__set_max_entries(skeleton.maps.frame_caches, places);
+  ::bpf_map__set_max_entries(skeleton.maps.request_copies, places);
   if (const int error = cicada_bpf::load(impl->skeleton); error != 0) return load_error(-error);
 
   impl->places = TRY(map_array<unwind_place>(skeleton.maps.unwind_places));
@@ -339,11 +347,12 @@ Result<void> BpfObject::attach_lifecycle() {
 
 int BpfObject::sampling_program_fd() const { return bpf_program__fd(impl_->skeleton->progs.on_perf_event); }
 int BpfObject::tracepoint_program_fd() const { return bpf_program__fd(impl_->skeleton->progs.on_tracepoint); }
-uint64_t BpfObject::skipped_tracepoints() const {
+int BpfObject::user_function_program_fd() const { return bpf_program__fd(impl_->skeleton->progs.on_user_function); }
+int BpfObject::kernel_function_program_fd() const { return bpf_program__fd(impl_->skeleton->progs.on_kernel_function); }
+uint64_t BpfObject::skipped_by(int program_fd) {
   bpf_prog_info info{};
   uint32_t size = sizeof info;
-  const int fd = tracepoint_program_fd();
-  return fd >= 0 && ::bpf_obj_get_info_by_fd(fd, &info, &size) == 0 ? info.recursion_misses : 0;
+  return program_fd >= 0 && ::bpf_obj_get_info_by_fd(program_fd, &info, &size) == 0 ? info.recursion_misses : 0;
 }
 int BpfObject::processes_fd() const { return bpf_map__fd(impl_->skeleton->maps.processes); }
 int BpfObject::mappings_fd() const { return bpf_map__fd(impl_->skeleton->maps.exec_mappings); }
@@ -378,15 +387,20 @@ Result<void> BpfObject::add_target_thread(Tid tid) {
   return errno_error(errno, fmt::format("make thread {} known to the kernel side", tid));
 }
 
-Result<void> BpfObject::sample_from_exec(Pid pid) {
+bool BpfObject::add_flag(Pid pid, process_flags flag) {
   process_value value{};
   const auto key = static_cast<uint32_t>(pid);
-  bool done = ::bpf_map_lookup_elem(processes_fd(), &key, &value) == 0;
-  value.flags |= PROCESS_BEFORE_EXEC;
-  done = done && ::bpf_map_update_elem(processes_fd(), &key, &value, BPF_EXIST) == 0;
-  if (!done) return errno_error(errno, fmt::format("leave out process {} until its exec", pid));
+  if (::bpf_map_lookup_elem(processes_fd(), &key, &value) != 0) return false;
+  value.flags |= flag;
+  return ::bpf_map_update_elem(processes_fd(), &key, &value, BPF_EXIST) == 0;
+}
+
+Result<void> BpfObject::sample_from_exec(Pid pid) {
+  if (!add_flag(pid, PROCESS_BEFORE_EXEC)) return errno_error(errno, fmt::format("leave out process {} until its exec", pid));
   return {};
 }
+
+void BpfObject::leave_out_of_probes(Pid pid) { add_flag(pid, PROCESS_OWN); }
 
 uint32_t BpfObject::allocate_address_space() {
   return std::atomic_ref(impl_->skeleton->data->next_address_space).fetch_add(1, std::memory_order_relaxed);

@@ -45,7 +45,8 @@ struct BpfObjectOptions {
   bool kernel_frames = true;
   bool include_idle = false;
   std::optional<WaitOptions> waits = {};
-  bool tracepoints = false;    // some are sampled
+  bool tracepoints = false, user_functions = false, kernel_functions = false;  // some are sampled
+  bool uprobe_multi = false;              // uprobe_links.h
   std::vector<event_fields> fields = {};  // what is asked of their numbers, by event; MAX_EVENTS at most
   std::vector<int> cpus = {};  // only waits that end there, and tracepoints that are passed there; empty: all
   asked_tasks asked = {};
@@ -89,9 +90,12 @@ class BpfObject {
   Result<void> attach_lifecycle();
 
   int sampling_program_fd() const;
-  int tracepoint_program_fd() const;  // negative: no tracepoint is sampled
-  // Hits for which the kernel did not run it. Kernels before 6.7 do not count them.
-  uint64_t skipped_tracepoints() const;
+  // Negative: nothing of that kind is sampled.
+  int tracepoint_program_fd() const;
+  int user_function_program_fd() const;
+  int kernel_function_program_fd() const;
+  // Hits of tracepoints, or of functions, for which the kernel did not run the program. Kernels before 6.7 do not count them.
+  static uint64_t skipped_by(int program_fd);
   int processes_fd() const;
   int mappings_fd() const;
   int slabs_fd() const;
@@ -109,6 +113,8 @@ class BpfObject {
   Result<void> add_target_thread(Tid tid);
   // Of a process that is known to the kernel side and does not run: its samples are not wanted before its next exec.
   Result<void> sample_from_exec(Pid pid);
+  // A process of this recording: probes do not see it, nor what it forks, but what that execs.
+  void leave_out_of_probes(Pid pid);
   uint32_t allocate_address_space();
   // Every stack is sent again with its next sample.
   void forget_sent_stacks();
@@ -133,6 +139,7 @@ class BpfObject {
   struct Impl;
   explicit BpfObject(std::unique_ptr<Impl> impl);
   code_range find_function(const char* name);
+  bool add_flag(Pid pid, process_flags flag);  // of one that is known to the kernel side, and does not exec meanwhile
   std::unique_ptr<Impl> impl_;
 };
 

@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <mutex>
 #include <thread>
 
+#include "abi/event_cookie.h"
 #include "base/diagnostics.h"
 #include "base/latency_histogram.h"
 #include "base/monotonic_clock.h"
@@ -19,10 +21,12 @@
 #include "bpf_source/blocked_threads.h"
 #include "bpf_source/bpf_kernel_names.h"
 #include "bpf_source/bpf_mappings.h"
+#include "bpf_source/function_probes.h"
 #include "bpf_source/privileges.h"
 #include "bpf_source/sample_accounting.h"
 #include "bpf_source/table_loader.h"
 #include "bpf_source/target_time.h"
+#include "bpf_source/uprobe_links.h"
 #include "ingest/batching.h"
 #include "ingest/record_pipeline.h"
 #include "process/procfs/proc_fs.h"
@@ -68,7 +72,9 @@ Result<void> check_visibility() {
 profile::Unit unit_of(const PerfEvents::Event& event) {
   switch (event.type.kind) {
     case EventKind::kCounter: return profile::Unit::kEvents;
-    case EventKind::kTracepoint: return event.unit;
+    case EventKind::kTracepoint:
+    case EventKind::kUserFunction:
+    case EventKind::kKernelFunction: return event.unit;
     case EventKind::kWait:
     case EventKind::kWake: return profile::Unit::kNanoseconds;
     case EventKind::kTimer:
@@ -91,16 +97,54 @@ std::optional<WaitOptions> wait_options(const SamplingConfig& config, std::span<
                      wakes == events.end() ? NO_EVENT : static_cast<uint32_t>(wakes - events.begin())};
 }
 
+bool is_any_probe(std::span<const PerfEvents::Event> events) {
+  return std::any_of(events.begin(), events.end(), [](const PerfEvents::Event& event) { return is_probe(event.type.kind); });
+}
+
+std::string program_of(Pid pid) {
+  std::array<char, 4096> path{};
+  const ssize_t size = ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), path.data(), path.size());
+  return size <= 0 ? std::string() : std::string(path.data(), static_cast<size_t>(size));
+}
+
+// This process, and those that it started without another program: readers of files, viewers. What they start from now on is as they are.
+std::vector<Pid> own_processes() {
+  std::vector<Pid> own{static_cast<Pid>(::getpid())};
+  const std::string program = program_of(own.front());
+  const Result<std::vector<Pid>> all = process::list_processes();
+  for (size_t before = 0; all && before != own.size();) {
+    before = own.size();
+    for (const Pid pid : *all) {
+      if (std::find(own.begin(), own.end(), pid) != own.end()) continue;
+      const Result<process::ProcStat> stat = process::read_stat(pid);
+      if (stat && std::find(own.begin(), own.end(), stat->parent_pid) != own.end() && program_of(pid) == program) own.push_back(pid);
+    }
+  }
+  return own;
+}
+
+std::vector<FunctionProbes::Event> function_events(std::span<const PerfEvents::Event> events) {
+  std::vector<FunctionProbes::Event> functions;
+  for (size_t i = 0; i < events.size(); ++i) {
+    const PerfEvents::Event& event = events[i];
+    if (event.type.kind != EventKind::kUserFunction) continue;
+    const bool needs_arguments = !event.place.at_return && (event.fields.filters != 0 || event.fields.value.bytes != 0 || event.fields.group.bytes != 0);
+    functions.push_back({static_cast<uint32_t>(i), event.type.name, event.place, event_cookie(static_cast<uint32_t>(i), static_cast<uint32_t>(event.period)), needs_arguments});
+  }
+  return functions;
+}
+
 // Publishes like BpfMappings, and tells who wants to know of what is published: tables of targets are compiled before they are missed (for the whole machine
-// when a sample first needs them), and Java virtual machines are asked where their code is.
+// when a sample first needs them), Java virtual machines are asked where their code is, and functions are looked for.
 class ObservedPublisher final : public BpfMappings {
  public:
-  ObservedPublisher(BpfObject& kernel, TableLoader& loader, bool eager, const process::ImageRegistry& images, ingest::JavaMachines& java)
-      : BpfMappings(kernel), loader_(loader), eager_(eager), images_(images), java_(java) {}
+  ObservedPublisher(BpfObject& kernel, TableLoader& loader, bool eager, const process::ImageRegistry& images, ingest::JavaMachines& java, FunctionProbes* functions)
+      : BpfMappings(kernel), loader_(loader), eager_(eager), images_(images), java_(java), functions_(functions) {}
   process::PublishOutcome publish(uint32_t address_space, std::span<const process::BlockOperation> operations) override {
     for (const auto& op : operations) {
       if (op.change == process::BlockChange::kDelete || op.value.image == 0) continue;
       if (eager_) loader_.request(op.value.image);
+      if (functions_ != nullptr) functions_->note_image(op.value.image);
       if (is_java(op.value.image)) java_.note_library(address_space, RuntimeAddr(op.value.bias));
     }
     return BpfMappings::publish(address_space, operations);
@@ -120,6 +164,7 @@ class ObservedPublisher final : public BpfMappings {
   const bool eager_;
   const process::ImageRegistry& images_;
   ingest::JavaMachines& java_;
+  FunctionProbes* const functions_;  // null: none is probed
   std::unordered_map<uint32_t, bool> is_java_;  // by image
 };
 
@@ -140,6 +185,7 @@ struct BpfSource::Parts {
   std::unique_ptr<TableStore> store;
   std::unique_ptr<TableLoader> loader;
   std::unique_ptr<ingest::JavaMachines> java;
+  std::unique_ptr<FunctionProbes> functions;  // null: none is probed
   std::unique_ptr<ObservedPublisher> mappings;
   ingest::JitRecorder jit_recorder{proc_readers};  // the tracker tells it of exits
   std::shared_ptr<process::ProcessMetadataCache> metadata;
@@ -176,6 +222,11 @@ struct BpfSource::Parts {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   }
+  // Until all that is mapped is known.
+  void wait_for_first_scan() const {
+    const uint64_t deadline = monotonic_ns() + uint64_t{kFirstScanMs} * 1'000'000;
+    while (monotonic_ns() < deadline && tracker->caught_up_ns() == 0) tracker->sync(kFirstScanMs);
+  }
   // By event.
   std::vector<std::vector<CpuCount>> count_fired() const {
     std::vector<std::vector<CpuCount>> fired;
@@ -188,11 +239,12 @@ struct BpfSource::Parts {
     return outcomes;
   }
   void account(profile::Profile& profile, const std::vector<std::vector<CpuCount>>& fired, const std::vector<std::vector<CpuCounters>>& outcomes) const {
-    uint64_t skipped = kernel->skipped_tracepoints();  // of all of them: the first has it
+    // Of all events of a kind together: the first has it.
+    uint64_t tracepoints = BpfObject::skipped_by(kernel->tracepoint_program_fd()), of_kernel = BpfObject::skipped_by(kernel->kernel_function_program_fd());
     for (size_t i = 0; i < fired.size(); ++i) {
       const PerfEvents::Event& event = events->events()[i];
-      const bool is_tracepoint = event.type.kind == EventKind::kTracepoint;
-      fill_account(profile.header.events[i], {fired[i], event, !config.include_idle, is_tracepoint ? std::exchange(skipped, 0) : 0}, outcomes[i], pipeline->assembler().counts(static_cast<uint8_t>(i)));
+      const uint64_t skipped = event.type.kind == EventKind::kTracepoint ? std::exchange(tracepoints, 0) : event.type.kind == EventKind::kKernelFunction ? std::exchange(of_kernel, 0) : 0;
+      fill_account(profile.header.events[i], {fired[i], event, !config.include_idle, skipped}, outcomes[i], pipeline->assembler().counts(static_cast<uint8_t>(i)));
     }
   }
   // Of records that come another way.
@@ -229,7 +281,7 @@ struct BpfSource::Parts {
 BpfSource::BpfSource(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 BpfSource::~BpfSource() = default;
 
-Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config, std::shared_ptr<ingest::ImageUnwinders::Reader> image_reader,
+Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config, std::shared_ptr<ImageReader> image_reader,
                                                     ingest::LifecycleCallbacks callbacks) {
   auto parts = std::make_unique<Parts>();
   parts->config = config;
@@ -251,15 +303,24 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   options.waits = wait_options(config, parts->events->events());
   options.cpus = config.events.cpus;
   const auto events = parts->events->events();
-  options.tracepoints = std::any_of(events.begin(), events.end(), [](const PerfEvents::Event& event) { return event.type.kind == EventKind::kTracepoint; });
+  const auto has = [&](EventKind kind) { return std::any_of(events.begin(), events.end(), [&](const PerfEvents::Event& event) { return event.type.kind == kind; }); };
+  options.tracepoints = has(EventKind::kTracepoint);
+  options.user_functions = has(EventKind::kUserFunction);
+  options.kernel_functions = has(EventKind::kKernelFunction);
+  options.uprobe_multi = options.user_functions && has_uprobe_multi();
   for (const PerfEvents::Event& event : events) options.fields.push_back(event.fields);
   parts->samples_waits = options.waits.has_value();
   parts->kernel = TRY(BpfObject::load(options));
   BpfObject& kernel = *parts->kernel;
-  TRY(parts->events->open(kernel.sampling_program_fd(), kernel.tracepoint_program_fd()));
+  TRY(parts->events->open({kernel.sampling_program_fd(), kernel.tracepoint_program_fd(), kernel.kernel_function_program_fd()}));
   parts->images = std::make_unique<process::ImageRegistry>(process::ImageRegistry::Options{.opener = {.readers = parts->proc_readers}});
   parts->store = std::make_unique<TableStore>(
       TableStore::Maps{kernel.slabs_fd(), kernel.places(), kernel.image_usage(), kernel.eviction_epoch()}, config.max_map_memory_bytes);
+  if (options.user_functions) {
+    if (!image_reader) return make_error(ErrorKind::kUnsupported, "{}: nobody reads programs for this recording", events.front().type.name);
+    parts->functions = std::make_unique<FunctionProbes>(FunctionProbes::Options{kernel.user_function_program_fd(), options.uprobe_multi, config.targets == TargetKind::kMachine},
+                                                        function_events(events), *parts->images, image_reader);
+  }
   parts->unwinders = std::make_unique<ingest::ImageUnwinders>(*parts->images, std::move(image_reader));
   parts->loader = std::make_unique<TableLoader>(*parts->store, *parts->unwinders, few_threads());
   const bool machine = config.targets == TargetKind::kMachine;
@@ -271,7 +332,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
       },
       [&kernel](uint32_t space) { kernel.forget_frames(space); }});
   parts->mappings =
-      std::make_unique<ObservedPublisher>(kernel, *parts->loader, !machine && config.unwind != UNWIND_FRAME_POINTER, *parts->images, *parts->java);
+      std::make_unique<ObservedPublisher>(kernel, *parts->loader, !machine && config.unwind != UNWIND_FRAME_POINTER, *parts->images, *parts->java, parts->functions.get());
   callbacks.on_exit = [recorder = &parts->jit_recorder, on_exit = std::move(callbacks.on_exit)](const process::ProcessInfo& process) {
     recorder->note_exit(process.pid);
     if (on_exit) on_exit(process);
@@ -328,6 +389,12 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   parts->tracker->start();
   if (parts->samples_waits) TRY(kernel.attach_ends_of_waits());
   if (!machine) parts->wait_for_tables();
+  if (is_any_probe(events))
+    for (const Pid pid : own_processes()) kernel.leave_out_of_probes(pid);
+  if (parts->functions) {
+    if (machine) parts->wait_for_first_scan();
+    TRY(parts->functions->find());
+  }
   return std::unique_ptr<BpfSource>(new BpfSource(std::move(parts)));
 }
 
@@ -352,6 +419,7 @@ Result<void> BpfSource::start(profile::Profile& profile) {
   p.accounts_threads = p.samples_waits && p.target_time->is_countable();
   if (p.accounts_threads) TRY(p.kernel->attach_ends_of_threads());
   TRY(p.events->enable());
+  if (p.functions) TRY(p.functions->attach());
   if (p.samples_waits) TRY(p.kernel->attach_waits());
   if (p.accounts_threads) {
     p.pipeline->begin_thread_times();
@@ -390,6 +458,7 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   {
     const std::lock_guard lock(p.pause_mutex);
     p.events->disable();
+    if (p.functions) p.functions->detach();
     if (p.samples_waits) p.kernel->count_waits_until_now();
     paused = p.paused;
     accounts_threads = p.accounts_threads;
@@ -420,6 +489,8 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
     profile.header.warnings.push_back(fmt::format("{:.0f} % of the target's CPU time has no samples ({} stored, about {} expected): percentages are of what is stored",
                                                   100 * gap.share(), gap.stored, gap.expected));
   }
+  if (p.functions)
+    for (std::string& warning : p.functions->warnings()) profile.header.warnings.push_back(std::move(warning));
   const auto note = [&](const char* text, uint64_t value) { profile.header.events[0].counts.push_back({text, value, false}); };
   note("stacks not finished: queue of deferred unwinding full", p.pipeline->assembler().requests_refused());
   note("records that could not be decoded", p.pipeline->malformed());
@@ -483,7 +554,7 @@ std::vector<std::string> BpfSource::statistics() const {
   const process::ImageRegistryCounts images = p.images->counts();
   const process::MappingEventCounts events = p.tracker->event_counts();
   const auto since_open = [&](uint64_t time_ns) { return static_cast<double>(time_ns - std::min(time_ns, p.opened_ns)) * 1e-6; };
-  return {
+  std::vector<std::string> lines{
       fmt::format("unwind tables: {} loaded, {} KiB in {} slabs of {} KiB (limit {} KiB), {} evicted, {} refused", tables.tables,
                   tables.table_bytes >> 10, tables.slabs, tables.slab_bytes >> 10, p.config.max_map_memory_bytes >> 10, tables.evictions,
                   tables.refused),
@@ -512,6 +583,8 @@ std::vector<std::string> BpfSource::statistics() const {
       fmt::format("images: {} known, {} opened, {} failed, {} not ELF, {} replaced, {} could not be read", images.images, images.opened,
                   images.open_failed, images.not_elf, images.replaced, images.unreadable),
   };
+  if (p.functions) lines.push_back(p.functions->statistics());
+  return lines;
 }
 
 }  // namespace cicada::bpf_source

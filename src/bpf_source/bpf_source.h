@@ -11,8 +11,8 @@
 #include <memory>
 #include <vector>
 
+#include "bpf_source/image_reader.h"
 #include "bpf_source/sampling_config.h"
-#include "ingest/image_unwinders.h"
 #include "ingest/lifecycle_callbacks.h"
 #include "ingest/sample_source.h"
 
@@ -23,7 +23,7 @@ class BpfSource final : public ingest::SampleSource {
   // Loads and attaches the programs, makes the targets known; nothing is sampled yet.
   // Fails: kPermission, kUnsupported, kGone (a target ended), kInvalid.
   // Images are read by `image_reader`; null: in this process.
-  static Result<std::unique_ptr<BpfSource>> open(const SamplingConfig& config, std::shared_ptr<ingest::ImageUnwinders::Reader> image_reader = {},
+  static Result<std::unique_ptr<BpfSource>> open(const SamplingConfig& config, std::shared_ptr<ImageReader> image_reader = {},
                                                  ingest::LifecycleCallbacks callbacks = {});
   ~BpfSource() override;
 

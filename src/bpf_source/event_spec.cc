@@ -6,15 +6,27 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "abi/event_cookie.h"
+#include "bpf_source/field_name.h"
 
 namespace cicada::bpf_source {
 namespace {
 
 constexpr uint64_t kMostHits = 0xffffffff;  // event_cookie
-constexpr std::string_view kLettersOfTracepoints = "_-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", kLettersOfNames = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+constexpr std::string_view kLettersOfNames = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", kLettersOfTracepoints = "_-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", kLettersOfFields = "_()abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+struct FunctionKind {
+  std::string_view name, alias;
+  EventKind kind;
+  bool at_return;
+};
+constexpr FunctionKind kFunctionKinds[] = {{"uprobe", "u", EventKind::kUserFunction, false},
+                                           {"uretprobe", "ur", EventKind::kUserFunction, true},
+                                           {"kprobe", "k", EventKind::kKernelFunction, false},
+                                           {"kretprobe", "kr", EventKind::kKernelFunction, true}};
 
 class SpecParser {
  public:
@@ -37,16 +49,28 @@ class SpecParser {
  private:
   Result<EventSpec> parse_one() {
     const size_t begin = at_;
-    const std::string_view name = take_until("/,");
-    if (name.empty()) return fail(begin, "expected the name of an event");
     EventSpec spec;
-    if (name.find(':') != std::string_view::npos) {
-      spec.type = TRY(parse_tracepoint(begin, name));
-    } else if (const EventType* type = find_event_type(name); type != nullptr) {
-      spec.type = *type;
+    const FunctionKind* function = take_function_kind();
+    if (function != nullptr) {
+      TRY(parse_function(spec, *function));
     } else {
-      const std::string near = near_event_types(name);
-      return fail(begin, "no event \"{}\"{}", name, near.empty() ? "; `cicada record --help` lists them" : "; did you mean " + near + "?");
+      const std::string_view name = take_until("/,");
+      if (name.empty()) return fail(begin, "expected the name of an event");
+      if (name.find("::") != std::string_view::npos) {
+        at_ = begin;
+        TRY(parse_function(spec, kFunctionKinds[0]));
+      } else if (name.find(':') != std::string_view::npos) {
+        spec.type = TRY(parse_tracepoint(begin, name));
+        if (spec.type.name == name) spec.maybe_function = name;
+      } else if (const EventType* type = find_event_type(name); type != nullptr) {
+        spec.type = *type;
+      } else {
+        const std::string near = near_event_types(name);
+        const bool is_name = name.find_first_not_of(kLettersOfNames) == std::string_view::npos && (name[0] < '0' || name[0] > '9');
+        if (!near.empty() || !is_name) return fail(begin, "no event \"{}\"; {} (of a function: u:{})", name, near.empty() ? "`cicada record --help` lists them" : "did you mean " + near + "?", name);
+        at_ = begin;
+        TRY(parse_function(spec, kFunctionKinds[0]));
+      }
     }
     if (!take('/')) return spec;
     do {
@@ -54,7 +78,31 @@ class SpecParser {
     } while (take(','));
     if (!take('/')) return fail(at_, "expected \"/\" at the end of the terms");
     if (spec.unit != profile::Unit::kEvents && spec.value.empty()) return fail(begin, "unit= goes with value=FIELD");
+    if (!spec.maybe_function.empty()) spec.maybe_function = text_.substr(begin, at_ - begin);
     return spec;
+  }
+
+  // Null: no function's.
+  const FunctionKind* take_function_kind() {
+    const std::string_view kind = text_.substr(at_, text_.find(':', at_) - at_);
+    const auto* found = std::find_if(std::begin(kFunctionKinds), std::end(kFunctionKinds), [&](const FunctionKind& one) { return one.name == kind || one.alias == kind; });
+    if (found == std::end(kFunctionKinds) || at_ + kind.size() == text_.size()) return nullptr;
+    at_ += kind.size() + 1;
+    return found;
+  }
+
+  // What follows the kind.
+  Result<void> parse_function(EventSpec& spec, const FunctionKind& kind) {
+    const size_t begin = at_;
+    at_ = end_of_function_place(text_, begin);
+    const std::string_view text = text_.substr(begin, at_ - begin);
+    spec.place.at_return = kind.at_return;
+    PlaceError error;
+    if (!parse_function_place(text, spec.place, error)) return fail(begin + error.at, "{}", error.message);
+    if (kind.kind == EventKind::kKernelFunction && !spec.place.image.empty()) return fail(begin, "expected the name of a function of the kernel, as in k:vfs_read");
+    if (kind.kind == EventKind::kKernelFunction && spec.place.function.find_first_of("*?") != std::string::npos) return fail(begin, "of the kernel one function at a time");
+    spec.type = EventType{fmt::format("{}:{}", kind.alias, text), {}, kind.kind};
+    return {};
   }
 
   // [KIND:]CATEGORY:NAME
@@ -64,7 +112,7 @@ class SpecParser {
       begin += kind.size() + 1;
       text.remove_prefix(kind.size() + 1);
     } else if (text.find(':', kind.size() + 1) != std::string_view::npos) {
-      return fail(begin, "no kind of event \"{}\"; there is tracepoint (t), as in t:sched:sched_switch", kind);
+      return fail(begin, "no kind of event \"{}\"; there are uprobe (u), uretprobe (ur), kprobe (k), kretprobe (kr) and tracepoint (t), as in t:sched:sched_switch", kind);
     }
     const size_t colon = text.find(':');
     if (colon == std::string_view::npos || colon == 0 || colon + 1 == text.size()) return fail(begin, "expected CATEGORY:NAME of a tracepoint, as in sched:sched_switch");
@@ -75,26 +123,26 @@ class SpecParser {
   }
 
   Result<void> parse_term(EventSpec& spec) {
-    const bool is_tracepoint = spec.type.kind == EventKind::kTracepoint;
+    const bool is_hit = is_probe(spec.type.kind);
     const size_t begin = at_;
-    const std::string_view name = take_while(kLettersOfNames);
+    const std::string_view name = take_while(kLettersOfFields);
     const size_t sign_begin = at_;
     const std::string_view sign = take_while("=!<>");
-    if (is_tracepoint && !name.empty() && !sign.empty() && sign != "=") return parse_filter(spec, begin, name, sign_begin, sign);
+    if (is_hit && !name.empty() && !sign.empty() && sign != "=") return parse_filter(spec, begin, name, sign_begin, sign);
     at_ = begin;
     const std::string_view whole = take_until("=,/");
     if (whole == "value" || whole == "unit" || whole == "by") {
-      if (!is_tracepoint) return fail(begin, "{}= is for tracepoints", whole);
+      if (!is_hit) return fail(begin, "{}= is for probes and tracepoints", whole);
     } else if (whole != "period" && whole != "freq") {
-      return fail(begin, "no term \"{}\"; there are period=N and {}", whole, is_tracepoint ? "value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=" : "freq=HZ");
+      return fail(begin, "no term \"{}\"; there are period=N and {}", whole, is_hit ? "value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=" : "freq=HZ");
     }
     if (!take('=')) return fail(at_, "expected \"={}\" after {}", whole == "freq" ? "HZ" : whole == "value" || whole == "by" ? "FIELD" : whole == "unit" ? "UNIT" : "N", whole);
     return whole == "period" || whole == "freq" ? parse_rate(spec, begin, whole) : parse_value(spec, begin, whole);
   }
 
   Result<void> parse_rate(EventSpec& spec, size_t begin, std::string_view name) {
-    const bool is_tracepoint = spec.type.kind == EventKind::kTracepoint;
-    if (is_tracepoint && name == "freq") return fail(begin, "freq= is for clocks and counters; of a tracepoint period=N takes one of N hits");
+    const bool is_hit = is_probe(spec.type.kind);
+    if (is_hit && name == "freq") return fail(begin, "freq= is for clocks and counters; here period=N takes one of N hits");
     if (spec.period || spec.frequency_hz) return fail(begin, "a second rate: an event has one period or frequency");
     const size_t value_begin = at_;
     const std::string_view digits = take_until(",/");
@@ -102,7 +150,7 @@ class SpecParser {
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc{} || end != digits.data() + digits.size()) return fail(value_begin, "not a number: \"{}\"", digits);
     if (value == 0) return fail(value_begin, "{}: must be more than 0", name);
-    if (is_tracepoint && value > kMostHits) return fail(value_begin, "one of {} hits; {} at most", value, kMostHits);
+    if (is_hit && value > kMostHits) return fail(value_begin, "one of {} hits; {} at most", value, kMostHits);
     (name == "freq" ? spec.frequency_hz : spec.period) = value;
     return {};
   }
@@ -113,8 +161,9 @@ class SpecParser {
     if (name != "unit") {
       std::string& field = name == "value" ? spec.value : spec.group;
       if (!field.empty()) return fail(begin, "a second {}=: an event has one", name);
-      if (text.empty() || text.find_first_not_of(kLettersOfNames) != std::string_view::npos) return fail(value_begin, "no name of a field: \"{}\"", text);
+      const event_field found = TRY(parse_field(spec, value_begin, text));
       field = text;
+      (name == "value" ? spec.fields.value : spec.fields.group) = found;
       return {};
     }
     constexpr std::pair<std::string_view, profile::Unit> kUnits[] = {{"events", profile::Unit::kEvents}, {"bytes", profile::Unit::kBytes}, {"ns", profile::Unit::kNanoseconds}};
@@ -142,8 +191,25 @@ class SpecParser {
     const uint64_t most = static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) + (is_negative ? 1 : 0);
     if (error == std::errc::invalid_argument || end != text.data() + text.size()) return fail(number_begin, "not a number: \"{}\"", whole);
     if (error != std::errc{} || number > most) return fail(number_begin, "{}: more than 63 bits", whole);
-    spec.filters.push_back({std::string(name), found->second, static_cast<int64_t>(is_negative ? 0 - number : number)});
+    const event_field field = TRY(parse_field(spec, begin, name));
+    const bool is_register = spec.type.kind != EventKind::kTracepoint && !name.ends_with(')');
+    const bool is_order = found->second != IS_EQUAL && found->second != IS_NOT_EQUAL;
+    if (is_register && (is_negative || (number == 0 && is_order && found->second != IS_GREATER))) return fail(begin, "{} is taken without a sign here; s32({}) or s64({}) has one", name, name, name);
+    const auto signed_number = static_cast<int64_t>(is_negative ? 0 - number : number);
+    if (spec.type.kind != EventKind::kTracepoint) spec.fields.filter[spec.fields.filters++] = {field, static_cast<uint32_t>(found->second), signed_number};
+    spec.filters.push_back({std::string(name), found->second, signed_number});
     return {};
+  }
+
+  // Of a tracepoint only its name: where it is says tracefs.
+  Result<event_field> parse_field(const EventSpec& spec, size_t begin, std::string_view text) const {
+    const std::optional<FieldName> name = parse_field_name(text);
+    if (!name) return fail(begin, "no name of a field: \"{}\"", text);
+    if (spec.type.kind == EventKind::kTracepoint) return event_field{};
+    const std::optional<event_field> found = find_register(*name, spec.place.at_return);
+    if (!found) return fail(begin, "no {} {}; there {} {}", name->name, spec.place.at_return ? "where a function returns" : "where a function begins", spec.place.at_return ? "is" : "are", registers_of(spec.place.at_return));
+    if (spec.place.offset != 0) return fail(begin, "{} is known where a function begins, not behind that", name->name);
+    return *found;
   }
 
   bool take(char wanted) {

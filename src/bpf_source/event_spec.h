@@ -5,8 +5,11 @@
 //   -e page-faults/period=1/                  each of them
 //   -e cycles/freq=199/,context-switches      several, each at its own rate
 //   -e sched:sched_process_exec               a tracepoint: each time the kernel passes it (docs/events.md)
+//   -e malloc, -e libc:malloc                 functions, where nothing else has that name
 //   -e t:block:block_rq_issue/period=10/      the same, one of ten
 //   -e t:syscalls:sys_enter_write/fd==1,value=count,unit=bytes,by=fd/   by the numbers that it hands over
+//   -e u:libc:malloc/value=arg0,unit=bytes/   a function of a program or library (bpf_source/function_place.h); ur: where it returns
+//   -e k:vfs_read, -e kr:vfs_read/s64(retval)<0/   a function of the kernel
 //
 // Threads: any.
 #pragma once
@@ -18,11 +21,12 @@
 #include "base/result.h"
 #include "abi/event_fields.h"
 #include "bpf_source/event_types.h"
+#include "bpf_source/function_place.h"
 #include "profile/event.h"
 
 namespace cicada::bpf_source {
 
-// A number that a tracepoint hands over, compared with another one.
+// A number that a probe hands over, compared with another one. Its name: as a tracepoint has it, or arg0 to arg5, or retval; in TYPE(…), the low bits of it.
 struct FieldComparison {
   std::string field;
   comparison is = IS_EQUAL;
@@ -32,14 +36,16 @@ struct FieldComparison {
 
 struct EventSpec {
   EventType type;
-  std::optional<uint64_t> period = {};        // a sample every so many event units (ns of a timer), more than 0. Of a tracepoint: one of about so many hits
+  std::string maybe_function = {};            // of CATEGORY:NAME without a kind: what was written. If there is no such category, it is IMAGE:FUNCTION
+  std::optional<uint64_t> period = {};        // a sample every so many event units (ns of a timer), more than 0. Of a probe: one of about so many hits
   std::optional<uint64_t> frequency_hz = {};  // or so many samples a second and CPU, more than 0; never both
-  // Of tracepoints: a hit counts what this field says (empty: 1), in that unit, if all of these hold.
+  FunctionPlace place = {};                   // of a function
+  // Of probes: a hit counts what this field says (empty: 1), in that unit, if all of these hold.
   std::string value = {};
   std::string group = {};  // hits are grouped by this field; empty: they are not
   profile::Unit unit = profile::Unit::kEvents;
   std::vector<FieldComparison> filters = {};
-  event_fields fields = {};  // the same, once they are looked up (bpf_source/tracepoints.h)
+  event_fields fields = {};  // the same; of a tracepoint once they are looked up (bpf_source/tracepoints.h)
 };
 
 // One or more, a comma between them; at least one. Fails (kInvalid): with the column where it goes wrong, from 1, and what may have been meant.

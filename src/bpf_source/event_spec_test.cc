@@ -43,11 +43,11 @@ TEST(EventSpecs, TracepointsHaveACategory) {
   EXPECT_EQ(error_of("t:"), "t:: column 3: expected CATEGORY:NAME of a tracepoint, as in sched:sched_switch");
   EXPECT_EQ(error_of(":x"), ":x: column 1: expected CATEGORY:NAME of a tracepoint, as in sched:sched_switch");
   EXPECT_EQ(error_of("sched:"), "sched:: column 1: expected CATEGORY:NAME of a tracepoint, as in sched:sched_switch");
-  EXPECT_EQ(error_of("cs,x:sched:y"), "cs,x:sched:y: column 4: no kind of event \"x\"; there is tracepoint (t), as in t:sched:sched_switch");
+  EXPECT_EQ(error_of("cs,x:sched:y"), "cs,x:sched:y: column 4: no kind of event \"x\"; there are uprobe (u), uretprobe (ur), kprobe (k), kretprobe (kr) and tracepoint (t), as in t:sched:sched_switch");
   EXPECT_EQ(error_of("t:a:b:c"), "t:a:b:c: column 6: \":\" is in no tracepoint's name");
   EXPECT_EQ(error_of("t:..:id"), "t:..:id: column 3: \".\" is in no tracepoint's name");
   EXPECT_EQ(error_of("sched:sched_*"), "sched:sched_*: column 13: \"*\" is in no tracepoint's name");
-  EXPECT_EQ(error_of("sched:x/freq=9/"), "sched:x/freq=9/: column 9: freq= is for clocks and counters; of a tracepoint period=N takes one of N hits");
+  EXPECT_EQ(error_of("sched:x/freq=9/"), "sched:x/freq=9/: column 9: freq= is for clocks and counters; here period=N takes one of N hits");
   EXPECT_EQ(error_of("sched:x/period=4294967296/"), "sched:x/period=4294967296/: column 16: one of 4294967296 hits; 4294967295 at most");
   EXPECT_EQ(error_of("sched:x,t:sched:x/period=2/"), "sched:x,t:sched:x/period=2/: column 9: sched:x a second time");
 }
@@ -81,9 +81,39 @@ TEST(EventSpecs, TracepointsHaveNumbers) {
   EXPECT_EQ(error_of("a:b/unit=bytes/"), "a:b/unit=bytes/: column 1: unit= goes with value=FIELD");
   EXPECT_EQ(error_of("a:b/by=str(x)/"), "a:b/by=str(x)/: column 8: no name of a field: \"str(x)\"");
   EXPECT_EQ(error_of("a:b/by=x,by=y/"), "a:b/by=x,by=y/: column 10: a second by=: an event has one");
-  EXPECT_EQ(error_of("cs/value=x/"), "cs/value=x/: column 4: value= is for tracepoints");
+  EXPECT_EQ(error_of("cs/value=x/"), "cs/value=x/: column 4: value= is for probes and tracepoints");
   EXPECT_EQ(error_of("cs/x==1/"), "cs/x==1/: column 4: no term \"x\"; there are period=N and freq=HZ");
   EXPECT_EQ(error_of("a:b/a==1,b==1,c==1,d==1,e==1,f==1,g==1,h==1,i==1/"), "a:b/a==1,b==1,c==1,d==1,e==1,f==1,g==1,h==1,i==1/: column 45: more than 8 comparisons");
+}
+
+TEST(EventSpecs, FunctionsHaveAPlaceAndRegisters) {
+  const auto specs = parse_event_specs("u:libc:malloc/value=arg0,unit=bytes,arg0>4096,by=s32(arg1)/,uretprobe:std::map<int, long>::at/s64(retval)<0/,k:vfs_read,kretprobe:vfs_read/value=retval/,cpu-clock");
+  ASSERT_TRUE(specs) << specs.error().message();
+  ASSERT_EQ(specs->size(), 5u);
+  const EventSpec& first = specs->front();
+  EXPECT_EQ(first.type.name, "u:libc:malloc");
+  EXPECT_EQ(first.type.kind, EventKind::kUserFunction);
+  EXPECT_EQ(first.place, (FunctionPlace{"libc", "malloc", 0, false}));
+  EXPECT_EQ(first.fields.value.offset, 112);
+  EXPECT_EQ(first.fields.group.offset, 104);
+  EXPECT_EQ(first.fields.group.bytes, 4);
+  ASSERT_EQ(first.fields.filters, 1u);
+  EXPECT_EQ(first.fields.filter[0].number, 4096);
+  EXPECT_EQ((*specs)[1].type.name, "ur:std::map<int, long>::at");
+  EXPECT_TRUE((*specs)[1].place.at_return);
+  EXPECT_EQ((*specs)[2].type.kind, EventKind::kKernelFunction);
+  EXPECT_EQ((*specs)[3].type.name, "kr:vfs_read");
+  EXPECT_EQ((*specs)[3].fields.value.offset, 80);
+  EXPECT_EQ(error_of("u:f/retval==1/"), "u:f/retval==1/: column 5: no retval where a function begins; there are arg0 to arg5");
+  EXPECT_EQ(error_of("ur:f/value=arg0/"), "ur:f/value=arg0/: column 12: no arg0 where a function returns; there is retval");
+  EXPECT_EQ(error_of("u:f+4/by=arg0/"), "u:f+4/by=arg0/: column 10: arg0 is known where a function begins, not behind that");
+  EXPECT_EQ(error_of("u:f/arg0==-1/"), "u:f/arg0==-1/: column 5: arg0 is taken without a sign here; s32(arg0) or s64(arg0) has one");
+  EXPECT_EQ(error_of("ur:f/retval<0/"), "ur:f/retval<0/: column 6: retval is taken without a sign here; s32(retval) or s64(retval) has one");
+  EXPECT_TRUE(parse_event_specs("ur:f/retval>0,retval!=0/"));
+  EXPECT_EQ(error_of("k:ext4:f"), "k:ext4:f: column 3: expected the name of a function of the kernel, as in k:vfs_read");
+  EXPECT_EQ(error_of("k:vfs_*"), "k:vfs_*: column 3: of the kernel one function at a time");
+  EXPECT_EQ(error_of("cs,u:a:b:c"), "cs,u:a:b:c: column 9: expected [IMAGE:]FUNCTION; an image's name with a colon in it needs quotes (\"…\":FUNCTION)");
+  EXPECT_EQ(error_of("u:f,uprobe:f"), "u:f,uprobe:f: column 5: u:f a second time");
 }
 
 TEST(EventSpecs, ErrorsPointAtTheColumn) {
@@ -102,10 +132,21 @@ TEST(EventSpecs, ErrorsPointAtTheColumn) {
 }
 
 TEST(EventSpecs, SuggestNearNames) {
-  EXPECT_EQ(error_of("page-fault"), "page-fault: column 1: no event \"page-fault\"; did you mean page-faults?");
+  EXPECT_EQ(error_of("page-fault"), "page-fault: column 1: no event \"page-fault\"; did you mean page-faults? (of a function: u:page-fault)");
   EXPECT_NE(error_of("clock").find("cpu-clock, task-clock"), std::string::npos);
   EXPECT_NE(error_of("cache-miss").find("cache-misses"), std::string::npos);
-  EXPECT_EQ(error_of("wakeups-of-everything"), "wakeups-of-everything: column 1: no event \"wakeups-of-everything\"; `cicada record --help` lists them");
+  EXPECT_EQ(error_of("wakeups-of-everything"), "wakeups-of-everything: column 1: no event \"wakeups-of-everything\"; `cicada record --help` lists them (of a function: u:wakeups-of-everything)");
+}
+
+TEST(EventSpecs, WithoutAKindAreFunctionsWhereNothingElseHasThatName) {
+  const auto specs = parse_event_specs("malloc/value=arg0/,app::Cache::get,libc:free/arg0==0/");
+  ASSERT_TRUE(specs) << specs.error().message();
+  EXPECT_EQ((*specs)[0].type.name, "u:malloc");
+  EXPECT_EQ((*specs)[0].fields.value.offset, 112);
+  EXPECT_EQ((*specs)[1].type.name, "u:app::Cache::get");
+  EXPECT_EQ((*specs)[2].type.kind, EventKind::kTracepoint);  // until it is looked up
+  EXPECT_EQ((*specs)[2].maybe_function, "libc:free/arg0==0/");
+  EXPECT_EQ(error_of("libc:free,u:x,libc:free"), "libc:free,u:x,libc:free: column 15: libc:free a second time");
 }
 
 TEST(EventTypes, HaveOneNameEach) {

@@ -16,10 +16,12 @@ enum class EventKind : uint8_t {
   kWait,     // time between two turns of a thread, in ns; no perf event
   kWake,     // the same, of whoever ends such a time; with kWait
   kTracepoint,  // a place in the kernel that says when it is passed
+  kUserFunction,    // where a function of a program begins or returns
+  kKernelFunction,  // the same of the kernel
 };
 
 struct EventType {
-  std::string name;   // of a tracepoint CATEGORY:NAME
+  std::string name;   // of a tracepoint CATEGORY:NAME; of a function KIND:PLACE, with the short kind
   std::string alias;  // perf's other name; empty: none
   EventKind kind = EventKind::kTimer;
   uint32_t type = 0;    // perf_event_attr.type
@@ -27,7 +29,10 @@ struct EventType {
   bool operator==(const EventType&) const = default;
 };
 
-// All but tracepoints, of which each kernel has others.
+// Of a place in code: each hit is an event.
+inline bool is_probe(EventKind kind) { return kind == EventKind::kTracepoint || kind == EventKind::kUserFunction || kind == EventKind::kKernelFunction; }
+
+// All but probes, of which each kernel and program has others.
 std::span<const EventType> event_types();
 // By name or alias. Null: none has it.
 const EventType* find_event_type(std::string_view name);

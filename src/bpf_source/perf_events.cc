@@ -27,9 +27,9 @@ constexpr uint64_t kMaxWaitPeriodNs = 3600 * kNsPerSecond;
 // perf_swevent_start_hrtimer() raises shorter periods to this (kernel/events/core.c).
 constexpr uint64_t kMinTimerPeriodNs = 10'000;
 
+bool is_opened_once(const EventType& type) { return type.kind == EventKind::kTracepoint || type.kind == EventKind::kKernelFunction; }
 // Others are sampled where they happen.
 bool is_on_every_cpu(const EventType& type) { return type.kind == EventKind::kTimer || type.kind == EventKind::kClock || type.kind == EventKind::kCounter; }
-bool is_tracepoint(const EventType& type) { return type.kind == EventKind::kTracepoint; }
 
 perf_event_attr attributes(const PerfEvents::Event& event) {
   perf_event_attr attr{};
@@ -49,6 +49,14 @@ perf_event_attr attributes(const PerfEvents::Event& event) {
 
 UniqueFd open_event(const PerfEvents::Event& event, int cpu) {
   perf_event_attr attr = attributes(event);
+  if (event.type.kind == EventKind::kKernelFunction) {
+    attr.type = static_cast<uint32_t>(find_number_in("/sys/bus/event_source/devices/kprobe/type").value_or(0));
+    attr.config = event.place.at_return ? 1 : 0;
+    attr.config1 = reinterpret_cast<uintptr_t>(event.place.function.c_str());
+    attr.config2 = event.place.offset;
+    if (attr.type == 0) errno = ENODEV;
+    if (attr.type == 0) return UniqueFd();
+  }
   return UniqueFd(static_cast<int>(::syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
 }
 
@@ -77,16 +85,26 @@ Error open_error(int error, int cpu, std::string_view name) {
   return errno_error(error, what);
 }
 
+Error open_error_of_probe(int error, int cpu, const PerfEvents::Event& event) {
+  if (event.type.kind != EventKind::kKernelFunction || error == EACCES || error == EPERM) return open_error(error, cpu, event.type.name);
+  if (error == ENODEV) return make_error(ErrorKind::kUnsupported, "{}: this kernel has no kprobes (CONFIG_KPROBE_EVENTS)", event.type.name);
+  if (error == EILSEQ) return make_error(ErrorKind::kInvalid, "{}: no instruction of {} begins there", event.type.name, event.place.function);
+  if (error == EADDRNOTAVAIL) return make_error(ErrorKind::kInvalid, "{}: the kernel has several functions of that name", event.type.name);
+  if (error == ENOENT || error == EINVAL) return make_error(ErrorKind::kNotFound, "{}: the kernel has no function {} that can be probed; /proc/kallsyms lists what it has", event.type.name, event.place.function);
+  return errno_error(error, event.type.name);
+}
+
 }  // namespace
 
 PerfEvents::Event PerfEvents::plan(const EventSpec& spec, const PerfEventOptions& options, uint64_t max_hz, std::string& warning) {
   Event event;
   event.type = spec.type;
-  if (is_tracepoint(spec.type)) {  // -F and -c are for clocks and counters
+  if (is_probe(spec.type.kind)) {  // -F and -c are for clocks and counters
     event.period = spec.period.value_or(1);
     event.value = spec.value.empty() ? event.period : 0;
     event.unit = spec.unit;
     event.fields = spec.fields;
+    event.place = spec.place;
     return event;
   }
   event.period = spec.period.value_or(spec.frequency_hz ? 0 : options.period);
@@ -148,20 +166,19 @@ Result<PerfEvents> PerfEvents::plan(const PerfEventOptions& options) {
   // A wakeup is worth the wait that it ends.
   const auto find = [&](EventKind kind) { return std::find_if(all.events_.begin(), all.events_.end(), [&](const Event& event) { return event.type.kind == kind; }); };
   if (const auto waits = find(EventKind::kWait), wakes = find(EventKind::kWake); waits != all.events_.end() && wakes != all.events_.end())
-    *wakes = {wakes->type, waits->period, waits->frequency_hz, waits->value, {}, {}};
+    *wakes = {wakes->type, waits->period, waits->frequency_hz, waits->value, {}, {}, {}};
   all.planned_cpus_ = cpus;
   return all;
 }
 
-Result<void> PerfEvents::open(int program_fd, int tracepoint_fd) {
-  program_fd_ = program_fd;
-  tracepoint_fd_ = tracepoint_fd;
+Result<void> PerfEvents::open(const Programs& programs) {
+  programs_ = programs;
   for (const int cpu : planned_cpus_) cpus_.push_back(TRY(open_on(cpu)));
   for (size_t i = 0; i < events_.size(); ++i) {
-    if (!is_tracepoint(events_[i].type)) continue;
+    if (!is_opened_once(events_[i].type)) continue;
     UniqueFd fd = open_event(events_[i], planned_cpus_.front());  // on one CPU, but its program runs on all of them
-    if (!fd) return open_error(errno, planned_cpus_.front(), events_[i].type.name);
-    tracepoints_.push_back({i, std::move(fd), {}});
+    if (!fd) return open_error_of_probe(errno, planned_cpus_.front(), events_[i]);
+    probes_.push_back({i, std::move(fd), {}});
   }
   return {};
 }
@@ -179,7 +196,7 @@ Result<PerfEvents::OnCpu> PerfEvents::open_on(int cpu) const {
     if (!fd) return open_error(errno, cpu, name);
     LIBBPF_OPTS(bpf_link_create_opts, link_options,
                 .perf_event = {.bpf_cookie = event_cookie(static_cast<uint32_t>(i), events_[i].type.kind == EventKind::kCounter ? 0 : 1)});
-    UniqueFd link(::bpf_link_create(program_fd_, fd.get(), BPF_PERF_EVENT, &link_options));
+    UniqueFd link(::bpf_link_create(programs_.perf_event, fd.get(), BPF_PERF_EVENT, &link_options));
     if (!link) return errno_error(errno, fmt::format("attach the sampling program to {} on CPU {}", name, cpu));
     opened.fds.push_back(std::move(fd));
     opened.links.push_back(std::move(link));
@@ -199,10 +216,11 @@ Result<void> PerfEvents::enable(OnCpu& cpu, const CpuTimes& now) const {
 Result<void> PerfEvents::enable() {
   const CpuTimes now = read_cpu_times();
   for (OnCpu& cpu : cpus_) TRY(enable(cpu, now));
-  for (Tracepoint& one : tracepoints_) {
+  for (Probe& one : probes_) {
     const Event& event = events_[one.event];
+    const int program_fd = event.type.kind == EventKind::kTracepoint ? programs_.tracepoint : programs_.kernel_function;
     LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event = {.bpf_cookie = event_cookie(static_cast<uint32_t>(one.event), static_cast<uint32_t>(event.period))});
-    one.link.reset(::bpf_link_create(tracepoint_fd_, one.fd.get(), BPF_PERF_EVENT, &options));
+    one.link.reset(::bpf_link_create(program_fd, one.fd.get(), BPF_PERF_EVENT, &options));
     if (!one.link) return errno_error(errno, fmt::format("attach the sampling program to {}", event.type.name));
   }
   enabled_ = true;
@@ -211,7 +229,7 @@ Result<void> PerfEvents::enable() {
 
 void PerfEvents::disable() {
   control(PERF_EVENT_IOC_DISABLE);
-  for (Tracepoint& one : tracepoints_) one.link.reset();
+  for (Probe& one : probes_) one.link.reset();
   enabled_ = false;
 }
 

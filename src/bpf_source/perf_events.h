@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The events of a recording, each at its own rate, and the perf events among them, on every CPU: timers, hardware and software counters. Counts, outside of BPF, how often
 // each fired: the kernel skips a sampling program silently while another BPF program or a map system call runs on that CPU, and a counter inside
-// BPF cannot know. A tracepoint is opened once, and its program runs on whatever CPU it is passed.
+// BPF cannot know. A tracepoint, or a function of the kernel, is opened once, and its program runs on whatever CPU it is passed. Functions of programs are not
+// opened here (bpf_source/function_probes.h).
 //
 // Owns the descriptors; closing them detaches the program. Threads: one at a time.
 #pragma once
@@ -32,17 +33,22 @@ class PerfEvents {
     uint64_t period = 0;        // event units a sample; 0: the kernel adapts it to the frequency
     uint64_t frequency_hz = 0;  // as granted; 0: a period was asked for
     uint64_t value = 0;         // of each sample; 0: each says its own
-    profile::Unit unit = profile::Unit::kEvents;  // of a tracepoint's values
-    event_fields fields = {};   // what is asked of a tracepoint's numbers
+    profile::Unit unit = profile::Unit::kEvents;  // of a probe's values
+    event_fields fields = {};   // what is asked of a probe's numbers
+    FunctionPlace place = {};   // of a function
+  };
+  // File descriptors; negative: no event needs it.
+  struct Programs {
+    int perf_event = -1, tracepoint = -1, kernel_function = -1;
   };
 
   // At what rate an event is sampled: its own, or the recording's; no faster than `max_hz` and what the kernel's timers do.
   static Event plan(const EventSpec& spec, const PerfEventOptions& options, uint64_t max_hz, std::string& warning);
   // Which events, and how often; none is open yet. Fails: kInvalid (no such CPU), and as find_tracepoints().
   static Result<PerfEvents> plan(const PerfEventOptions& options);
-  // Opens them disabled and attaches `program_fd` to each, with its index as the event id; `tracepoint_fd` is attached to tracepoints by enable().
-  // Fails: kPermission, kInvalid (a CPU went offline), kUnsupported (no such counter here).
-  Result<void> open(int program_fd, int tracepoint_fd);
+  // Opens them disabled and attaches their program to each, with its index as the event id; that of probes is attached by enable().
+  // Fails: kPermission, kInvalid (a CPU went offline), kUnsupported (no such counter here), kNotFound (no such function of the kernel).
+  Result<void> open(const Programs& programs);
 
   std::span<const Event> events() const { return events_; }
   size_t cpu_count() const { return planned_cpus_.size(); }
@@ -67,7 +73,7 @@ class PerfEvents {
     bool gone = false;             // the kernel takes events away with their CPU, and does not bring them back
   };
   // The link is there from enable() to disable().
-  struct Tracepoint {
+  struct Probe {
     size_t event = 0;
     UniqueFd fd, link;
   };
@@ -78,10 +84,10 @@ class PerfEvents {
   std::vector<Event> events_;
   std::vector<std::string> warnings_;
   std::vector<int> planned_cpus_;
-  int program_fd_ = -1, tracepoint_fd_ = -1;
+  Programs programs_;
   bool all_cpus_ = false, enabled_ = false, paused_ = false;
   std::vector<OnCpu> cpus_;
-  std::vector<Tracepoint> tracepoints_;
+  std::vector<Probe> probes_;
 };
 
 }  // namespace cicada::bpf_source

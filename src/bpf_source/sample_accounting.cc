@@ -119,8 +119,8 @@ void fill_account(profile::Event& row, const EventAccount& events, std::span<con
   row.counts.push_back({"idle, without an interrupt (the CPU slept)", all.asleep, true});
   row.counts.push_back({"lost: stolen (the hypervisor ran something else on that CPU)", all.stolen, true});
   row.fired += events.skipped;
-  const bool is_tracepoint = events.event.type.kind == EventKind::kTracepoint;
-  row.counts.push_back({is_tracepoint ? "lost: skipped by the kernel, which ran another BPF program on that CPU" : "lost: skipped by the kernel for an unknown reason", all.skipped + events.skipped, true});
+  const bool is_hit = is_probe(events.event.type.kind);
+  row.counts.push_back({is_hit ? "lost: skipped by the kernel, which ran another BPF program on that CPU" : "lost: skipped by the kernel for an unknown reason", all.skipped + events.skipped, true});
   row.counts.push_back({"lost: throttled by the kernel (too many samples without a timer tick)", all.throttled, true});
   row.counts.push_back({"lost: stack record missing", assembled.lost_stack, true});
 }

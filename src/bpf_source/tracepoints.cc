@@ -18,6 +18,7 @@
 #include <fmt/ranges.h>
 
 #include "base/near_names.h"
+#include "bpf_source/field_name.h"
 
 namespace cicada::bpf_source {
 namespace {
@@ -105,7 +106,9 @@ Result<uint64_t> Tracepoints::id(std::string_view name) const {
                     near.empty() ? "" : fmt::format("; did you mean {}?", near));
 }
 
-Result<event_field> Tracepoints::field(std::string_view name, std::string_view field) const {
+Result<event_field> Tracepoints::field(std::string_view name, std::string_view asked) const {
+  const FieldName wanted = parse_field_name(asked).value_or(FieldName{std::string(asked)});
+  const std::string_view field = wanted.name;
   std::string path(name);
   std::replace(path.begin(), path.end(), ':', '/');
   const UniqueFd file(::openat(events_.get(), (path + "/format").c_str(), O_RDONLY | O_CLOEXEC));
@@ -124,11 +127,15 @@ Result<event_field> Tracepoints::field(std::string_view name, std::string_view f
       continue;
     }
     if (!found->is_number) return make_error(ErrorKind::kUnsupported, "{}: {} is no number ({})", name, field, found->type.substr(0, found->type.find_last_not_of(' ') + 1));
-    return found->field;
+    const std::optional<event_field> low = low_part(found->field, wanted);
+    if (!low) return make_error(ErrorKind::kUnsupported, "{}: {}: {} has {} bytes", name, asked, field, found->field.bytes);
+    return *low;
   }
   const std::string near = near_names(field, names);
   return make_error(ErrorKind::kNotFound, "{}: it hands over no {}; {}", name, field, !near.empty() ? fmt::format("did you mean {}?", near) : names.empty() ? "it hands over no numbers" : fmt::format("there are {}", fmt::join(names, ", ")));
 }
+
+bool Tracepoints::is_no_category(const std::string& category) const { return list(category).empty() && near_names(category, list(".")).empty(); }
 
 std::vector<std::string> Tracepoints::list(const std::string& directory) const {
   std::vector<std::string> names;
@@ -146,12 +153,20 @@ Result<void> find_tracepoints(std::span<EventSpec> events) {
   for (EventSpec& event : events) {
     if (event.type.kind != EventKind::kTracepoint || event.type.config != 0) continue;
     if (!known) known.emplace(TRY(Tracepoints::open()));
-    const uint64_t id = TRY(known->id(event.type.name));
+    const Result<uint64_t> id = known->id(event.type.name);
+    if (!id && id.error().kind() == ErrorKind::kNotFound && !event.maybe_function.empty() && known->is_no_category(event.type.name.substr(0, event.type.name.find(':')))) {
+      event = TRY(parse_event_specs("u:" + event.maybe_function)).front();
+      continue;
+    }
+    if (!id && !event.maybe_function.empty()) return make_error(id.error().kind(), "{} (of a function: u:{})", id.error().message(), event.type.name);
+    if (!id) return id.error();
     event.fields = {};
     if (!event.group.empty()) event.fields.group = TRY(known->field(event.type.name, event.group));
     if (!event.value.empty()) event.fields.value = TRY(known->field(event.type.name, event.value));
     for (const FieldComparison& one : event.filters) event.fields.filter[event.fields.filters++] = {TRY(known->field(event.type.name, one.field)), one.is, one.number};
-    event.type.config = id;
+    // A thread asks for these: nothing is locked there.
+    event.fields.has_time = event.type.name.starts_with("syscalls:") || event.type.name.starts_with("raw_syscalls:");
+    event.type.config = *id;
   }
   return {};
 }

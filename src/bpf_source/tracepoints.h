@@ -28,7 +28,9 @@ class Tracepoints {
   explicit Tracepoints(UniqueFd events) : events_(std::move(events)) {}
   // perf_event_attr.config of CATEGORY:NAME. Fails: kNotFound, with names that may have been meant; kPermission.
   Result<uint64_t> id(std::string_view name) const;
-  // Where it hands over that number. Fails: kNotFound, with names that may have been meant; kUnsupported (it is text, or a list).
+  // Neither it nor one that is nearly called so.
+  bool is_no_category(const std::string& category) const;
+  // Where it hands over that number (bpf_source/field_name.h). Fails: kNotFound, with names that may have been meant; kUnsupported (it is text, or a list).
   Result<event_field> field(std::string_view name, std::string_view field) const;
 
  private:
@@ -36,7 +38,7 @@ class Tracepoints {
   UniqueFd events_;
 };
 
-// Looks up what is not yet: perf_event_attr.config, and fields. Where tracefs is mounted nowhere, it takes CAP_SYS_ADMIN, which a recording gives up.
+// Looks up what is not yet: perf_event_attr.config, and fields. What may be a function (EventSpec) and is no tracepoint becomes one. Where tracefs is mounted nowhere, it takes CAP_SYS_ADMIN, which a recording gives up.
 Result<void> find_tracepoints(std::span<EventSpec> events);
 
 }  // namespace cicada::bpf_source

@@ -10,6 +10,7 @@
 
 #include "base/catching.h"
 #include "base/diagnostics.h"
+#include "parser/instructions.h"
 #include "parser/protocol.h"
 #include "parser/remote_step.h"
 #include "symbolize/image_cache.h"
@@ -81,6 +82,7 @@ class Parser {
     if (question.kind == kSteps) return step(question);
     if (question.kind == kName && cache_) return name(question);
     if (question.kind == kFunctions && cache_) return find_functions(question);
+    if (question.kind == kInstruction) return check_instruction(question);
     return make_error(ErrorKind::kInvalid, "not a question");
   }
 
@@ -111,6 +113,16 @@ class Parser {
     return bytes.size();
   }
 
+  static Result<size_t> check_instruction(const Message& question) {
+    const uint64_t begin = question.numbers[0], offset = question.numbers[1];
+    const FileMapping file = TRY(FileMapping::map(question.fds[1].get(), question.text));
+    const size_t size = file.bytes().size();
+    if (begin >= size || offset >= std::min<uint64_t>(size - begin, kMaxOffsetBytes)) return make_error(ErrorKind::kInvalid, "the file has no code there");
+    const size_t most = std::min<uint64_t>(size - begin, offset + kMaxInstructionBytes);
+    if (!begins_instruction(file.bytes().subspan(begin, most), offset)) return make_error(ErrorKind::kInvalid, "no instruction begins there");
+    return size_t{0};
+  }
+
   static Result<size_t> compile(const Message& question) {
     FileMapping file = TRY(FileMapping::map(question.fds[1].get(), question.text));
     const auto elf = TRY(elf::ElfFile::parse(std::move(file), question.text));
@@ -134,6 +146,7 @@ class Parser {
   }
 
   static constexpr size_t kMaxPatternsBytes = symbolize::kMaxPatterns * (symbolize::kMaxPatternBytes + sizeof(uint32_t));
+  static constexpr uint64_t kMaxOffsetBytes = 16 << 20, kMaxInstructionBytes = 15;
   static constexpr size_t kMaxStepImages = 32;  // whose call-frame entries are kept in order
 
   Channel channel_;

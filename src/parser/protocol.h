@@ -6,6 +6,7 @@
 //   kRows        text: path · fds: job, image
 //   kSteps       numbers: image · text: path · fds: job, image
 //   kFunctions   numbers: image, count of patterns, limit, companions may come from far · text: path · fds: job, image
+//   kInstruction numbers: offset of a function in the file, bytes behind that · text: path · fds: job, image        kDone: an instruction begins there
 //
 // A job file holds the question (addresses; registers and copied stacks; patterns) and then the answer. While it works, the parser may say, and at
 // last it says kDone or kFailed:
@@ -31,7 +32,7 @@
 
 namespace cicada::parser {
 
-enum Kind : uint32_t { kConfigure = 1, kName, kRows, kNote, kOpen, kFile, kDone, kFailed, kSteps, kFunctions };
+enum Kind : uint32_t { kConfigure = 1, kName, kRows, kNote, kOpen, kFile, kDone, kFailed, kSteps, kFunctions, kInstruction };
 
 std::string to_text(const symbolize::SymbolizeOptions& options);
 symbolize::SymbolizeOptions options_from(const std::string& text);

@@ -30,4 +30,16 @@ Result<symbolize::FunctionSearch> find_functions(Parsers& parsers, uint32_t owne
   return search;
 }
 
+Result<void> check_instruction(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path, FileOffset function, uint64_t offset, const std::stop_token& stop) {
+  Question question;
+  question.kind = kInstruction;
+  question.owner = owner;
+  question.image = image;
+  question.path = path;
+  question.file = file;
+  question.numbers = {function.value, offset, 0, 0, 0};
+  TRY(parsers.ask(question, 0, stop));
+  return {};
+}
+
 }  // namespace cicada::parser

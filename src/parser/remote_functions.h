@@ -17,4 +17,8 @@ Result<symbolize::FunctionSearch> find_functions(Parsers& parsers, uint32_t owne
                                                  std::span<const std::string> patterns, size_t limit, symbolize::CompanionFiles* companions,
                                                  const std::stop_token& stop = {}, bool with_servers = false);
 
+// Whether an instruction begins `offset` bytes behind the begin of a function in the file. Fails: kInvalid (none does), as Parsers::ask.
+Result<void> check_instruction(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path, FileOffset function, uint64_t offset,
+                               const std::stop_token& stop = {});
+
 }  // namespace cicada::parser

@@ -49,7 +49,8 @@ bool add_common_calls(scmp_filter_ctx rules) {
 }
 
 bool add_parsers_calls(scmp_filter_ctx rules) {
-  return allow(rules, {SCMP_SYS(ftruncate)}) && allow_if(rules, SCMP_SYS(mmap), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+  return allow(rules, {SCMP_SYS(ftruncate), SCMP_SYS(sysinfo)}) &&  // qsort(3) asks how much memory there is
+         allow_if(rules, SCMP_SYS(mmap), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 }
 
 // Memory that is shared is in no limit. Of clone3 a filter cannot see the flags: the C library takes clone where a kernel has none.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # boot.sh SUITE COMMAND: boots that suite's kernel in an emulator (2 CPUs, no KVM: seconds), with cicada, the workloads and what they
 # link in its first file system, runs COMMAND there with sh, as root, in /tmp, and prints what it printed. CICADA and WORKLOADS as in tests/live. EMULATOR_THREADS: "multi",
-# "single" (QEMU's thread=), for each try. SECONDS_OF_BOOT: of a try. SECONDS_OF_SILENCE: of a try in which
+# "single" (QEMU's thread=), for each try. KERNEL_ARGUMENTS: more of the kernel's. SECONDS_OF_BOOT: of a try. SECONDS_OF_SILENCE: of a try in which
 # COMMAND prints nothing.
 set -euo pipefail
 : "${CICADA:?}" "${WORKLOADS:?}" "${KERNELS:?a directory to keep kernels in}"
@@ -27,9 +27,9 @@ add() {
   done < <(ldd "$1" 2>/dev/null | sed -nE 's/^(.* => |\t)(\/.*) \(0x[0-9a-f]+\)$/\2/p')
 }
 add "$CICADA"
-for name in chain_gcc_O2_pie recursion threads in_kernel reload waits wakes switch_storm calls; do add "$WORKLOADS/$name"; done
+for name in chain_gcc_O2_pie recursion threads in_kernel reload waits wakes switch_storm calls hits; do add "$WORKLOADS/$name"; done
 mkdir -p "$root$WORKLOADS"
-cp "$WORKLOADS"/libplugin_{one,two}.so "$root$WORKLOADS/"  # loaded by path
+cp "$WORKLOADS"/lib{plugin_one,plugin_two,hit_library}.so "$root$WORKLOADS/"  # loaded by path
 printf 'root:x:0:0::/tmp:/bin/sh\nnobody:x:65534:65534::/tmp:/bin/sh\n' >"$root/etc/passwd"
 cat >"$root/init" <<'INIT'
 #!/bin/sh
@@ -57,7 +57,7 @@ echo "$command" >"$root/command"
 # while the emulator waits for a CPU: a CPU is called stalled after minutes, not after 20 s. So a boot that fails is tried again, at last on one thread; then it counts.
 for thread in ${EMULATOR_THREADS:-multi multi single}; do
   timeout "${SECONDS_OF_BOOT:-360}" qemu-system-x86_64 -accel tcg,thread=$thread -cpu max,-cx16 -smp 2 -m 1536 -nographic -no-reboot -kernel "$KERNELS/$suite/vmlinuz" \
-    -initrd "$work/initrd" -append "console=ttyS0 quiet panic=-1 oops=panic" </dev/null >"$work/console" 2>&1 &
+    -initrd "$work/initrd" -append "console=ttyS0 quiet panic=-1 oops=panic ${KERNEL_ARGUMENTS:-}" </dev/null >"$work/console" 2>&1 &
   emulator=$! said=0 silent=0
   while kill -0 $emulator 2>/dev/null; do
     sleep 1

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # records.sh SUITE: on that suite's kernel cicada loads, walks real stacks without frame pointers, and they are what the workload said;
 # `doctor` finds nothing missing. Where a library is loaded over another one, that the map has changed is seen in what this kernel's mm_struct has
-# (bpf/map_version.bpf.h). Threads wait as long as they say by their own clocks, and are woken by who says so; they pass a tracepoint as often as they say. Of a user, a name, a control group only these are sampled. On a kernel that is too old (5.10): one line that says so, and `doctor` says the same.
+# (bpf/map_version.bpf.h). Threads wait as long as they say by their own clocks, and are woken by who says so; they pass a tracepoint, and call functions of theirs and the kernel's, as often as they say. Of a user, a name, a control group only these are sampled. On a kernel that is too old (5.10): one line that says so, and `doctor` says the same.
 set -euo pipefail
 suite=${1:?usage: records.sh SUITE}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -30,6 +30,11 @@ EMULATOR_THREADS=${EMULATOR_THREADS:-multi multi multi single} SECONDS_OF_SILENC
   cicada record -F 199 --stats -o reload.txt -- reload 8 mapping >reload.truth 2>reload.err; echo "record $? reload"
   cicada record --stats -e off-cpu/period=1000000/ -o waits.folded --by thread,state -- waits 3 >waits.truth 2>waits.err; echo "record $? waits"
   cicada record --stats -e t:syscalls:sys_enter_getppid -o calls.folded -- calls 2 2000 >calls.truth 2>calls.err; echo "record $? calls"
+  cicada record --stats -e k:__x64_sys_getppid -o kernel.folded -- calls 2 2000 >kernel.truth 2>kernel.err; echo "record $? kernel"
+  cicada record --stats -e "u:hit/value=arg1,unit=bytes/,ur:hit/s64(retval)==-1/,u:'"$WORKLOADS"'/libhit_library.so:library_hit*" -o hits.cicada -- hits 2 2000 40 1 '"$WORKLOADS"'/libhit_library.so >hits.truth 2>hits.err; echo "record $? hits"
+  cicada convert --event u:hit hits.cicada begins.folded
+  cicada convert --event ur:hit hits.cicada returns.folded
+  cicada convert --event "u:'"$WORKLOADS"'/libhit_library.so:library_hit*" hits.cicada library.folded
   ifconfig lo up
   cicada record --stats -e off-cpu/period=10000000/ -e wakeups -o wakes.cicada -- wakes 8 10000000 20 >wakes.truth 2>wakes.err; echo "record $? wakes"
   cicada convert --event wakeups --by thread,state wakes.cicada wakes.folded
@@ -74,6 +79,15 @@ grep -q '^record 0 waits' "$work/said" || fail "record -e off-cpu"
 python3 "$here/../live/waits.py" "$work/waits.folded" "$work/waits.truth" 0.04 0.25 || fail "threads waited longer, or elsewhere"
 grep -q '^record 0 calls' "$work/said" || fail "record -e t:syscalls:sys_enter_getppid"
 awk -v lost="$(awk '/ lost: /{ gsub(",", "", $1); n += $1 } END { print n + 0 }' "$work/calls.err")" '/;ask;/ { n += $NF } END { exit !(n + lost == 4000 && lost < 40) }' "$work/calls.folded" || fail "hits of a tracepoint are neither stored nor lost"
+grep -q '^record 0 kernel' "$work/said" || fail "record -e k:__x64_sys_getppid"
+awk -v lost="$(awk '/ lost: /{ gsub(",", "", $1); n += $1 } END { print n + 0 }' "$work/kernel.err")" '/;ask;/ { n += $NF } END { exit !(n + lost == 4000 && lost < 40) }' "$work/kernel.folded" || fail "calls of a function of the kernel are neither stored nor lost"
+grep -q '^record 0 hits' "$work/said" || fail "record -e u:hit"
+value() { awk '{ sum += $NF } END { print sum + 0 }' "$work/$1.folded"; }
+said() { sed -n "s/^$1 //p" "$work/hits.truth"; }
+! awk '/ lost: ring| lost: no scratch/ { gsub(",", "", $1); n += $1 } END { exit !n }' "$work/hits.err" || fail "hits are lost, though threads pause"
+[[ $(value begins) == "$(said bytes)" ]] || fail "$(value begins) bytes, the workload said $(said bytes)"
+[[ $(value returns) == "$(($(said called) / 4))" ]] || fail "$(value returns) returned -1, a quarter of $(said called) does"
+[[ $(value library) == "$(said library)" ]] || fail "$(value library) calls of a library, the workload said $(said library)"
 grep -q '^record 0 wakes' "$work/said" || fail "record -e off-cpu -e wakeups"
 python3 "$here/../live/wakes.py" "$work/wakes.folded" "$work/wakes.truth" 0.1 || fail "somebody else woke them"
 grep -q '^record 0 waiting' "$work/said" || fail "record -e off-cpu -p"

@@ -5,6 +5,7 @@
 __u32 unwind_mode = UNWIND_AUTO;
 __u64 hash_seed = 0x1234567812345678ull;
 __u32 next_address_space = 1;
+__u32 places_per_cpu = 1;
 __u32 cache_levels = 2;
 __u32 eviction_epoch;
 

@@ -23,7 +23,7 @@ __attribute__((noinline)) void *bpf_map_lookup_elem(const void *map, const void 
   }
   if (map == &unwind_places) return index < HOST_PLACES ? &world->places[index] : 0;
   if (map == &unwind_slabs) return index < world->slab_count ? (void *)&world->slabs[index] : 0;
-  if (map == &frame_caches) return &cache;
+  if (map == &frame_caches) return *(const __u32 *)key == 0 ? &cache : 0;
   if (map == &address_spaces) return &states[index % ADDRESS_SPACE_STATES];
   if (map == &usage) return &used_ns[index % UNWIND_PLACES];
   for (__u32 i = 0; i < world->slab_count; i++) {

@@ -96,7 +96,11 @@ std::string format_summary(const ProfileSnapshot& profile, const std::vector<std
   if (!profile.header.warnings.empty()) out += "\n";
   if (profile.sample_count() == 0) {
     const bool waits = std::any_of(profile.header.events.begin(), profile.header.events.end(), [](const profile::Event& event) { return event.spent == profile::Spent::kWaiting; });
-    if (waits) out += "\nno samples: nobody whose waits were asked for has waited, or not as long as asked; threads of the kernel's go with -a --kernel-threads\n";
+    const auto& events = profile.header.events;
+    const bool counted = std::all_of(events.begin(), events.end(), [](const profile::Event& event) { return event.sample_ns == 0 && event.frequency_hz == 0; });
+    const bool fired = std::any_of(events.begin(), events.end(), [](const profile::Event& event) { return event.fired != 0; });
+    if (counted && !waits) out += fired ? "\nno samples: what was asked for happened, but not to what was recorded, or not as the terms ask; --stats tells more\n" : "\nno samples: what was asked for did not happen\n";
+    else if (waits) out += "\nno samples: nobody whose waits were asked for has waited, or not as long as asked; threads of the kernel's go with -a --kernel-threads\n";
     else out += "\nno samples: the target used no CPU time, or too little to be seen; -F 4999 sees more of a short program, `cicada offcpu` where it waits\n";
   }
   if (!outputs.empty()) out += "\n";

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bpf_source/field_name.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+namespace cicada::bpf_source {
+namespace {
+
+// struct pt_regs of x86-64, which programs of functions are called with.
+struct Registers {
+  uint64_t r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
+};
+// System V ABI, AMD64, 3.2.3; the kernel's functions, too.
+constexpr std::pair<std::string_view, size_t> kArguments[] = {{"arg0", offsetof(Registers, di)}, {"arg1", offsetof(Registers, si)}, {"arg2", offsetof(Registers, dx)},
+                                                              {"arg3", offsetof(Registers, cx)}, {"arg4", offsetof(Registers, r8)}, {"arg5", offsetof(Registers, r9)}};
+constexpr std::pair<std::string_view, size_t> kReturned[] = {{"retval", offsetof(Registers, ax)}};
+
+bool is_name(std::string_view text) {
+  constexpr std::string_view kLetters = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  return !text.empty() && text.find_first_not_of(kLetters) == std::string_view::npos;
+}
+
+}  // namespace
+
+std::optional<FieldName> parse_field_name(std::string_view text) {
+  if (is_name(text)) return FieldName{std::string(text)};
+  constexpr std::pair<std::string_view, uint8_t> kBits[] = {{"8(", 1}, {"16(", 2}, {"32(", 4}, {"64(", 8}};
+  if (text.empty() || (text[0] != 's' && text[0] != 'u') || text.back() != ')') return std::nullopt;
+  const auto* found = std::find_if(std::begin(kBits), std::end(kBits), [&](const auto& one) { return text.substr(1).starts_with(one.first); });
+  if (found == std::end(kBits)) return std::nullopt;
+  const std::string_view name = text.substr(1 + found->first.size(), text.size() - found->first.size() - 2);
+  if (!is_name(name)) return std::nullopt;
+  return FieldName{std::string(name), found->second, text[0] == 's'};
+}
+
+std::optional<event_field> low_part(const event_field& field, const FieldName& name) {
+  if (name.bytes == 0) return field;
+  if (name.bytes > field.bytes) return std::nullopt;
+  return event_field{field.offset, name.bytes, name.is_signed};
+}
+
+std::optional<event_field> find_register(const FieldName& name, bool at_return) {
+  const std::span<const std::pair<std::string_view, size_t>> all = at_return ? std::span<const std::pair<std::string_view, size_t>>(kReturned) : kArguments;
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.first == name.name; });
+  if (found == all.end()) return std::nullopt;
+  return low_part({static_cast<uint16_t>(found->second), 8, 0}, name);
+}
+
+const char* registers_of(bool at_return) { return at_return ? "retval" : "arg0 to arg5"; }
+
+}  // namespace cicada::bpf_source

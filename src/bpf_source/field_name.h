@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers that a probe hands over, by name: NAME, or its low bits as s8(NAME) … u64(NAME). Threads: any.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "abi/event_fields.h"
+
+namespace cicada::bpf_source {
+
+struct FieldName {
+  std::string name;
+  uint8_t bytes = 0;  // 0: as it is
+  bool is_signed = false;
+};
+
+// Nothing: it is no such name.
+std::optional<FieldName> parse_field_name(std::string_view text);
+// The low part of a field. Nothing: it has not so many bytes.
+std::optional<event_field> low_part(const event_field& field, const FieldName& name);
+// Of a function, where it begins or returns: arg0 to arg5, or retval, in the registers of the calling convention. Nothing: it has none of that name.
+std::optional<event_field> find_register(const FieldName& name, bool at_return);
+// "arg0 to arg5", or "retval".
+const char* registers_of(bool at_return);
+
+}  // namespace cicada::bpf_source
