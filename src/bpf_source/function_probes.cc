@@ -78,7 +78,7 @@ Result<void> FunctionProbes::look_into(const process::ImageInfo& image, std::vec
   UniqueFd fd = image.id < kFirstOwnNumber ? TRY(images_.open(image.id)) : TRY(open_regular(image.path));
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return errno_error(errno, image.path);
-  const symbolize::FunctionSearch search = TRY(reader_->find_functions(image, fd.get(), images_.root(image.id), patterns, kMostPlaces + 1, {}));
+  const symbolize::FunctionSearch search = TRY(reader_->find_functions(image, fd.get(), patterns, kMostPlaces + 1, {}));
   if (search.cut_short) diagnostics().warn(image.path, "it has so many symbols that not all were looked at for functions to probe");
   for (size_t k = 0; k < wanted.size(); ++k) {
     const Event& event = events_[wanted[k]];

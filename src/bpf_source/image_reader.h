@@ -2,13 +2,11 @@
 // What a recording wants to know of the files that its targets map: a port, so that who reads them is a choice. Each from an open descriptor; ends soon after `stop` is
 // requested. Threads: any.
 #pragma once
-#include <memory>
 #include <span>
 #include <stop_token>
 #include <string>
 
 #include "base/address.h"
-#include "base/unique_fd.h"
 #include "ingest/image_unwinders.h"
 #include "symbolize/symbols/function_search.h"
 
@@ -16,9 +14,8 @@ namespace cicada::bpf_source {
 
 class ImageReader : public ingest::ImageUnwinders::Reader {
  public:
-  // Which functions match, `limit` at most. `root`: where its debug files are (process/images/mount_roots.h); null: ours.
-  virtual Result<symbolize::FunctionSearch> find_functions(const process::ImageInfo& image, int fd, std::shared_ptr<const UniqueFd> root, std::span<const std::string> patterns,
-                                                           size_t limit, const std::stop_token& stop) = 0;
+  // Which functions match, `limit` at most. Debug files are looked for in our own root only: a container's would say where code is broken into that others run, too.
+  virtual Result<symbolize::FunctionSearch> find_functions(const process::ImageInfo& image, int fd, std::span<const std::string> patterns, size_t limit, const std::stop_token& stop) = 0;
   // Whether an instruction begins `offset` bytes behind the begin of a function. Fails: kInvalid (none does), what reading it says.
   virtual Result<void> check_instruction(const process::ImageInfo& image, int fd, FileOffset function, uint64_t offset, const std::stop_token& stop) = 0;
 };

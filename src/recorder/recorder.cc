@@ -40,9 +40,8 @@ class ByParsers final : public bpf_source::ImageReader {
                                                     std::span<const unwind::StepQuestion> asked, const std::stop_token& stop) override {
     return parser::take_steps(*steps_, owner, image.id, fd, image.path, asked, stop);
   }
-  Result<symbolize::FunctionSearch> find_functions(const process::ImageInfo& image, int fd, std::shared_ptr<const UniqueFd> root, std::span<const std::string> patterns, size_t limit,
-                                                   const std::stop_token& stop) override {
-    const auto companions = parser::companions_of({image.owner, user_}, openers_, symbolize::FileRoot(std::move(root)), nullptr, stop);
+  Result<symbolize::FunctionSearch> find_functions(const process::ImageInfo& image, int fd, std::span<const std::string> patterns, size_t limit, const std::stop_token& stop) override {
+    const auto companions = parser::companions_of({image.owner, user_}, openers_, symbolize::FileRoot(), nullptr, stop);
     return parser::find_functions(*rows_, image.owner, number_of(image), fd, image.path, patterns, limit, companions.get(), stop);
   }
   Result<void> check_instruction(const process::ImageInfo& image, int fd, FileOffset function, uint64_t offset, const std::stop_token& stop) override {
