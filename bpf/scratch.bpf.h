@@ -6,8 +6,6 @@
 #include "maps.bpf.h"
 #include "settings.bpf.h"
 
-#define SCRATCH_SLOTS 4
-#define PREEMPTIBLE_SLOTS 16  // as many threads can be preempted in one at once, on a CPU
 #define WINDOW_BYTES 4096
 
 // A piece of the user stack, copied. `limit` is the last offset at which eight bytes begin.

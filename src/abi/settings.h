@@ -40,6 +40,8 @@ struct asked_tasks {
 };
 
 #define NO_EVENT 0xffffffffu
+#define SCRATCH_SLOTS 4       // of each CPU (bpf/scratch.bpf.h)
+#define PREEMPTIBLE_SLOTS 16  // more of them for programs that can be preempted: as many threads can be in one at once
 #define MAX_CPUS 8192  // the kernel's largest NR_CPUS
 
 // Of the kernel's code; 0: not known.

@@ -29,7 +29,6 @@ namespace cicada::bpf_source {
 namespace {
 
 constexpr size_t kKeptOfLog = 64 << 10;
-constexpr uint32_t kSlotsOfUprobes = 16;  // PREEMPTIBLE_SLOTS of bpf/scratch.bpf.h
 constexpr uint64_t kRecordsPerLook = 64;    // between two looks at the clock
 constexpr uint64_t kSliceNs = 20'000'000;  // of one consume()
 constexpr uint32_t kFewestWaitSets = 1 << 14, kMostWaitSets = 1 << 20;  // 64 bytes each
@@ -218,7 +217,7 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
   ::bpf_program__set_autoload(skeleton.progs.on_user_function, options.user_functions);
   if (options.uprobe_multi) ::bpf_program__set_expected_attach_type(skeleton.progs.on_user_function, static_cast<bpf_attach_type>(kAttachUprobeMulti));
   settings.places_per_cpu = options.user_functions ? 2 : 1;
-  if (!options.user_functions) ::bpf_map__set_max_entries(skeleton.maps.scratch, ::bpf_map__max_entries(skeleton.maps.scratch) - kSlotsOfUprobes);
+  if (!options.user_functions) ::bpf_map__set_max_entries(skeleton.maps.scratch, ::bpf_map__max_entries(skeleton.maps.scratch) - PREEMPTIBLE_SLOTS);
   const uint32_t places = settings.places_per_cpu * static_cast<uint32_t>(std::max(1, ::libbpf_num_possible_cpus()));
   TRY(impl->prepare_waits(options.waits));
   ::bpf_map__set_max_entries(skeleton.maps.events, options.ring_bytes);

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
 #include <mutex>
 #include <thread>
 
@@ -22,6 +23,7 @@
 #include "bpf_source/bpf_kernel_names.h"
 #include "bpf_source/bpf_mappings.h"
 #include "bpf_source/function_probes.h"
+#include "bpf_source/own_processes.h"
 #include "bpf_source/privileges.h"
 #include "bpf_source/sample_accounting.h"
 #include "bpf_source/table_loader.h"
@@ -101,35 +103,15 @@ bool is_any_probe(std::span<const PerfEvents::Event> events) {
   return std::any_of(events.begin(), events.end(), [](const PerfEvents::Event& event) { return is_probe(event.type.kind); });
 }
 
-std::string program_of(Pid pid) {
-  std::array<char, 4096> path{};
-  const ssize_t size = ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), path.data(), path.size());
-  return size <= 0 ? std::string() : std::string(path.data(), static_cast<size_t>(size));
-}
-
-// This process, and those that it started without another program: readers of files, viewers. What they start from now on is as they are.
-std::vector<Pid> own_processes() {
-  std::vector<Pid> own{static_cast<Pid>(::getpid())};
-  const std::string program = program_of(own.front());
-  const Result<std::vector<Pid>> all = process::list_processes();
-  for (size_t before = 0; all && before != own.size();) {
-    before = own.size();
-    for (const Pid pid : *all) {
-      if (std::find(own.begin(), own.end(), pid) != own.end()) continue;
-      const Result<process::ProcStat> stat = process::read_stat(pid);
-      if (stat && std::find(own.begin(), own.end(), stat->parent_pid) != own.end() && program_of(pid) == program) own.push_back(pid);
-    }
-  }
-  return own;
-}
-
 std::vector<FunctionProbes::Event> function_events(std::span<const PerfEvents::Event> events) {
   std::vector<FunctionProbes::Event> functions;
   for (size_t i = 0; i < events.size(); ++i) {
     const PerfEvents::Event& event = events[i];
     if (event.type.kind != EventKind::kUserFunction) continue;
     const bool needs_arguments = !event.place.at_return && (event.fields.filters != 0 || event.fields.value.bytes != 0 || event.fields.group.bytes != 0);
-    functions.push_back({static_cast<uint32_t>(i), event.type.name, event.place, event_cookie(static_cast<uint32_t>(i), static_cast<uint32_t>(event.period)), needs_arguments});
+    FunctionPlace place = event.place;
+    if (place.image.find('/') != std::string::npos) place.image = std::filesystem::absolute(place.image).lexically_normal();
+    functions.push_back({{event.type.name, std::move(place), needs_arguments}, event_cookie(static_cast<uint32_t>(i), static_cast<uint32_t>(event.period))});
   }
   return functions;
 }

@@ -11,6 +11,7 @@
 
 #include "abi/event_cookie.h"
 #include "bpf_source/field_name.h"
+#include "bpf_source/kernel_functions.h"
 
 namespace cicada::bpf_source {
 namespace {
@@ -54,23 +55,7 @@ class SpecParser {
     if (function != nullptr) {
       TRY(parse_function(spec, *function));
     } else {
-      const std::string_view name = take_until("/,");
-      if (name.empty()) return fail(begin, "expected the name of an event");
-      if (name.find("::") != std::string_view::npos) {
-        at_ = begin;
-        TRY(parse_function(spec, kFunctionKinds[0]));
-      } else if (name.find(':') != std::string_view::npos) {
-        spec.type = TRY(parse_tracepoint(begin, name));
-        if (spec.type.name == name) spec.maybe_function = name;
-      } else if (const EventType* type = find_event_type(name); type != nullptr) {
-        spec.type = *type;
-      } else {
-        const std::string near = near_event_types(name);
-        const bool is_name = name.find_first_not_of(kLettersOfNames) == std::string_view::npos && (name[0] < '0' || name[0] > '9');
-        if (!near.empty() || !is_name) return fail(begin, "no event \"{}\"; {} (of a function: u:{})", name, near.empty() ? "`cicada record --help` lists them" : "did you mean " + near + "?", name);
-        at_ = begin;
-        TRY(parse_function(spec, kFunctionKinds[0]));
-      }
+      TRY(parse_without_kind(spec, begin));
     }
     if (!take('/')) return spec;
     do {
@@ -80,6 +65,34 @@ class SpecParser {
     if (spec.unit != profile::Unit::kEvents && spec.value.empty()) return fail(begin, "unit= goes with value=FIELD");
     if (!spec.maybe_function.empty()) spec.maybe_function = text_.substr(begin, at_ - begin);
     return spec;
+  }
+
+  // The name of a clock, counter or tracepoint; else a function's.
+  Result<void> parse_without_kind(EventSpec& spec, size_t begin) {
+    const auto parse_as_function = [&]() -> Result<void> {
+      at_ = begin;
+      return parse_function(spec, kFunctionKinds[0]);
+    };
+    if (text_.substr(at_).starts_with('/') || text_.substr(at_).starts_with("./") || text_.substr(at_).starts_with("../")) return parse_as_function();
+    const std::string_view name = take_until("/,");
+    if (name.empty()) return fail(begin, "expected the name of an event");
+    const size_t colon = name.find(':');
+    if (name.starts_with('"') || name.find("::") != std::string_view::npos) return parse_as_function();
+    if (colon != std::string_view::npos) {
+      const bool is_file = name.substr(0, colon).find_first_of("./+") != std::string_view::npos && name.find(':', colon + 1) == std::string_view::npos;
+      if (is_file) return parse_as_function();
+      spec.type = TRY(parse_tracepoint(begin, name));
+      if (spec.type.name == name) spec.maybe_function = name;
+      return {};
+    }
+    if (const EventType* type = find_event_type(name); type != nullptr) {
+      spec.type = *type;
+      return {};
+    }
+    const std::string near = near_event_types(name);
+    const bool is_name = name.find_first_not_of(kLettersOfNames) == std::string_view::npos && (name[0] < '0' || name[0] > '9');
+    if (!near.empty() || !is_name) return fail(begin, "no event \"{}\"; {} (of a function: u:{})", name, near.empty() ? "`cicada record --help` lists them" : "did you mean " + near + "?", name);
+    return parse_as_function();
   }
 
   // Null: no function's.
@@ -100,6 +113,7 @@ class SpecParser {
     PlaceError error;
     if (!parse_function_place(text, spec.place, error)) return fail(begin + error.at, "{}", error.message);
     if (kind.kind == EventKind::kKernelFunction && !spec.place.image.empty()) return fail(begin, "expected the name of a function of the kernel, as in k:vfs_read");
+    if (kind.kind == EventKind::kKernelFunction && is_used_by_programs(spec.place.function)) return fail(begin, "{} is what a sample is taken with: the kernel would wait for itself", spec.place.function);
     if (kind.kind == EventKind::kKernelFunction && spec.place.function.find_first_of("*?") != std::string::npos) return fail(begin, "of the kernel one function at a time");
     spec.type = EventType{fmt::format("{}:{}", kind.alias, text), {}, kind.kind};
     return {};
@@ -192,9 +206,10 @@ class SpecParser {
     if (error == std::errc::invalid_argument || end != text.data() + text.size()) return fail(number_begin, "not a number: \"{}\"", whole);
     if (error != std::errc{} || number > most) return fail(number_begin, "{}: more than 63 bits", whole);
     const event_field field = TRY(parse_field(spec, begin, name));
-    const bool is_register = spec.type.kind != EventKind::kTracepoint && !name.ends_with(')');
+    const bool is_register = (spec.type.kind != EventKind::kTracepoint && !name.ends_with(')')) || (name.starts_with('u') && name.ends_with(')'));
+    const std::string_view plain = name.ends_with(')') ? name.substr(name.find('(') + 1, name.size() - name.find('(') - 2) : name;
     const bool is_order = found->second != IS_EQUAL && found->second != IS_NOT_EQUAL;
-    if (is_register && (is_negative || (number == 0 && is_order && found->second != IS_GREATER))) return fail(begin, "{} is taken without a sign here; s32({}) or s64({}) has one", name, name, name);
+    if (is_register && (is_negative || (number == 0 && is_order && found->second != IS_GREATER))) return fail(begin, "{} is taken without a sign here; s32({}) or s64({}) has one", name, plain, plain);
     const auto signed_number = static_cast<int64_t>(is_negative ? 0 - number : number);
     if (spec.type.kind != EventKind::kTracepoint) spec.fields.filter[spec.fields.filters++] = {field, static_cast<uint32_t>(found->second), signed_number};
     spec.filters.push_back({std::string(name), found->second, signed_number});

@@ -28,6 +28,29 @@ TEST(EventSpecs, AreNamesWithTheirOwnRates) {
   EXPECT_EQ((*specs)[2].frequency_hz, 199u);
 }
 
+TEST(EventSpecs, FilesOfFunctionsAreToldFromCategories) {
+  const auto specs = parse_event_specs("libssl.so.3:SSL_write,/opt/x.so:fn/period=2/,\"/a:b\":fn,libc:malloc");
+  ASSERT_TRUE(specs) << specs.error().message();
+  ASSERT_EQ(specs->size(), 4u);
+  EXPECT_EQ((*specs)[0].place, (FunctionPlace{"libssl.so.3", "SSL_write", 0, false}));
+  EXPECT_EQ((*specs)[1].place, (FunctionPlace{"/opt/x.so", "fn", 0, false}));
+  EXPECT_EQ((*specs)[1].period, 2u);
+  EXPECT_EQ((*specs)[2].place, (FunctionPlace{"/a:b", "fn", 0, false}));
+  EXPECT_EQ((*specs)[3].type.kind, EventKind::kTracepoint);
+  EXPECT_EQ((*specs)[3].maybe_function, "libc:malloc");
+}
+
+TEST(EventSpecs, NumbersWithoutASignAreNotBelowZero) {
+  EXPECT_EQ(error_of("u:f/u32(arg0)==-1/"), "u:f/u32(arg0)==-1/: column 5: u32(arg0) is taken without a sign here; s32(arg0) or s64(arg0) has one");
+  EXPECT_EQ(error_of("t:a:b/u32(x)<0/"), "t:a:b/u32(x)<0/: column 7: u32(x) is taken without a sign here; s32(x) or s64(x) has one");
+}
+
+TEST(EventSpecs, WhatSamplesAreTakenWithIsNotProbed) {
+  EXPECT_EQ(error_of("k:__bpf_ringbuf_reserve"), "k:__bpf_ringbuf_reserve: column 3: __bpf_ringbuf_reserve is what a sample is taken with: the kernel would wait for itself");
+  EXPECT_NE(error_of("kr:_raw_spin_lock_irqsave"), "");
+  EXPECT_TRUE(parse_event_specs("k:vfs_read,k:spin_dump,kr:bpf_check"));
+}
+
 TEST(EventSpecs, TracepointsHaveACategory) {
   const auto specs = parse_event_specs("sched:sched_switch,t:syscalls:sys_enter_read/period=10/,tracepoint:xhci-hcd:xhci_dbg,cpu-clock");
   ASSERT_TRUE(specs) << specs.error().message();

@@ -137,7 +137,7 @@ bool is_meant(const FunctionPlace& place, std::string_view path) {
   const auto is_name_of = [&](std::string_view wanted) {
     if (!name.starts_with(wanted)) return false;
     const std::string_view rest = name.substr(wanted.size());
-    return rest.empty() || rest.starts_with(".so");
+    return rest.empty() || rest.starts_with(".so") || (rest.size() > 1 && rest[0] == '-' && rest[1] >= '0' && rest[1] <= '9' && rest.find(".so") != std::string_view::npos);
   };
   return is_name_of(place.image) || is_name_of("lib" + place.image);
 }

@@ -75,6 +75,9 @@ TEST(FunctionPlaces, MeanFilesByNameOrPath) {
   EXPECT_TRUE(means("libc.so.6", "/usr/lib/libc.so.6"));
   EXPECT_TRUE(means("/usr/lib/libc.so.6", "/usr/lib/libc.so.6"));
   EXPECT_TRUE(means("nginx", "/usr/sbin/nginx"));
+  EXPECT_TRUE(means("libc", "/lib/libc-2.31.so"));
+  EXPECT_FALSE(means("libc", "/lib/libc-client.so"));
+  EXPECT_FALSE(means("nginx", "/usr/sbin/nginx-1"));
   EXPECT_FALSE(means("lib", "/usr/lib/libc.so.6"));
   EXPECT_FALSE(means("libc", "/usr/lib/libcrypt.so.1"));
   EXPECT_FALSE(means("/lib/libc.so.6", "/usr/lib/libc.so.6"));

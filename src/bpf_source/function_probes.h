@@ -1,107 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events at functions of programs and libraries: found by name in the files that targets map, and attached to these files, for whoever runs them.
+// Events at functions of programs and libraries: attached to the files that have them (function_finder.h), for whoever runs these.
 //
-//   find()        the files that are mapped now, or the one that a path names ──▶ a parser says where ──▶ places
+//   find()        the files that are mapped now, or that a path names ──▶ places
 //   attach()      one link a file and event, where the kernel has that (uprobe_links.h)
 //   note_image()  a file that is mapped later ──▶ a thread of its own does the same
 //
-// One instruction is attached to once an event, whatever names it has. Owns the links: nothing stays attached after it. Threads: one, but note_image() from any.
+// Owns the links: nothing stays attached after it. Threads: one, but note_image() from any.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
-#include <tuple>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "bpf_source/event_spec.h"
-#include "bpf_source/image_reader.h"
-#include "process/images/image_registry.h"
+#include "bpf_source/function_finder.h"
 
 namespace cicada::bpf_source {
 
 class FunctionProbes {
  public:
-  static constexpr size_t kMostPlaces = 16'384;  // of all events
-
-  struct Event {
-    uint32_t number = 0;  // the recording's
-    std::string name;
-    FunctionPlace place;
-    uint64_t cookie = 0;
-    bool needs_arguments = false;
-  };
   struct Options {
     int program_fd = -1;
     bool multi = false;          // has_uprobe_multi()
     bool whole_machine = false;  // then each event has to name an image
   };
-  FunctionProbes(const Options& options, std::vector<Event> events, process::ImageRegistry& images, std::shared_ptr<ImageReader> reader)
-      : options_(options), events_(std::move(events)), images_(images), reader_(std::move(reader)) {}
+  struct Event {
+    FunctionFinder::Event what;
+    uint64_t cookie = 0;
+  };
+  FunctionProbes(const Options& options, std::vector<Event> events, process::ImageRegistry& images, std::shared_ptr<ImageReader> reader);
   ~FunctionProbes() { detach(); }
   FunctionProbes(const FunctionProbes&) = delete;
   FunctionProbes& operator=(const FunctionProbes&) = delete;
 
   // Fails: kNotFound (no such image or function, with what may have been meant), kLimit (too many), kUnsupported (it cannot be probed).
   Result<void> find();
-  // What was found. Fails: as attach_uprobes(); then nothing is attached.
+  // What was found. Fails: nothing of an event can be attached; then nothing is.
   Result<void> attach();
   void detach();
   // Executable code of it was mapped by a target. Waits for nobody.
   void note_image(uint32_t image);
 
-  // Of all events and files, now.
-  size_t places() const;
   // What there was, and how long it took; for people.
   std::string statistics() const;
   // What was left out, and why.
   std::vector<std::string> warnings() const;
 
  private:
-  // The places of an event in a file.
-  struct File {
-    size_t event = 0;
-    std::string path;
-    UniqueFd fd;
-    std::vector<FileOffset> offsets;
-    std::vector<UniqueFd> links;
-  };
-  // Of an event, in all files that were looked at.
-  struct Found {
-    size_t images = 0, matches = 0, indirect = 0, changed = 0, within = 0, unsafe = 0;
-    std::vector<std::string> near;  // names that may have been meant
-    std::string indirect_name, changed_name, within_name, unsafe_name;
-    bool is_go = false;
-  };
-  using Files = std::vector<File>;
-  bool is_wanted(const Event& event, const std::string& path) const;
-  Result<bool> begins_instruction(const process::ImageInfo& image, int fd, FileOffset function, uint64_t offset) const;
-  // Adds to `files` and `found`, which is by event.
-  Result<void> look_into(const process::ImageInfo& image, std::vector<Found>& found, Files& files);
-  Result<void> look_into_paths(std::vector<Found>& found, Files& files);
-  Error nothing_found(const Event& event, const Found& found) const;
-  Result<void> attach(File& file);
+  using Found = FunctionFinder::Found;
+  const std::string& name_of(const Found& found) const { return finder_.events()[found.event].name; }
+  size_t most_places() const;
+  Result<void> attach(const Found& found);
+  void look_into_later(uint32_t image, const std::stop_token& stop);
   void follow(const std::stop_token& stop);
+  void warn(std::string warning);
 
   const Options options_;
-  const std::vector<Event> events_;
+  FunctionFinder finder_;
   process::ImageRegistry& images_;
-  const std::shared_ptr<ImageReader> reader_;
-  std::set<std::tuple<size_t, uint64_t, uint64_t>> known_;  // event, device, inode
-  Files files_;                                             // under mutex_ once follow() runs
+  std::vector<uint64_t> cookies_;  // by event
+  std::vector<Found> found_;       // by find(), for attach()
 
   mutable std::mutex mutex_;
   std::condition_variable_any came_;
   std::unordered_set<uint32_t> noted_;
   std::vector<uint32_t> waiting_;
   std::vector<std::string> warnings_;
+  size_t places_ = 0, files_ = 0;  // that are attached
+  std::vector<UniqueFd> links_;
   uint64_t finding_ns_ = 0, attaching_ns_ = 0, detaching_ns_ = 0;
   std::jthread thread_;
 };

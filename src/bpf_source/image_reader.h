@@ -2,11 +2,13 @@
 // What a recording wants to know of the files that its targets map: a port, so that who reads them is a choice. Each from an open descriptor; ends soon after `stop` is
 // requested. Threads: any.
 #pragma once
+#include <memory>
 #include <span>
 #include <stop_token>
 #include <string>
 
 #include "base/address.h"
+#include "base/unique_fd.h"
 #include "ingest/image_unwinders.h"
 #include "symbolize/symbols/function_search.h"
 
@@ -14,6 +16,8 @@ namespace cicada::bpf_source {
 
 class ImageReader : public ingest::ImageUnwinders::Reader {
  public:
+  // A file by its path, as that root directory (null: ours) has it. Fails: kNotFound, kInvalid (not a regular file), kIo (no answer from where it is), the system's error.
+  virtual Result<UniqueFd> open_file(const std::string& path, std::shared_ptr<const UniqueFd> root, const std::stop_token& stop) = 0;
   // Which functions match, `limit` at most. Debug files are looked for in our own root only: a container's would say where code is broken into that others run, too.
   virtual Result<symbolize::FunctionSearch> find_functions(const process::ImageInfo& image, int fd, std::span<const std::string> patterns, size_t limit, const std::stop_token& stop) = 0;
   // Whether an instruction begins `offset` bytes behind the begin of a function. Fails: kInvalid (none does), what reading it says.

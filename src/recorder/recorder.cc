@@ -40,6 +40,9 @@ class ByParsers final : public bpf_source::ImageReader {
                                                     std::span<const unwind::StepQuestion> asked, const std::stop_token& stop) override {
     return parser::take_steps(*steps_, owner, image.id, fd, image.path, asked, stop);
   }
+  Result<UniqueFd> open_file(const std::string& path, std::shared_ptr<const UniqueFd> root, const std::stop_token& stop) override {
+    return TRY(openers_->open(symbolize::FileRoot(std::move(root)), path, user_, stop)).fd;
+  }
   Result<symbolize::FunctionSearch> find_functions(const process::ImageInfo& image, int fd, std::span<const std::string> patterns, size_t limit, const std::stop_token& stop) override {
     const auto companions = parser::companions_of({image.owner, user_}, openers_, symbolize::FileRoot(), nullptr, stop);
     return parser::find_functions(*rows_, image.owner, number_of(image), fd, image.path, patterns, limit, companions.get(), stop);

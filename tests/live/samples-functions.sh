@@ -46,6 +46,8 @@ counted 'hits:hit' 100
 counted 'shop::Till::pay/arg1>=50/' 0  # of a member arg0 is the object, arg1 its first argument
 counted 'shop::Till::pay/arg2>=50/' 50
 counted 'u:hit+1' 100
+counted "$WORKLOADS/hits:hit" 100
+counted "$(realpath --relative-to=. "$WORKLOADS")/hits:hit" 100
 # One that is chosen when a program starts, by the CPU.
 "$CICADA" record -q --force -e u:libc:strlen -o z.folded -- "$WORKLOADS/hits" 1 100 >out 2>err || fail "record -e u:libc:strlen ended with $?: $(cat err)"
 (($(value z.folded) > 0)) || fail "strlen is not called"
@@ -93,4 +95,5 @@ refused u:/no/such.so:fn "/no/such.so"
 refused u:main.c:42 "column 10: lines of source files are not probed"
 refused 'u:hit/retval==1/' "column 7: no retval where a function begins; there are arg0 to arg5"
 refused 'ur:hit/retval<0/' "column 8: retval is taken without a sign here; s32(retval) or s64(retval) has one"
+refused u:hit+100000 "u:hit+100000: no instruction of hit begins 100000 bytes behind its begin"
 refused u:hit+2 "u:hit+2: no instruction of hit begins 2 bytes behind its begin"

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bpf_source/function_finder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/ranges.h>
+
+#include "base/near_names.h"
+#include "bpf_source/indirect_functions.h"
+#include "bpf_source/probed_instruction.h"
+
+namespace cicada::bpf_source {
+namespace {
+
+// Of files that no process maps: the registry has no number for them.
+constexpr uint32_t kFirstOwnNumber = 1U << 30;
+constexpr size_t kMostNames = 3;  // in a message
+
+std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// At an offset of the file; shorter at its end.
+std::vector<uint8_t> read_code(int fd, FileOffset offset) {
+  std::vector<uint8_t> code(kMaxInstructionBytes);
+  const ssize_t size = ::pread(fd, code.data(), code.size(), static_cast<off_t>(offset.value));
+  code.resize(static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  return code;
+}
+
+// "a, b"; a comma of C++'s is within brackets.
+void append_names(std::string_view list, std::vector<std::string>& names) {
+  int open = 0;
+  size_t begin = 0;
+  for (size_t i = 0; i <= list.size(); ++i) {
+    const char c = i < list.size() ? list[i] : ',';
+    open += c == '(' || c == '<' ? 1 : c == ')' || c == '>' ? -1 : 0;
+    if (c != ',' || (open > 0 && i < list.size())) continue;
+    const std::string_view name = list.substr(begin, i - begin);
+    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+    begin = i + 2;
+  }
+}
+
+// What is read of a file that is far away is a copy, and nobody runs that.
+bool is_copy(int fd, std::string_view path) {
+  std::array<char, 64> target{};
+  const ssize_t size = ::readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), target.data(), target.size());
+  return size > 0 && std::string_view(target.data(), static_cast<size_t>(size)).starts_with("/memfd:") && !path.starts_with("/memfd:");
+}
+
+}  // namespace
+
+struct FunctionFinder::File {
+  process::ImageInfo image;
+  UniqueFd fd;
+  struct stat status {};
+  bool is_go = false;
+};
+
+std::string_view FunctionFinder::text_of(Reason reason) {
+  switch (reason) {
+    case kIndirect: return "whose code is chosen when a program starts (IFUNC)";
+    case kChanged: return "whose arguments the compiler has changed";
+    case kGoArguments: return "whose arguments Go passes in registers of its own";
+    case kGoReturn: return "whose return cannot be caught, because Go moves stacks";
+    case kWithin: return "without an instruction there";
+    case kUnsafe: return "whose first instruction the kernel would take for a jump";
+    case kReasons: break;
+  }
+  return "";
+}
+
+std::vector<size_t> FunctionFinder::events_that_mean(const std::string& path) const {
+  std::vector<size_t> wanted;
+  for (size_t i = 0; i < events_.size() && !path.starts_with('['); ++i) {
+    if (is_meant(events_[i].place, path)) wanted.push_back(i);
+  }
+  return wanted;
+}
+
+Result<std::vector<FunctionFinder::Found>> FunctionFinder::look_into(uint32_t image, const std::stop_token& stop) {
+  auto info = images_.find(image);
+  if (!info) return make_error(ErrorKind::kNotFound, "image {}: no such image", image);
+  const std::vector<size_t> wanted = events_that_mean(info->path);
+  if (wanted.empty()) return std::vector<Found>{};
+  File file{*std::move(info), TRY(images_.open(image, stop))};
+  return look_into(file, wanted, stop);
+}
+
+std::vector<FunctionFinder::Found> FunctionFinder::look_into_paths(const std::stop_token& stop) {
+  std::vector<Found> all;
+  uint32_t number = kFirstOwnNumber;
+  for (size_t i = 0; i < events_.size(); ++i) {
+    const std::string& path = events_[i].place.image;
+    if (sums_[i].images != 0 || !path.starts_with('/')) continue;
+    File file;
+    file.image.id = number++;
+    file.image.path = path;
+    auto opened = reader_->open_file(path, whole_machine_ ? nullptr : images_.root(1), stop);
+    if (opened) file.fd = *std::move(opened);
+    auto found = opened ? look_into(file, std::span(&i, 1), stop) : opened.error();
+    if (!found) sums_[i].error = found.error();
+    for (size_t k = 0; found && k < found->size(); ++k) all.push_back(std::move((*found)[k]));
+  }
+  return all;
+}
+
+Result<std::vector<FunctionFinder::Found>> FunctionFinder::look_into(File& file, std::span<const size_t> wanted, const std::stop_token& stop) {
+  const auto failed = [&](const Error& error) {
+    for (const size_t event : wanted)
+      if (!sums_[event].error) sums_[event].error = error;
+    return error;
+  };
+  if (::fstat(file.fd.get(), &file.status) != 0) return failed(errno_error(errno, file.image.path));
+  if (file.image.id >= kFirstOwnNumber) file.image.owner = file.status.st_uid;
+  std::vector<std::string> patterns;
+  for (const size_t event : wanted) patterns.push_back(events_[event].place.function);
+  auto searched = reader_->find_functions(file.image, file.fd.get(), patterns, kMostPlaces + 1, stop);
+  if (!searched) return failed(searched.error());
+  file.is_go = searched->is_go;
+  std::vector<Found> all;
+  for (size_t k = 0; k < wanted.size(); ++k) {
+    Sum& sum = sums_[wanted[k]];
+    ++sum.images;
+    sum.is_cut_short = sum.is_cut_short || searched->cut_short;
+    if (k < searched->near.size()) append_names(searched->near[k], sum.near);
+    Found found{wanted[k], file.image.path, {}, events_[wanted[k]].place.at_return, {}};
+    for (const symbolize::FoundFunction& function : searched->functions) {
+      if (function.pattern != k) continue;
+      if (const auto added = add_places(file, function, found, stop); !added) return failed(added.error());
+    }
+    if (found.places.empty()) continue;
+    if (is_copy(file.fd.get(), file.image.path)) return failed(make_error(ErrorKind::kUnsupported, "{}: its functions cannot be probed: it is on a file system that is far away", file.image.path));
+    sum.places += found.places.size();
+    if (!known_.insert({wanted[k], file.status.st_dev, file.status.st_ino}).second) continue;
+    std::sort(found.places.begin(), found.places.end(), [](const Place& a, const Place& b) { return a.offset < b.offset; });
+    const auto twice = std::unique(found.places.begin(), found.places.end(), [](const Place& a, const Place& b) { return a.offset == b.offset; });
+    found.places.erase(twice, found.places.end());
+    found.fd = UniqueFd(::fcntl(file.fd.get(), F_DUPFD_CLOEXEC, 0));
+    if (!found.fd) return failed(errno_error(errno, file.image.path));
+    all.push_back(std::move(found));
+  }
+  return all;
+}
+
+Result<void> FunctionFinder::add_places(const File& file, const symbolize::FoundFunction& function, Found& found, const std::stop_token& stop) {
+  const Event& event = events_[found.event];
+  Sum& sum = sums_[found.event];
+  FileOffset begin = function.offset;
+  bool is_chosen = function.indirect;
+  if (is_chosen && event.place.offset == 0) {
+    if (const auto leads_to = find_indirect_function(file.status, std::string(file_name(file.image.path)), function.name)) {
+      begin = *leads_to;
+      is_chosen = false;
+    }
+  }
+  if (is_chosen) {
+    sum.leave_out(kIndirect, function.name);
+    return {};
+  }
+  if (file.is_go && event.place.at_return) {
+    sum.leave_out(kGoReturn, function.name);
+    return {};
+  }
+  if (event.needs_arguments && (file.is_go || function.changed_arguments)) {
+    sum.leave_out(file.is_go ? kGoArguments : kChanged, function.name);
+    return {};
+  }
+  if (event.place.offset != 0) {
+    const bool is_outside = function.bytes != 0 && event.place.offset >= function.bytes;
+    const Result<void> checked = is_outside ? make_error(ErrorKind::kInvalid, "outside") : reader_->check_instruction(file.image, file.fd.get(), begin, event.place.offset, stop);
+    if (!checked && checked.error().kind() != ErrorKind::kInvalid) return checked.error();
+    if (!checked) {
+      sum.leave_out(kWithin, function.name);
+      return {};
+    }
+  }
+  FileOffset offset = begin + event.place.offset;
+  const std::vector<uint8_t> code = read_code(file.fd.get(), offset);
+  if (is_taken_for_a_jump(code)) {
+    sum.leave_out(kUnsafe, function.name);
+    return {};
+  }
+  if (event.place.offset == 0 && !event.place.at_return) offset = offset + bytes_of_landing_pad(code);
+  found.places.push_back({offset, function.name});
+  return {};
+}
+
+Error FunctionFinder::nothing_found(size_t event) const {
+  const Sum& sum = sums_[event];
+  const auto& [name, place, needs_arguments] = events_[event];
+  for (size_t reason = 0; reason < kReasons; ++reason) {
+    const LeftOut& left = sum.left_out[reason];
+    if (left.count == 0) continue;
+    if (reason == kWithin) return make_error(ErrorKind::kInvalid, "{}: no instruction of {} begins {} bytes behind its begin", name, left.function, place.offset);
+    return make_error(ErrorKind::kUnsupported, "{}: {} is a function {}{}", name, left.function, text_of(static_cast<Reason>(reason)),
+                      reason == kIndirect ? "; name the one that it runs" : reason == kChanged || reason == kGoArguments ? "; without arg0 and so on it can be probed" : "");
+  }
+  if (sum.error) return make_error(sum.error->kind(), "{}: {}", name, sum.error->message());
+  if (sum.images == 0) {
+    return make_error(ErrorKind::kNotFound, "{}: {} maps no file called {}; one that is loaded later needs its path", name, whole_machine_ ? "no process" : "what is recorded",
+                      place.image.empty() ? "anything" : place.image);
+  }
+  const std::string where = place.image.empty() ? fmt::format("the {} files that what is recorded maps", sum.images) : place.image;
+  const std::string near = sum.near.size() > kMostNames ? near_names(place.function, sum.near) : fmt::format("{}", fmt::join(sum.near, ", "));
+  return make_error(ErrorKind::kNotFound, "{}: no function {} in {}{}{}", name, place.function, where, near.empty() ? "" : "; did you mean " + near + "?",
+                    sum.is_cut_short ? "; not all symbols were looked at, there are too many" : "");
+}
+
+std::vector<std::string> FunctionFinder::left_out() const {
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < events_.size(); ++i) {
+    for (size_t reason = 0; reason < kReasons; ++reason) {
+      const LeftOut& left = sums_[i].left_out[reason];
+      if (left.count != 0) lines.push_back(fmt::format("{}: left out: {} functions {}, as {}", events_[i].name, left.count, text_of(static_cast<Reason>(reason)), left.function));
+    }
+    if (sums_[i].is_cut_short) lines.push_back(fmt::format("{}: some files have so many symbols that not all were looked at", events_[i].name));
+    if (sums_[i].error && !events_[i].place.image.empty()) lines.push_back(fmt::format("{}: not in every file: {}", events_[i].name, sums_[i].error->message()));
+  }
+  return lines;
+}
+
+}  // namespace cicada::bpf_source

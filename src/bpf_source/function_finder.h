@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where in files the functions are that events name: the files that targets map, and those that a path names.
+//
+//   image ──▶ which events mean it ──▶ a parser finds the names ──▶ what can be probed there; what is left out is remembered, and why
+//
+// What goes wrong with one file leaves the others. Threads: one at a time.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "bpf_source/event_spec.h"
+#include "bpf_source/image_reader.h"
+#include "process/images/image_registry.h"
+
+namespace cicada::bpf_source {
+
+class FunctionFinder {
+ public:
+  static constexpr size_t kMostPlaces = 16'384;  // of an event in a file; of all events that are attached
+
+  struct Event {
+    std::string name;
+    FunctionPlace place;
+    bool needs_arguments = false;
+  };
+  struct Place {
+    FileOffset offset;
+    std::string function;
+  };
+  // Of an event in a file; at least one. By offset, each once.
+  struct Found {
+    size_t event = 0;
+    std::string path;
+    UniqueFd fd;
+    bool at_return = false;  // the kernel is to catch the return of what begins there
+    std::vector<Place> places;
+  };
+  // `whole_machine`: for what is said to people.
+  FunctionFinder(std::vector<Event> events, bool whole_machine, process::ImageRegistry& images, std::shared_ptr<ImageReader> reader)
+      : events_(std::move(events)), whole_machine_(whole_machine), images_(images), reader_(std::move(reader)), sums_(events_.size()) {}
+
+  const std::vector<Event>& events() const { return events_; }
+  // In an image of the registry. The same file is searched once an event, whatever its images. Fails: kGone (it is not open, perhaps not yet), what reading it says.
+  Result<std::vector<Found>> look_into(uint32_t image, const std::stop_token& stop);
+  // In the files that paths name and that were not among these images; as the root directory of the first image has them.
+  std::vector<Found> look_into_paths(const std::stop_token& stop);
+  // Why there is no place of an event.
+  Error nothing_found(size_t event) const;
+  // A line for each event and reason that some, but not all, of its functions are left out.
+  std::vector<std::string> left_out() const;
+
+ private:
+  // A reason to leave functions out.
+  enum Reason : uint8_t { kIndirect, kChanged, kGoArguments, kGoReturn, kWithin, kUnsafe, kReasons };
+  // What was left out of an event for one reason.
+  struct LeftOut {
+    size_t count = 0;
+    std::string function;  // one of them
+  };
+  struct Sum {
+    size_t images = 0, places = 0;
+    LeftOut left_out[kReasons];
+    std::vector<std::string> near;  // names that may have been meant
+    std::optional<Error> error;     // of a file, the first
+    bool is_cut_short = false;
+    void leave_out(Reason reason, const std::string& function) {
+      ++left_out[reason].count;
+      left_out[reason].function = function;
+    }
+  };
+  struct File;
+  Result<std::vector<Found>> look_into(File& file, std::span<const size_t> wanted, const std::stop_token& stop);
+  Result<void> add_places(const File& file, const symbolize::FoundFunction& function, Found& found, const std::stop_token& stop);
+  std::vector<size_t> events_that_mean(const std::string& path) const;
+  static std::string_view text_of(Reason reason);
+
+  const std::vector<Event> events_;
+  const bool whole_machine_;
+  process::ImageRegistry& images_;
+  const std::shared_ptr<ImageReader> reader_;
+  std::vector<Sum> sums_;                               // by event
+  std::set<std::tuple<size_t, uint64_t, uint64_t>> known_;  // event, device, inode
+};
+
+}  // namespace cicada::bpf_source
