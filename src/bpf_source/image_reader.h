@@ -6,10 +6,12 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "base/address.h"
 #include "base/unique_fd.h"
 #include "ingest/image_unwinders.h"
+#include "symbolize/symbols/function_code.h"
 #include "symbolize/symbols/function_search.h"
 
 namespace cicada::bpf_source {
@@ -22,6 +24,9 @@ class ImageReader : public ingest::ImageUnwinders::Reader {
   virtual Result<symbolize::FunctionSearch> find_functions(const process::ImageInfo& image, int fd, std::span<const std::string> patterns, size_t limit, const std::stop_token& stop) = 0;
   // Whether an instruction begins `offset` bytes behind the begin of a function. Fails: kInvalid (none does), what reading it says.
   virtual Result<void> check_instruction(const process::ImageInfo& image, int fd, FileOffset function, uint64_t offset, const std::stop_token& stop) = 0;
+  // Where functions return, of each in order.
+  virtual Result<std::vector<symbolize::FunctionReturns>> find_returns(const process::ImageInfo& image, int fd, std::span<const symbolize::FunctionCode> functions,
+                                                                       const std::stop_token& stop) = 0;
 };
 
 }  // namespace cicada::bpf_source

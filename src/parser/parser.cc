@@ -83,6 +83,7 @@ class Parser {
     if (question.kind == kName && cache_) return name(question);
     if (question.kind == kFunctions && cache_) return find_functions(question);
     if (question.kind == kInstruction) return check_instruction(question);
+    if (question.kind == kReturns) return find_returns(question);
     return make_error(ErrorKind::kInvalid, "not a question");
   }
 
@@ -99,12 +100,7 @@ class Parser {
 
   Result<size_t> find_functions(const Message& question) {
     const auto [image, count, limit, far_away, reserved] = question.numbers;
-    struct stat job {};
-    if (::fstat(question.fds[0].get(), &job) != 0) return errno_error(errno, "stat a question");
-    const auto size = static_cast<size_t>(job.st_size);
-    if (size > kMaxPatternsBytes) return make_error(ErrorKind::kInvalid, "a question of {} bytes", size);
-    std::string bytes(size, '\0');
-    TRY(sandbox::read_file(question.fds[0].get(), bytes.data(), bytes.size()));
+    std::string bytes = TRY(read_job(question, kMaxPatternsBytes));
     const std::vector<std::string> patterns = TRY(patterns_from(bytes, count));
     const auto symbols = TRY(cache_->open(image, question.fds[1].get(), question.text, files_, far_away != 0));
     bytes = to_bytes(symbols->find_functions(patterns, std::min<uint64_t>(limit, symbolize::kMaxFunctions)));
@@ -121,6 +117,30 @@ class Parser {
     const size_t most = std::min<uint64_t>(size - begin, offset + kMaxInstructionBytes);
     if (!begins_instruction(file.bytes().subspan(begin, most), offset)) return make_error(ErrorKind::kInvalid, "no instruction begins there");
     return size_t{0};
+  }
+
+  static Result<size_t> find_returns(const Message& question) {
+    const uint64_t count = question.numbers[0];
+    if (count > kMaxFunctionsOfReturns) return make_error(ErrorKind::kInvalid, "a question of {} functions", count);
+    std::string bytes = TRY(read_job(question, kMaxFunctionsOfReturns * sizeof(symbolize::FunctionCode)));
+    const std::vector<symbolize::FunctionCode> functions = TRY(function_codes_from(bytes, count));
+    const FileMapping file = TRY(FileMapping::map(question.fds[1].get(), question.text));
+    std::vector<symbolize::FunctionReturns> returns;
+    for (const symbolize::FunctionCode& function : functions) returns.push_back(parser::find_returns(file.bytes(), function));
+    bytes = to_bytes(returns);
+    TRY(sandbox::write_file(question.fds[0].get(), bytes.data(), bytes.size()));
+    return bytes.size();
+  }
+
+  // The question of a job file.
+  static Result<std::string> read_job(const Message& question, size_t max_bytes) {
+    struct stat job {};
+    if (::fstat(question.fds[0].get(), &job) != 0) return errno_error(errno, "stat a question");
+    const auto size = static_cast<size_t>(job.st_size);
+    if (size > max_bytes) return make_error(ErrorKind::kInvalid, "a question of {} bytes", size);
+    std::string bytes(size, '\0');
+    TRY(sandbox::read_file(question.fds[0].get(), bytes.data(), bytes.size()));
+    return bytes;
   }
 
   static Result<size_t> compile(const Message& question) {

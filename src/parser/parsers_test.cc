@@ -16,6 +16,7 @@
 #include "base/cpu_clock.h"
 #include "base/diagnostics.h"
 #include "parser/opener_threads_for_test.h"
+#include "parser/instructions.h"
 #include "parser/parser.h"
 #include "parser/remote_functions.h"
 #include "parser/remote_namer.h"
@@ -177,6 +178,65 @@ TEST(Parsers, CheckFunctions) {
     ASSERT_FALSE(found);
     EXPECT_EQ(found.error().kind(), ErrorKind::kCorrupt);
   }
+}
+
+// Of a thousand functions of this program, which are more than one question.
+TEST(Parsers, ReturnsAreWhatThisProcessWouldFind) {
+  Threads honest(&serve);
+  Parsers parsers(honest.start(), {}, 1);
+  const UniqueFd file = ourselves();
+  const FileMapping mapping = *FileMapping::map(file.get(), "ourselves");
+  const auto found = find_functions(parsers, 0, 1, file.get(), "/proc/self/exe", std::vector<std::string>{"*"}, 5000, nullptr);
+  ASSERT_TRUE(found) << found.error().message();
+  std::vector<symbolize::FunctionCode> functions{{}, {FileOffset(0), symbolize::kMaxCodeBytes + 1, {}, 0}};
+  for (const symbolize::FoundFunction& function : found->functions) functions.push_back({function.offset, function.bytes, {}, 0});
+  const auto remote = find_returns(parsers, 0, 1, file.get(), "x", functions);
+  ASSERT_TRUE(remote) << remote.error().message();
+  ASSERT_EQ(remote->size(), functions.size());
+  size_t returns = 0, sure = 0;
+  for (size_t i = 0; i < functions.size(); ++i) {
+    const symbolize::FunctionReturns local = find_returns(mapping.bytes(), functions[i]);
+    EXPECT_EQ((*remote)[i].offsets, local.offsets);
+    EXPECT_EQ((*remote)[i].leaves_otherwise, local.leaves_otherwise);
+    returns += local.offsets.size();
+    sure += local.leaves_otherwise ? 0 : 1;
+  }
+  EXPECT_GT(returns, 500U);
+  EXPECT_GT(sure, functions.size() / 4);
+  EXPECT_TRUE((*remote)[0].leaves_otherwise && (*remote)[1].leaves_otherwise);
+  EXPECT_TRUE(find_returns(parsers, 0, 1, file.get(), "x", {})->empty());
+}
+
+TEST(Parsers, CheckReturns) {
+  std::vector<symbolize::FunctionReturns> lie(1);
+  std::string more;
+  Threads lying(liar([&](Channel& channel, const Message& asked) {
+    const std::string bytes = to_bytes(lie) + more;
+    static_cast<void>(sandbox::write_file(asked.fds[0].get(), bytes.data(), bytes.size()));
+    static_cast<void>(channel.send(done(bytes.size())));
+  }));
+  Parsers parsers(lying.start(), {}, 1);
+  const UniqueFd file = ourselves();
+  const std::vector<symbolize::FunctionCode> asked{{FileOffset(100), 10, FileOffset(50), 2}};
+  const auto is_believed = [&] {
+    const auto answer = find_returns(parsers, 0, 1, file.get(), "x", asked);
+    return answer && *answer == lie;
+  };
+  const auto offsets = [](std::initializer_list<uint64_t> all) {
+    symbolize::FunctionReturns returns;
+    for (const uint64_t one : all) returns.offsets.emplace_back(one);
+    return std::vector<symbolize::FunctionReturns>{returns};
+  };
+  for (const auto& all : {offsets({}), offsets({50, 51, 100, 109})}) EXPECT_TRUE((lie = all, is_believed()));
+  for (const auto& all : {offsets({49}), offsets({52}), offsets({99}), offsets({110}), offsets({~uint64_t{0}}), offsets({101, 101}), offsets({102, 101})}) EXPECT_FALSE((lie = all, is_believed()));
+  lie = offsets({100});
+  more = "x";
+  EXPECT_FALSE(is_believed());
+  more.clear();
+  lie.resize(2);
+  EXPECT_FALSE(is_believed()) << "of another function";
+  lie.clear();
+  EXPECT_FALSE(is_believed()) << "of none";
 }
 
 // Over all of this program's code, with a stack and registers that lead somewhere.

@@ -10,6 +10,8 @@ namespace cicada::parser {
 namespace {
 
 using symbolize::FoundFunction;
+using symbolize::FunctionCode;
+using symbolize::FunctionReturns;
 using symbolize::FunctionSearch;
 using symbolize::NamedAddresses;
 
@@ -32,6 +34,17 @@ struct SearchRow {
   uint8_t reserved[6];
 };
 static_assert(sizeof(SearchHead) == 24 && sizeof(SearchRow) == 40);
+
+struct CodeRow {
+  uint64_t begin, bytes, cold_begin, cold_bytes;
+};
+// Of each function; behind all of them the offsets of all.
+struct ReturnsRow {
+  uint32_t offsets;
+  uint8_t leaves_otherwise;
+  uint8_t reserved[3];
+};
+static_assert(sizeof(CodeRow) == 32 && sizeof(ReturnsRow) == 8);
 
 template <typename Rows>
 void append(std::string& bytes, const Rows& rows) {
@@ -61,6 +74,11 @@ bool is_next(const SearchRow& row, const SearchRow* previous, size_t pattern_cou
   const bool in_order = previous == nullptr || previous->pattern < row.pattern || (previous->pattern == row.pattern && previous->begin < row.begin);
   return in_order && row.pattern < pattern_count && row.begin + row.bytes >= row.begin && row.offset + row.bytes >= row.offset && row.indirect <= 1 &&
          row.changed_arguments <= 1 && row.name_bytes != 0;
+}
+
+bool has_code_at(const FunctionCode& function, uint64_t offset) {
+  return (offset >= function.begin.value && offset - function.begin.value < function.bytes) ||
+         (offset >= function.cold_begin.value && offset - function.cold_begin.value < function.cold_bytes);
 }
 
 }  // namespace
@@ -191,6 +209,57 @@ Result<FunctionSearch> functions_from(const std::string& bytes, size_t pattern_c
   }
   if (!rest.empty()) return corrupt();
   return search;
+}
+
+std::string to_bytes(std::span<const FunctionCode> functions) {
+  std::vector<CodeRow> rows;
+  for (const FunctionCode& function : functions) rows.push_back({function.begin.value, function.bytes, function.cold_begin.value, function.cold_bytes});
+  std::string bytes;
+  append(bytes, rows);
+  return bytes;
+}
+
+Result<std::vector<FunctionCode>> function_codes_from(const std::string& bytes, size_t count) {
+  if (count > kMaxFunctionsOfReturns) return make_error(ErrorKind::kInvalid, "{} functions", count);
+  std::vector<CodeRow> rows;
+  std::string_view rest = bytes;
+  if (!take(rest, count, rows) || !rest.empty()) return make_error(ErrorKind::kInvalid, "{} bytes for {} functions", bytes.size(), count);
+  std::vector<FunctionCode> functions;
+  for (const CodeRow& row : rows) functions.push_back({FileOffset(row.begin), row.bytes, FileOffset(row.cold_begin), row.cold_bytes});
+  return functions;
+}
+
+std::string to_bytes(std::span<const FunctionReturns> returns) {
+  std::vector<ReturnsRow> rows;
+  std::vector<uint64_t> offsets;
+  for (const FunctionReturns& function : returns) {
+    rows.push_back({static_cast<uint32_t>(function.offsets.size()), function.leaves_otherwise, {}});
+    for (const FileOffset offset : function.offsets) offsets.push_back(offset.value);
+  }
+  std::string bytes;
+  append(bytes, rows);
+  append(bytes, offsets);
+  return bytes;
+}
+
+Result<std::vector<FunctionReturns>> returns_from(const std::string& bytes, std::span<const FunctionCode> functions) {
+  const auto corrupt = [] { return make_error(ErrorKind::kCorrupt, "where functions return: an answer that makes no sense"); };
+  std::vector<ReturnsRow> rows;
+  std::string_view rest = bytes;
+  if (!take(rest, functions.size(), rows)) return corrupt();
+  std::vector<FunctionReturns> returns(functions.size());
+  for (size_t i = 0; i < functions.size(); ++i) {
+    std::vector<uint64_t> offsets;
+    if (rows[i].leaves_otherwise > 1 || rows[i].offsets > symbolize::kMaxReturns || !take(rest, rows[i].offsets, offsets)) return corrupt();
+    returns[i].leaves_otherwise = rows[i].leaves_otherwise != 0;
+    for (const uint64_t offset : offsets) {
+      const bool in_order = returns[i].offsets.empty() || returns[i].offsets.back().value < offset;
+      if (!in_order || !has_code_at(functions[i], offset)) return corrupt();
+      returns[i].offsets.emplace_back(offset);
+    }
+  }
+  if (!rest.empty()) return corrupt();
+  return returns;
 }
 
 sandbox::Message to_message(const Error& error) {

@@ -7,8 +7,9 @@
 //   kSteps       numbers: image · text: path · fds: job, image
 //   kFunctions   numbers: image, count of patterns, limit, companions may come from far · text: path · fds: job, image
 //   kInstruction numbers: offset of a function in the file, bytes behind that · text: path · fds: job, image        kDone: an instruction begins there
+//   kReturns     numbers: count of functions · text: path · fds: job, image
 //
-// A job file holds the question (addresses; registers and copied stacks; patterns) and then the answer. While it works, the parser may say, and at
+// A job file holds the question (addresses; registers and copied stacks; patterns; functions) and then the answer. While it works, the parser may say, and at
 // last it says kDone or kFailed:
 //
 //   kNote        numbers: severity · text: a line for people
@@ -17,7 +18,7 @@
 //   kFailed      numbers: kind of error · text: why
 //
 // The collector believes nothing of it: sizes are bounded, contents are checked (NamedAddresses::check, UnwindRows::check, remote_step.cc,
-// functions_from).
+// functions_from, returns_from).
 #pragma once
 #include <cstdint>
 #include <span>
@@ -28,11 +29,12 @@
 #include "sandbox/channel.h"
 #include "symbolize/named_addresses.h"
 #include "symbolize/symbolize_options.h"
+#include "symbolize/symbols/function_code.h"
 #include "symbolize/symbols/function_search.h"
 
 namespace cicada::parser {
 
-enum Kind : uint32_t { kConfigure = 1, kName, kRows, kNote, kOpen, kFile, kDone, kFailed, kSteps, kFunctions, kInstruction };
+enum Kind : uint32_t { kConfigure = 1, kName, kRows, kNote, kOpen, kFile, kDone, kFailed, kSteps, kFunctions, kInstruction, kReturns };
 
 std::string to_text(const symbolize::SymbolizeOptions& options);
 symbolize::SymbolizeOptions options_from(const std::string& text);
@@ -48,6 +50,14 @@ Result<std::vector<std::string>> patterns_from(const std::string& bytes, size_t 
 std::string to_bytes(const symbolize::FunctionSearch& search);
 // Of answers to a question with so many patterns. Fails: kCorrupt; what it says of the image is not known to be true, and names may hold any bytes.
 Result<symbolize::FunctionSearch> functions_from(const std::string& bytes, size_t pattern_count);
+
+inline constexpr size_t kMaxFunctionsOfReturns = 4096;  // of one question
+// The functions of a question. Fails: kInvalid (too many, or cut off).
+std::string to_bytes(std::span<const symbolize::FunctionCode> functions);
+Result<std::vector<symbolize::FunctionCode>> function_codes_from(const std::string& bytes, size_t count);
+std::string to_bytes(std::span<const symbolize::FunctionReturns> returns);
+// Of answers to that question: of each of its functions, in order. Fails: kCorrupt; that they are returns is not known to be true.
+Result<std::vector<symbolize::FunctionReturns>> returns_from(const std::string& bytes, std::span<const symbolize::FunctionCode> functions);
 
 sandbox::Message to_message(const Error& error);
 Error error_from(const sandbox::Message& message);

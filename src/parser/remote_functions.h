@@ -3,8 +3,10 @@
 #pragma once
 #include <span>
 #include <string>
+#include <vector>
 
 #include "parser/parsers.h"
+#include "symbolize/symbols/function_code.h"
 #include "symbolize/symbols/function_search.h"
 
 namespace cicada::parser {
@@ -20,5 +22,11 @@ Result<symbolize::FunctionSearch> find_functions(Parsers& parsers, uint32_t owne
 // Whether an instruction begins `offset` bytes behind the begin of a function in the file. Fails: kInvalid (none does), as Parsers::ask.
 Result<void> check_instruction(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path, FileOffset function, uint64_t offset,
                                const std::stop_token& stop = {});
+
+// Where functions return (parser/instructions.h), of each in order. Any number of them: they are asked about in as many questions as their code takes. Those without a
+// size, or with too large a one, are not asked about and count as not understood. The offsets are in the function's code; whether the image really has a return there is
+// only what a stranger's file says. Fails: kCorrupt, as Parsers::ask.
+Result<std::vector<symbolize::FunctionReturns>> find_returns(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path,
+                                                             std::span<const symbolize::FunctionCode> functions, const std::stop_token& stop = {});
 
 }  // namespace cicada::parser

@@ -50,6 +50,10 @@ class ByParsers final : public bpf_source::ImageReader {
   Result<void> check_instruction(const process::ImageInfo& image, int fd, FileOffset function, uint64_t offset, const std::stop_token& stop) override {
     return parser::check_instruction(*rows_, image.owner, number_of(image), fd, image.path, function, offset, stop);
   }
+  Result<std::vector<symbolize::FunctionReturns>> find_returns(const process::ImageInfo& image, int fd, std::span<const symbolize::FunctionCode> functions,
+                                                               const std::stop_token& stop) override {
+    return parser::find_returns(*rows_, image.owner, number_of(image), fd, image.path, functions, stop);
+  }
 
  private:
   // Names are asked for by the profile's numbers, of the same parsers.
