@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include <fmt/ranges.h>
 
@@ -66,7 +67,8 @@ std::string_view FunctionFinder::text_of(Reason reason) {
     case kIndirect: return "whose code is chosen when a program starts (IFUNC)";
     case kChanged: return "whose arguments the compiler has changed";
     case kGoArguments: return "whose arguments Go passes in registers of its own";
-    case kGoReturn: return "whose return cannot be caught, because Go moves stacks";
+    case kGoReturn: return "of Go that may end in another one: the kernel cannot catch its return, because Go moves stacks";
+    case kNoReturn: return "that never returns";
     case kWithin: return "without an instruction there";
     case kUnsafe: return "whose first instruction the kernel would take for a jump";
     case kReasons: break;
@@ -128,65 +130,93 @@ Result<std::vector<FunctionFinder::Found>> FunctionFinder::look_into(File& file,
     ++sum.images;
     sum.is_cut_short = sum.is_cut_short || searched->cut_short;
     if (k < searched->near.size()) append_names(searched->near[k], sum.near);
-    Found found{wanted[k], file.image.path, {}, events_[wanted[k]].place.at_return, {}};
-    for (const symbolize::FoundFunction& function : searched->functions) {
-      if (function.pattern != k) continue;
-      if (const auto added = add_places(file, function, found, stop); !added) return failed(added.error());
-    }
-    if (found.places.empty()) continue;
+    sum.has_symbols = sum.has_symbols || searched->has_symbols;
+    std::vector<symbolize::FoundFunction> functions;
+    std::copy_if(searched->functions.begin(), searched->functions.end(), std::back_inserter(functions), [&](const auto& function) { return function.pattern == k; });
+    Found found{wanted[k], file.image.path, {}, false, {}}, by_kernel{wanted[k], file.image.path, {}, true, {}};
+    const bool at_return = events_[wanted[k]].place.at_return;
+    if (const auto added = at_return ? add_returns(file, functions, found, by_kernel, stop) : add_begins(file, functions, found, stop); !added) return failed(added.error());
+    if (found.places.empty() && by_kernel.places.empty()) continue;
     if (is_copy(file.fd.get(), file.image.path)) return failed(make_error(ErrorKind::kUnsupported, "{}: its functions cannot be probed: it is on a file system that is far away", file.image.path));
-    sum.places += found.places.size();
     if (!known_.insert({wanted[k], file.status.st_dev, file.status.st_ino}).second) continue;
-    std::sort(found.places.begin(), found.places.end(), [](const Place& a, const Place& b) { return a.offset < b.offset; });
-    const auto twice = std::unique(found.places.begin(), found.places.end(), [](const Place& a, const Place& b) { return a.offset == b.offset; });
-    found.places.erase(twice, found.places.end());
-    found.fd = UniqueFd(::fcntl(file.fd.get(), F_DUPFD_CLOEXEC, 0));
-    if (!found.fd) return failed(errno_error(errno, file.image.path));
-    all.push_back(std::move(found));
+    for (Found* one : {&found, &by_kernel}) {
+      if (one->places.empty()) continue;
+      std::sort(one->places.begin(), one->places.end(), [](const Place& a, const Place& b) { return a.offset < b.offset; });
+      const auto twice = std::unique(one->places.begin(), one->places.end(), [](const Place& a, const Place& b) { return a.offset == b.offset; });
+      one->places.erase(twice, one->places.end());
+      one->fd = UniqueFd(::fcntl(file.fd.get(), F_DUPFD_CLOEXEC, 0));
+      if (!one->fd) return failed(errno_error(errno, file.image.path));
+      all.push_back(std::move(*one));
+    }
   }
   return all;
 }
 
-Result<void> FunctionFinder::add_places(const File& file, const symbolize::FoundFunction& function, Found& found, const std::stop_token& stop) {
-  const Event& event = events_[found.event];
-  Sum& sum = sums_[found.event];
-  FileOffset begin = function.offset;
-  bool is_chosen = function.indirect;
-  if (is_chosen && event.place.offset == 0) {
-    if (const auto leads_to = find_indirect_function(file.status, std::string(file_name(file.image.path)), function.name)) {
-      begin = *leads_to;
-      is_chosen = false;
-    }
+// Nothing: it is left out.
+std::optional<FileOffset> FunctionFinder::find_begin(const File& file, size_t event, const symbolize::FoundFunction& function) {
+  const Event& wanted = events_[event];
+  Sum& sum = sums_[event];
+  if (function.indirect) {
+    const auto leads_to = wanted.place.offset == 0 ? find_indirect_function(file.status, std::string(file_name(file.image.path)), function.name) : std::nullopt;
+    if (!leads_to) sum.leave_out(kIndirect, function.name);
+    return leads_to;
   }
-  if (is_chosen) {
-    sum.leave_out(kIndirect, function.name);
-    return {};
-  }
-  if (file.is_go && event.place.at_return) {
-    sum.leave_out(kGoReturn, function.name);
-    return {};
-  }
-  if (event.needs_arguments && (file.is_go || function.changed_arguments)) {
+  if (wanted.needs_arguments && (file.is_go || function.changed_arguments)) {
     sum.leave_out(file.is_go ? kGoArguments : kChanged, function.name);
-    return {};
+    return std::nullopt;
   }
-  if (event.place.offset != 0) {
-    const bool is_outside = function.bytes != 0 && event.place.offset >= function.bytes;
-    const Result<void> checked = is_outside ? make_error(ErrorKind::kInvalid, "outside") : reader_->check_instruction(file.image, file.fd.get(), begin, event.place.offset, stop);
-    if (!checked && checked.error().kind() != ErrorKind::kInvalid) return checked.error();
-    if (!checked) {
-      sum.leave_out(kWithin, function.name);
-      return {};
+  return function.code.begin;
+}
+
+Result<void> FunctionFinder::add_begins(const File& file, std::span<const symbolize::FoundFunction> functions, Found& found, const std::stop_token& stop) {
+  const uint64_t within = events_[found.event].place.offset;
+  Sum& sum = sums_[found.event];
+  for (const symbolize::FoundFunction& function : functions) {
+    const std::optional<FileOffset> begin = find_begin(file, found.event, function);
+    if (!begin) continue;
+    if (within != 0) {
+      const bool is_outside = function.code.bytes != 0 && within >= function.code.bytes;
+      const Result<void> checked = is_outside ? make_error(ErrorKind::kInvalid, "outside") : reader_->check_instruction(file.image, file.fd.get(), *begin, within, stop);
+      if (!checked && checked.error().kind() != ErrorKind::kInvalid) return checked.error();
+      if (!checked) {
+        sum.leave_out(kWithin, function.name);
+        continue;
+      }
+    }
+    const FileOffset offset = *begin + within;
+    const std::vector<uint8_t> code = read_code(file.fd.get(), offset);
+    if (is_taken_for_a_jump(code)) sum.leave_out(kUnsafe, function.name);
+    else found.places.push_back({within == 0 ? offset + bytes_of_landing_pad(code) : offset, function.name});
+  }
+  return {};
+}
+
+// A probe at each instruction that returns, where a function is left by nothing else. The kernel's way puts an address of its own on the stack.
+Result<void> FunctionFinder::add_returns(const File& file, std::span<const symbolize::FoundFunction> functions, Found& found, Found& by_kernel, const std::stop_token& stop) {
+  Sum& sum = sums_[found.event];
+  std::vector<symbolize::FunctionCode> codes;
+  for (const symbolize::FoundFunction& function : functions) codes.push_back(function.indirect ? symbolize::FunctionCode{} : function.code);
+  const std::vector<symbolize::FunctionReturns> returns = TRY(reader_->find_returns(file.image, file.fd.get(), codes, stop));
+  for (size_t i = 0; i < functions.size(); ++i) {
+    const std::string& name = functions[i].name;
+    const bool are_returns = std::all_of(returns[i].offsets.begin(), returns[i].offsets.end(), [&](FileOffset offset) { return is_return(read_code(file.fd.get(), offset)); });
+    if (!returns[i].leaves_otherwise && are_returns) {
+      if (returns[i].offsets.empty()) sum.leave_out(kNoReturn, name);
+      for (const FileOffset offset : returns[i].offsets) found.places.push_back({offset, name});
+      continue;
+    }
+    const std::optional<FileOffset> begin = find_begin(file, found.event, functions[i]);
+    if (!begin) continue;
+    if (file.is_go) {
+      sum.leave_out(kGoReturn, name);
+    } else if (is_taken_for_a_jump(read_code(file.fd.get(), *begin))) {
+      sum.leave_out(kUnsafe, name);
+    } else {
+      by_kernel.places.push_back({*begin, name});
+      ++sum.by_kernel.count;
+      sum.by_kernel.function = name;
     }
   }
-  FileOffset offset = begin + event.place.offset;
-  const std::vector<uint8_t> code = read_code(file.fd.get(), offset);
-  if (is_taken_for_a_jump(code)) {
-    sum.leave_out(kUnsafe, function.name);
-    return {};
-  }
-  if (event.place.offset == 0 && !event.place.at_return) offset = offset + bytes_of_landing_pad(code);
-  found.places.push_back({offset, function.name});
   return {};
 }
 
@@ -205,18 +235,25 @@ Error FunctionFinder::nothing_found(size_t event) const {
     return make_error(ErrorKind::kNotFound, "{}: {} maps no file called {}; one that is loaded later needs its path", name, whole_machine_ ? "no process" : "what is recorded",
                       place.image.empty() ? "anything" : place.image);
   }
+  if (!sum.has_symbols) {
+    return make_error(ErrorKind::kNotFound, "{}: {} has no symbols: it was stripped, and a debug file for it is not installed", name, place.image.empty() ? "nothing that what is recorded maps" : place.image);
+  }
   const std::string where = place.image.empty() ? fmt::format("the {} files that what is recorded maps", sum.images) : place.image;
   const std::string near = sum.near.size() > kMostNames ? near_names(place.function, sum.near) : fmt::format("{}", fmt::join(sum.near, ", "));
   return make_error(ErrorKind::kNotFound, "{}: no function {} in {}{}{}", name, place.function, where, near.empty() ? "" : "; did you mean " + near + "?",
                     sum.is_cut_short ? "; not all symbols were looked at, there are too many" : "");
 }
 
-std::vector<std::string> FunctionFinder::left_out() const {
+std::vector<std::string> FunctionFinder::warnings() const {
   std::vector<std::string> lines;
   for (size_t i = 0; i < events_.size(); ++i) {
     for (size_t reason = 0; reason < kReasons; ++reason) {
       const LeftOut& left = sums_[i].left_out[reason];
       if (left.count != 0) lines.push_back(fmt::format("{}: left out: {} functions {}, as {}", events_[i].name, left.count, text_of(static_cast<Reason>(reason)), left.function));
+    }
+    if (const LeftOut& caught = sums_[i].by_kernel; caught.count != 0) {
+      lines.push_back(fmt::format("{}: {} functions may end in another one, as {}: the kernel catches their returns, and a C++ exception or pthread_cancel through one would have ended the program", events_[i].name,
+                                  caught.count, caught.function));
     }
     if (sums_[i].is_cut_short) lines.push_back(fmt::format("{}: some files have so many symbols that not all were looked at", events_[i].name));
     if (sums_[i].error && !events_[i].place.image.empty()) lines.push_back(fmt::format("{}: not in every file: {}", events_[i].name, sums_[i].error->message()));

@@ -41,7 +41,7 @@ class FunctionFinder {
     size_t event = 0;
     std::string path;
     UniqueFd fd;
-    bool at_return = false;  // the kernel is to catch the return of what begins there
+    bool by_kernel = false;  // functions begin there whose returns the kernel is to catch
     std::vector<Place> places;
   };
   // `whole_machine`: for what is said to people.
@@ -55,23 +55,24 @@ class FunctionFinder {
   std::vector<Found> look_into_paths(const std::stop_token& stop);
   // Why there is no place of an event.
   Error nothing_found(size_t event) const;
-  // A line for each event and reason that some, but not all, of its functions are left out.
-  std::vector<std::string> left_out() const;
+  // A line for each event and reason that functions are left out, or that a probe changes the program.
+  std::vector<std::string> warnings() const;
 
  private:
   // A reason to leave functions out.
-  enum Reason : uint8_t { kIndirect, kChanged, kGoArguments, kGoReturn, kWithin, kUnsafe, kReasons };
+  enum Reason : uint8_t { kIndirect, kChanged, kGoArguments, kGoReturn, kNoReturn, kWithin, kUnsafe, kReasons };
   // What was left out of an event for one reason.
   struct LeftOut {
     size_t count = 0;
     std::string function;  // one of them
   };
   struct Sum {
-    size_t images = 0, places = 0;
+    size_t images = 0;
     LeftOut left_out[kReasons];
+    LeftOut by_kernel;              // whose returns the kernel catches
     std::vector<std::string> near;  // names that may have been meant
     std::optional<Error> error;     // of a file, the first
-    bool is_cut_short = false;
+    bool is_cut_short = false, has_symbols = false;
     void leave_out(Reason reason, const std::string& function) {
       ++left_out[reason].count;
       left_out[reason].function = function;
@@ -79,7 +80,9 @@ class FunctionFinder {
   };
   struct File;
   Result<std::vector<Found>> look_into(File& file, std::span<const size_t> wanted, const std::stop_token& stop);
-  Result<void> add_places(const File& file, const symbolize::FoundFunction& function, Found& found, const std::stop_token& stop);
+  std::optional<FileOffset> find_begin(const File& file, size_t event, const symbolize::FoundFunction& function);
+  Result<void> add_begins(const File& file, std::span<const symbolize::FoundFunction> functions, Found& found, const std::stop_token& stop);
+  Result<void> add_returns(const File& file, std::span<const symbolize::FoundFunction> functions, Found& found, Found& by_kernel, const std::stop_token& stop);
   std::vector<size_t> events_that_mean(const std::string& path) const;
   static std::string_view text_of(Reason reason);
 
@@ -87,7 +90,7 @@ class FunctionFinder {
   const bool whole_machine_;
   process::ImageRegistry& images_;
   const std::shared_ptr<ImageReader> reader_;
-  std::vector<Sum> sums_;                               // by event
+  std::vector<Sum> sums_;                                   // by event
   std::set<std::tuple<size_t, uint64_t, uint64_t>> known_;  // event, device, inode
 };
 

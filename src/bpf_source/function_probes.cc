@@ -67,7 +67,7 @@ Result<void> FunctionProbes::attach(const Found& found) {
   const std::string& name = name_of(found);
   std::vector<FileOffset> offsets;
   for (const FunctionFinder::Place& place : found.places) offsets.push_back(place.offset);
-  auto attached = attach_uprobes(options_.program_fd, options_.multi, {found.fd.get(), offsets, found.at_return}, cookies_[found.event]);
+  auto attached = attach_uprobes(options_.program_fd, options_.multi, {found.fd.get(), offsets, found.by_kernel}, cookies_[found.event]);
   if (!attached) return make_error(attached.error().kind(), "{}: {}: {}", name, found.path, attached.error().message());
   if (!attached->refused.empty()) {
     const auto first = std::find_if(found.places.begin(), found.places.end(), [&](const FunctionFinder::Place& place) { return place.offset == attached->refused.front(); });
@@ -161,7 +161,7 @@ std::string FunctionProbes::statistics() const {
 
 // Once nothing is looked into any more.
 std::vector<std::string> FunctionProbes::warnings() const {
-  std::vector<std::string> all = finder_.left_out();
+  std::vector<std::string> all = finder_.warnings();
   const std::lock_guard lock(mutex_);
   all.insert(all.end(), warnings_.begin(), warnings_.end());
   return all;

@@ -23,4 +23,9 @@ bool is_taken_for_a_jump(std::span<const uint8_t> code) {
   return (opcode & 0xf0) == 0x70 || opcode == 0x90 || opcode == 0xe8 || opcode == 0xe9 || opcode == 0xeb;
 }
 
+bool is_return(std::span<const uint8_t> code) {
+  if (!code.empty() && (code[0] == 0xf2 || code[0] == 0xf3)) code = code.subspan(1);
+  return !code.empty() && (code[0] == 0xc3 || code[0] == 0xc2);
+}
+
 }  // namespace cicada::bpf_source

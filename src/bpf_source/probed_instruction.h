@@ -17,4 +17,7 @@ size_t bytes_of_landing_pad(std::span<const uint8_t> code);
 // Linux 6.18; a program with a probe there goes wrong.
 bool is_taken_for_a_jump(std::span<const uint8_t> code);
 
+// One that returns from a function: ret, or ret N, also behind a prefix.
+bool is_return(std::span<const uint8_t> code);
+
 }  // namespace cicada::bpf_source

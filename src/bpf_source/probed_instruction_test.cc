@@ -35,5 +35,17 @@ TEST(ProbedInstructions, OfVectorsMayBeTakenForJumps) {
   EXPECT_FALSE(is_taken_for_a_jump(Code{}));
 }
 
+TEST(ProbedInstructions, ReturnsMayHaveAPrefix) {
+  const auto is = [](std::initializer_list<uint8_t> code) { return is_return(std::vector<uint8_t>(code)); };
+  EXPECT_TRUE(is({0xc3}));
+  EXPECT_TRUE(is({0xf3, 0xc3}));
+  EXPECT_TRUE(is({0xf2, 0xc3}));
+  EXPECT_TRUE(is({0xc2, 8, 0}));
+  EXPECT_FALSE(is({}));
+  EXPECT_FALSE(is({0xf3}));
+  EXPECT_FALSE(is({0xcb}));
+  EXPECT_FALSE(is({0xe8, 0xc3, 0, 0, 0}));
+}
+
 }  // namespace
 }  // namespace cicada::bpf_source

@@ -162,7 +162,7 @@ TEST(Parsers, FunctionsHaveBoundsOfTheQuestion) {
 TEST(Parsers, CheckFunctions) {
   symbolize::FunctionSearch lie;
   lie.near.resize(1);
-  for (uint64_t i = 0; i < 11; ++i) lie.functions.push_back({0, LinkAddr(i), FileOffset(i), 1, false, false, "f"});
+  for (uint64_t i = 0; i < 11; ++i) lie.functions.push_back({0, LinkAddr(i), {FileOffset(i), 1, {}, 0}, false, false, "f"});
   lie.matches = lie.functions.size();
   Threads lying(liar([&](Channel& channel, const Message& asked) {
     const std::string bytes = to_bytes(lie);
@@ -189,7 +189,7 @@ TEST(Parsers, ReturnsAreWhatThisProcessWouldFind) {
   const auto found = find_functions(parsers, 0, 1, file.get(), "/proc/self/exe", std::vector<std::string>{"*"}, 5000, nullptr);
   ASSERT_TRUE(found) << found.error().message();
   std::vector<symbolize::FunctionCode> functions{{}, {FileOffset(0), symbolize::kMaxCodeBytes + 1, {}, 0}};
-  for (const symbolize::FoundFunction& function : found->functions) functions.push_back({function.offset, function.bytes, {}, 0});
+  for (const symbolize::FoundFunction& function : found->functions) functions.push_back(function.code);
   const auto remote = find_returns(parsers, 0, 1, file.get(), "x", functions);
   ASSERT_TRUE(remote) << remote.error().message();
   ASSERT_EQ(remote->size(), functions.size());

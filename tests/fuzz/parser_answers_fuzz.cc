@@ -63,7 +63,7 @@ void use_functions(const std::string& bytes) {
   if (!search) return;
   CHECK(search->near.size() == kPatterns && search->functions.size() <= search->matches);
   for (const symbolize::FoundFunction& found : search->functions) {
-    CHECK(found.pattern < kPatterns && !found.name.empty() && found.name.size() <= names::kMaxNameBytes && found.begin + found.bytes >= found.begin);
+    CHECK(found.pattern < kPatterns && !found.name.empty() && found.name.size() <= names::kMaxNameBytes && found.begin + found.code.bytes >= found.begin);
   }
   CHECK(parser::functions_from(parser::to_bytes(*search), kPatterns));
 }

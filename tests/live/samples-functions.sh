@@ -32,7 +32,7 @@ awk -v n="$(said called)" -v value="$(value y.folded)" -v drawn="$(outcome '  sa
 
 # By C++'s names; overloads and instances are functions of one name.
 counted() {
-  "$CICADA" record -q --force -e "$1" -o z.folded -- "$WORKLOADS/hits" 1 100 >out 2>err || fail "record -e $1 ended with $?: $(cat err)"
+  "$CICADA" record --force -e "$1" -o z.folded -- "$WORKLOADS/hits" 1 100 >out 2>err || fail "record -e $1 ended with $?: $(cat err)"
   [[ $(value z.folded) == "$2" ]] || fail "-e $1: $(value z.folded) calls, not $2"
 }
 counted 'u:shop::Till::pay' 100
@@ -48,6 +48,13 @@ counted 'shop::Till::pay/arg2>=50/' 50
 counted 'u:hit+1' 100
 counted "$WORKLOADS/hits:hit" 100
 counted "$(realpath --relative-to=. "$WORKLOADS")/hits:hit" 100
+# Where they return: an exception passes risk::pass() five of ten times, and once it is called by one that ends in it.
+counted 'ur:risk::pass' 6
+counted 'ur:risk::take' 6
+counted 'ur:deeper' 5700
+counted 'ur:risk::last' 1
+grep -q 'ur:risk::last: 1 functions may end in another one, as risk::last(long): the kernel catches their returns' err || fail "ur:risk::last: $(cat err)"
+counted 'ur:hit/s64(retval)==-1/' 25
 # One that is chosen when a program starts, by the CPU.
 "$CICADA" record -q --force -e u:libc:strlen -o z.folded -- "$WORKLOADS/hits" 1 100 >out 2>err || fail "record -e u:libc:strlen ended with $?: $(cat err)"
 (($(value z.folded) > 0)) || fail "strlen is not called"

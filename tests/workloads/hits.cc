@@ -49,6 +49,30 @@ extern "C" NOINLINE void deeper(int levels, int number, unsigned long bytes) {
   NO_TAIL_CALL();
 }
 
+namespace risk {
+// Returns of even numbers, throws odd ones. An exception passes its caller.
+NOINLINE long take(long number) {
+  if (number % 2 != 0) throw number;
+  return number;
+}
+NOINLINE long pass(long number) {
+  const long taken = take(number);
+  NO_TAIL_CALL();
+  return taken + 1;
+}
+NOINLINE long last(long number) { return pass(number); }  // ends in another one
+NOINLINE void take_all() {
+  for (long i = 0; i < 10; i++) {
+    try {
+      g_sink = g_sink + pass(i);
+    } catch (long number) {
+      g_sink = g_sink + number;
+    }
+  }
+  g_sink = g_sink + last(0);
+}
+}  // namespace risk
+
 static void call_all() {
   for (long i = 0; i < times; i++) {
     deeper(kDepth - 3, static_cast<int>(i % 4), static_cast<unsigned long>(i % 1000));
@@ -75,6 +99,7 @@ int main(int argc, char** argv) {
   }
   while (wait(nullptr) > 0) {
   }
+  risk::take_all();
   shop::greet_all(1);
   shop::greet_all(1.0);
   const std::string library = argc > 5 ? argv[5] : "";

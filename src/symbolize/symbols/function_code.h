@@ -14,6 +14,7 @@ struct FunctionCode {
   // What the compiler moved elsewhere (NAME.cold), in the same segment of the file. No bytes: nothing.
   FileOffset cold_begin;
   uint64_t cold_bytes = 0;
+  bool operator==(const FunctionCode&) const = default;
 };
 
 struct FunctionReturns {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/near_names.h"
@@ -71,6 +72,28 @@ Match match_symbol(const NamePattern& pattern, const Candidate& symbol, SymbolNa
   if (symbol.kind == Kind::kLabel) return pattern.is_linkage_name(symbol.name) ? Match::kExact : Match::kNone;
   return pattern.match(name, work);
 }
+
+// What compilers moved away from functions: NAME.cold, by NAME. Of two that have the same name, as functions of two source files may, nobody knows whose they are.
+class ColdParts {
+ public:
+  ColdParts(std::span<const Candidate> symbols, WorkBudget& work) {
+    for (const Candidate& symbol : symbols) {
+      if (!work.spend(1)) return;
+      if (!symbol.name.ends_with(kSuffix)) continue;
+      const auto [at, is_new] = parts_.try_emplace(symbol.name.substr(0, symbol.name.size() - kSuffix.size()), &symbol);
+      if (!is_new && at->second != nullptr && at->second->begin != symbol.begin) at->second = nullptr;
+    }
+  }
+  // Null: it has none.
+  const Candidate* find(std::string_view name) const {
+    const auto found = parts_.find(name);
+    return found == parts_.end() ? nullptr : found->second;
+  }
+
+ private:
+  static constexpr std::string_view kSuffix = ".cold";
+  std::unordered_map<std::string_view, const Candidate*> parts_;
+};
 
 // "f(int), f(char)" of "f(long)": those that differ by their parameters only.
 std::string find_overloads(const NamePattern& pattern, std::span<const Candidate> symbols, WorkBudget& work) {
@@ -161,6 +184,7 @@ FunctionSearch search_functions(const elf::ElfFile& image, std::span<const Candi
     }
   }
 
+  const ColdParts cold_parts(symbols, work);
   WorkBudget naming(kNamesWork, stop), near(kNearWork, stop), texts(kMaxTextBytes);
   for (uint32_t p = 0; p < wanted.size(); ++p) {
     search.matches += matches[p];
@@ -170,7 +194,14 @@ FunctionSearch search_functions(const elf::ElfFile& image, std::span<const Candi
       SymbolName name(symbol->name, naming);
       if (name.shown().empty() || !naming.spend(places.segments()) || !texts.spend(name.shown().size())) break;
       const auto place = places.find(LinkAddr(symbol->begin));
-      search.functions.push_back({p, LinkAddr(symbol->begin), place->offset, std::min(symbol->size, place->bytes), symbol->kind == Kind::kIndirect,
+      FunctionCode code{place->offset, std::min(symbol->size, place->bytes), {}, 0};
+      const Candidate* cold = cold_parts.find(symbol->name);
+      const auto cold_place = cold == nullptr ? std::nullopt : places.find(LinkAddr(cold->begin));
+      if (cold_place) {
+        code.cold_begin = cold_place->offset;
+        code.cold_bytes = std::min(cold->size, cold_place->bytes);
+      }
+      search.functions.push_back({p, LinkAddr(symbol->begin), code, symbol->kind == Kind::kIndirect,
                                   name.has_changed_arguments(), name.shown()});
     }
   }

@@ -13,6 +13,7 @@
 
 #include "base/address.h"
 #include "elf/elf_file.h"
+#include "symbolize/symbols/function_code.h"
 #include "symbolize/symbols/symbol_index.h"
 
 namespace cicada::symbolize {
@@ -20,8 +21,7 @@ namespace cicada::symbolize {
 struct FoundFunction {
   uint32_t pattern = 0;  // its index
   LinkAddr begin;
-  FileOffset offset;               // of its first byte
-  uint64_t bytes = 0;              // its size; 0: not known
+  FunctionCode code;               // its size 0: not known
   bool indirect = false;           // IFUNC: the symbol is the resolver; what is called is decided when the program starts
   bool changed_arguments = false;  // a compiler's clone (.isra, .constprop): its arguments are not the source's
   std::string name;                // for people: with parameters where it is mangled, else the symbol

@@ -47,14 +47,23 @@ TEST(FunctionSearch, SaysWhereInTheFileAFunctionBegins) {
   ASSERT_EQ(found.functions.size(), 3U);
   const uint64_t text = elf.find_section(".text")->offset.value;
   EXPECT_EQ(found.functions[0].begin, LinkAddr(0x1010));
-  EXPECT_EQ(found.functions[0].offset, FileOffset(text + 0x10));
-  EXPECT_EQ(found.functions[0].bytes, 0x20U);
-  EXPECT_EQ(found.functions[1].offset, FileOffset(text + 0xff0));
-  EXPECT_EQ(found.functions[1].bytes, 0x10U) << "to the end of its section";
-  EXPECT_EQ(found.functions[2].bytes, 0U);
+  EXPECT_EQ(found.functions[0].code.begin, FileOffset(text + 0x10));
+  EXPECT_EQ(found.functions[0].code.bytes, 0x20U);
+  EXPECT_EQ(found.functions[1].code.begin, FileOffset(text + 0xff0));
+  EXPECT_EQ(found.functions[1].code.bytes, 0x10U) << "to the end of its section";
+  EXPECT_EQ(found.functions[2].code.bytes, 0U);
   EXPECT_EQ(found.matches, 3U);
   EXPECT_TRUE(found.has_symbols);
   EXPECT_FALSE(found.is_go || found.cut_short);
+}
+
+TEST(FunctionSearch, SaysWhatWasMovedAwayFromAFunction) {
+  const FunctionSearch found = find_in({{"f", 0x1010, 0x20}, {"f.cold", 0x1080, 8}, {"g", 0x1040, 8}, {"g.cold", 0x1090, 8}, {"g.cold", 0x10a0, 8}, {"h", 0x1050, 8}}, {"f", "g", "h"});
+  ASSERT_EQ(found.functions.size(), 3U);
+  EXPECT_EQ(found.functions[0].code.cold_begin, found.functions[0].code.begin + 0x70);
+  EXPECT_EQ(found.functions[0].code.cold_bytes, 8U);
+  EXPECT_EQ(found.functions[1].code.cold_bytes, 0U) << "of one of two, nobody knows which";
+  EXPECT_EQ(found.functions[2].code.cold_bytes, 0U);
 }
 
 TEST(FunctionSearch, LeavesOutWhatIsInNoExecutableSegment) {
@@ -128,7 +137,7 @@ TEST(FunctionSearch, KnowsGoPrograms) {
   const FunctionSearch found = symbols->find_functions(Names{"main.main", "main.(*Server).Run", "main.mian", "main.*"}, 100);
   EXPECT_EQ(listed(found), (Names{"0 401000 main.main", "1 401040 main.(*Server).Run", "3 401000 main.main", "3 401040 main.(*Server).Run"}));
   EXPECT_TRUE(found.is_go);
-  EXPECT_EQ(found.functions[1].bytes, 0x20U);
+  EXPECT_EQ(found.functions[1].code.bytes, 0x20U);
   EXPECT_EQ(found.near[2], "main.main");
 
   ElfImage noted;
@@ -231,7 +240,7 @@ int main(int c, char** v) {
     EXPECT_EQ(some.functions[1].changed_arguments, directory.run("grep -qE 'scaled.*(constprop|isra)' symbols"));
     const auto elf = elf::ElfFile::open(directory.path(file));
     ASSERT_TRUE(elf);
-    const Bytes code = elf->contents_at(some.functions[2].begin), file_code = elf->bytes().subspan(some.functions[2].offset.value, some.functions[2].bytes);
+    const Bytes code = elf->contents_at(some.functions[2].begin), file_code = elf->bytes().subspan(some.functions[2].code.begin.value, some.functions[2].code.bytes);
     EXPECT_TRUE(std::equal(file_code.begin(), file_code.end(), code.begin()));
   }
 }
