@@ -236,9 +236,9 @@ Error FunctionFinder::nothing_found(size_t event) const {
                       place.image.empty() ? "anything" : place.image);
   }
   if (!sum.has_symbols) {
-    return make_error(ErrorKind::kNotFound, "{}: {} has no symbols: it was stripped, and a debug file for it is not installed", name, place.image.empty() ? "nothing that what is recorded maps" : place.image);
+    return make_error(ErrorKind::kNotFound, "{}: {} has no symbols: it was stripped, and a debug file for it is not installed", name, place.image.empty() ? "what is mapped" : place.image);
   }
-  const std::string where = place.image.empty() ? fmt::format("the {} files that what is recorded maps", sum.images) : place.image;
+  const std::string where = place.image.empty() ? fmt::format("the {} files that are mapped", sum.images) : place.image;
   const std::string near = sum.near.size() > kMostNames ? near_names(place.function, sum.near) : fmt::format("{}", fmt::join(sum.near, ", "));
   return make_error(ErrorKind::kNotFound, "{}: no function {} in {}{}{}", name, place.function, where, near.empty() ? "" : "; did you mean " + near + "?",
                     sum.is_cut_short ? "; not all symbols were looked at, there are too many" : "");

@@ -106,9 +106,7 @@ Result<uint64_t> Tracepoints::id(std::string_view name) const {
                     near.empty() ? "" : fmt::format("; did you mean {}?", near));
 }
 
-Result<event_field> Tracepoints::field(std::string_view name, std::string_view asked) const {
-  const FieldName wanted = parse_field_name(asked).value_or(FieldName{std::string(asked)});
-  const std::string_view field = wanted.name;
+std::string Tracepoints::format_of(std::string_view name) const {
   std::string path(name);
   std::replace(path.begin(), path.end(), ':', '/');
   const UniqueFd file(::openat(events_.get(), (path + "/format").c_str(), O_RDONLY | O_CLOEXEC));
@@ -116,6 +114,32 @@ Result<event_field> Tracepoints::field(std::string_view name, std::string_view a
   size_t size = 0;
   for (ssize_t got = 0; file && size < text.size() && (got = ::read(file.get(), text.data() + size, text.size() - size)) > 0;) size += static_cast<size_t>(got);
   text.resize(size);
+  return text;
+}
+
+std::vector<std::string> Tracepoints::names() const {
+  std::vector<std::string> all;
+  for (const std::string& category : list("."))
+    for (const std::string& name : list(category)) all.push_back(category + ":" + name);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::vector<std::string> Tracepoints::fields(std::string_view name) const {
+  const std::string text = format_of(name);
+  std::vector<std::string> names;
+  for (std::string_view left = text; !left.empty();) {
+    const std::string_view line = left.substr(0, left.find('\n'));
+    left.remove_prefix(std::min(line.size() + 1, left.size()));
+    if (const auto found = describe(line); found && found->is_number) names.emplace_back(found->name);
+  }
+  return names;
+}
+
+Result<event_field> Tracepoints::field(std::string_view name, std::string_view asked) const {
+  const FieldName wanted = parse_field_name(asked).value_or(FieldName{std::string(asked)});
+  const std::string_view field = wanted.name;
+  const std::string text = format_of(name);
   std::vector<std::string> names;
   for (std::string_view left = text; !left.empty();) {
     const std::string_view line = left.substr(0, left.find('\n'));

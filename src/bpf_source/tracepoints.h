@@ -30,11 +30,16 @@ class Tracepoints {
   Result<uint64_t> id(std::string_view name) const;
   // Neither it nor one that is nearly called so.
   bool is_no_category(const std::string& category) const;
+  // CATEGORY:NAME of all, by name.
+  std::vector<std::string> names() const;
+  // The numbers that it hands over, in order.
+  std::vector<std::string> fields(std::string_view name) const;
   // Where it hands over that number (bpf_source/field_name.h). Fails: kNotFound, with names that may have been meant; kUnsupported (it is text, or a list).
   Result<event_field> field(std::string_view name, std::string_view field) const;
 
  private:
   std::vector<std::string> list(const std::string& directory) const;
+  std::string format_of(std::string_view name) const;
   UniqueFd events_;
 };
 

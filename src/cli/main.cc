@@ -19,6 +19,7 @@
 #include "cli/input/reader.h"
 #include "cli/invoking_user.h"
 #include "cli/merge/merge_command.h"
+#include "cli/probes/probes_command.h"
 #include "cli/record/record_command.h"
 #include "cli/report/report_command.h"
 #include "cli/serve.h"
@@ -104,6 +105,7 @@ int main(int argc, char** argv) {
       add_diff_command(app),
       add_convert_command(app),
       add_merge_command(app),
+      add_probes_command(app),
       add_doctor_command(app),
       add_debug_command(app),
   };

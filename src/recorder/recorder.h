@@ -20,6 +20,7 @@
 #include <optional>
 
 #include "base/result.h"
+#include "bpf_source/probe_list.h"
 #include "bpf_source/sampling_config.h"
 #include "engine/session.h"
 #include "ingest/lifecycle_callbacks.h"
@@ -53,6 +54,7 @@ class Readers {
 
  private:
   friend Result<std::unique_ptr<engine::Session>> open(const Readers& readers, RecorderConfig config);
+  friend Result<bpf_source::ProbeList> list_probes(const Readers& readers, const bpf_source::ProbeQuestion& question);
   explicit Readers(std::shared_ptr<sandbox::Zygote> zygote) : zygote_(std::move(zygote)) {}
   std::shared_ptr<sandbox::Zygote> zygote_;
 };
@@ -62,5 +64,8 @@ uint32_t recording_user();
 
 // Loads and attaches; nothing is sampled yet. Fails: as BpfSource::open().
 Result<std::unique_ptr<engine::Session>> open(const Readers& readers, RecorderConfig config);
+
+// Which probes there are. Fails: as bpf_source::list_probes().
+Result<bpf_source::ProbeList> list_probes(const Readers& readers, const bpf_source::ProbeQuestion& question);
 
 }  // namespace cicada::recorder

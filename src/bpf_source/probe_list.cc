@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bpf_source/probe_list.h"
+
+#include <fnmatch.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <set>
+
+#include <fmt/ranges.h>
+
+#include "base/monotonic_clock.h"
+#include "bpf_source/event_types.h"
+#include "bpf_source/field_name.h"
+#include "bpf_source/function_finder.h"
+#include "bpf_source/kernel_functions.h"
+#include "bpf_source/tracepoints.h"
+#include "process/procfs/proc_fs.h"
+#include "process/procfs/proc_readers.h"
+
+namespace cicada::bpf_source {
+namespace {
+
+constexpr uint64_t kOpeningNs = 5'000'000'000;  // of all files together
+
+bool is_like(const std::string& name, const std::string& pattern) { return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0; }
+
+// Names of files and functions are what strangers wrote.
+std::string plain(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
+  return text;
+}
+
+class ProbeLister {
+ public:
+  ProbeLister(const ProbeQuestion& question, std::shared_ptr<ImageReader> reader) : question_(question), reader_(std::move(reader)) {}
+
+  Result<ProbeList> list() {
+    std::string_view what = question_.pattern;
+    const std::string_view kind = what.substr(0, what.find(':'));
+    const auto is_kind = [&](std::string_view name, std::string_view alias) {
+      const bool found = what.size() > kind.size() && (kind == name || kind == alias);
+      if (found) what.remove_prefix(kind.size() + 1);
+      return found;
+    };
+    const bool tracepoints = is_kind("tracepoint", "t"), kernel = !tracepoints && (is_kind("kprobe", "k") || is_kind("kretprobe", "kr")),
+               functions = !tracepoints && !kernel && (is_kind("uprobe", "u") || is_kind("uretprobe", "ur"));
+    const bool all = !tracepoints && !kernel && !functions;
+    const std::string pattern(what);
+    if (pattern.empty()) return make_error(ErrorKind::kInvalid, "which probes? A pattern is needed, as in `cicada probes 'sched:*'`");
+    if (all) list_events(pattern);
+    if (all || tracepoints) TRY(list_tracepoints(pattern, tracepoints));
+    if (all || kernel) list_kernel_functions(pattern, kernel);
+    if (all || functions) TRY(list_functions(pattern, functions));
+    return std::move(list_);
+  }
+
+ private:
+  void add(std::string event, std::string kind, std::string more) {
+    ++list_.matches;
+    if (list_.probes.size() < question_.most) list_.probes.push_back({plain(std::move(event)), std::move(kind), plain(std::move(more))});
+  }
+
+  void list_events(const std::string& pattern) {
+    for (const EventType& type : event_types())
+      if (is_like(type.name, pattern) || is_like(type.alias, pattern)) add(type.name, "event", type.alias.empty() ? "" : "also " + type.alias);
+  }
+
+  Result<void> list_tracepoints(const std::string& pattern, bool only_these) {
+    const auto known = Tracepoints::open();
+    if (!known && only_these) return known.error();
+    if (!known) list_.notes.push_back(known.error().message());
+    if (!known) return {};
+    const bool has_category = pattern.find(':') != std::string::npos;
+    for (const std::string& name : known->names()) {
+      if (!is_like(has_category ? name : name.substr(name.find(':') + 1), pattern)) continue;
+      // A thousand formats are a second.
+      add("t:" + name, "tracepoint", list_.probes.size() < question_.most ? fmt::format("{}", fmt::join(known->fields(name), " ")) : "");
+    }
+    return {};
+  }
+
+  void list_kernel_functions(const std::string& pattern, bool only_these) {
+    if (!std::filesystem::exists("/sys/bus/event_source/devices/kprobe")) {
+      if (only_these) list_.notes.emplace_back("this kernel has no kprobes (CONFIG_KPROBE_EVENTS): its functions cannot be probed");
+      return;
+    }
+    std::set<std::string> names;
+    std::ifstream symbols("/proc/kallsyms");
+    for (std::string address, type, name, rest; symbols >> address >> type >> name && std::getline(symbols, rest);) {
+      if (type != "t" && type != "T" && type != "w" && type != "W") continue;
+      if (is_like(name, pattern) && !is_used_by_programs(name)) names.insert(name);
+    }
+    for (const std::string& name : names) add("k:" + name, "kernel function", "");
+  }
+
+  Result<void> list_functions(const std::string& pattern, bool only_these) {
+    FunctionPlace place;
+    PlaceError error;
+    if (!parse_function_place(pattern, place, error)) {
+      if (only_these) return make_error(ErrorKind::kInvalid, "{}: column {}: {}", pattern, error.at + 1, error.message);
+      return {};
+    }
+    if (place.image.find('/') != std::string::npos) place.image = std::filesystem::absolute(place.image).lexically_normal();
+    if (place.image.empty() && question_.pids.empty()) {
+      if (list_.probes.empty()) list_.notes.push_back(fmt::format("functions of programs: -p PID, or with a file's name: u:libc:{}", place.function));
+      return {};
+    }
+    process::ImageRegistry images(process::ImageRegistry::Options{.opener = {.readers = readers_}});
+    std::vector<uint32_t> wanted = TRY(resolve(place, images));
+    FunctionFinder finder({{"u:" + pattern, place, false}}, question_.pids.empty(), images, reader_);
+    std::vector<FunctionFinder::Found> found;
+    const auto take = [&](std::vector<FunctionFinder::Found> more) {
+      for (FunctionFinder::Found& one : more) found.push_back(std::move(one));
+    };
+    for (const uint32_t image : wanted) {
+      auto some = finder.look_into(image, {});
+      if (some) take(*std::move(some));
+      else list_.notes.push_back(plain(some.error().message()));
+    }
+    take(finder.look_into_paths({}));
+    for (const FunctionFinder::Found& one : found) {
+      const bool is_odd = one.path.find_first_of(":\"\\") != std::string::npos;
+      for (const FunctionFinder::Place& each : one.places) {
+        const std::string file = is_odd ? fmt::format("\"{}\"", one.path) : one.path;
+        add(fmt::format("u:{}:{}", file, each.function), "function", fmt::format("at {:#x}", each.offset.value));
+      }
+    }
+    if (found.empty() && only_these) list_.notes.push_back(plain(finder.nothing_found(0).message()));
+    for (const std::string& line : finder.warnings())
+      if (!found.empty()) list_.notes.push_back(plain(line));
+    return {};
+  }
+
+  // The images that the pattern may mean, once they are open.
+  Result<std::vector<uint32_t>> resolve(const FunctionPlace& place, process::ImageRegistry& images) {
+    std::vector<Pid> pids = question_.pids;
+    if (pids.empty()) pids = TRY(process::list_processes());
+    std::set<uint32_t> wanted;
+    for (const Pid pid : pids) {
+      const auto maps = readers_->read_maps(process::owner_of(pid), std::span(&pid, 1));
+      if (maps.empty() || !maps[0]) continue;
+      for (const process::MapsEntry& entry : maps[0]->entries) {
+        if (entry.path.starts_with('[') || !is_meant(place, entry.path)) continue;
+        const auto bound = images.resolve({entry.file, pid, entry.range, entry.offset, entry.path, entry.deleted});
+        if (bound.image != 0) wanted.insert(bound.image);
+      }
+    }
+    std::set<uint32_t> opening = wanted;
+    for (const uint64_t until_ns = monotonic_ns() + kOpeningNs; !opening.empty() && monotonic_ns() < until_ns;) {
+      pollfd ready{images.ready_fd(), POLLIN, 0};
+      ::poll(&ready, 1, 100);
+      for (const uint32_t image : images.take_ready()) opening.erase(image);
+    }
+    return std::vector<uint32_t>(wanted.begin(), wanted.end());
+  }
+
+  const ProbeQuestion& question_;
+  const std::shared_ptr<ImageReader> reader_;
+  const std::shared_ptr<process::ProcReaders> readers_ = std::make_shared<process::ProcReaders>(process::ProcReaders::Options{});
+  ProbeList list_;
+};
+
+}  // namespace
+
+Result<ProbeList> list_probes(const ProbeQuestion& question, std::shared_ptr<ImageReader> reader) { return ProbeLister(question, std::move(reader)).list(); }
+
+}  // namespace cicada::bpf_source
