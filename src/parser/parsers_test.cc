@@ -162,7 +162,7 @@ TEST(Parsers, FunctionsHaveBoundsOfTheQuestion) {
 TEST(Parsers, CheckFunctions) {
   symbolize::FunctionSearch lie;
   lie.near.resize(1);
-  for (uint64_t i = 0; i < 11; ++i) lie.functions.push_back({0, LinkAddr(i), {FileOffset(i), 1, {}, 0}, false, false, "f"});
+  for (uint64_t i = 0; i < 11; ++i) lie.functions.push_back({0, LinkAddr(i), {FileOffset(i), 1, {}, 0}, 0, false, false, "f"});
   lie.matches = lie.functions.size();
   Threads lying(liar([&](Channel& channel, const Message& asked) {
     const std::string bytes = to_bytes(lie);

@@ -28,12 +28,12 @@ struct SearchHead {
   uint8_t reserved[5];
 };
 struct SearchRow {
-  uint64_t begin, offset, bytes, cold_offset, cold_bytes;
+  uint64_t begin, offset, bytes, cold_offset, cold_bytes, within;
   uint32_t pattern, name_bytes;
   uint8_t indirect, changed_arguments;
   uint8_t reserved[6];
 };
-static_assert(sizeof(SearchHead) == 24 && sizeof(SearchRow) == 56);
+static_assert(sizeof(SearchHead) == 24 && sizeof(SearchRow) == 64);
 
 struct CodeRow {
   uint64_t begin, bytes, cold_begin, cold_bytes;
@@ -73,7 +73,7 @@ bool take_text(std::string_view& bytes, uint32_t size, std::string& text) {
 bool is_next(const SearchRow& row, const SearchRow* previous, size_t pattern_count) {
   const bool in_order = previous == nullptr || previous->pattern < row.pattern || (previous->pattern == row.pattern && previous->begin < row.begin);
   return in_order && row.pattern < pattern_count && row.begin + row.bytes >= row.begin && row.offset + row.bytes >= row.offset &&
-         row.cold_offset + row.cold_bytes >= row.cold_offset && row.indirect <= 1 &&
+         row.cold_offset + row.cold_bytes >= row.cold_offset && row.offset + row.within >= row.offset && row.indirect <= 1 &&
          row.changed_arguments <= 1 && row.name_bytes != 0;
 }
 
@@ -167,7 +167,7 @@ std::string to_bytes(const FunctionSearch& search) {
   std::vector<uint32_t> near_bytes;
   std::string texts;
   for (const FoundFunction& found : search.functions) {
-    rows.push_back({found.begin.value, found.code.begin.value, found.code.bytes, found.code.cold_begin.value, found.code.cold_bytes, found.pattern, static_cast<uint32_t>(found.name.size()), found.indirect,
+    rows.push_back({found.begin.value, found.code.begin.value, found.code.bytes, found.code.cold_begin.value, found.code.cold_bytes, found.within, found.pattern, static_cast<uint32_t>(found.name.size()), found.indirect,
                     found.changed_arguments, {}});
     texts += found.name;
   }
@@ -199,7 +199,7 @@ Result<FunctionSearch> functions_from(const std::string& bytes, size_t pattern_c
   search.cut_short = head.cut_short != 0;
   const SearchRow* previous = nullptr;
   for (const SearchRow& row : rows) {
-    FoundFunction found{row.pattern, LinkAddr(row.begin), {FileOffset(row.offset), row.bytes, FileOffset(row.cold_offset), row.cold_bytes}, row.indirect != 0, row.changed_arguments != 0, {}};
+    FoundFunction found{row.pattern, LinkAddr(row.begin), {FileOffset(row.offset), row.bytes, FileOffset(row.cold_offset), row.cold_bytes}, row.within, row.indirect != 0, row.changed_arguments != 0, {}};
     if (!is_next(row, previous, pattern_count) || !take_text(rest, row.name_bytes, found.name)) return corrupt();
     search.functions.push_back(std::move(found));
     previous = &row;

@@ -21,9 +21,9 @@ constexpr uint64_t kLast = std::numeric_limits<uint64_t>::max();
 
 FunctionSearch sample() {
   FunctionSearch search;
-  search.functions = {{0, LinkAddr(0x1000), {FileOffset(0x400), 0x20, FileOffset(0x800), 8}, false, false, "f(int)"},
-                      {0, LinkAddr(0x1040), {FileOffset(0x440), 0, {}, 0}, true, false, std::string("g\x1b\0", 3)},
-                      {2, LinkAddr(0x1000), {FileOffset(0x400), 0x20, {}, 0}, false, true, "f(int)"}};
+  search.functions = {{0, LinkAddr(0x1000), {FileOffset(0x400), 0x20, FileOffset(0x800), 8}, 4, false, false, "f(int)"},
+                      {0, LinkAddr(0x1040), {FileOffset(0x440), 0, {}, 0}, 0, true, false, std::string("g\x1b\0", 3)},
+                      {2, LinkAddr(0x1000), {FileOffset(0x400), 0x20, {}, 0}, 0, false, true, "f(int)"}};
   search.matches = 7;
   search.is_go = search.has_symbols = search.cut_short = true;
   search.near = {"", "h, i", ""};
@@ -57,6 +57,7 @@ TEST(FunctionAnswers, ArriveAsTheyWere) {
   EXPECT_EQ(last.code.bytes, 0x20U);
   EXPECT_TRUE(last.changed_arguments && !last.indirect);
   EXPECT_EQ(arrived->functions[0].code, search.functions[0].code);
+  EXPECT_EQ(arrived->functions[0].within, 4U);
   EXPECT_TRUE(arrived->functions[1].indirect);
   EXPECT_EQ(arrived->functions[1].name, search.functions[1].name);
   EXPECT_EQ(arrived->matches, 7U);
@@ -93,7 +94,7 @@ TEST(FunctionAnswers, HaveFieldsInRange) {
 // Counts, lengths and flags as bytes: any of them larger than what is there.
 TEST(FunctionAnswers, SizesAddUp) {
   const std::string bytes = to_bytes(sample());
-  const size_t texts = bytes.size() - (6 + 3 + 6 + 4), rows = texts - kPatterns * 4 - 3 * 56;
+  const size_t texts = bytes.size() - (6 + 3 + 6 + 4), rows = texts - kPatterns * 4 - 3 * 64;
   const auto with = [&](size_t at, uint64_t value, size_t size) {
     std::string damaged = bytes;
     std::memcpy(&damaged[at], &value, size);
@@ -104,9 +105,9 @@ TEST(FunctionAnswers, SizesAddUp) {
     std::memcpy(damaged.data(), &kLast, 8);  // as many matches as one likes
     EXPECT_TRUE(is_refused(damaged)) << count;
   }
-  for (const size_t flag : {size_t{16}, size_t{17}, size_t{18}, rows + 48, rows + 49}) EXPECT_TRUE(is_refused(with(flag, 2, 1))) << flag;
+  for (const size_t flag : {size_t{16}, size_t{17}, size_t{18}, rows + 56, rows + 57}) EXPECT_TRUE(is_refused(with(flag, 2, 1))) << flag;
   for (const uint64_t length : {uint64_t{5}, uint64_t{7}, uint64_t{0x7fffffff}, uint64_t{0xffffffff}}) {
-    EXPECT_TRUE(is_refused(with(rows + 44, length, 4))) << length;
+    EXPECT_TRUE(is_refused(with(rows + 52, length, 4))) << length;
     EXPECT_TRUE(is_refused(with(texts - kPatterns * 4 + 4, length, 4))) << length;
   }
 }

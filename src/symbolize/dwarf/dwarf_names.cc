@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/seeded_hash.h"
 #include "symbolize/dwarf/line_table.h"
@@ -109,6 +110,18 @@ uint64_t DwarfNames::work_bytes() const { return file_->work_budget_bytes(); }
 size_t DwarfNames::memory_bytes() const {
   if (split_->has_files()) return std::numeric_limits<size_t>::max();
   return file_->memory_bytes() + (alternate_ == nullptr ? 0 : alternate_->memory_bytes());
+}
+
+CodeOfLine DwarfNames::find_code(std::string_view file, uint32_t line, WorkBudget& budget) const {
+  CodeOfLine found;
+  std::unordered_set<uint64_t> known;  // units may share a table
+  for (const UnitHeader& header : file_->units()) {
+    const std::shared_ptr<DwarfUnit> unit = DwarfUnit::open(file_->sections(), header, budget);
+    if (budget.exhausted()) break;
+    if (unit == nullptr || !unit->line_offset || !known.insert(*unit->line_offset).second) continue;
+    if (auto program = LineProgram::open(unit->sections(), *unit->line_offset, unit->directory, budget)) program->find_code(file, line, found, budget);
+  }
+  return found;
 }
 
 void DwarfNames::resolve(uint32_t unit_index, std::span<const uint64_t> addresses, bool inlines, bool lines, WorkBudget& budget,

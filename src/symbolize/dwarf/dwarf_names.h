@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "symbolize/dwarf/dwarf_file.h"
+#include "symbolize/dwarf/line_table.h"
 #include "symbolize/dwarf/split_dwarf.h"
 
 namespace cicada::symbolize {
@@ -35,6 +36,8 @@ class DwarfNames {
   // `addresses`: sorted, all of `unit`. Innermost frame first. Views are valid during the callback.
   using Callback = std::function<void(size_t index, std::span<const DwarfFrame> frames)>;
   void resolve(uint32_t unit, std::span<const uint64_t> addresses, bool inlines, bool lines, WorkBudget& budget, const Callback& callback) const;
+  // The code of a line of `file`: a path, or the end of one.
+  CodeOfLine find_code(std::string_view file, uint32_t line, WorkBudget& budget) const;
   // What a question about one address of an honest file costs at most.
   uint64_t work_bytes() const;
   // Of what stays in memory between batches.

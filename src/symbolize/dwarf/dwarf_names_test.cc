@@ -88,6 +88,43 @@ TEST_F(DwarfVariants, AnswersLikeLlvmSymbolizer) {
   EXPECT_EQ(answers, expected());
 }
 
+// In each function the first place that binutils has for the line; where it was inlined, too.
+TEST_F(DwarfVariants, SaysWhereALineHasCode) {
+  ASSERT_TRUE(directory_->run("nm plain | awk '/ [tTW] / {print $1, $3}' | sort > functions; objdump --dwarf=decodedline plain | awk '$4 == \"x\" || $5 == \"x\" {print $1 \":\" $2, $3}' > rows"));
+  const auto symbols = open_symbols(*elf::ElfFile::open(directory_->path("plain")), directory_->path("plain"));
+  std::map<std::string, uint64_t> functions;
+  std::ifstream names(directory_->path("functions"));
+  for (std::string name, address; names >> address >> name;) functions[name] = std::stoull(address, nullptr, 16);
+  std::vector<std::pair<std::string, uint64_t>> rows;
+  std::ifstream table(directory_->path("rows"));
+  for (std::string place, address; table >> place >> address;) rows.emplace_back(place, std::stoull(address, nullptr, 16));
+  size_t lines = 0;
+  for (const std::string file : {"program.cc", "other.h"}) {
+    for (int line = 1; line < 25; ++line) {
+      const std::string place = fmt::format("{}:{}", file, line);
+      std::map<uint64_t, uint64_t> first;  // by function
+      for (const auto& [at, address] : rows) {
+        uint64_t begin = 0;
+        for (const auto& [name, own] : functions)
+          if (own <= address) begin = std::max(begin, own);
+        if (at == place && begin != 0 && (!first.contains(begin) || first[begin] > address)) first[begin] = address;
+      }
+      const FunctionSearch found = symbols->find_functions(std::vector<std::string>{place}, 100);
+      std::map<uint64_t, uint64_t> ours;
+      for (const FoundFunction& one : found.functions) ours[one.begin.value - one.within] = one.begin.value;
+      EXPECT_EQ(ours, first) << place;
+      lines += first.size();
+    }
+  }
+  EXPECT_GT(lines, 15U);
+  const std::vector<std::string> asked{"program.cc:9999", "none.cc:3", directory_->path("other.h") + ":3", "ther.h:3"};
+  const FunctionSearch found = symbols->find_functions(asked, 100);
+  EXPECT_EQ(found.near[0], "program.cc:21");
+  EXPECT_EQ(found.near[1], "");
+  EXPECT_GT(std::count_if(found.functions.begin(), found.functions.end(), [](const FoundFunction& one) { return one.pattern == 2; }), 2);
+  EXPECT_EQ(std::count_if(found.functions.begin(), found.functions.end(), [](const FoundFunction& one) { return one.pattern == 3; }), 0);
+}
+
 TEST_F(DwarfVariants, ReadsVersionFourAndThree) {
   ASSERT_TRUE(directory_->run("g++ -O2 -gdwarf-4 program.cc -o v4 && g++ -O2 -gdwarf-3 -gno-strict-dwarf program.cc -o v3"));
   EXPECT_EQ(report(*directory_, "v4"), expected());

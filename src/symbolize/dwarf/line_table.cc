@@ -50,7 +50,7 @@ std::optional<LineProgram> LineProgram::open(const DwarfSections& sections, uint
   if (!budget.spend(header_length)) return std::nullopt;
   lines.min_instruction_bytes_ = header.u8();
   if (lines.format_.version >= 4) header.u8();  // maximum operations per instruction: VLIW only
-  header.u8();                                  // default is_stmt
+  lines.default_is_statement_ = header.u8() != 0;
   lines.line_base_ = header.s8();
   lines.line_range_ = header.u8();
   lines.opcode_base_ = header.u8();
@@ -124,34 +124,12 @@ bool LineProgram::read_tables_v5(ByteCursor& cursor, const DwarfSections& sectio
   return true;
 }
 
-void LineProgram::find_lines(std::span<const uint64_t> addresses, std::span<LineOfAddress> out, WorkBudget& budget) const {
-  if (!budget.spend(program_.size())) return;
+template <typename Row>
+void LineProgram::run(Row&& on_row) const {
   ByteCursor cursor(program_);
   uint64_t address = 0, file = 1, line = 1;
-  uint64_t row_address = 0;
-  uint32_t row_file = 0, row_line = 0;
-  bool has_row = false, tombstone = false;
-  size_t next = 0;
-  uint64_t next_address = 0;  // addresses[next], or the largest
-  const auto seek = [&](uint64_t from) {
-    next = static_cast<size_t>(std::lower_bound(addresses.begin(), addresses.end(), from) - addresses.begin());
-    next_address = next < addresses.size() ? addresses[next] : UINT64_MAX;
-  };
-  const auto append_row = [&] {
-    if (has_row && address > next_address && !tombstone) {
-      for (; next < addresses.size() && addresses[next] < address; ++next) {
-        if (addresses[next] >= row_address && !out[next].found) out[next] = {row_file, row_line, true};
-      }
-      next_address = next < addresses.size() ? addresses[next] : UINT64_MAX;
-    } else if (!has_row || address < row_address) {
-      seek(address);
-      tombstone = address == 0;  // the linker threw this function away
-    }
-    row_address = address;
-    row_file = static_cast<uint32_t>(std::min<uint64_t>(file, UINT32_MAX));
-    row_line = static_cast<uint32_t>(std::min<uint64_t>(line, UINT32_MAX));
-    has_row = true;
-  };
+  bool is_statement = default_is_statement_;
+  const auto append_row = [&](bool ends) { on_row(address, file, line, is_statement, ends); };
   // What each special opcode adds: two divisions less for most bytes of the program.
   struct Special {
     uint32_t address;
@@ -167,7 +145,7 @@ void LineProgram::find_lines(std::span<const uint64_t> addresses, std::span<Line
     if (opcode >= opcode_base_) {
       address += specials[opcode].address;
       line += static_cast<uint64_t>(int64_t{specials[opcode].line});
-      append_row();
+      append_row(false);
       continue;
     }
     switch (opcode) {
@@ -176,17 +154,18 @@ void LineProgram::find_lines(std::span<const uint64_t> addresses, std::span<Line
         const Bytes operand = cursor.take(size);
         if (cursor.failed() || operand.empty()) break;
         if (operand[0] == DW_LNE_end_sequence) {
-          append_row();
-          address = 0, file = 1, line = 1, has_row = false;
+          append_row(true);
+          address = 0, file = 1, line = 1, is_statement = default_is_statement_;
         } else if (operand[0] == DW_LNE_set_address && operand.size() == 9) {
           address = ByteCursor(operand, 1).u64();
         }
         break;
       }
-      case DW_LNS_copy: append_row(); break;
+      case DW_LNS_copy: append_row(false); break;
       case DW_LNS_advance_pc: address += cursor.uleb128() * min_instruction_bytes_; break;
       case DW_LNS_advance_line: line += static_cast<uint64_t>(cursor.sleb128()); break;
       case DW_LNS_set_file: file = cursor.uleb128(); break;
+      case DW_LNS_negate_stmt: is_statement = !is_statement; break;
       case DW_LNS_const_add_pc: address += uint64_t{(255U - opcode_base_) / line_range_} * min_instruction_bytes_; break;
       case DW_LNS_fixed_advance_pc: address += cursor.u16(); break;
       default:
@@ -195,6 +174,60 @@ void LineProgram::find_lines(std::span<const uint64_t> addresses, std::span<Line
         break;
     }
   }
+}
+
+void LineProgram::find_lines(std::span<const uint64_t> addresses, std::span<LineOfAddress> out, WorkBudget& budget) const {
+  if (!budget.spend(program_.size())) return;
+  uint64_t row_address = 0;
+  uint32_t row_file = 0, row_line = 0;
+  bool has_row = false, tombstone = false;
+  size_t next = 0;
+  uint64_t next_address = 0;  // addresses[next], or the largest
+  const auto seek = [&](uint64_t from) {
+    next = static_cast<size_t>(std::lower_bound(addresses.begin(), addresses.end(), from) - addresses.begin());
+    next_address = next < addresses.size() ? addresses[next] : UINT64_MAX;
+  };
+  run([&](uint64_t address, uint64_t file, uint64_t line, bool /*is_statement*/, bool ends) {
+    if (has_row && address > next_address && !tombstone) {
+      for (; next < addresses.size() && addresses[next] < address; ++next) {
+        if (addresses[next] >= row_address && !out[next].found) out[next] = {row_file, row_line, true};
+      }
+      next_address = next < addresses.size() ? addresses[next] : UINT64_MAX;
+    } else if (!has_row || address < row_address) {
+      seek(address);
+      tombstone = address == 0;  // the linker threw this function away
+    }
+    row_address = address;
+    row_file = static_cast<uint32_t>(std::min<uint64_t>(file, UINT32_MAX));
+    row_line = static_cast<uint32_t>(std::min<uint64_t>(line, UINT32_MAX));
+    has_row = !ends;
+  });
+}
+
+void LineProgram::find_code(std::string_view file, uint32_t line, CodeOfLine& found, WorkBudget& budget) {
+  const std::string_view name = file.substr(file.rfind('/') + 1);
+  std::vector<bool> is_meant(files_.size());
+  bool any = false;
+  for (size_t i = 0; i < files_.size() && budget.spend(name.size() + 1); ++i) {
+    // Most have another name: their paths are not put together.
+    if (!text_at(files_[i].name, 0).ends_with(name)) continue;
+    const std::string_view path = file_path(i, budget);
+    is_meant[i] = path == file || (path.ends_with(file) && path[path.size() - file.size() - 1] == '/');
+    any = any || is_meant[i];
+  }
+  if (!any || !budget.spend(program_.size())) return;
+  found.has_file = true;
+  bool was_here = false, tombstone = false, has_row = false;
+  run([&](uint64_t address, uint64_t row_file, uint64_t row_line, bool is_statement, bool ends) {
+    if (!has_row) tombstone = address == 0;
+    has_row = !ends;
+    const bool is_here = !ends && !tombstone && row_file < is_meant.size() && is_meant[row_file];
+    if (is_here && row_line < line) found.before = std::max(found.before, static_cast<uint32_t>(row_line));
+    if (is_here && row_line > line && row_line < found.after) found.after = static_cast<uint32_t>(row_line);
+    const bool is_wanted = is_here && row_line == line && is_statement;
+    if (is_wanted && !was_here && budget.spend(sizeof address)) found.addresses.push_back(address);
+    was_here = is_wanted;
+  });
 }
 
 std::string_view LineProgram::file_path(uint64_t index, WorkBudget& budget) {

@@ -19,12 +19,21 @@ struct LineOfAddress {
   bool found = false;
 };
 
+// Of a line of a source file, in all units.
+struct CodeOfLine {
+  std::vector<uint64_t> addresses;  // where its code begins: each time that another line is before it. In no order
+  bool has_file = false;
+  uint32_t before = 0, after = UINT32_MAX;  // the nearest lines of that file that have code; 0, the largest: none
+};
+
 class LineProgram {
  public:
   // Reads the header. `directory`: the unit's compilation directory. Nothing if it is malformed.
   static std::optional<LineProgram> open(const DwarfSections& sections, uint64_t offset, std::string_view directory, WorkBudget& budget);
   // `addresses` sorted ascending; out[i] belongs to addresses[i].
   void find_lines(std::span<const uint64_t> addresses, std::span<LineOfAddress> out, WorkBudget& budget) const;
+  // Adds the code of a line of `file`: a path, or the end of one ("parser.c", "src/parser.c").
+  void find_code(std::string_view file, uint32_t line, CodeOfLine& found, WorkBudget& budget);
   // Directory and name joined; "" for an index the table does not have. Valid as long as this object; not for several threads.
   std::string_view file_path(uint64_t index, WorkBudget& budget);
 
@@ -34,6 +43,9 @@ class LineProgram {
     Bytes name;
     uint64_t directory = 0;
   };
+  // Calls on_row(address, file, line, is_statement, ends_sequence) for each row.
+  template <typename Row>
+  void run(Row&& on_row) const;
   bool read_tables_v4(ByteCursor& cursor);
   bool read_tables_v5(ByteCursor& cursor, const DwarfSections& sections, WorkBudget& budget);
 
@@ -41,6 +53,7 @@ class LineProgram {
   UnitFormat format_;
   uint8_t min_instruction_bytes_ = 1, line_range_ = 1, opcode_base_ = 1;
   int8_t line_base_ = 0;
+  bool default_is_statement_ = true;
   std::vector<uint8_t> opcode_operands_;
   std::string_view directory_;
   std::vector<Bytes> directories_;

@@ -12,6 +12,7 @@
 #include "base/work_budget.h"
 #include "elf/go_functions.h"
 #include "names/demangle.h"
+#include "symbolize/symbols/file_places.h"
 #include "symbolize/symbols/name_pattern.h"
 
 namespace cicada::symbolize {
@@ -28,34 +29,6 @@ constexpr uint64_t kMaxTextBytes = 16 << 20;  // of all names together
 constexpr size_t kMaxNearNames = 20'000;      // that are compared with one that was not found, each letter with each
 constexpr uint64_t kWorkPerLetters = 2;
 constexpr size_t kShownOverloads = 3, kLongWord = 9;
-
-// A place in the file, and how much of its segment is behind it.
-struct FilePlace {
-  FileOffset offset;
-  uint64_t bytes = 0;
-};
-
-class FilePlaces {
- public:
-  explicit FilePlaces(const elf::ElfFile& elf) : file_bytes_(elf.bytes().size()) {
-    for (const elf::Segment& segment : elf.segments()) {
-      if (segment.type == PT_LOAD && (segment.flags & PF_X) != 0) code_.push_back(segment);
-    }
-  }
-  size_t segments() const { return code_.size(); }
-  std::optional<FilePlace> find(LinkAddr address) const {
-    for (const elf::Segment& segment : code_) {
-      if (address < segment.address || segment.offset.value >= file_bytes_) continue;
-      const uint64_t within = address - segment.address, bytes = std::min(segment.file_size, file_bytes_ - segment.offset.value);
-      if (within < bytes) return FilePlace{segment.offset + within, bytes - within};
-    }
-    return std::nullopt;
-  }
-
- private:
-  uint64_t file_bytes_;
-  std::vector<elf::Segment> code_;
-};
 
 // What one pattern has at one address, the best so far.
 struct Best {
@@ -201,7 +174,7 @@ FunctionSearch search_functions(const elf::ElfFile& image, std::span<const Candi
         code.cold_begin = cold_place->offset;
         code.cold_bytes = std::min(cold->size, cold_place->bytes);
       }
-      search.functions.push_back({p, LinkAddr(symbol->begin), code, symbol->kind == Kind::kIndirect,
+      search.functions.push_back({p, LinkAddr(symbol->begin), code, 0, symbol->kind == Kind::kIndirect,
                                   name.has_changed_arguments(), name.shown()});
     }
   }

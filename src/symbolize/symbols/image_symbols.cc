@@ -131,7 +131,17 @@ std::optional<Symbol> ImageSymbols::find_symbol(LinkAddr address) const { return
 FunctionSearch ImageSymbols::find_functions(std::span<const std::string> patterns, size_t limit, const std::stop_token& stop) const {
   SymbolIndexBuilder tables;
   parts_->append_tables(tables);
-  return search_functions(parts_->elf, tables.candidates(), patterns, limit, stop);
+  FunctionSearch search = search_functions(parts_->elf, tables.candidates(), patterns, limit, stop);
+  const auto is_line = [](const std::string& pattern) { return parse_source_line(pattern).has_value(); };
+  const DwarfNames* dwarf = std::any_of(patterns.begin(), patterns.end(), is_line) ? parts_->open_dwarf() : nullptr;
+  if (dwarf == nullptr) return search;
+  WorkBudget work(dwarf->work_bytes() + kWorkPerAddress, stop);
+  for (uint32_t p = 0; p < patterns.size(); ++p) {
+    if (const auto line = parse_source_line(patterns[p])) add_line(parts_->elf, parts_->index, p, *line, dwarf->find_code(line->file, line->line, work), limit, search);
+  }
+  std::stable_sort(search.functions.begin(), search.functions.end(), [](const FoundFunction& a, const FoundFunction& b) { return std::pair(a.pattern, a.begin) < std::pair(b.pattern, b.begin); });
+  search.cut_short = search.cut_short || work.exhausted();
+  return search;
 }
 bool ImageSymbols::has_symbols() const { return !parts_->index.empty(); }
 bool ImageSymbols::has_dwarf() const { return parts_->dwarf_file() != nullptr; }

@@ -41,7 +41,7 @@ class ImageSymbols {
   // indices, ascending; together they are all.
   std::vector<std::vector<uint32_t>> partition(std::span<const LinkAddr> addresses, size_t size) const;
   std::optional<Symbol> find_symbol(LinkAddr address) const;
-  // The functions that the patterns name, in all symbol tables; not in DWARF. Reads the tables again: the index keeps one name an address.
+  // The functions that the patterns name, in all symbol tables; lines of source files in DWARF. Reads the tables again: the index keeps one name an address.
   FunctionSearch find_functions(std::span<const std::string> patterns, size_t limit, const std::stop_token& stop = {}) const;
   bool has_symbols() const;
   bool has_dwarf() const;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include <re2/re2.h>
+
 #include "names/demangle.h"
 
 namespace cicada::symbolize {
@@ -15,6 +17,8 @@ using names::Demangle;
 
 constexpr uint64_t kWorkPerByte = 8;  // of a name before and behind demangling: nanoseconds, measured on the 76,000 names of node
 constexpr uint64_t kStepsAtOnce = 4096;
+constexpr uint64_t kRegexWorkPerByte = 16;
+constexpr int64_t kMaxRegexBytes = 8 << 20;
 
 // What demanglers write that is not in the mangled name. A part of one of these is no sign, either.
 constexpr std::string_view kTheirWords =
@@ -98,6 +102,14 @@ const std::string& SymbolName::without_parameters() { return demangled(without_p
 const std::string& SymbolName::brief() { return demangled(brief_, source_, Demangle::kShort, work_); }
 
 NamePattern::NamePattern(std::string_view text) : text_(text), parameters_at_(find_parameters(text)) {
+  if (text.size() > 2 && text.starts_with('/') && text.ends_with('/')) {
+    re2::RE2::Options options(re2::RE2::Quiet);
+    options.set_max_mem(kMaxRegexBytes);
+    options.set_never_capture(true);
+    regex_ = std::make_shared<const re2::RE2>(re2::StringPiece(text.data() + 1, text.size() - 2), options);
+    parameters_at_ = std::string::npos;
+    return;
+  }
   is_glob_ = !has_parameters() && text_.find_first_of("*?") != std::string::npos;
   means_mangled_ = names::looks_mangled(text_) || text_.starts_with("_Z") || text_.starts_with("_R");
   // "f<int>…": a name that could not be read to its end (names/demangle.cc).
@@ -105,7 +117,10 @@ NamePattern::NamePattern(std::string_view text) : text_(text), parameters_at_(fi
   words_ = find_words(std::string_view(text_).substr(0, parameters_at_));
 }
 
+std::string NamePattern::error() const { return regex_ == nullptr || regex_->ok() ? std::string() : regex_->error(); }
+
 std::string NamePattern::name() const {
+  if (regex_ != nullptr) return {};
   std::string name = text_.substr(0, parameters_at_);
   if (is_glob_) std::erase_if(name, [](char c) { return c == '*' || c == '?'; });
   return name;
@@ -137,6 +152,10 @@ NamePattern::Match NamePattern::match(SymbolName& name, WorkBudget& work) const 
   if (is_linkage_name(name.linkage())) return Match::kExact;
   if (name.is_fragment() || text_.empty() || !work.spend(name.linkage().size())) return Match::kNone;
   const auto meant = [](bool is) { return is ? Match::kMeant : Match::kNone; };
+  if (regex_ != nullptr) {
+    const std::string& full = name.full();
+    return meant(regex_->ok() && work.spend(full.size() * kRegexWorkPerByte) && re2::RE2::PartialMatch(full, *regex_));
+  }
   // The linkage name has the parameters' types in it: "*string*" does not mean all that take one.
   if (is_glob_ && (!name.is_mangled() || means_mangled_) && (is_like(name.linkage(), work) || is_like(name.source(), work))) return Match::kMeant;
   if (!is_glob_ && name.source() == text_) return Match::kMeant;

@@ -7,17 +7,23 @@
 //   json::Parser::parse(char const*)   yes: with parameters              no
 //   _ZN4json6Parser5parseEPKc          yes: the linkage name             no
 //   parse                              no                                yes: a clone of it
+//   /::parse\(/                        yes: a regular expression (RE2)   no: of the demangled name, with parameters; anywhere in it
 //
 // Wildcards are not compared with mangled names, in which the parameters' types stand, nor with parameters and return types.
 // Demangling is what costs. Words of the pattern that are in every mangled form of what it means tell most symbols before.
 // Threads: patterns any, names one.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/work_budget.h"
+
+namespace re2 {
+class RE2;
+}
 
 namespace cicada::symbolize {
 
@@ -53,12 +59,15 @@ class NamePattern {
   bool is_linkage_name(std::string_view name) const { return !is_glob_ && name == text_; }
   // "f" of "f(int)" and of "f*": what near names are looked for with.
   std::string name() const;
+  // What is wrong with a regular expression; empty: nothing, or it is none.
+  std::string error() const;
   bool has_parameters() const { return parameters_at_ != std::string::npos; }
 
  private:
   bool is_like(std::string_view name, WorkBudget& work) const;
 
   std::string text_;
+  std::shared_ptr<const re2::RE2> regex_;  // null: it is none
   std::vector<std::string> words_;  // that are in every mangled name that it means
   size_t parameters_at_ = std::string::npos;
   bool is_glob_ = false, means_mangled_ = false, wants_full_ = false;

@@ -112,6 +112,20 @@ TEST(NamePattern, WhatPeopleAreShownIsFoundAgain) {
   }
 }
 
+TEST(NamePattern, BetweenSlashesIsARegularExpression) {
+  EXPECT_TRUE(means("/^sql_.*query$/", "sql_do_query"));
+  EXPECT_FALSE(means("/^sql_.*query$/", "my_sql_do_query"));
+  EXPECT_TRUE(means("/query/", "sql_do_query.constprop.0"));
+  EXPECT_FALSE(means("/query/", "sql_do_query.cold"));
+  EXPECT_TRUE(means("/parse\\(char const\\*\\)$/", "_ZN4json6Parser5parseEPKc"));
+  EXPECT_FALSE(means("/^parse/", "_ZN4json6Parser5parseEPKc"));
+  EXPECT_FALSE(means("/PKc/", "_ZN4json6Parser5parseEPKc")) << "of the demangled name";
+  EXPECT_TRUE(means("//", "//")) << "too short for one";
+  EXPECT_EQ(NamePattern("/f(/").error().empty(), false);
+  EXPECT_FALSE(means("/f(/", "f(")) << "none that can be read";
+  EXPECT_EQ(NamePattern("/f/").error(), "");
+}
+
 TEST(NamePattern, NameLeavesOutParametersAndWildcards) {
   EXPECT_EQ(NamePattern("json::parse(char const*)").name(), "json::parse");
   EXPECT_EQ(NamePattern("json::*::par?e").name(), "json::::pare");
