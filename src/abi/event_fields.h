@@ -3,18 +3,28 @@
 #pragma once
 #include "abi/base_types.h"
 
-// Of a tracepoint's record, as tracefs describes it, or of the registers at a function (struct pt_regs). The kernel's order of bytes.
+// A record is a tracepoint's, as tracefs describes it, or the registers at a function (struct pt_regs). The kernel's order of bytes.
+enum field_kind { FIELD_OF_RECORD, FIELD_CONSTANT, FIELD_IN_MEMORY };  // the last: of user space, at [register] + [index register] << index_shift + number
+
+#define NO_REGISTER 0xffff
+
 struct event_field {
-  __u16 offset;
-  __u8 bytes;      // 1, 2, 4, 8; 0: no field
+  __u16 offset;  // in the record; FIELD_IN_MEMORY: of the register, or NO_REGISTER
+  __u8 bytes;    // 1, 2, 4, 8; 0: no field
   __u8 is_signed;
+  __u8 kind;         // enum field_kind
+  __u8 index_shift;  // FIELD_IN_MEMORY: 0 to 3
+  __u16 index;       // FIELD_IN_MEMORY: offset of the index register in the record, or NO_REGISTER
+  __s64 number;      // FIELD_CONSTANT: what it is; FIELD_IN_MEMORY: bytes that are added
 };
+ABI_ASSERT(sizeof(struct event_field) == 16);
 
 enum comparison { IS_EQUAL, IS_NOT_EQUAL, IS_LESS, IS_LESS_OR_EQUAL, IS_GREATER, IS_GREATER_OR_EQUAL };
 
 struct field_filter {
   struct event_field field;
   __u32 comparison;  // enum comparison
+  __u32 padding;
   __s64 number;
 };
 

@@ -83,6 +83,7 @@ class Parser {
     if (question.kind == kName && cache_) return name(question);
     if (question.kind == kFunctions && cache_) return find_functions(question);
     if (question.kind == kInstruction) return check_instruction(question);
+    if (question.kind == kUsdt) return find_usdt(question);
     if (question.kind == kReturns) return find_returns(question);
     return make_error(ErrorKind::kInvalid, "not a question");
   }
@@ -128,6 +129,16 @@ class Parser {
     std::vector<symbolize::FunctionReturns> returns;
     for (const symbolize::FunctionCode& function : functions) returns.push_back(parser::find_returns(file.bytes(), function));
     bytes = to_bytes(returns);
+    TRY(sandbox::write_file(question.fds[0].get(), bytes.data(), bytes.size()));
+    return bytes.size();
+  }
+
+  static Result<size_t> find_usdt(const Message& question) {
+    std::string bytes = TRY(read_job(question, kMaxPatternsBytes));
+    const std::vector<std::string> patterns = TRY(patterns_from(bytes, question.numbers[1]));
+    FileMapping file = TRY(FileMapping::map(question.fds[1].get(), question.text));
+    const auto elf = TRY(elf::ElfFile::parse(std::move(file), question.text));
+    bytes = to_bytes(elf::search_usdt(elf, patterns, std::min<uint64_t>(question.numbers[2], elf::kMaxUsdtNotes)));
     TRY(sandbox::write_file(question.fds[0].get(), bytes.data(), bytes.size()));
     return bytes.size();
   }

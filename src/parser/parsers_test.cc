@@ -2,6 +2,7 @@
 // Parsers here are threads of this process: honest ones (serve), and one that says whatever a test wants.
 #include "parser/parsers.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -237,6 +238,46 @@ TEST(Parsers, CheckReturns) {
   EXPECT_FALSE(is_believed()) << "of another function";
   lie.clear();
   EXPECT_FALSE(is_believed()) << "of none";
+}
+
+// Of the C++ library that this program runs with, which has probes of its own.
+TEST(Parsers, UsdtIsWhatThisProcessWouldFind) {
+  Threads honest(&serve);
+  Parsers parsers(honest.start(), {}, 1);
+  Dl_info where;
+  ASSERT_NE(::dladdr(dlsym(RTLD_DEFAULT, "__cxa_throw"), &where), 0);
+  const auto elf = elf::ElfFile::open(where.dli_fname);
+  ASSERT_TRUE(elf);
+  const UniqueFd file(::open(where.dli_fname, O_RDONLY | O_CLOEXEC));
+  const std::vector<std::string> patterns{"libstdcxx:*", "nothing:*", "*:*"};
+  for (const size_t limit : {size_t{0}, size_t{2}, size_t{1000}}) {
+    const auto remote = find_usdt(parsers, 0, 1, file.get(), where.dli_fname, patterns, limit);
+    ASSERT_TRUE(remote) << remote.error().message();
+    EXPECT_EQ(to_bytes(*remote), to_bytes(elf::search_usdt(*elf, patterns, limit)));
+  }
+  EXPECT_EQ(honest.started, 1);
+  const std::vector<std::string> too_many(symbolize::kMaxPatterns + 1, "a:b");
+  EXPECT_FALSE(find_usdt(parsers, 0, 1, file.get(), "x", too_many, 10));
+}
+
+TEST(Parsers, CheckUsdt) {
+  elf::UsdtSearch lie;
+  lie.near.resize(1);
+  for (uint64_t i = 0; i < 11; ++i) lie.probes.push_back({0, FileOffset(i), FileOffset(), {}, "a:b"});
+  Threads lying(liar([&](Channel& channel, const Message& asked) {
+    const std::string bytes = to_bytes(lie);
+    static_cast<void>(sandbox::write_file(asked.fds[0].get(), bytes.data(), bytes.size()));
+    static_cast<void>(channel.send(done(bytes.size())));
+  }));
+  Parsers parsers(lying.start(), {}, 1);
+  const UniqueFd file = ourselves();
+  const std::vector<std::string> one{"a:b"}, two{"a:b", "c:d"};
+  EXPECT_TRUE(find_usdt(parsers, 0, 1, file.get(), "x", one, 11));
+  for (const auto& [patterns, limit] : {std::pair{one, size_t{10}}, std::pair{two, size_t{11}}}) {
+    const auto found = find_usdt(parsers, 0, 1, file.get(), "x", patterns, limit);
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().kind(), ErrorKind::kCorrupt);
+  }
 }
 
 // Over all of this program's code, with a stack and registers that lead somewhere.

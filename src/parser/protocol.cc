@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "elf/usdt_operands.h"
 #include "names/demangle.h"
 
 namespace cicada::parser {
@@ -45,6 +46,18 @@ struct ReturnsRow {
   uint8_t reserved[3];
 };
 static_assert(sizeof(CodeRow) == 32 && sizeof(ReturnsRow) == 8);
+
+// Behind it: the probes; their arguments, one after the other; for each pattern how long its near names are; the names of both.
+struct UsdtHead {
+  uint64_t notes, probes, arguments;
+  uint8_t cut_short;
+  uint8_t reserved[7];
+};
+struct UsdtRow {
+  uint64_t offset, semaphore;
+  uint32_t pattern, name_bytes, arguments, reserved;
+};
+static_assert(sizeof(UsdtHead) == 32 && sizeof(UsdtRow) == 32);
 
 template <typename Rows>
 void append(std::string& bytes, const Rows& rows) {
@@ -261,6 +274,63 @@ Result<std::vector<FunctionReturns>> returns_from(const std::string& bytes, std:
   }
   if (!rest.empty()) return corrupt();
   return returns;
+}
+
+std::string to_bytes(const elf::UsdtSearch& search) {
+  std::vector<UsdtRow> rows;
+  std::vector<event_field> arguments;
+  std::vector<uint32_t> near_bytes;
+  std::string texts;
+  for (const elf::FoundUsdt& found : search.probes) {
+    rows.push_back({found.offset.value, found.semaphore.value, found.pattern, static_cast<uint32_t>(found.name.size()), static_cast<uint32_t>(found.arguments.size()), 0});
+    arguments.insert(arguments.end(), found.arguments.begin(), found.arguments.end());
+    texts += found.name;
+  }
+  for (const std::string& near : search.near) {
+    near_bytes.push_back(static_cast<uint32_t>(near.size()));
+    texts += near;
+  }
+  const UsdtHead head{search.notes, rows.size(), arguments.size(), search.cut_short, {}};
+  std::string bytes(reinterpret_cast<const char*>(&head), sizeof head);
+  append(bytes, rows);
+  append(bytes, arguments);
+  append(bytes, near_bytes);
+  return bytes += texts;
+}
+
+Result<elf::UsdtSearch> usdt_from(const std::string& bytes, size_t pattern_count) {
+  const auto corrupt = [] { return make_error(ErrorKind::kCorrupt, "USDT probes of an image: an answer that makes no sense"); };
+  UsdtHead head;
+  if (bytes.size() < sizeof head) return corrupt();
+  std::memcpy(&head, bytes.data(), sizeof head);
+  std::string_view rest = std::string_view(bytes).substr(sizeof head);
+  std::vector<UsdtRow> rows;
+  std::vector<event_field> arguments;
+  std::vector<uint32_t> near_bytes;
+  if (head.notes > elf::kMaxUsdtNotes || head.cut_short > 1 || !take(rest, head.probes, rows) || !take(rest, head.arguments, arguments) || !take(rest, pattern_count, near_bytes) ||
+      !std::ranges::all_of(arguments, elf::is_usdt_operand))
+    return corrupt();
+  elf::UsdtSearch search;
+  search.notes = head.notes;
+  search.cut_short = head.cut_short != 0;
+  uint32_t pattern = 0;
+  std::span<const event_field> left = arguments;
+  for (const UsdtRow& row : rows) {
+    elf::FoundUsdt found{row.pattern, FileOffset(row.offset), FileOffset(row.semaphore), {}, {}};
+    if (row.pattern < pattern || row.pattern >= pattern_count || row.arguments > std::min(elf::kMaxUsdtArguments, left.size()) || row.name_bytes == 0 ||
+        !take_text(rest, row.name_bytes, found.name))
+      return corrupt();
+    pattern = row.pattern;
+    found.arguments.assign(left.begin(), left.begin() + row.arguments);
+    left = left.subspan(row.arguments);
+    search.probes.push_back(std::move(found));
+  }
+  search.near.resize(pattern_count);
+  for (size_t i = 0; i < pattern_count; ++i) {
+    if (!take_text(rest, near_bytes[i], search.near[i])) return corrupt();
+  }
+  if (!rest.empty() || !left.empty()) return corrupt();
+  return search;
 }
 
 sandbox::Message to_message(const Error& error) {

@@ -8,6 +8,7 @@
 //   kFunctions   numbers: image, count of patterns, limit, companions may come from far · text: path · fds: job, image
 //   kInstruction numbers: offset of a function in the file, bytes behind that · text: path · fds: job, image        kDone: an instruction begins there
 //   kReturns     numbers: count of functions · text: path · fds: job, image
+//   kUsdt        numbers: 0, count of patterns, limit · text: path · fds: job, image
 //
 // A job file holds the question (addresses; registers and copied stacks; patterns; functions) and then the answer. While it works, the parser may say, and at
 // last it says kDone or kFailed:
@@ -18,7 +19,7 @@
 //   kFailed      numbers: kind of error · text: why
 //
 // The collector believes nothing of it: sizes are bounded, contents are checked (NamedAddresses::check, UnwindRows::check, remote_step.cc,
-// functions_from, returns_from).
+// functions_from, returns_from, usdt_from).
 #pragma once
 #include <cstdint>
 #include <span>
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "elf/usdt_notes.h"
 #include "sandbox/channel.h"
 #include "symbolize/named_addresses.h"
 #include "symbolize/symbolize_options.h"
@@ -34,7 +36,7 @@
 
 namespace cicada::parser {
 
-enum Kind : uint32_t { kConfigure = 1, kName, kRows, kNote, kOpen, kFile, kDone, kFailed, kSteps, kFunctions, kInstruction, kReturns };
+enum Kind : uint32_t { kConfigure = 1, kName, kRows, kNote, kOpen, kFile, kDone, kFailed, kSteps, kFunctions, kInstruction, kReturns, kUsdt };
 
 std::string to_text(const symbolize::SymbolizeOptions& options);
 symbolize::SymbolizeOptions options_from(const std::string& text);
@@ -58,6 +60,10 @@ Result<std::vector<symbolize::FunctionCode>> function_codes_from(const std::stri
 std::string to_bytes(std::span<const symbolize::FunctionReturns> returns);
 // Of answers to that question: of each of its functions, in order. Fails: kCorrupt; that they are returns is not known to be true.
 Result<std::vector<symbolize::FunctionReturns>> returns_from(const std::string& bytes, std::span<const symbolize::FunctionCode> functions);
+
+std::string to_bytes(const elf::UsdtSearch& search);
+// As functions_from.
+Result<elf::UsdtSearch> usdt_from(const std::string& bytes, size_t pattern_count);
 
 sandbox::Message to_message(const Error& error);
 Error error_from(const sandbox::Message& message);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a parser's answer about functions is refused. Answers are made by to_bytes(), with one field wrong.
+// What of a parser's answer about functions and USDT probes is refused. Answers are made by to_bytes(), with one field wrong.
 #include "parser/protocol.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 
+#include "elf/usdt_operands.h"
 #include "names/demangle.h"
 
 namespace cicada::parser {
@@ -110,6 +111,84 @@ TEST(FunctionAnswers, SizesAddUp) {
     EXPECT_TRUE(is_refused(with(rows + 52, length, 4))) << length;
     EXPECT_TRUE(is_refused(with(texts - kPatterns * 4 + 4, length, 4))) << length;
   }
+}
+
+elf::UsdtSearch probes() {
+  event_field memory{};
+  memory.kind = FIELD_IN_MEMORY;
+  memory.bytes = 4;
+  memory.index = NO_REGISTER;
+  elf::UsdtSearch search;
+  search.probes = {{0, FileOffset(0x400), FileOffset(0x900), {memory, {}}, "app:begin"}, {0, FileOffset(0x440), FileOffset(), {}, "app:end"}, {2, FileOffset(0x400), FileOffset(0x900), {memory}, "a\x1b"}};
+  search.notes = 7;
+  search.cut_short = true;
+  search.near = {"", "h, i", ""};
+  return search;
+}
+
+bool is_usdt_refused(const std::string& bytes) {
+  const auto search = usdt_from(bytes, kPatterns);
+  if (!search) {
+    EXPECT_EQ(search.error().kind(), ErrorKind::kCorrupt);
+  }
+  return !search;
+}
+
+bool is_usdt_refused(const std::function<void(elf::UsdtSearch&)>& damage) {
+  elf::UsdtSearch search = probes();
+  damage(search);
+  return is_usdt_refused(to_bytes(search));
+}
+
+TEST(UsdtAnswers, ArriveAsTheyWere) {
+  const elf::UsdtSearch search = probes();
+  const auto arrived = usdt_from(to_bytes(search), kPatterns);
+  ASSERT_TRUE(arrived);
+  EXPECT_EQ(to_bytes(*arrived), to_bytes(search));
+  ASSERT_EQ(arrived->probes.size(), 3U);
+  EXPECT_EQ(arrived->probes[0].arguments.size(), 2U);
+  EXPECT_EQ(arrived->probes[0].semaphore, FileOffset(0x900));
+  EXPECT_EQ(arrived->probes[2].name, "a\x1b");
+  EXPECT_EQ(arrived->probes[2].arguments[0].kind, FIELD_IN_MEMORY);
+  EXPECT_EQ(arrived->near, search.near);
+  EXPECT_EQ(arrived->notes, 7U);
+  EXPECT_TRUE(arrived->cut_short);
+}
+
+TEST(UsdtAnswers, AreRefusedWhereverTheyAreCutOff) {
+  const std::string bytes = to_bytes(probes());
+  for (size_t size = 0; size < bytes.size(); ++size) EXPECT_TRUE(is_usdt_refused(bytes.substr(0, size))) << size;
+  EXPECT_TRUE(is_usdt_refused(bytes + '\0'));
+}
+
+TEST(UsdtAnswers, HaveFieldsInRange) {
+  using Search = elf::UsdtSearch;
+  EXPECT_FALSE(is_usdt_refused([](Search&) {}));
+  EXPECT_TRUE(is_usdt_refused([](Search& s) { s.probes[2].pattern = kPatterns; }));
+  EXPECT_TRUE(is_usdt_refused([](Search& s) { s.probes[0].pattern = 1; })) << "not in order";
+  EXPECT_TRUE(is_usdt_refused([](Search& s) { s.notes = elf::kMaxUsdtNotes + 1; }));
+  EXPECT_TRUE(is_usdt_refused([](Search& s) { s.probes[0].name.clear(); }));
+  EXPECT_TRUE(is_usdt_refused([](Search& s) { s.probes[0].name.assign(names::kMaxNameBytes + 1, 'x'); }));
+  EXPECT_TRUE(is_usdt_refused([](Search& s) { s.probes[0].arguments[0].bytes = 3; }));
+  EXPECT_TRUE(is_usdt_refused([](Search& s) { s.probes[0].arguments[0].offset = 1000; }));
+  EXPECT_TRUE(is_usdt_refused([](Search& s) { s.probes[0].arguments.resize(elf::kMaxUsdtArguments + 1); }));
+  EXPECT_TRUE(is_usdt_refused([](Search& s) { s.near.pop_back(); }));
+}
+
+// Counts and lengths as bytes: any of them larger than what is there, or smaller.
+TEST(UsdtAnswers, SizesAddUp) {
+  const std::string bytes = to_bytes(probes());
+  const auto with = [&](size_t at, uint64_t value, size_t size) {
+    std::string damaged = bytes;
+    std::memcpy(&damaged[at], &value, size);
+    return damaged;
+  };
+  for (const uint64_t count : {uint64_t{0}, uint64_t{1}, uint64_t{2}, uint64_t{4}, uint64_t{1} << 32, uint64_t{1} << 60, kLast}) {
+    EXPECT_TRUE(is_usdt_refused(with(8, count, 8))) << count;
+    EXPECT_TRUE(is_usdt_refused(with(16, count, 8))) << count;
+  }
+  EXPECT_TRUE(is_usdt_refused(with(24, 2, 1)));
+  for (const uint64_t count : {uint64_t{0}, uint64_t{1}, uint64_t{3}, uint64_t{0xffffffff}}) EXPECT_TRUE(is_usdt_refused(with(32 + 24, count, 4))) << count;
 }
 
 TEST(Patterns, ArriveAsTheyWere) {

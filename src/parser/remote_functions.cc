@@ -37,6 +37,23 @@ Result<symbolize::FunctionSearch> find_functions(Parsers& parsers, uint32_t owne
   return search;
 }
 
+Result<elf::UsdtSearch> find_usdt(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path, std::span<const std::string> patterns, size_t limit, const std::stop_token& stop) {
+  limit = std::min(limit, elf::kMaxUsdtNotes);
+  Question question;
+  question.kind = kUsdt;
+  question.owner = owner;
+  question.image = image;
+  question.path = path;
+  question.file = file;
+  question.numbers = {0, patterns.size(), limit, 0, 0};
+  question.contents = to_bytes(patterns);
+  TRY(patterns_from(question.contents, patterns.size()));
+  const std::string answer = TRY(parsers.ask(question, kMaxAnswerBytes, stop));
+  elf::UsdtSearch search = TRY(usdt_from(answer, patterns.size()));
+  if (search.probes.size() > limit) return make_error(ErrorKind::kCorrupt, "{} USDT probes, {} at most", search.probes.size(), limit);
+  return search;
+}
+
 Result<void> check_instruction(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path, FileOffset function, uint64_t offset, const std::stop_token& stop) {
   Question question;
   question.kind = kInstruction;

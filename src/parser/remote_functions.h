@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of images by pattern, found by parsers.
+// Functions and USDT probes of images by pattern, found by parsers.
 #pragma once
 #include <span>
 #include <string>
 #include <vector>
 
+#include "elf/usdt_notes.h"
 #include "parser/parsers.h"
 #include "symbolize/symbols/function_code.h"
 #include "symbolize/symbols/function_search.h"
@@ -28,5 +29,10 @@ Result<void> check_instruction(Parsers& parsers, uint32_t owner, uint64_t image,
 // only what a stranger's file says. Fails: kCorrupt, as Parsers::ask.
 Result<std::vector<symbolize::FunctionReturns>> find_returns(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path,
                                                              std::span<const symbolize::FunctionCode> functions, const std::stop_token& stop = {});
+
+// As elf::search_usdt, of an image. `limit`: elf::kMaxUsdtNotes at most. The answer has as many probes as are allowed, each of one of the patterns, in their order,
+// and arguments that can be read; whether the image really has them there is only what a stranger's file says. Fails: as find_functions.
+Result<elf::UsdtSearch> find_usdt(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path, std::span<const std::string> patterns, size_t limit,
+                                  const std::stop_token& stop = {});
 
 }  // namespace cicada::parser

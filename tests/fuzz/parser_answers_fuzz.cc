@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/diagnostics.h"
+#include "elf/usdt_operands.h"
 #include "names/demangle.h"
 #include "parser/remote_functions.h"
 #include "parser/remote_rows.h"
@@ -68,6 +69,16 @@ void use_functions(const std::string& bytes) {
   CHECK(parser::functions_from(parser::to_bytes(*search), kPatterns));
 }
 
+void use_usdt(const std::string& bytes) {
+  const auto search = parser::usdt_from(bytes, kPatterns);
+  if (!search) return;
+  CHECK(search->near.size() == kPatterns);
+  for (const elf::FoundUsdt& found : search->probes) {
+    CHECK(found.pattern < kPatterns && !found.name.empty() && found.arguments.size() <= elf::kMaxUsdtArguments && std::ranges::all_of(found.arguments, elf::is_usdt_operand));
+  }
+  CHECK(parser::usdt_from(parser::to_bytes(*search), kPatterns));
+}
+
 void ask_for_functions(Parsers& parsers, int file) {
   const std::vector<std::string> patterns(kPatterns, "f*");
   static_cast<void>(parser::find_functions(parsers, 1000, 1, file, "/fuzz/image", patterns, 10, nullptr));
@@ -80,7 +91,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const UniqueFd file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   if (!quiet || size < 2) return 0;
   ByteCursor cursor(Bytes(data, size));
-  const uint8_t which = cursor.u8() % 6;
+  const uint8_t which = cursor.u8() % 7;
   std::vector<Message> messages;
   for (unsigned count = cursor.u8() % 9; messages.size() < count && !cursor.failed();) {
     Message message;
@@ -99,5 +110,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (which == 3) use_names(bytes);
   if (which == 4) use_functions(bytes);
   if (which == 5) ask_for_functions(parsers, file.get());
+  if (which == 6) use_usdt(bytes);
   return 0;
 }
