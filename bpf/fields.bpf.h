@@ -3,6 +3,7 @@
 #pragma once
 #include "abi/counters.h"
 #include "abi/records.h"
+#include "maps.bpf.h"
 #include "settings.bpf.h"
 
 #include <bpf/bpf_helpers.h>
@@ -16,10 +17,27 @@ static __always_inline __u64 address_of(void *context) {
   return address;
 }
 
-// Sign or zeros up to 64 bits; what lies behind it is read, too, and left out. Not 0: it cannot be read.
+static __always_inline __u64 read_register(__u64 record, __u32 offset) {
+  __u64 value = 0;
+  if (offset != NO_REGISTER) bpf_probe_read_kernel(&value, sizeof(value), (const void *)(record + offset));
+  return value;
+}
+
+// Of user space: as many bytes as it has, since the next page may not be there.
+static __always_inline long read_memory(__u64 record, const volatile struct event_field *field, __u64 *raw) {
+  __u64 address = read_register(record, field->offset) + (read_register(record, field->index) << (field->index_shift & 3)) + (__u64)field->number;
+  __u32 bytes = field->bytes;
+  if (bytes > sizeof(*raw)) return -1;
+  return bpf_probe_read_user(raw, bytes, (const void *)address);
+}
+
+// Sign or zeros up to 64 bits; what lies behind it in a record is read, too, and left out. Not 0: it cannot be read.
 static __always_inline long read_field(__u64 record, const volatile struct event_field *field, __u64 *value) {
   __u64 raw = 0;
-  long failed = bpf_probe_read_kernel(&raw, sizeof(raw), (const void *)(record + field->offset));
+  long failed = 0;
+  if (field->kind == FIELD_CONSTANT) raw = (__u64)field->number;
+  else if (field->kind == FIELD_IN_MEMORY) failed = read_memory(record, field, &raw);
+  else failed = bpf_probe_read_kernel(&raw, sizeof(raw), (const void *)(record + field->offset));
   __u32 left = (64 - 8 * field->bytes) & 63;
   *value = field->is_signed ? (__u64)((__s64)(raw << left) >> left) : raw << left >> left;
   return failed;
@@ -55,6 +73,11 @@ struct hit {
 static __noinline int weigh_hit(void *context, __u32 event, struct hit *hit) {
   const volatile struct event_fields *fields = &event_fields[event & (MAX_EVENTS - 1)];
   __u64 hits = hit->value, counts = 1;
+  if (fields->by_place) {
+    __u32 place = cookie_place_fields(bpf_get_attach_cookie(context));
+    fields = bpf_map_lookup_elem(&place_fields, &place);
+    if (!fields) return COUNTER_LOST_UNREADABLE;
+  }
   if (fields->filters | fields->value.bytes | fields->group.bytes) {
     __u64 record = address_of(context), number = 0;
     for (__u32 i = 0; i < MAX_FIELD_FILTERS && i < fields->filters; i++) {

@@ -6,6 +6,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "abi/counters.h"
+#include "abi/event_fields.h"
 #include "abi/java_code.h"
 #include "abi/mapping.h"
 #include "abi/records.h"
@@ -75,6 +76,15 @@ struct {
   __type(key, __s32);
   __type(value, __u32);
 } target_tids SEC(".maps") __weak;
+
+// Of places of USDT probes, whose arguments the compiler leaves where it likes: where they are, by cookie_place_fields(). User space writes one before it attaches a
+// place with it; event_fields[] has those of all other events. The loader makes it larger for USDT probes. Full: more places are left out.
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct event_fields);
+} place_fields SEC(".maps") __weak;
 
 // All records. The loader sets the size. Full: the sample is counted as lost.
 struct {

@@ -4,13 +4,19 @@
 #include "abi/base_types.h"
 
 // A record is a tracepoint's, as tracefs describes it, or the registers at a function (struct pt_regs). The kernel's order of bytes.
-enum field_kind { FIELD_OF_RECORD, FIELD_CONSTANT, FIELD_IN_MEMORY };  // the last: of user space, at [register] + [index register] << index_shift + number
+enum field_kind {
+  FIELD_OF_RECORD,
+  FIELD_CONSTANT,
+  FIELD_IN_MEMORY,    // of user space, at [register] + [index register] << index_shift + number
+  FIELD_OF_ARGUMENT,  // in user space only: of a USDT probe, whose places have each argument elsewhere. Its number is `offset`
+};
 
 #define NO_REGISTER 0xffff
+#define WHOLE_ARGUMENT 0xff
 
 struct event_field {
   __u16 offset;  // in the record; FIELD_IN_MEMORY: of the register, or NO_REGISTER
-  __u8 bytes;    // 1, 2, 4, 8; 0: no field
+  __u8 bytes;    // 1, 2, 4, 8; 0: no field; FIELD_OF_ARGUMENT: WHOLE_ARGUMENT, or its low bytes
   __u8 is_signed;
   __u8 kind;         // enum field_kind
   __u8 index_shift;  // FIELD_IN_MEMORY: 0 to 3
@@ -29,10 +35,13 @@ struct field_filter {
 };
 
 #define MAX_FIELD_FILTERS 8
+#define MAX_PLACE_FIELDS 1024  // of one recording; places whose arguments are in the same registers share one
 struct event_fields {
   struct event_field value;  // what a hit counts; none: one
   struct event_field group;  // none: they are not grouped
   __u32 filters;             // all of them must hold
   __u32 has_time;            // of a tracepoint: it keeps nobody waiting
+  __u32 by_place;            // of a USDT probe: each place has its own in place_fields, by cookie_place_fields()
+  __u32 padding;
   struct field_filter filter[MAX_FIELD_FILTERS];
 };

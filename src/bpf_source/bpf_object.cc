@@ -216,6 +216,7 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
   ::bpf_program__set_autoload(skeleton.progs.on_kernel_function, options.kernel_functions);
   ::bpf_program__set_autoload(skeleton.progs.on_user_function, options.user_functions);
   if (options.uprobe_multi) ::bpf_program__set_expected_attach_type(skeleton.progs.on_user_function, static_cast<bpf_attach_type>(kAttachUprobeMulti));
+  if (options.place_fields) ::bpf_map__set_max_entries(skeleton.maps.place_fields, MAX_PLACE_FIELDS);
   settings.places_per_cpu = options.user_functions ? 2 : 1;
   if (!options.user_functions) ::bpf_map__set_max_entries(skeleton.maps.scratch, ::bpf_map__max_entries(skeleton.maps.scratch) - PREEMPTIBLE_SLOTS);
   const uint32_t places = settings.places_per_cpu * static_cast<uint32_t>(std::max(1, ::libbpf_num_possible_cpus()));
@@ -378,6 +379,11 @@ volatile uint32_t* BpfObject::eviction_epoch() const { return &impl_->skeleton->
 
 void BpfObject::set_sampling_wanted(bool wanted) {
   std::atomic_ref(const_cast<uint32_t&>(impl_->skeleton->data->sampling_wanted)).store(wanted ? 1 : 0);
+}
+
+Result<void> BpfObject::set_place_fields(uint32_t index, const event_fields& fields) {
+  if (::bpf_map_update_elem(bpf_map__fd(impl_->skeleton->maps.place_fields), &index, &fields, BPF_ANY) == 0) return {};
+  return errno_error(errno, "tell the kernel side where arguments are");
 }
 
 Result<void> BpfObject::add_target_thread(Tid tid) {

@@ -47,6 +47,7 @@ struct BpfObjectOptions {
   std::optional<WaitOptions> waits = {};
   bool tracepoints = false, user_functions = false, kernel_functions = false;  // some are sampled
   bool uprobe_multi = false;              // uprobe_links.h
+  bool place_fields = false;              // some of these are by place
   std::vector<event_fields> fields = {};  // what is asked of their numbers, by event; MAX_EVENTS at most
   std::vector<int> cpus = {};  // only waits that end there, and tracepoints that are passed there; empty: all
   asked_tasks asked = {};
@@ -109,6 +110,9 @@ class BpfObject {
   void set_java_code(uint32_t address_space, const java_code* code);
   // False: the sampling program, should it run, takes no sample. Threads: any.
   void set_sampling_wanted(bool wanted);
+
+  // What is asked of the numbers of places with that index in their cookie, before they are attached; less than MAX_PLACE_FIELDS. Of options.place_fields. Threads: any.
+  Result<void> set_place_fields(uint32_t index, const event_fields& fields);
 
   Result<void> add_target_thread(Tid tid);
   // Of a process that is known to the kernel side and does not run: its samples are not wanted before its next exec.

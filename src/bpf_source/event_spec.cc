@@ -211,7 +211,7 @@ class SpecParser {
     const bool is_order = found->second != IS_EQUAL && found->second != IS_NOT_EQUAL;
     if (is_register && (is_negative || (number == 0 && is_order && found->second != IS_GREATER))) return fail(begin, "{} is taken without a sign here; s32({}) or s64({}) has one", name, plain, plain);
     const auto signed_number = static_cast<int64_t>(is_negative ? 0 - number : number);
-    if (spec.type.kind != EventKind::kTracepoint) spec.fields.filter[spec.fields.filters++] = {field, static_cast<uint32_t>(found->second), signed_number};
+    if (spec.type.kind != EventKind::kTracepoint) spec.fields.filter[spec.fields.filters++] = {field, static_cast<uint32_t>(found->second), 0, signed_number};
     spec.filters.push_back({std::string(name), found->second, signed_number});
     return {};
   }

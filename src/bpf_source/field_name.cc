@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace cicada::bpf_source {
 namespace {
@@ -39,14 +40,51 @@ std::optional<FieldName> parse_field_name(std::string_view text) {
 std::optional<event_field> low_part(const event_field& field, const FieldName& name) {
   if (name.bytes == 0) return field;
   if (name.bytes > field.bytes) return std::nullopt;
-  return event_field{field.offset, name.bytes, name.is_signed};
+  event_field low = field;
+  low.bytes = name.bytes;
+  low.is_signed = name.is_signed ? 1 : 0;
+  return low;
 }
 
 std::optional<event_field> find_register(const FieldName& name, bool at_return) {
   const std::span<const std::pair<std::string_view, size_t>> all = at_return ? std::span<const std::pair<std::string_view, size_t>>(kReturned) : kArguments;
   const auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.first == name.name; });
   if (found == all.end()) return std::nullopt;
-  return low_part({static_cast<uint16_t>(found->second), 8, 0}, name);
+  event_field whole{};
+  whole.offset = static_cast<uint16_t>(found->second);
+  whole.bytes = 8;
+  return low_part(whole, name);
+}
+
+std::optional<event_field> find_argument(const FieldName& name) {
+  constexpr uint16_t kArguments = 12;
+  for (uint16_t i = 0; i < kArguments; ++i) {
+    if (name.name != "arg" + std::to_string(i)) continue;
+    event_field field{};
+    field.kind = FIELD_OF_ARGUMENT;
+    field.offset = i;
+    field.bytes = name.bytes != 0 ? name.bytes : WHOLE_ARGUMENT;
+    field.is_signed = name.is_signed ? 1 : 0;
+    return field;
+  }
+  return std::nullopt;
+}
+
+ArgumentProblem bind_arguments(event_fields& fields, std::span<const event_field> arguments) {
+  std::vector<event_field*> asked{&fields.value, &fields.group};
+  for (uint32_t i = 0; i < fields.filters; ++i) asked.push_back(&fields.filter[i].field);
+  for (event_field* field : asked) {
+    if (field->bytes == 0 || field->kind != FIELD_OF_ARGUMENT) continue;
+    if (field->offset >= arguments.size()) return ArgumentProblem::kMissing;
+    event_field bound = arguments[field->offset];
+    if (bound.bytes == 0) return ArgumentProblem::kUnreadable;
+    if (field->bytes <= bound.bytes) {
+      bound.bytes = field->bytes;
+      bound.is_signed = field->is_signed;
+    }
+    *field = bound;
+  }
+  return ArgumentProblem::kNone;
 }
 
 const char* registers_of(bool at_return) { return at_return ? "retval" : "arg0 to arg5"; }

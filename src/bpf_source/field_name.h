@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -24,5 +25,12 @@ std::optional<event_field> low_part(const event_field& field, const FieldName& n
 std::optional<event_field> find_register(const FieldName& name, bool at_return);
 // "arg0 to arg5", or "retval".
 const char* registers_of(bool at_return);
+
+// Of a USDT probe: arg0 to arg11, as FIELD_OF_ARGUMENT. Nothing: it is no such name.
+std::optional<event_field> find_argument(const FieldName& name);
+// What keeps a place from handing over what is asked of its arguments.
+enum class ArgumentProblem : uint8_t { kNone, kMissing, kUnreadable };
+// Puts in where they are at a place (elf/usdt_operands.h). An argument has its own sign and size, if not more than its low bytes are asked for.
+ArgumentProblem bind_arguments(event_fields& fields, std::span<const event_field> arguments);
 
 }  // namespace cicada::bpf_source

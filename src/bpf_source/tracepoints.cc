@@ -59,11 +59,16 @@ std::optional<DescribedField> describe(std::string_view line) {
   const bool is_list = declared.find('[') != std::string_view::npos || declared.starts_with("__data_loc") || declared.starts_with("__rel_loc");
   found.name = found.name.substr(0, found.name.find('['));
   found.is_number = !is_list && (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8);
-  found.field = {static_cast<uint16_t>(offset), static_cast<uint8_t>(bytes), part_of(line, "signed:") == "1"};
+  found.field.offset = static_cast<uint16_t>(offset);
+  found.field.bytes = static_cast<uint8_t>(bytes);
+  found.field.is_signed = part_of(line, "signed:") == "1" ? 1 : 0;
   // An argument of a system call has a whole register, of which a smaller type is the low part; what is in the other one is undefined.
   constexpr std::tuple<std::string_view, uint8_t, bool> kSmall[] = {{"int ", 4, true}, {"pid_t ", 4, true}, {"unsigned int ", 4, false}, {"uid_t ", 4, false}, {"gid_t ", 4, false}, {"u32 ", 4, false}, {"__u32 ", 4, false}, {"umode_t ", 2, false}};
-  for (const auto& [type, small, is_signed] : kSmall)
-    if (found.type == type && bytes > small) found.field = {found.field.offset, small, is_signed};
+  for (const auto& [type, small, is_signed] : kSmall) {
+    if (found.type != type || bytes <= small) continue;
+    found.field.bytes = small;
+    found.field.is_signed = is_signed ? 1 : 0;
+  }
   return found;
 }
 
@@ -187,7 +192,7 @@ Result<void> find_tracepoints(std::span<EventSpec> events) {
     event.fields = {};
     if (!event.group.empty()) event.fields.group = TRY(known->field(event.type.name, event.group));
     if (!event.value.empty()) event.fields.value = TRY(known->field(event.type.name, event.value));
-    for (const FieldComparison& one : event.filters) event.fields.filter[event.fields.filters++] = {TRY(known->field(event.type.name, one.field)), one.is, one.number};
+    for (const FieldComparison& one : event.filters) event.fields.filter[event.fields.filters++] = {TRY(known->field(event.type.name, one.field)), one.is, 0, one.number};
     // A thread asks for these: nothing is locked there.
     event.fields.has_time = event.type.name.starts_with("syscalls:") || event.type.name.starts_with("raw_syscalls:");
     event.type.config = *id;
