@@ -103,15 +103,25 @@ bool is_any_probe(std::span<const PerfEvents::Event> events) {
   return std::any_of(events.begin(), events.end(), [](const PerfEvents::Event& event) { return is_probe(event.type.kind); });
 }
 
+bool asks_for_numbers(const event_fields& fields) { return fields.filters != 0 || fields.value.bytes != 0 || fields.group.bytes != 0; }
+
+// As the kernel side needs them: places of USDT probes have their own (function_finder.h).
+event_fields kernel_fields(const PerfEvents::Event& event) {
+  if (!event.place.is_usdt) return event.fields;
+  event_fields fields{};
+  fields.by_place = asks_for_numbers(event.fields) ? 1 : 0;
+  return fields;
+}
+
 std::vector<FunctionProbes::Event> function_events(std::span<const PerfEvents::Event> events) {
   std::vector<FunctionProbes::Event> functions;
   for (size_t i = 0; i < events.size(); ++i) {
     const PerfEvents::Event& event = events[i];
     if (event.type.kind != EventKind::kUserFunction) continue;
-    const bool needs_arguments = !event.place.at_return && (event.fields.filters != 0 || event.fields.value.bytes != 0 || event.fields.group.bytes != 0);
+    const bool needs_arguments = !event.place.at_return && !event.place.is_usdt && asks_for_numbers(event.fields);
     FunctionPlace place = event.place;
     if (place.image.find('/') != std::string::npos) place.image = std::filesystem::absolute(place.image).lexically_normal();
-    functions.push_back({{event.type.name, std::move(place), needs_arguments}, event_cookie(static_cast<uint32_t>(i), static_cast<uint32_t>(event.period))});
+    functions.push_back({{event.type.name, std::move(place), needs_arguments, event.fields}, event_cookie(static_cast<uint32_t>(i), static_cast<uint32_t>(event.period))});
   }
   return functions;
 }
@@ -290,7 +300,10 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   options.user_functions = has(EventKind::kUserFunction);
   options.kernel_functions = has(EventKind::kKernelFunction);
   options.uprobe_multi = options.user_functions && has_uprobe_multi();
-  for (const PerfEvents::Event& event : events) options.fields.push_back(event.fields);
+  for (const PerfEvents::Event& event : events) {
+    options.fields.push_back(kernel_fields(event));
+    options.place_fields = options.place_fields || options.fields.back().by_place != 0;
+  }
   parts->samples_waits = options.waits.has_value();
   parts->kernel = TRY(BpfObject::load(options));
   BpfObject& kernel = *parts->kernel;
@@ -300,7 +313,8 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
       TableStore::Maps{kernel.slabs_fd(), kernel.places(), kernel.image_usage(), kernel.eviction_epoch()}, config.max_map_memory_bytes);
   if (options.user_functions) {
     if (!image_reader) return make_error(ErrorKind::kUnsupported, "{}: nobody reads programs for this recording", events.front().type.name);
-    parts->functions = std::make_unique<FunctionProbes>(FunctionProbes::Options{kernel.user_function_program_fd(), options.uprobe_multi, config.targets == TargetKind::kMachine},
+    parts->functions = std::make_unique<FunctionProbes>(FunctionProbes::Options{kernel.user_function_program_fd(), options.uprobe_multi, config.targets == TargetKind::kMachine,
+                                                                                [&kernel](uint32_t index, const event_fields& fields) { return kernel.set_place_fields(index, fields); }},
                                                         function_events(events), *parts->images, image_reader);
   }
   parts->unwinders = std::make_unique<ingest::ImageUnwinders>(*parts->images, std::move(image_reader));

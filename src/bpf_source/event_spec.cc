@@ -19,6 +19,8 @@ namespace {
 constexpr uint64_t kMostHits = 0xffffffff;  // event_cookie
 constexpr std::string_view kLettersOfNames = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", kLettersOfTracepoints = "_-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", kLettersOfFields = "_()abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
+constexpr std::string_view kUsdt = "usdt";
+
 struct FunctionKind {
   std::string_view name, alias;
   EventKind kind;
@@ -27,7 +29,8 @@ struct FunctionKind {
 constexpr FunctionKind kFunctionKinds[] = {{"uprobe", "u", EventKind::kUserFunction, false},
                                            {"uretprobe", "ur", EventKind::kUserFunction, true},
                                            {"kprobe", "k", EventKind::kKernelFunction, false},
-                                           {"kretprobe", "kr", EventKind::kKernelFunction, true}};
+                                           {"kretprobe", "kr", EventKind::kKernelFunction, true},
+                                           {kUsdt, kUsdt, EventKind::kUserFunction, false}};
 
 class SpecParser {
  public:
@@ -111,7 +114,7 @@ class SpecParser {
     const std::string_view text = text_.substr(begin, at_ - begin);
     spec.place.at_return = kind.at_return;
     PlaceError error;
-    if (!parse_function_place(text, spec.place, error)) return fail(begin + error.at, "{}", error.message);
+    if (!(kind.name == kUsdt ? parse_usdt_place(text, spec.place, error) : parse_function_place(text, spec.place, error))) return fail(begin + error.at, "{}", error.message);
     if (kind.kind == EventKind::kKernelFunction && !spec.place.image.empty()) return fail(begin, "expected the name of a function of the kernel, as in k:vfs_read");
     if (kind.kind == EventKind::kKernelFunction && is_used_by_programs(spec.place.function)) return fail(begin, "{} is what a sample is taken with: the kernel would wait for itself", spec.place.function);
     if (kind.kind == EventKind::kKernelFunction && spec.place.function.find_first_of("*?") != std::string::npos) return fail(begin, "of the kernel one function at a time");
@@ -126,7 +129,7 @@ class SpecParser {
       begin += kind.size() + 1;
       text.remove_prefix(kind.size() + 1);
     } else if (text.find(':', kind.size() + 1) != std::string_view::npos) {
-      return fail(begin, "no kind of event \"{}\"; there are uprobe (u), uretprobe (ur), kprobe (k), kretprobe (kr) and tracepoint (t), as in t:sched:sched_switch", kind);
+      return fail(begin, "no kind of event \"{}\"; there are uprobe (u), uretprobe (ur), kprobe (k), kretprobe (kr), usdt and tracepoint (t), as in t:sched:sched_switch", kind);
     }
     const size_t colon = text.find(':');
     if (colon == std::string_view::npos || colon == 0 || colon + 1 == text.size()) return fail(begin, "expected CATEGORY:NAME of a tracepoint, as in sched:sched_switch");
@@ -206,7 +209,7 @@ class SpecParser {
     if (error == std::errc::invalid_argument || end != text.data() + text.size()) return fail(number_begin, "not a number: \"{}\"", whole);
     if (error != std::errc{} || number > most) return fail(number_begin, "{}: more than 63 bits", whole);
     const event_field field = TRY(parse_field(spec, begin, name));
-    const bool is_register = (spec.type.kind != EventKind::kTracepoint && !name.ends_with(')')) || (name.starts_with('u') && name.ends_with(')'));
+    const bool is_register = (spec.type.kind != EventKind::kTracepoint && !spec.place.is_usdt && !name.ends_with(')')) || (name.starts_with('u') && name.ends_with(')'));
     const std::string_view plain = name.ends_with(')') ? name.substr(name.find('(') + 1, name.size() - name.find('(') - 2) : name;
     const bool is_order = found->second != IS_EQUAL && found->second != IS_NOT_EQUAL;
     if (is_register && (is_negative || (number == 0 && is_order && found->second != IS_GREATER))) return fail(begin, "{} is taken without a sign here; s32({}) or s64({}) has one", name, plain, plain);
@@ -221,6 +224,10 @@ class SpecParser {
     const std::optional<FieldName> name = parse_field_name(text);
     if (!name) return fail(begin, "no name of a field: \"{}\"", text);
     if (spec.type.kind == EventKind::kTracepoint) return event_field{};
+    if (spec.place.is_usdt) {
+      const std::optional<event_field> argument = find_argument(*name);
+      return argument ? Result<event_field>(*argument) : fail(begin, "no {} of a USDT probe; there are arg0 to arg11", name->name);
+    }
     const std::optional<event_field> found = find_register(*name, spec.place.at_return);
     if (!found) return fail(begin, "no {} {}; there {} {}", name->name, spec.place.at_return ? "where a function returns" : "where a function begins", spec.place.at_return ? "is" : "are", registers_of(spec.place.at_return));
     if (spec.place.offset != 0) return fail(begin, "{} is known where a function begins, not behind that", name->name);

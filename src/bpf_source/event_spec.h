@@ -9,6 +9,7 @@
 //   -e t:block:block_rq_issue/period=10/      the same, one of ten
 //   -e t:syscalls:sys_enter_write/fd==1,value=count,unit=bytes,by=fd/   by the numbers that it hands over
 //   -e u:libc:malloc/value=arg0,unit=bytes/   a function of a program or library (bpf_source/function_place.h); ur: where it returns
+//   -e usdt:libc:libc:setjmp                  a USDT probe of a program or library
 //   -e k:vfs_read, -e kr:vfs_read/s64(retval)<0/   a function of the kernel
 //
 // Threads: any.

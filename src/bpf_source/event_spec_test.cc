@@ -66,7 +66,7 @@ TEST(EventSpecs, TracepointsHaveACategory) {
   EXPECT_EQ(error_of("t:"), "t:: column 3: expected CATEGORY:NAME of a tracepoint, as in sched:sched_switch");
   EXPECT_EQ(error_of(":x"), ":x: column 1: expected CATEGORY:NAME of a tracepoint, as in sched:sched_switch");
   EXPECT_EQ(error_of("sched:"), "sched:: column 1: expected CATEGORY:NAME of a tracepoint, as in sched:sched_switch");
-  EXPECT_EQ(error_of("cs,x:sched:y"), "cs,x:sched:y: column 4: no kind of event \"x\"; there are uprobe (u), uretprobe (ur), kprobe (k), kretprobe (kr) and tracepoint (t), as in t:sched:sched_switch");
+  EXPECT_EQ(error_of("cs,x:sched:y"), "cs,x:sched:y: column 4: no kind of event \"x\"; there are uprobe (u), uretprobe (ur), kprobe (k), kretprobe (kr), usdt and tracepoint (t), as in t:sched:sched_switch");
   EXPECT_EQ(error_of("t:a:b:c"), "t:a:b:c: column 6: \":\" is in no tracepoint's name");
   EXPECT_EQ(error_of("t:..:id"), "t:..:id: column 3: \".\" is in no tracepoint's name");
   EXPECT_EQ(error_of("sched:sched_*"), "sched:sched_*: column 13: \"*\" is in no tracepoint's name");
@@ -137,6 +137,34 @@ TEST(EventSpecs, FunctionsHaveAPlaceAndRegisters) {
   EXPECT_EQ(error_of("k:vfs_*"), "k:vfs_*: column 3: of the kernel one function at a time");
   EXPECT_EQ(error_of("cs,u:a:b:c"), "cs,u:a:b:c: column 9: expected [IMAGE:]FUNCTION; an image's name with a colon in it needs quotes (\"…\":FUNCTION)");
   EXPECT_EQ(error_of("u:f,uprobe:f"), "u:f,uprobe:f: column 5: u:f a second time");
+}
+
+TEST(EventSpecs, UsdtProbesHaveAPlaceAndArguments) {
+  const auto specs = parse_event_specs("usdt:libc:libc:setjmp/value=arg1,unit=bytes,arg0<0,by=s32(arg11)/,usdt:app:*/period=10/,usdt:\"/a:b/x.so\":p?:n,cpu-clock");
+  ASSERT_TRUE(specs) << specs.error().message();
+  ASSERT_EQ(specs->size(), 4u);
+  const EventSpec& first = specs->front();
+  EXPECT_EQ(first.type.name, "usdt:libc:libc:setjmp");
+  EXPECT_EQ(first.type.kind, EventKind::kUserFunction);
+  EXPECT_EQ(first.place, (FunctionPlace{"libc", "libc:setjmp", 0, false, true}));
+  EXPECT_EQ(first.fields.value.kind, FIELD_OF_ARGUMENT);
+  EXPECT_EQ(first.fields.value.offset, 1);
+  EXPECT_EQ(first.fields.value.bytes, WHOLE_ARGUMENT);
+  EXPECT_EQ(first.fields.group.offset, 11);
+  EXPECT_EQ(first.fields.group.bytes, 4);
+  ASSERT_EQ(first.fields.filters, 1u);
+  EXPECT_EQ(first.fields.filter[0].comparison, uint32_t{IS_LESS});
+  EXPECT_EQ((*specs)[1].place, (FunctionPlace{"", "app:*", 0, false, true}));
+  EXPECT_EQ((*specs)[1].period, 10u);
+  EXPECT_EQ((*specs)[2].place, (FunctionPlace{"/a:b/x.so", "p?:n", 0, false, true}));
+  EXPECT_EQ(error_of("usdt:a"), "usdt:a: column 6: expected [IMAGE:]PROVIDER:NAME of a USDT probe, as in usdt:python3:python:function__entry");
+  EXPECT_EQ(error_of("usdt:a:b:c:d"), "usdt:a:b:c:d: column 11: expected [IMAGE:]PROVIDER:NAME of a USDT probe, as in usdt:python3:python:function__entry");
+  EXPECT_EQ(error_of("usdt::b"), "usdt::b: column 6: expected the name of a provider");
+  EXPECT_EQ(error_of("usdt:a:"), "usdt:a:: column 8: expected the name of a probe");
+  EXPECT_EQ(error_of("usdt:a:b(int)"), "usdt:a:b(int): column 9: \"(\" is in no USDT probe's name");
+  EXPECT_EQ(error_of("usdt:a:b/arg12==1/"), "usdt:a:b/arg12==1/: column 10: no arg12 of a USDT probe; there are arg0 to arg11");
+  EXPECT_EQ(error_of("usdt:a:b/value=retval/"), "usdt:a:b/value=retval/: column 16: no retval of a USDT probe; there are arg0 to arg11");
+  EXPECT_EQ(error_of("usdt:a:b/u32(arg0)==-1/"), "usdt:a:b/u32(arg0)==-1/: column 10: u32(arg0) is taken without a sign here; s32(arg0) or s64(arg0) has one");
 }
 
 TEST(EventSpecs, ErrorsPointAtTheColumn) {

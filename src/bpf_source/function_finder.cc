@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <iterator>
 
 #include <fmt/ranges.h>
 
 #include "base/near_names.h"
+#include "bpf_source/field_name.h"
 #include "bpf_source/indirect_functions.h"
 #include "bpf_source/probed_instruction.h"
 
@@ -71,6 +73,9 @@ std::string_view FunctionFinder::text_of(Reason reason) {
     case kNoReturn: return "that never returns";
     case kWithin: return "without an instruction there";
     case kUnsafe: return "whose first instruction the kernel would take for a jump";
+    case kNoArgument: return "without so many arguments";
+    case kUnreadable: return "whose argument is no whole number in a register or in memory";
+    case kTooManyFields: return "whose arguments are in other places than those of a thousand others";
     case kReasons: break;
   }
   return "";
@@ -119,37 +124,89 @@ Result<std::vector<FunctionFinder::Found>> FunctionFinder::look_into(File& file,
   };
   if (::fstat(file.fd.get(), &file.status) != 0) return failed(errno_error(errno, file.image.path));
   if (file.image.id >= kFirstOwnNumber) file.image.owner = file.status.st_uid;
+  std::vector<size_t> functions, usdt;
+  for (const size_t event : wanted) (events_[event].place.is_usdt ? usdt : functions).push_back(event);
+  std::vector<Found> all;
+  if (const auto looked = functions.empty() ? Result<void>() : look_for_functions(file, functions, all, stop); !looked) return failed(looked.error());
+  if (const auto looked = usdt.empty() ? Result<void>() : look_for_usdt(file, usdt, all, stop); !looked) return failed(looked.error());
+  return all;
+}
+
+Result<void> FunctionFinder::look_for_functions(File& file, std::span<const size_t> wanted, std::vector<Found>& all, const std::stop_token& stop) {
   std::vector<std::string> patterns;
   for (const size_t event : wanted) patterns.push_back(events_[event].place.function);
-  auto searched = reader_->find_functions(file.image, file.fd.get(), patterns, kMostPlaces + 1, stop);
-  if (!searched) return failed(searched.error());
-  file.is_go = searched->is_go;
-  std::vector<Found> all;
+  const symbolize::FunctionSearch searched = TRY(reader_->find_functions(file.image, file.fd.get(), patterns, kMostPlaces + 1, stop));
+  file.is_go = searched.is_go;
   for (size_t k = 0; k < wanted.size(); ++k) {
     Sum& sum = sums_[wanted[k]];
     ++sum.images;
-    sum.is_cut_short = sum.is_cut_short || searched->cut_short;
-    if (k < searched->near.size()) append_names(searched->near[k], sum.near);
-    sum.has_symbols = sum.has_symbols || searched->has_symbols;
+    sum.is_cut_short = sum.is_cut_short || searched.cut_short;
+    if (k < searched.near.size()) append_names(searched.near[k], sum.near);
+    sum.has_symbols = sum.has_symbols || searched.has_symbols;
     std::vector<symbolize::FoundFunction> functions;
-    std::copy_if(searched->functions.begin(), searched->functions.end(), std::back_inserter(functions), [&](const auto& function) { return function.pattern == k; });
-    Found found{wanted[k], file.image.path, {}, false, {}}, by_kernel{wanted[k], file.image.path, {}, true, {}};
+    std::copy_if(searched.functions.begin(), searched.functions.end(), std::back_inserter(functions), [&](const auto& function) { return function.pattern == k; });
+    Found found[] = {{wanted[k], file.image.path, {}, false, {}}, {wanted[k], file.image.path, {}, true, {}}};
     const bool at_return = events_[wanted[k]].place.at_return;
-    if (const auto added = at_return ? add_returns(file, functions, found, by_kernel, stop) : add_begins(file, functions, found, stop); !added) return failed(added.error());
-    if (found.places.empty() && by_kernel.places.empty()) continue;
-    if (is_copy(file.fd.get(), file.image.path)) return failed(make_error(ErrorKind::kUnsupported, "{}: its functions cannot be probed: it is on a file system that is far away", file.image.path));
-    if (!known_.insert({wanted[k], file.status.st_dev, file.status.st_ino}).second) continue;
-    for (Found* one : {&found, &by_kernel}) {
-      if (one->places.empty()) continue;
-      std::sort(one->places.begin(), one->places.end(), [](const Place& a, const Place& b) { return a.offset < b.offset; });
-      const auto twice = std::unique(one->places.begin(), one->places.end(), [](const Place& a, const Place& b) { return a.offset == b.offset; });
-      one->places.erase(twice, one->places.end());
-      one->fd = UniqueFd(::fcntl(file.fd.get(), F_DUPFD_CLOEXEC, 0));
-      if (!one->fd) return failed(errno_error(errno, file.image.path));
-      all.push_back(std::move(*one));
-    }
+    TRY(at_return ? add_returns(file, functions, found[0], found[1], stop) : add_begins(file, functions, found[0], stop));
+    TRY(keep(file, found, all));
   }
-  return all;
+  return {};
+}
+
+Result<void> FunctionFinder::look_for_usdt(const File& file, std::span<const size_t> wanted, std::vector<Found>& all, const std::stop_token& stop) {
+  std::vector<std::string> patterns;
+  for (const size_t event : wanted) patterns.push_back(events_[event].place.function);
+  const elf::UsdtSearch searched = TRY(reader_->find_usdt(file.image, file.fd.get(), patterns, kMostPlaces + 1, stop));
+  for (size_t k = 0; k < wanted.size(); ++k) {
+    Sum& sum = sums_[wanted[k]];
+    ++sum.images;
+    sum.is_cut_short = sum.is_cut_short || searched.cut_short;
+    sum.has_symbols = sum.has_symbols || searched.notes != 0;
+    if (k < searched.near.size()) append_names(searched.near[k], sum.near);
+    Found found{wanted[k], file.image.path, {}, false, {}};
+    for (const elf::FoundUsdt& probe : searched.probes) {
+      if (probe.pattern != k) continue;
+      if (is_taken_for_a_jump(read_code(file.fd.get(), probe.offset))) sum.leave_out(kUnsafe, probe.name);
+      else if (const auto fields = bind(wanted[k], probe)) found.places.push_back({probe.offset, probe.name, probe.semaphore, *fields});
+    }
+    TRY(keep(file, std::span(&found, 1), all));
+  }
+  return {};
+}
+
+std::optional<uint32_t> FunctionFinder::bind(size_t event, const elf::FoundUsdt& probe) {
+  event_fields fields = events_[event].fields;
+  if (fields.filters == 0 && fields.value.bytes == 0 && fields.group.bytes == 0) return 0;
+  const ArgumentProblem problem = bind_arguments(fields, probe.arguments);
+  if (problem != ArgumentProblem::kNone) {
+    sums_[event].leave_out(problem == ArgumentProblem::kMissing ? kNoArgument : kUnreadable, probe.name);
+    return std::nullopt;
+  }
+  fields.by_place = 0;
+  const auto same = std::find_if(place_fields_.begin() + 1, place_fields_.end(), [&](const event_fields& other) { return std::memcmp(&other, &fields, sizeof fields) == 0; });
+  const auto index = static_cast<uint32_t>(same - place_fields_.begin());
+  if (index == MAX_PLACE_FIELDS) {
+    sums_[event].leave_out(kTooManyFields, probe.name);
+    return std::nullopt;
+  }
+  if (same == place_fields_.end()) place_fields_.push_back(fields);
+  return index;
+}
+
+Result<void> FunctionFinder::keep(const File& file, std::span<Found> found, std::vector<Found>& all) {
+  if (std::all_of(found.begin(), found.end(), [](const Found& one) { return one.places.empty(); })) return {};
+  if (is_copy(file.fd.get(), file.image.path)) return make_error(ErrorKind::kUnsupported, "{}: it cannot be probed: it is on a file system that is far away", file.image.path);
+  if (!known_.insert({found.front().event, file.status.st_dev, file.status.st_ino}).second) return {};
+  for (Found& one : found) {
+    if (one.places.empty()) continue;
+    std::sort(one.places.begin(), one.places.end(), [](const Place& a, const Place& b) { return a.offset < b.offset; });
+    const auto twice = std::unique(one.places.begin(), one.places.end(), [](const Place& a, const Place& b) { return a.offset == b.offset; });
+    one.places.erase(twice, one.places.end());
+    one.fd = UniqueFd(::fcntl(file.fd.get(), F_DUPFD_CLOEXEC, 0));
+    if (!one.fd) return errno_error(errno, file.image.path);
+    all.push_back(std::move(one));
+  }
+  return {};
 }
 
 // Nothing: it is left out.
@@ -222,12 +279,12 @@ Result<void> FunctionFinder::add_returns(const File& file, std::span<const symbo
 
 Error FunctionFinder::nothing_found(size_t event) const {
   const Sum& sum = sums_[event];
-  const auto& [name, place, needs_arguments] = events_[event];
+  const auto& [name, place, needs_arguments, fields] = events_[event];
   for (size_t reason = 0; reason < kReasons; ++reason) {
     const LeftOut& left = sum.left_out[reason];
     if (left.count == 0) continue;
     if (reason == kWithin) return make_error(ErrorKind::kInvalid, "{}: no instruction of {} begins {} bytes behind its begin", name, left.function, place.offset);
-    return make_error(ErrorKind::kUnsupported, "{}: {} is a function {}{}", name, left.function, text_of(static_cast<Reason>(reason)),
+    return make_error(ErrorKind::kUnsupported, "{}: {} is a {} {}{}", name, left.function, place.is_usdt ? "probe" : "function", text_of(static_cast<Reason>(reason)),
                       reason == kIndirect ? "; name the one that it runs" : reason == kChanged || reason == kGoArguments ? "; without arg0 and so on it can be probed" : "");
   }
   if (sum.error) return make_error(sum.error->kind(), "{}: {}", name, sum.error->message());
@@ -235,12 +292,13 @@ Error FunctionFinder::nothing_found(size_t event) const {
     return make_error(ErrorKind::kNotFound, "{}: {} maps no file called {}; one that is loaded later needs its path", name, whole_machine_ ? "no process" : "what is recorded",
                       place.image.empty() ? "anything" : place.image);
   }
+  if (!sum.has_symbols && place.is_usdt) return make_error(ErrorKind::kNotFound, "{}: there are no USDT probes in {}", name, place.image.empty() ? "what is mapped" : place.image);
   if (!sum.has_symbols) {
     return make_error(ErrorKind::kNotFound, "{}: {} has no symbols: it was stripped, and a debug file for it is not installed", name, place.image.empty() ? "what is mapped" : place.image);
   }
   const std::string where = place.image.empty() ? fmt::format("the {} files that are mapped", sum.images) : place.image;
   const std::string near = sum.near.size() > kMostNames ? near_names(place.function, sum.near) : fmt::format("{}", fmt::join(sum.near, ", "));
-  return make_error(ErrorKind::kNotFound, "{}: no function {} in {}{}{}", name, place.function, where, near.empty() ? "" : "; did you mean " + near + "?",
+  return make_error(ErrorKind::kNotFound, "{}: no {} {} in {}{}{}", name, place.is_usdt ? "USDT probe" : "function", place.function, where, near.empty() ? "" : "; did you mean " + near + "?",
                     sum.is_cut_short ? "; not all symbols were looked at, there are too many" : "");
 }
 
@@ -249,7 +307,7 @@ std::vector<std::string> FunctionFinder::warnings() const {
   for (size_t i = 0; i < events_.size(); ++i) {
     for (size_t reason = 0; reason < kReasons; ++reason) {
       const LeftOut& left = sums_[i].left_out[reason];
-      if (left.count != 0) lines.push_back(fmt::format("{}: left out: {} functions {}, as {}", events_[i].name, left.count, text_of(static_cast<Reason>(reason)), left.function));
+      if (left.count != 0) lines.push_back(fmt::format("{}: left out: {} {} {}, as {}", events_[i].name, left.count, events_[i].place.is_usdt ? "places" : "functions", text_of(static_cast<Reason>(reason)), left.function));
     }
     if (const LeftOut& caught = sums_[i].by_kernel; caught.count != 0) {
       lines.push_back(fmt::format("{}: {} functions may end in another one, as {}: the kernel catches their returns, and a C++ exception or pthread_cancel through one would have ended the program", events_[i].name,

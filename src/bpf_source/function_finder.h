@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in files the functions are that events name: the files that targets map, and those that a path names.
+// Where in files the functions and USDT probes are that events name: the files that targets map, and those that a path names.
 //
 //   image ──▶ which events mean it ──▶ a parser finds the names ──▶ what can be probed there; what is left out is remembered, and why
 //
@@ -31,10 +31,13 @@ class FunctionFinder {
     std::string name;
     FunctionPlace place;
     bool needs_arguments = false;
+    event_fields fields = {};  // of a USDT probe: what is asked of its arguments
   };
   struct Place {
     FileOffset offset;
     std::string function;
+    FileOffset semaphore = {};  // of a USDT probe (uprobe_links.h)
+    uint32_t fields = 0;        // of a USDT probe: where its arguments are, in place_fields(); 0: none is asked for
   };
   // Of an event in a file; at least one. By offset, each once.
   struct Found {
@@ -49,6 +52,8 @@ class FunctionFinder {
       : events_(std::move(events)), whole_machine_(whole_machine), images_(images), reader_(std::move(reader)), sums_(events_.size()) {}
 
   const std::vector<Event>& events() const { return events_; }
+  // What is asked of the numbers of places, by Place::fields; the first is nobody's. More come with each look.
+  std::span<const event_fields> place_fields() const { return place_fields_; }
   // In an image of the registry. The same file is searched once an event, whatever its images. Fails: kGone (it is not open, perhaps not yet), what reading it says.
   Result<std::vector<Found>> look_into(uint32_t image, const std::stop_token& stop);
   // In the files that paths name and that were not among these images; as the root directory of the first image has them.
@@ -60,7 +65,7 @@ class FunctionFinder {
 
  private:
   // A reason to leave functions out.
-  enum Reason : uint8_t { kIndirect, kChanged, kGoArguments, kGoReturn, kNoReturn, kWithin, kUnsafe, kReasons };
+  enum Reason : uint8_t { kIndirect, kChanged, kGoArguments, kGoReturn, kNoReturn, kWithin, kUnsafe, kNoArgument, kUnreadable, kTooManyFields, kReasons };
   // What was left out of an event for one reason.
   struct LeftOut {
     size_t count = 0;
@@ -80,6 +85,12 @@ class FunctionFinder {
   };
   struct File;
   Result<std::vector<Found>> look_into(File& file, std::span<const size_t> wanted, const std::stop_token& stop);
+  Result<void> look_for_functions(File& file, std::span<const size_t> wanted, std::vector<Found>& all, const std::stop_token& stop);
+  Result<void> look_for_usdt(const File& file, std::span<const size_t> wanted, std::vector<Found>& all, const std::stop_token& stop);
+  // Sorts the places, and keeps what has any.
+  Result<void> keep(const File& file, std::span<Found> found, std::vector<Found>& all);
+  // Where the arguments are that an event asks for: Place::fields. Nothing: the place is left out.
+  std::optional<uint32_t> bind(size_t event, const elf::FoundUsdt& probe);
   std::optional<FileOffset> find_begin(const File& file, size_t event, const symbolize::FoundFunction& function);
   Result<void> add_begins(const File& file, std::span<const symbolize::FoundFunction> functions, Found& found, const std::stop_token& stop);
   Result<void> add_returns(const File& file, std::span<const symbolize::FoundFunction> functions, Found& found, Found& by_kernel, const std::stop_token& stop);
@@ -91,6 +102,7 @@ class FunctionFinder {
   process::ImageRegistry& images_;
   const std::shared_ptr<ImageReader> reader_;
   std::vector<Sum> sums_;                                   // by event
+  std::vector<event_fields> place_fields_{1};
   std::set<std::tuple<size_t, uint64_t, uint64_t>> known_;  // event, device, inode
 };
 

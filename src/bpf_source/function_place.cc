@@ -5,6 +5,8 @@
 #include <charconv>
 #include <vector>
 
+#include <fmt/format.h>
+
 namespace cicada::bpf_source {
 namespace {
 
@@ -69,6 +71,16 @@ std::string unquote(std::string_view text) {
 
 bool is_colon(std::string_view text, size_t at) { return text[at] == ':' && (at == 0 || text[at - 1] != ':') && (at + 1 >= text.size() || text[at + 1] != ':'); }
 
+// Those that are no letters, and not of "::".
+std::vector<size_t> find_colons(std::string_view text) {
+  std::vector<size_t> colons;
+  for (PlaceCursor cursor(text); !cursor.ends();) {
+    const size_t at = cursor.at();
+    if (cursor.next() && is_colon(text, at)) colons.push_back(at);
+  }
+  return colons;
+}
+
 // Takes "+OFFSET" off. False: no number follows.
 bool take_offset(std::string_view& text, uint64_t& offset, size_t& plus) {
   plus = text.rfind('+');
@@ -101,11 +113,7 @@ size_t end_of_function_place(std::string_view text, size_t begin) {
 }
 
 bool parse_function_place(std::string_view text, FunctionPlace& place, PlaceError& error) {
-  std::vector<size_t> colons;
-  for (PlaceCursor cursor(text); !cursor.ends();) {
-    const size_t at = cursor.at();
-    if (cursor.next() && is_colon(text, at)) colons.push_back(at);
-  }
+  const std::vector<size_t> colons = find_colons(text);
   const auto fail = [&](size_t at, std::string message) {
     error = {at, std::move(message)};
     return false;
@@ -127,6 +135,31 @@ bool parse_function_place(std::string_view text, FunctionPlace& place, PlaceErro
   if (place.function.find('/') != std::string::npos && place.function.find("operator") == std::string::npos && place.image.empty() && place.function.front() == '/')
     return fail(begin, "expected FILE:FUNCTION");
   if (place.at_return && place.offset != 0) return fail(begin + plus, "a function returns where it wants to: no offset");
+  return true;
+}
+
+bool parse_usdt_place(std::string_view text, FunctionPlace& place, PlaceError& error) {
+  constexpr std::string_view kLetters = "_-.*?$abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  const std::vector<size_t> colons = find_colons(text);
+  const auto fail = [&](size_t at, std::string message) {
+    error = {at, std::move(message)};
+    return false;
+  };
+  if (colons.empty() || colons.size() > 2) return fail(colons.empty() ? 0 : colons[2], "expected [IMAGE:]PROVIDER:NAME of a USDT probe, as in usdt:python3:python:function__entry");
+  size_t begin = 0;
+  if (colons.size() == 2) {
+    place.image = unquote(text.substr(0, colons[0]));
+    if (place.image.empty()) return fail(0, "expected the name of a program or library before the colon");
+    begin = colons[0] + 1;
+  }
+  const std::string_view provider = text.substr(begin, colons.back() - begin), name = text.substr(colons.back() + 1);
+  if (provider.empty()) return fail(begin, "expected the name of a provider");
+  if (name.empty()) return fail(text.size(), "expected the name of a probe");
+  for (size_t at = begin; at < text.size(); ++at) {
+    if (at != colons.back() && kLetters.find(text[at]) == std::string_view::npos) return fail(at, fmt::format("\"{}\" is in no USDT probe's name", text[at]));
+  }
+  place.function = text.substr(begin);
+  place.is_usdt = true;
   return true;
 }
 

@@ -8,6 +8,8 @@
 //   sql_*                           * any letters, ? one, where there is no parenthesis
 //   fn+0x10                         an instruction in it
 //
+// and where a USDT probe is: [IMAGE:]PROVIDER:NAME, with * and ? in the last two.
+//
 // Threads: any.
 #pragma once
 #include <cstdint>
@@ -18,9 +20,10 @@ namespace cicada::bpf_source {
 
 struct FunctionPlace {
   std::string image;  // empty: any
-  std::string function;
+  std::string function;  // of a USDT probe PROVIDER:NAME
   uint64_t offset = 0;  // from where it begins, in bytes
   bool at_return = false;
+  bool is_usdt = false;
   bool operator==(const FunctionPlace&) const = default;
 };
 
@@ -34,6 +37,8 @@ struct PlaceError {
 };
 // Its place.at_return is what is asked for. False: `error` says why.
 bool parse_function_place(std::string_view text, FunctionPlace& place, PlaceError& error);
+// The same of a USDT probe.
+bool parse_usdt_place(std::string_view text, FunctionPlace& place, PlaceError& error);
 
 // Whether an image that a process sees at this path is the one that is meant.
 bool is_meant(const FunctionPlace& place, std::string_view path);

@@ -103,6 +103,9 @@ TEST(FunctionPlaces, EndAnyText) {
     if (!parse_function_place(std::string_view(text).substr(0, end), place, error)) {
       ASSERT_LE(error.at, end) << text;
     }
+    if (!parse_usdt_place(std::string_view(text).substr(0, end), place, error)) {
+      ASSERT_LE(error.at, end) << text;
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "abi/event_cookie.h"
 #include "base/diagnostics.h"
 #include "base/monotonic_clock.h"
 #include "bpf_source/uprobe_links.h"
@@ -65,15 +66,16 @@ Result<void> FunctionProbes::find() {
 
 Result<void> FunctionProbes::attach(const Found& found) {
   const std::string& name = name_of(found);
-  std::vector<FileOffset> offsets;
-  for (const FunctionFinder::Place& place : found.places) offsets.push_back(place.offset);
-  auto attached = attach_uprobes(options_.program_fd, options_.multi, {found.fd.get(), offsets, found.by_kernel}, cookies_[found.event]);
+  for (; known_fields_ < finder_.place_fields().size(); ++known_fields_) TRY(options_.set_place_fields(known_fields_, finder_.place_fields()[known_fields_]));
+  std::vector<UprobePlace> all;
+  for (const FunctionFinder::Place& place : found.places) all.push_back({place.offset, place.semaphore, cookie_of_place(cookies_[found.event], place.fields)});
+  auto attached = attach_uprobes(options_.program_fd, options_.multi, {found.fd.get(), all, found.by_kernel});
   if (!attached) return make_error(attached.error().kind(), "{}: {}: {}", name, found.path, attached.error().message());
   if (!attached->refused.empty()) {
     const auto first = std::find_if(found.places.begin(), found.places.end(), [&](const FunctionFinder::Place& place) { return place.offset == attached->refused.front(); });
     warn(fmt::format("{}: {}: the kernel cannot probe {} of its instructions, as in {}", name, found.path, attached->refused.size(), first->function));
   }
-  const size_t places = offsets.size() - attached->refused.size();
+  const size_t places = all.size() - attached->refused.size();
   diagnostics().info(name, "attached to {} places of {}", places, found.path);
   const std::lock_guard lock(mutex_);
   places_ += places;

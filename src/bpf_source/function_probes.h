@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events at functions of programs and libraries: attached to the files that have them (function_finder.h), for whoever runs these.
+// Events at functions and USDT probes of programs and libraries: attached to the files that have them (function_finder.h), for whoever runs these.
 //
 //   find()        the files that are mapped now, or that a path names ──▶ places
 //   attach()      one link a file and event, where the kernel has that (uprobe_links.h)
@@ -9,6 +9,7 @@
 #pragma once
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -29,6 +30,7 @@ class FunctionProbes {
     int program_fd = -1;
     bool multi = false;          // has_uprobe_multi()
     bool whole_machine = false;  // then each event has to name an image
+    std::function<Result<void>(uint32_t index, const event_fields& fields)> set_place_fields = {};  // BpfObject::set_place_fields; of USDT probes
   };
   struct Event {
     FunctionFinder::Event what;
@@ -66,6 +68,7 @@ class FunctionProbes {
   process::ImageRegistry& images_;
   std::vector<uint64_t> cookies_;  // by event
   std::vector<Found> found_;       // by find(), for attach()
+  uint32_t known_fields_ = 1;      // of finder_.place_fields(), that the kernel side knows
 
   mutable std::mutex mutex_;
   std::condition_variable_any came_;

@@ -19,9 +19,14 @@ inline constexpr uint32_t kAttachUprobeMulti = 48;  // BPF_TRACE_UPROBE_MULTI
 // Without it each place is an event of its own, and detaching one takes a tenth of a second.
 inline constexpr size_t kMostSinglePlaces = 100;
 
+struct UprobePlace {
+  FileOffset offset;
+  FileOffset semaphore;  // 16 bits that are one more in each process while it is attached; 0: none
+  uint64_t cookie = 0;
+};
 struct UprobePlaces {
   int file = -1;
-  std::span<const FileOffset> offsets;
+  std::span<const UprobePlace> places;
   bool at_return = false;
 };
 struct UprobeLinks {
@@ -29,6 +34,6 @@ struct UprobeLinks {
   std::vector<FileOffset> refused;  // the kernel cannot probe the instruction there; some, not all
 };
 // Fails: kInvalid (the kernel can probe none of these instructions), kPermission, the system's error.
-Result<UprobeLinks> attach_uprobes(int program_fd, bool multi, const UprobePlaces& places, uint64_t cookie);
+Result<UprobeLinks> attach_uprobes(int program_fd, bool multi, const UprobePlaces& places);
 
 }  // namespace cicada::bpf_source

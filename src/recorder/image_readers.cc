@@ -34,6 +34,9 @@ class ByParsers final : public bpf_source::ImageReader {
     const auto companions = parser::companions_of({image.owner, user_}, openers_, symbolize::FileRoot(), nullptr, stop);
     return parser::find_functions(*rows_, image.owner, number_of(image), fd, image.path, patterns, limit, companions.get(), stop);
   }
+  Result<elf::UsdtSearch> find_usdt(const process::ImageInfo& image, int fd, std::span<const std::string> patterns, size_t limit, const std::stop_token& stop) override {
+    return parser::find_usdt(*rows_, image.owner, number_of(image), fd, image.path, patterns, limit, stop);
+  }
   Result<void> check_instruction(const process::ImageInfo& image, int fd, FileOffset function, uint64_t offset, const std::stop_token& stop) override {
     return parser::check_instruction(*rows_, image.owner, number_of(image), fd, image.path, function, offset, stop);
   }
