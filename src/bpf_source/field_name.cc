@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "elf/usdt_operands.h"
+
 namespace cicada::bpf_source {
 namespace {
 
@@ -57,8 +59,7 @@ std::optional<event_field> find_register(const FieldName& name, bool at_return) 
 }
 
 std::optional<event_field> find_argument(const FieldName& name) {
-  constexpr uint16_t kArguments = 12;
-  for (uint16_t i = 0; i < kArguments; ++i) {
+  for (uint16_t i = 0; i < elf::kMaxUsdtArguments; ++i) {
     if (name.name != "arg" + std::to_string(i)) continue;
     event_field field{};
     field.kind = FIELD_OF_ARGUMENT;

@@ -126,11 +126,9 @@ UsdtSearch search_usdt(const ElfFile& image, std::span<const std::string> patter
       if (!work.spend(provider.size() * note.provider.size() + name.size() * note.name.size() + 1)) break;
       if (is_like(provider, note.provider) && is_like(name, note.name)) found.push_back(&note);
     }
-    const auto by_offset = [](const UsdtNote* one) { return std::tuple(one->offset, one->provider, one->name); };
-    std::ranges::sort(found, {}, by_offset);
-    const auto same = std::ranges::unique(found, {}, [](const UsdtNote* one) { return one->offset; });
-    found.erase(same.begin(), same.end());
-    std::ranges::sort(found, {}, [](const UsdtNote* one) { return std::tuple(one->provider, one->name, one->offset); });
+    std::sort(found.begin(), found.end(), [](const UsdtNote* a, const UsdtNote* b) { return std::tie(a->offset, a->provider, a->name) < std::tie(b->offset, b->provider, b->name); });
+    found.erase(std::unique(found.begin(), found.end(), [](const UsdtNote* a, const UsdtNote* b) { return a->offset == b->offset; }), found.end());
+    std::sort(found.begin(), found.end(), [](const UsdtNote* a, const UsdtNote* b) { return std::tie(a->provider, a->name, a->offset) < std::tie(b->provider, b->name, b->offset); });
     for (const UsdtNote* note : found) {
       if (search.probes.size() == limit || !texts.spend(note->provider.size() + note->name.size())) {
         over_limit = true;

@@ -32,7 +32,7 @@ printf 'POST /token/pause HTTP/1.1\r\nHost: [::1]:80\r\nOrigin: http://[::1]:80\
 # --- names: libraries of a few KiB, with and without section headers, DWARF 4 and 5
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-for target in symtab minidebug info line perf_map jitdump; do mkdir -p "$1/${target}_fuzz"; done
+for target in symtab usdt minidebug info line perf_map jitdump; do mkdir -p "$1/${target}_fuzz"; done
 cat >"$work/a.c" <<'C'
 int puts(const char*);
 static inline __attribute__((always_inline)) int inner(int x) { return x * 3 + 1; }
@@ -59,6 +59,15 @@ objcopy --strip-all "$work/a5.so" "$1/symtab_fuzz/stripped"
 head -c 64 "$1/symtab_fuzz/stripped" >"$work/head"
 # no section headers: e_shoff, e_shnum and e_shstrndx are zero
 { head -c 40 "$work/head"; printf '\0\0\0\0\0\0\0\0'; tail -c +49 "$work/head" | head -c 12; printf '\0\0\0\0'; tail -c +65 "$1/symtab_fuzz/stripped"; } >"$1/symtab_fuzz/without-sections"
+# USDT notes: two places of a probe with a semaphore
+cat >"$work/usdt.c" <<'C'
+__attribute__((section(".probes"), used)) volatile unsigned short semaphore;
+#define PLACE(operands) __asm__ volatile("990: nop\n.pushsection .note.stapsdt,\"\",\"note\"\n.balign 4\n.4byte 992f-991f,994f-993f,3\n991: .asciz \"stapsdt\"\n992: .balign 4\n993: .8byte 990b,0,semaphore\n" \
+                                         ".asciz \"app\"\n.asciz \"begin\"\n.asciz \"" operands "\"\n994: .balign 4\n.popsection")
+void f(void) { PLACE("8@%rdi -4@-8(%rbp,%rax,4) 1@%ah 2@$-7"); PLACE("-8@$1 4@(%rsp) 8f@%xmm0 2@8(,%r9,2)"); }
+C
+gcc -O2 -shared -fPIC -nostdlib -Wl,-z,norelro,-z,noseparate-code,-Bsymbolic -fvisibility=hidden "$work/usdt.c" -o "$1/usdt_fuzz/notes"
+strip --strip-debug "$1/usdt_fuzz/notes"
 { printf '\001'; xz -c "$1/symtab_fuzz/dwarf5"; } >"$1/minidebug_fuzz/xz"
 python3 - "$1/minidebug_fuzz/zlib" <<'P'
 import struct, sys, zlib
