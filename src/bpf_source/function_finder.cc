@@ -167,7 +167,7 @@ Result<void> FunctionFinder::look_for_usdt(const File& file, std::span<const siz
     for (const elf::FoundUsdt& probe : searched.probes) {
       if (probe.pattern != k) continue;
       if (is_taken_for_a_jump(read_code(file.fd.get(), probe.offset))) sum.leave_out(kUnsafe, probe.name);
-      else if (const auto fields = bind(wanted[k], probe)) found.places.push_back({probe.offset, probe.name, probe.semaphore, *fields});
+      else if (const auto fields = bind(wanted[k], probe)) found.places.push_back({probe.offset, probe.name, probe.semaphore, *fields, probe.arguments});
     }
     TRY(keep(file, std::span(&found, 1), all));
   }

@@ -38,6 +38,7 @@ class FunctionFinder {
     std::string function;
     FileOffset semaphore = {};  // of a USDT probe (uprobe_links.h)
     uint32_t fields = 0;        // of a USDT probe: where its arguments are, in place_fields(); 0: none is asked for
+    std::vector<event_field> arguments = {};  // of a USDT probe, for people
   };
   // Of an event in a file; at least one. By offset, each once.
   struct Found {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -48,14 +49,15 @@ class ProbeLister {
       return found;
     };
     const bool tracepoints = is_kind("tracepoint", "t"), kernel = !tracepoints && (is_kind("kprobe", "k") || is_kind("kretprobe", "kr")),
-               functions = !tracepoints && !kernel && (is_kind("uprobe", "u") || is_kind("uretprobe", "ur"));
-    const bool all = !tracepoints && !kernel && !functions;
+               functions = !tracepoints && !kernel && (is_kind("uprobe", "u") || is_kind("uretprobe", "ur")), usdt = !tracepoints && !kernel && !functions && is_kind("usdt", "usdt");
+    const bool all = !tracepoints && !kernel && !functions && !usdt;
     const std::string pattern(what);
     if (pattern.empty()) return make_error(ErrorKind::kInvalid, "which probes? A pattern is needed, as in `cicada probes 'sched:*'`");
     if (all) list_events(pattern);
     if (all || tracepoints) TRY(list_tracepoints(pattern, tracepoints));
     if (all || kernel) list_kernel_functions(pattern, kernel);
     if (all || functions) TRY(list_functions(pattern, functions));
+    if (all || usdt) TRY(list_usdt(pattern, usdt));
     return std::move(list_);
   }
 
@@ -105,14 +107,49 @@ class ProbeLister {
       if (only_these) return make_error(ErrorKind::kInvalid, "{}: column {}: {}", pattern, error.at + 1, error.message);
       return {};
     }
-    if (place.image.find('/') != std::string::npos) place.image = std::filesystem::absolute(place.image).lexically_normal();
     if (place.image.empty() && question_.pids.empty()) {
       if (list_.probes.empty()) list_.notes.push_back(fmt::format("functions of programs: -p PID, or with a file's name: u:libc:{}", place.function));
       return {};
     }
+    for (const FunctionFinder::Found& one : TRY(look_into_files("u:" + pattern, std::move(place), only_these))) {
+      for (const FunctionFinder::Place& each : one.places) add(fmt::format("u:{}:{}", quoted(one.path), each.function), "function", fmt::format("at {:#x}", each.offset.value));
+    }
+    return {};
+  }
+
+  Result<void> list_usdt(const std::string& pattern, bool only_these) {
+    FunctionPlace place;
+    PlaceError error;
+    if (!parse_usdt_place(pattern, place, error)) {
+      if (only_these) return make_error(ErrorKind::kInvalid, "{}: column {}: {}", pattern, error.at + 1, error.message);
+      return {};
+    }
+    if (place.image.empty() && question_.pids.empty()) {
+      if (only_these) list_.notes.push_back(fmt::format("USDT probes: -p PID, or with a file's name: usdt:libc:{}", place.function));
+      return {};
+    }
+    for (const FunctionFinder::Found& one : TRY(look_into_files("usdt:" + pattern, std::move(place), only_these))) {
+      std::map<std::string, std::vector<const FunctionFinder::Place*>> by_name;
+      for (const FunctionFinder::Place& each : one.places) by_name[each.function].push_back(&each);
+      for (const auto& [name, places] : by_name) {
+        std::string more = fmt::format("{} place{}", places.size(), places.size() == 1 ? "" : "s");
+        for (size_t i = 0; i < places.front()->arguments.size(); ++i) {
+          const event_field& argument = places.front()->arguments[i];
+          more += argument.bytes == 0 ? fmt::format(" (arg{})", i) : fmt::format(" {}{}(arg{})", argument.is_signed != 0 ? 's' : 'u', 8 * argument.bytes, i);
+        }
+        add(fmt::format("usdt:{}:{}", quoted(one.path), name), "USDT probe", std::move(more));
+      }
+    }
+    return {};
+  }
+
+  static std::string quoted(const std::string& path) { return path.find_first_of(":\"\\") != std::string::npos ? fmt::format("\"{}\"", path) : path; }
+
+  Result<std::vector<FunctionFinder::Found>> look_into_files(std::string name, FunctionPlace place, bool only_these) {
+    if (place.image.find('/') != std::string::npos) place.image = std::filesystem::absolute(place.image).lexically_normal();
     process::ImageRegistry images(process::ImageRegistry::Options{.opener = {.readers = readers_}});
     std::vector<uint32_t> wanted = TRY(resolve(place, images));
-    FunctionFinder finder({{"u:" + pattern, place, false}}, question_.pids.empty(), images, reader_);
+    FunctionFinder finder({{std::move(name), std::move(place), false}}, question_.pids.empty(), images, reader_);
     std::vector<FunctionFinder::Found> found;
     const auto take = [&](std::vector<FunctionFinder::Found> more) {
       for (FunctionFinder::Found& one : more) found.push_back(std::move(one));
@@ -123,17 +160,10 @@ class ProbeLister {
       else list_.notes.push_back(plain(some.error().message()));
     }
     take(finder.look_into_paths({}));
-    for (const FunctionFinder::Found& one : found) {
-      const bool is_odd = one.path.find_first_of(":\"\\") != std::string::npos;
-      for (const FunctionFinder::Place& each : one.places) {
-        const std::string file = is_odd ? fmt::format("\"{}\"", one.path) : one.path;
-        add(fmt::format("u:{}:{}", file, each.function), "function", fmt::format("at {:#x}", each.offset.value));
-      }
-    }
     if (found.empty() && only_these) list_.notes.push_back(plain(finder.nothing_found(0).message()));
     for (const std::string& line : finder.warnings())
       if (!found.empty()) list_.notes.push_back(plain(line));
-    return {};
+    return found;
   }
 
   // The images that the pattern may mean, once they are open.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `-e` can name: events, tracepoints, functions of the kernel and of programs, by pattern. Threads: any.
+// What `-e` can name: events, tracepoints, functions of the kernel and of programs, USDT probes, by pattern. Threads: any.
 #pragma once
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@ struct ProbeQuestion {
 
 struct ListedProbe {
   std::string event;  // as -e takes it
-  std::string kind;   // "event", "tracepoint", "kernel function", "function"
+  std::string kind;   // "event", "tracepoint", "kernel function", "function", "USDT probe"
   std::string more;   // which numbers it hands over, or where it is; for people
 };
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # records.sh SUITE: on that suite's kernel cicada loads, walks real stacks without frame pointers, and they are what the workload said;
 # `doctor` finds nothing missing. Where a library is loaded over another one, that the map has changed is seen in what this kernel's mm_struct has
-# (bpf/map_version.bpf.h). Threads wait as long as they say by their own clocks, and are woken by who says so; they pass a tracepoint, and call functions of theirs and the kernel's, as often as they say. Of a user, a name, a control group only these are sampled. On a kernel that is too old (5.10): one line that says so, and `doctor` says the same.
+# (bpf/map_version.bpf.h). Threads wait as long as they say by their own clocks, and are woken by who says so; they pass a tracepoint, and USDT probes, and call functions of theirs and the kernel's, as often as they say. Of a user, a name, a control group only these are sampled. On a kernel that is too old (5.10): one line that says so, and `doctor` says the same.
 set -euo pipefail
 suite=${1:?usage: records.sh SUITE}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -35,6 +35,9 @@ EMULATOR_THREADS=${EMULATOR_THREADS:-multi multi multi single} SECONDS_OF_SILENC
   cicada convert --event u:hit hits.cicada begins.folded
   cicada convert --event ur:hit hits.cicada returns.folded
   cicada convert --event "u:'"$WORKLOADS"'/libhit_library.so:library_hit*" hits.cicada library.folded
+  cicada record --stats -e "usdt:usdt_hits:hits:place/value=arg1,unit=bytes/,usdt:hits:guarded/arg0>=0/" -o usdt.cicada -- usdt_hits 2 2000 40 >usdt.truth 2>usdt.err; echo "record $? usdt"
+  cicada convert --event usdt:usdt_hits:hits:place usdt.cicada places.folded
+  cicada convert --event usdt:hits:guarded usdt.cicada guarded.folded
   ifconfig lo up
   cicada record --stats -e off-cpu/period=10000000/ -e wakeups -o wakes.cicada -- wakes 8 10000000 20 >wakes.truth 2>wakes.err; echo "record $? wakes"
   cicada convert --event wakeups --by thread,state wakes.cicada wakes.folded
@@ -83,11 +86,14 @@ grep -q '^record 0 kernel' "$work/said" || fail "record -e k:__x64_sys_getppid"
 awk -v lost="$(awk '/ lost: /{ gsub(",", "", $1); n += $1 } END { print n + 0 }' "$work/kernel.err")" '/;ask;/ { n += $NF } END { exit !(n + lost == 4000 && lost < 40) }' "$work/kernel.folded" || fail "calls of a function of the kernel are neither stored nor lost"
 grep -q '^record 0 hits' "$work/said" || fail "record -e u:hit"
 value() { awk '{ sum += $NF } END { print sum + 0 }' "$work/$1.folded"; }
-said() { sed -n "s/^$1 //p" "$work/hits.truth"; }
+said() { sed -n "s/^$1 //p" "$work/${2:-hits}.truth"; }
 ! awk '/ lost: ring| lost: no scratch/ { gsub(",", "", $1); n += $1 } END { exit !n }' "$work/hits.err" || fail "hits are lost, though threads pause"
 [[ $(value begins) == "$(said bytes)" ]] || fail "$(value begins) bytes, the workload said $(said bytes)"
 [[ $(value returns) == "$(($(said called) / 4))" ]] || fail "$(value returns) returned -1, a quarter of $(said called) does"
 [[ $(value library) == "$(said library)" ]] || fail "$(value library) calls of a library, the workload said $(said library)"
+grep -q '^record 0 usdt' "$work/said" || fail "record -e usdt:hits:place"
+[[ $(value places) == "$(said bytes usdt)" ]] || fail "USDT probes: $(value places) bytes, the workload said $(said bytes usdt)"
+[[ $(value guarded) == "$(said passed usdt)" ]] || fail "$(value guarded) passed a USDT probe with a semaphore, not $(said passed usdt)"
 grep -q '^record 0 wakes' "$work/said" || fail "record -e off-cpu -e wakeups"
 python3 "$here/../live/wakes.py" "$work/wakes.folded" "$work/wakes.truth" 0.1 || fail "somebody else woke them"
 grep -q '^record 0 waiting' "$work/said" || fail "record -e off-cpu -p"

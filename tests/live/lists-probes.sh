@@ -13,6 +13,9 @@ for name in hit 'shop::Till::pay(int, unsigned long)' 'shop::greet(double)'; do 
 "$CICADA" record -q --force -e "$(sed -n 's/  *at 0x[0-9a-f]*$//; /shop::greet(double)$/p' out)" -o z.folded -- "$hits" 1 100 >/dev/null 2>err || fail "record ended with $?: $(cat err)"
 [[ $(awk '{ n += $NF } END { print n }' z.folded) == 1 ]] || fail "greet(double) was not called once: $(cat z.folded)"
 
+listed "usdt:$WORKLOADS/usdt_hits:*:*"
+grep -q "^usdt:$WORKLOADS/usdt_hits:hits:place  *3 places s32(arg0) u64(arg1) s64(arg2) u8(arg3) (arg4)$" out && (($(wc -l <out) == 2)) || fail "not its two USDT probes: $(cat out)"
+
 start "$hits" 1 100000000
 listed 'shop::*' -p "$pid"
 grep -q "^u:$hits:shop::Till::pay(int, unsigned long) *at 0x" out || fail "nothing of the process: $(cat out)"
@@ -31,6 +34,8 @@ refused() {
   "$CICADA" probes "${@:2}" >out 2>err && fail "probes ${*:2} found something: $(cat out)"
   [[ $(wc -l <err) == 1 && ! -s out ]] && grep -qF -- "$1" err || fail "probes ${*:2}: not \"$1\": $(cat err)"
 }
+refused "no USDT probe hits:plaec in $WORKLOADS/usdt_hits; did you mean hits:place" "usdt:$WORKLOADS/usdt_hits:hits:plaec"
+refused "there are no USDT probes in $hits" "usdt:$hits:*:*"
 refused "nothing is called so" t:nosuch:x
 refused "no function hitt in $hits; did you mean hit?" "u:$hits:hitt"
 refused "/no/such.so" u:/no/such.so:x

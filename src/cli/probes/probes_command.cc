@@ -65,7 +65,7 @@ Result<int> run(const Options& options) {
 
 Command add_probes_command(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* probes = app.add_subcommand("probes", "what -e can name: events, tracepoints, functions");
+  CLI::App* probes = app.add_subcommand("probes", "what -e can name: events, tracepoints, functions, USDT probes");
   probes->formatter(std::make_shared<HelpFormatter>("cicada probes PATTERN [-p PID] [--json]"));
   probes->footer("PATTERN is as after -e: 'sched:*', 'k:vfs_*', 'u:libc:*alloc', malloc -p nginx. * is any letters, ? one.");
   probes->add_option("PATTERN", options->pattern, "which")->required();
