@@ -82,6 +82,7 @@ class SpecParser {
     const size_t colon = name.find(':');
     if (name.starts_with('"') || name.find("::") != std::string_view::npos) return parse_as_function();
     if (colon != std::string_view::npos) {
+      if (colon + 1 == name.size() && at_ < text_.size() && text_[at_] == '/') return parse_as_function();  // IMAGE:/REGEX/
       const bool is_file = name.substr(0, colon).find_first_of("./+") != std::string_view::npos && name.find(':', colon + 1) == std::string_view::npos;
       if (is_file) return parse_as_function();
       spec.type = TRY(parse_tracepoint(begin, name));
@@ -230,7 +231,7 @@ class SpecParser {
     }
     const std::optional<event_field> found = find_register(*name, spec.place.at_return);
     if (!found) return fail(begin, "no {} {}; there {} {}", name->name, spec.place.at_return ? "where a function returns" : "where a function begins", spec.place.at_return ? "is" : "are", registers_of(spec.place.at_return));
-    if (spec.place.offset != 0) return fail(begin, "{} is known where a function begins, not behind that", name->name);
+    if (spec.place.offset != 0 || spec.place.is_line) return fail(begin, "{} is known where a function begins, not behind that", name->name);
     return *found;
   }
 

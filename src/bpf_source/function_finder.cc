@@ -226,9 +226,9 @@ std::optional<FileOffset> FunctionFinder::find_begin(const File& file, size_t ev
 }
 
 Result<void> FunctionFinder::add_begins(const File& file, std::span<const symbolize::FoundFunction> functions, Found& found, const std::stop_token& stop) {
-  const uint64_t within = events_[found.event].place.offset;
   Sum& sum = sums_[found.event];
   for (const symbolize::FoundFunction& function : functions) {
+    const uint64_t within = events_[found.event].place.offset + function.within;
     const std::optional<FileOffset> begin = find_begin(file, found.event, function);
     if (!begin) continue;
     if (within != 0) {
@@ -283,6 +283,7 @@ Error FunctionFinder::nothing_found(size_t event) const {
   for (size_t reason = 0; reason < kReasons; ++reason) {
     const LeftOut& left = sum.left_out[reason];
     if (left.count == 0) continue;
+    if (reason == kWithin && place.is_line) return make_error(ErrorKind::kInvalid, "{}: its debug information is not that of this program: no instruction of {} begins there", name, left.function);
     if (reason == kWithin) return make_error(ErrorKind::kInvalid, "{}: no instruction of {} begins {} bytes behind its begin", name, left.function, place.offset);
     return make_error(ErrorKind::kUnsupported, "{}: {} is a {} {}{}", name, left.function, place.is_usdt ? "probe" : "function", text_of(static_cast<Reason>(reason)),
                       reason == kIndirect ? "; name the one that it runs" : reason == kChanged || reason == kGoArguments ? "; without arg0 and so on it can be probed" : "");
@@ -298,7 +299,7 @@ Error FunctionFinder::nothing_found(size_t event) const {
   }
   const std::string where = place.image.empty() ? fmt::format("the {} files that are mapped", sum.images) : place.image;
   const std::string near = sum.near.size() > kMostNames ? near_names(place.function, sum.near) : fmt::format("{}", fmt::join(sum.near, ", "));
-  return make_error(ErrorKind::kNotFound, "{}: no {} {} in {}{}{}", name, place.is_usdt ? "USDT probe" : "function", place.function, where, near.empty() ? "" : "; did you mean " + near + "?",
+  return make_error(ErrorKind::kNotFound, "{}: no {} {} in {}{}{}", name, place.is_usdt ? "USDT probe" : place.is_line ? "code of" : "function", place.function, where, near.empty() ? "" : "; did you mean " + near + "?",
                     sum.is_cut_short ? "; not all symbols were looked at, there are too many" : "");
 }
 

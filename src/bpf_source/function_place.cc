@@ -7,6 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "symbolize/symbols/function_search.h"
+#include "symbolize/symbols/name_pattern.h"
+
 namespace cicada::bpf_source {
 namespace {
 
@@ -81,6 +84,15 @@ std::vector<size_t> find_colons(std::string_view text) {
   return colons;
 }
 
+// Behind a regular expression that begins here: between slashes (\\/ is one of its letters), and nothing but terms or another event follows. Nothing: none begins here.
+size_t find_end_of_regex(std::string_view text, size_t begin) {
+  if (begin >= text.size() || text[begin] != '/') return std::string_view::npos;
+  size_t end = begin + 1;
+  while (end < text.size() && text[end] != '/') end += text[end] == '\\' ? 2 : 1;
+  if (end >= text.size() || end == begin + 1) return std::string_view::npos;
+  return end + 1 == text.size() || text[end + 1] == ',' || text[end + 1] == '/' ? end + 1 : std::string_view::npos;
+}
+
 // Takes "+OFFSET" off. False: no number follows.
 bool take_offset(std::string_view& text, uint64_t& offset, size_t& plus) {
   plus = text.rfind('+');
@@ -104,6 +116,9 @@ size_t end_of_function_place(std::string_view text, size_t begin) {
     if (!cursor.next()) continue;
     if (text[at] == ',') return at;
     if (text[at] != '/') continue;
+    if (at == begin || text[at - 1] == ':') {
+      if (const size_t end = find_end_of_regex(text, at); end != std::string_view::npos) return end;
+    }
     // A pair that nothing but another event follows.
     PlaceCursor inside(text, at + 1, true);
     while (!inside.ends() && !(text[inside.at()] == '/' && PlaceCursor(inside).next())) inside.next();
@@ -118,13 +133,30 @@ bool parse_function_place(std::string_view text, FunctionPlace& place, PlaceErro
     error = {at, std::move(message)};
     return false;
   };
-  if (!colons.empty() && is_digits(text.substr(colons.back() + 1))) return fail(colons.back() + 1, "lines of source files are not probed; name the function");
+  const auto take_image = [&](size_t colon) {
+    place.image = unquote(text.substr(0, colon));
+    return !place.image.empty() || fail(0, "expected the name of a program or library before the colon");
+  };
+  for (const size_t begin : {size_t{0}, colons.empty() ? size_t{0} : colons[0] + 1}) {
+    if (find_end_of_regex(text, begin) != text.size()) continue;
+    if (begin != 0 && !take_image(begin - 1)) return false;
+    place.function = text.substr(begin);
+    const std::string problem = symbolize::NamePattern(place.function).error();
+    return problem.empty() || fail(begin, "this regular expression cannot be read: " + problem);
+  }
+  if (!colons.empty() && is_digits(text.substr(colons.back() + 1)) && colons.size() <= 2) {
+    const size_t begin = colons.size() == 2 ? colons[0] + 1 : 0;
+    if (begin != 0 && !take_image(colons[0])) return false;
+    place.function = unquote(text.substr(begin, colons.back() - begin)) + std::string(text.substr(colons.back()));
+    place.is_line = true;
+    if (!symbolize::parse_source_line(place.function)) return fail(begin, "expected FILE:LINE; lines count from 1");
+    return !place.at_return || fail(begin, "a line of a source file does not return");
+  }
   if (colons.size() > 1) return fail(colons[1], "expected [IMAGE:]FUNCTION; an image's name with a colon in it needs quotes (\"…\":FUNCTION)");
   std::string_view function = text;
   size_t begin = 0;
   if (!colons.empty()) {
-    place.image = unquote(text.substr(0, colons[0]));
-    if (place.image.empty()) return fail(0, "expected the name of a program or library before the colon");
+    if (!take_image(colons[0])) return false;
     begin = colons[0] + 1;
     function = text.substr(begin);
   }

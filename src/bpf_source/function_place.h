@@ -6,7 +6,9 @@
 //   /opt/x.so:fn, "/a:b/x.so":fn    of that file, as the target sees it
 //   std::vector<int>::push_back     demangled, with or without parameters
 //   sql_*                           * any letters, ? one, where there is no parenthesis
+//   /^sql_.*query/                  a regular expression (RE2), looked for in the demangled name with parameters; \/ is a slash
 //   fn+0x10                         an instruction in it
+//   parser.c:42, libx:src/a.cc:7    a line of a source file, by the end of its path
 //
 // and where a USDT probe is: [IMAGE:]PROVIDER:NAME, with * and ? in the last two.
 //
@@ -24,6 +26,7 @@ struct FunctionPlace {
   uint64_t offset = 0;  // from where it begins, in bytes
   bool at_return = false;
   bool is_usdt = false;
+  bool is_line = false;  // `function` is FILE:LINE
   bool operator==(const FunctionPlace&) const = default;
 };
 

@@ -31,6 +31,25 @@ TEST(FunctionPlaces, NameAnImageAFunctionAndAnOffset) {
   EXPECT_EQ(place_of("net/http.(*Client).Get"), (FunctionPlace{"", "net/http.(*Client).Get", 0, false}));
 }
 
+TEST(FunctionPlaces, NameALine) {
+  const auto line = [](const char* image, const char* place) { return FunctionPlace{.image = image, .function = place, .is_line = true}; };
+  EXPECT_EQ(place_of("parser.c:42"), line("", "parser.c:42"));
+  EXPECT_EQ(place_of("/opt/x.so:src/a b.cc:7"), line("/opt/x.so", "src/a b.cc:7"));
+  EXPECT_EQ(place_of("\"/a:b.cc\":7"), line("", "/a:b.cc:7"));
+}
+
+TEST(FunctionPlaces, NameFunctionsByARegularExpression) {
+  EXPECT_EQ(place_of("/^sql_.*query/"), (FunctionPlace{"", "/^sql_.*query/", 0, false}));
+  EXPECT_EQ(place_of("libc:/^mem(cpy|move)$/"), (FunctionPlace{"libc", "/^mem(cpy|move)$/", 0, false}));
+  EXPECT_EQ(place_of("/opt/x.so:/a\\/b|[(]/"), (FunctionPlace{"/opt/x.so", "/a\\/b|[(]/", 0, false}));
+  EXPECT_EQ(first_of("/^sql_.*query/"), "/^sql_.*query/");
+  EXPECT_EQ(first_of("/^sql_.*query/,free"), "/^sql_.*query/");
+  EXPECT_EQ(first_of("libc:/^mem[(,]/,free"), "libc:/^mem[(,]/");
+  EXPECT_EQ(first_of("/^sql_.*query//value=arg0/"), "/^sql_.*query/");
+  EXPECT_EQ(first_of("/x.so:/a\\/b//period=2/,free"), "/x.so:/a\\/b/");
+  EXPECT_EQ(first_of("/x.so:f/period=2/"), "/x.so:f");
+}
+
 TEST(FunctionPlaces, TakeTheColonsOfNamesForLetters) {
   EXPECT_EQ(place_of("std::vector<int>::push_back"), (FunctionPlace{"", "std::vector<int>::push_back", 0, false}));
   EXPECT_EQ(place_of("app:a::b(c::d, int)"), (FunctionPlace{"app", "a::b(c::d, int)", 0, false}));
@@ -40,7 +59,9 @@ TEST(FunctionPlaces, TakeTheColonsOfNamesForLetters) {
 }
 
 TEST(FunctionPlaces, SayWhatIsWrongAndWhere) {
-  EXPECT_EQ(error_of("main.c:42"), "7: lines of source files are not probed; name the function");
+  EXPECT_EQ(error_of("main.c:0"), "0: expected FILE:LINE; lines count from 1");
+  EXPECT_EQ(error_of("main.c:42", true), "0: a line of a source file does not return");
+  EXPECT_EQ(error_of("libc:/mem(/"), "5: this regular expression cannot be read: missing ): mem(");
   EXPECT_EQ(error_of("a:b:c"), "3: expected [IMAGE:]FUNCTION; an image's name with a colon in it needs quotes (\"…\":FUNCTION)");
   EXPECT_EQ(error_of(":fn"), "0: expected the name of a program or library before the colon");
   EXPECT_EQ(error_of("libc:"), "5: expected the name of a function");

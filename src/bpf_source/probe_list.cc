@@ -111,8 +111,11 @@ class ProbeLister {
       if (list_.probes.empty()) list_.notes.push_back(fmt::format("functions of programs: -p PID, or with a file's name: u:libc:{}", place.function));
       return {};
     }
-    for (const FunctionFinder::Found& one : TRY(look_into_files("u:" + pattern, std::move(place), only_these))) {
-      for (const FunctionFinder::Place& each : one.places) add(fmt::format("u:{}:{}", quoted(one.path), each.function), "function", fmt::format("at {:#x}", each.offset.value));
+    for (const FunctionFinder::Found& one : TRY(look_into_files("u:" + pattern, place, only_these))) {
+      for (const FunctionFinder::Place& each : one.places) {
+        const std::string at = fmt::format("at {:#x}", each.offset.value);
+        add(fmt::format("u:{}:{}", quoted(one.path), place.is_line ? place.function : each.function), "function", place.is_line ? fmt::format("in {}, {}", each.function, at) : at);
+      }
     }
     return {};
   }

@@ -30,6 +30,10 @@ grep -q '^t:syscalls:sys_enter_openat ' out || fail "not by its own name: $(cat 
 listed 'page-faul*'
 grep -q '^page-faults  *also faults$' out || fail "no page-faults: $(cat out)"
 
+line=$(grep -n 'greet(value);' "$LIVE/../workloads/hits.cc" | cut -d: -f1)
+listed "hits:hits.cc:$line" -p "$pid"
+[[ $(grep -c "^u:$hits:hits.cc:$line  *in void shop::greet_all<.*>(.*), at 0x" out) == 2 ]] || fail "hits.cc:$line: $(cat out)"
+
 refused() {
   "$CICADA" probes "${@:2}" >out 2>err && fail "probes ${*:2} found something: $(cat out)"
   [[ $(wc -l <err) == 1 && ! -s out ]] && grep -qF -- "$1" err || fail "probes ${*:2}: not \"$1\": $(cat err)"

@@ -46,6 +46,12 @@ counted 'hits:hit' 100
 counted 'shop::Till::pay/arg1>=50/' 0  # of a member arg0 is the object, arg1 its first argument
 counted 'shop::Till::pay/arg2>=50/' 50
 counted 'u:hit+1' 100
+counted 'u:/^shop::greet\(/' 2
+counted 'hits:/[hH]it$|Till/,cpu-clock' 200
+counted '/^shop::Till::pay\(/''/arg2>=50/' 50
+line=$(grep -n 'greet(value);' "$LIVE/../workloads/hits.cc" | cut -d: -f1)
+counted "hits.cc:$line" 2
+counted "u:hits:workloads/hits.cc:$line" 2
 counted "$WORKLOADS/hits:hit" 100
 counted "$(realpath --relative-to=. "$WORKLOADS")/hits:hit" 100
 # Where they return: an exception passes risk::pass() five of ten times, and once it is called by one that ends in it.
@@ -99,7 +105,10 @@ refused mallok "u:mallok: no function mallok in the"
 refused cylces 'no event "cylces"; did you mean cycles? (of a function: u:cylces)'
 refused u:nolib:malloc "u:nolib:malloc: what is recorded maps no file called nolib; one that is loaded later needs its path"
 refused u:/no/such.so:fn "/no/such.so"
-refused u:main.c:42 "column 10: lines of source files are not probed"
+refused u:nosuch.cc:42 "u:nosuch.cc:42: no code of nosuch.cc:42 in the"
+refused "u:hits:hits.cc:$((line - 2))" "did you mean hits.cc:$((line - 3)), hits.cc:$((line - 1))?"
+refused 'u:hits.cc:1/arg0==1/' "arg0 is known where a function begins"
+refused 'u:/hit(/' "column 3: this regular expression cannot be read: missing ): hit("
 refused 'u:hit/retval==1/' "column 7: no retval where a function begins; there are arg0 to arg5"
 refused 'ur:hit/retval<0/' "column 8: retval is taken without a sign here; s32(retval) or s64(retval) has one"
 refused u:hit+100000 "u:hit+100000: no instruction of hit begins 100000 bytes behind its begin"

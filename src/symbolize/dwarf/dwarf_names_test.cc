@@ -90,20 +90,27 @@ TEST_F(DwarfVariants, AnswersLikeLlvmSymbolizer) {
 
 // In each function the first place that binutils has for the line; where it was inlined, too.
 TEST_F(DwarfVariants, SaysWhereALineHasCode) {
-  ASSERT_TRUE(directory_->run("nm plain | awk '/ [tTW] / {print $1, $3}' | sort > functions; objdump --dwarf=decodedline plain | awk '$4 == \"x\" || $5 == \"x\" {print $1 \":\" $2, $3}' > rows"));
+  ASSERT_TRUE(directory_->run("nm plain | awk '/ [tTW] / {print $1, $3}' | sort > functions; objdump --dwarf=decodedline plain | awk '$3 ~ /^0x/ {print $1 \":\" $2, $3, $NF == \"x\"}' > rows"));
   const auto symbols = open_symbols(*elf::ElfFile::open(directory_->path("plain")), directory_->path("plain"));
   std::map<std::string, uint64_t> functions;
   std::ifstream names(directory_->path("functions"));
   for (std::string name, address; names >> address >> name;) functions[name] = std::stoull(address, nullptr, 16);
-  std::vector<std::pair<std::string, uint64_t>> rows;
+  struct Row {
+    std::string place;
+    uint64_t address;
+    bool is_statement;
+  };
+  std::vector<Row> rows;
   std::ifstream table(directory_->path("rows"));
-  for (std::string place, address; table >> place >> address;) rows.emplace_back(place, std::stoull(address, nullptr, 16));
+  for (auto [place, address, is_statement] = std::tuple<std::string, std::string, int>(); table >> place >> address >> is_statement;) rows.push_back({place, std::stoull(address, nullptr, 16), is_statement != 0});
   size_t lines = 0;
   for (const std::string file : {"program.cc", "other.h"}) {
     for (int line = 1; line < 25; ++line) {
       const std::string place = fmt::format("{}:{}", file, line);
       std::map<uint64_t, uint64_t> first;  // by function
-      for (const auto& [at, address] : rows) {
+      const bool has_statements = std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.place == place && row.is_statement; });
+      for (const auto& [at, address, is_statement] : rows) {
+        if (has_statements && !is_statement) continue;
         uint64_t begin = 0;
         for (const auto& [name, own] : functions)
           if (own <= address) begin = std::max(begin, own);

@@ -218,16 +218,19 @@ void LineProgram::find_code(std::string_view file, uint32_t line, CodeOfLine& fo
   if (!any || !budget.spend(program_.size())) return;
   found.has_file = true;
   bool was_here = false, tombstone = false, has_row = false;
+  std::vector<uint64_t> statements, others;  // compilers recommend places where a statement begins; not each line has one
   run([&](uint64_t address, uint64_t row_file, uint64_t row_line, bool is_statement, bool ends) {
     if (!has_row) tombstone = address == 0;
     has_row = !ends;
     const bool is_here = !ends && !tombstone && row_file < is_meant.size() && is_meant[row_file];
     if (is_here && row_line < line) found.before = std::max(found.before, static_cast<uint32_t>(row_line));
     if (is_here && row_line > line && row_line < found.after) found.after = static_cast<uint32_t>(row_line);
-    const bool is_wanted = is_here && row_line == line && is_statement;
-    if (is_wanted && !was_here && budget.spend(sizeof address)) found.addresses.push_back(address);
+    const bool is_wanted = is_here && row_line == line;
+    if (is_wanted && (is_statement || !was_here) && budget.spend(sizeof address)) (is_statement ? statements : others).push_back(address);
     was_here = is_wanted;
   });
+  const std::vector<uint64_t>& best = statements.empty() ? others : statements;
+  found.addresses.insert(found.addresses.end(), best.begin(), best.end());
 }
 
 std::string_view LineProgram::file_path(uint64_t index, WorkBudget& budget) {

@@ -21,7 +21,7 @@ struct LineOfAddress {
 
 // Of a line of a source file, in all units.
 struct CodeOfLine {
-  std::vector<uint64_t> addresses;  // where its code begins: each time that another line is before it. In no order
+  std::vector<uint64_t> addresses;  // where its code may be said to begin, more than once in a function. In no order
   bool has_file = false;
   uint32_t before = 0, after = UINT32_MAX;  // the nearest lines of that file that have code; 0, the largest: none
 };
