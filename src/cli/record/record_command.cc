@@ -53,7 +53,7 @@ void add_what(CLI::App& record, RawRecordOptions& raw) {
 }
 
 void add_how(CLI::App& record, RawRecordOptions& raw) {
-  record.add_option("-e,--event", raw.events, "what to sample: cpu-clock, off-cpu (where threads wait; off-cpu/period=1/ keeps each wait), wakeups (who ended them, as --wakers), page-faults/period=1/, cycles/freq=199/, u:libc:malloc (each call of a function of a program; ur: return, k: function of the kernel), sched:sched_switch (a tracepoint: each time the kernel passes it), …; may be repeated (default: cycles, where the machine cannot count them cpu-clock; of offcpu: off-cpu; its period is that of -F, at 99 Hz 10.1 ms)")
+  record.add_option("-e,--event", raw.events, "what to sample: cpu-clock, off-cpu (where threads wait; off-cpu/period=1/ keeps each wait), wakeups (who ended them, as --wakers), page-faults/period=1/, cycles/freq=199/, u:libc:malloc (each call of a function of a program; ur: return, k: function of the kernel), usdt:libstdc++:libstdcxx:throw (a USDT probe), sched:sched_switch (a tracepoint: each time the kernel passes it), …; may be repeated (default: cycles, where the machine cannot count them cpu-clock; of offcpu: off-cpu; its period is that of -F, at 99 Hz 10.1 ms)")
       ->type_name("EVENT")
       ->allow_extra_args(false)
       ->group("How");
