@@ -69,12 +69,16 @@ struct hit {
   __u32 flags;  // SAMPLE_GROUPED, SAMPLE_GROUP_SIGNED
 };
 
+static __always_inline __u32 group_flags(const volatile struct event_fields *fields) {
+  return fields->group.bytes ? SAMPLE_GROUPED | (fields->group.is_signed ? SAMPLE_GROUP_SIGNED : 0) : 0;
+}
+
 // COUNTER_STORED: the hit is to be sampled; else its outcome. A call of its own, whose stack is gone when the sample is taken.
 static __noinline int weigh_hit(void *context, __u32 event, struct hit *hit) {
   const volatile struct event_fields *fields = &event_fields[event & (MAX_EVENTS - 1)];
   __u64 hits = hit->value, counts = 1;
   if (fields->by_place) {
-    __u32 place = cookie_place_fields(bpf_get_attach_cookie(context));
+    __u32 place = cookie_place(bpf_get_attach_cookie(context));
     fields = bpf_map_lookup_elem(&place_fields, &place);
     if (!fields) return COUNTER_LOST_UNREADABLE;
   }
@@ -92,10 +96,17 @@ static __noinline int weigh_hit(void *context, __u32 event, struct hit *hit) {
     if (fields->group.bytes) {
       if (read_field(record, &fields->group, &number)) return COUNTER_LOST_UNREADABLE;
       hit->group = number;
-      hit->flags = SAMPLE_GROUPED | (fields->group.is_signed ? SAMPLE_GROUP_SIGNED : 0);
+      hit->flags = group_flags(fields);
     }
   }
   if (!is_drawn(hits)) return COUNTER_SAMPLED_OUT;
   hit->value = hits * counts;
   return COUNTER_STORED;
+}
+
+// The same of a call that was weighed when it began.
+static __always_inline int take_call(__u32 event, __u64 group, struct hit *hit) {
+  hit->group = group;
+  hit->flags = group_flags(&event_fields[event & (MAX_EVENTS - 1)]);
+  return hit->value > LARGEST_VALUE ? COUNTER_LOST_UNCOUNTABLE : COUNTER_STORED;
 }

@@ -19,6 +19,7 @@
 #define SAMPLE_WITHOUT_STACK 0x400
 #define SAMPLE_OF_PROBE 0x800  // of a place in code: whoever passes it, also where a CPU has nothing else to do. `value` is how many hits a sample stands for
 #define SAMPLE_PREEMPTIBLE 0x1000  // the program can be preempted (bpf/scratch.bpf.h)
+#define SAMPLE_OF_CALL 0x2000  // with SAMPLE_OF_PROBE: a call that was weighed when it began has returned. `value` is what it counts, `begin_ns` its group
 #define WAIT_KIND_MASK 0xff
 
 static __always_inline int is_wanted_thread(__s32 tid) {
@@ -225,7 +226,7 @@ static __always_inline int sample_task(void *context, const struct event_registe
   if (how & SAMPLE_OF_PROBE) {
     if (process && process->flags & PROCESS_OWN) return COUNTER_FILTERED;
     if (!is_asked_cpu(bpf_get_smp_processor_id())) return COUNTER_FILTERED;
-    int fate = weigh_hit(context, event, &hit);
+    int fate = how & SAMPLE_OF_CALL ? take_call(event, begin_ns, &hit) : weigh_hit(context, event, &hit);
     if (fate != COUNTER_STORED) return fate;
   }
   struct scratch *memory = claim_scratch(how & SAMPLE_PREEMPTIBLE);

@@ -20,6 +20,10 @@
   X(LOST_WAIT_SKIPPED, OUTCOME, "lost: a wait that the kernel let nobody take")                 \
   X(LOST_UNREADABLE, OUTCOME, "lost: a field could not be read")                                \
   X(LOST_UNCOUNTABLE, OUTCOME, "lost: their value is negative, or too large")                   \
+  X(LOST_NO_ROOM_FOR_CALL, OUTCOME, "lost: no room for another call under way")                 \
+  X(NEVER_RETURNED, OUTCOME, "never returned: left by an exception, longjmp or a jump")         \
+  X(CALLS_BEGUN, NOTE, "calls that began")                                                      \
+  X(BEGIN_NOT_SEEN, NOTE, "returns of calls whose begin was not seen")                          \
   X(STACK_RECORDS, NOTE, "stack records sent")                                                  \
   X(UNWIND_REQUESTS, NOTE, "stacks sent to user space to be finished")                          \
   X(MAPPINGS_CHANGED, NOTE, "of these: mappings had changed since the walk learnt them")        \

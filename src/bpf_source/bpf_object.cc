@@ -5,6 +5,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include <fstream>
 #include <mutex>
 #include <random>
+#include <unordered_map>
 
 #include "abi/settings.h"
 #include "base/diagnostics.h"
@@ -29,6 +31,7 @@ namespace cicada::bpf_source {
 namespace {
 
 constexpr size_t kKeptOfLog = 64 << 10;
+constexpr size_t kCallsAtOnce = 4096;  // more than share a bucket of the table
 constexpr uint64_t kRecordsPerLook = 64;    // between two looks at the clock
 constexpr uint64_t kSliceNs = 20'000'000;  // of one consume()
 constexpr uint32_t kFewestWaitSets = 1 << 14, kMostWaitSets = 1 << 20;  // 64 bytes each
@@ -220,6 +223,7 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
   settings.places_per_cpu = options.user_functions ? 2 : 1;
   if (!options.user_functions) ::bpf_map__set_max_entries(skeleton.maps.scratch, ::bpf_map__max_entries(skeleton.maps.scratch) - PREEMPTIBLE_SLOTS);
   const uint32_t places = settings.places_per_cpu * static_cast<uint32_t>(std::max(1, ::libbpf_num_possible_cpus()));
+  if (!options.times_calls) ::bpf_map__set_max_entries(skeleton.maps.calls, 1);
   TRY(impl->prepare_waits(options.waits));
   ::bpf_map__set_max_entries(skeleton.maps.events, options.ring_bytes);
   ::bpf_map__set_max_entries(skeleton.maps.exec_mappings, options.max_mapping_blocks);
@@ -384,6 +388,40 @@ void BpfObject::set_sampling_wanted(bool wanted) {
 Result<void> BpfObject::set_place_fields(uint32_t index, const event_fields& fields) {
   if (::bpf_map_update_elem(bpf_map__fd(impl_->skeleton->maps.place_fields), &index, &fields, BPF_ANY) == 0) return {};
   return errno_error(errno, "tell the kernel side where arguments are");
+}
+
+void BpfObject::walk_calls(const std::function<void(std::span<const call_key>)>& take) const {
+  std::vector<call_key> keys(kCallsAtOnce);
+  std::vector<call_begin> begins(kCallsAtOnce);
+  uint64_t place = 0;
+  void* from = nullptr;
+  for (int failed = 0; failed == 0; from = &place) {
+    auto count = static_cast<uint32_t>(kCallsAtOnce);
+    failed = ::bpf_map_lookup_batch(bpf_map__fd(impl_->skeleton->maps.calls), from, &place, keys.data(), begins.data(), &count, nullptr);
+    if (failed != 0 && errno != ENOENT) return;
+    take(std::span(keys).first(count));
+  }
+}
+
+BpfObject::CallsByEvent BpfObject::count_calls() const {
+  CallsByEvent calls{};
+  walk_calls([&](std::span<const call_key> keys) {
+    for (const call_key& key : keys) ++calls[call_event(&key) % MAX_EVENTS];
+  });
+  return calls;
+}
+
+BpfObject::CallsByEvent BpfObject::remove_calls_of_ended_processes() {
+  CallsByEvent removed{};
+  std::unordered_map<uint32_t, bool> ended;
+  walk_calls([&](std::span<const call_key> keys) {
+    for (const call_key& key : keys) {
+      const auto [known, is_new] = ended.try_emplace(key.pid, false);
+      if (is_new) known->second = key.pid != 0 && ::kill(static_cast<pid_t>(key.pid), 0) != 0 && errno == ESRCH;
+      if (known->second && ::bpf_map_delete_elem(bpf_map__fd(impl_->skeleton->maps.calls), &key) == 0) ++removed[call_event(&key) % MAX_EVENTS];
+    }
+  });
+  return removed;
 }
 
 Result<void> BpfObject::add_target_thread(Tid tid) {

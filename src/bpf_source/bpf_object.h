@@ -13,8 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "abi/java_code.h"
+#include "abi/call.h"
 #include "abi/counters.h"
+#include "abi/java_code.h"
 #include "abi/event_fields.h"
 #include "abi/map_version.h"
 #include "abi/mapping.h"
@@ -46,6 +47,7 @@ struct BpfObjectOptions {
   bool include_idle = false;
   std::optional<WaitOptions> waits = {};
   bool tracepoints = false, user_functions = false, kernel_functions = false;  // some are sampled
+  bool times_calls = false;               // of some of these functions (bpf/calls.bpf.h)
   bool uprobe_multi = false;              // uprobe_links.h
   bool place_fields = false;              // some of these are by place
   std::vector<event_fields> fields = {};  // what is asked of their numbers, by event; MAX_EVENTS at most
@@ -113,6 +115,11 @@ class BpfObject {
 
   // What is asked of the numbers of places with that index in their cookie, before they are attached; less than MAX_PLACE_FIELDS. Of options.place_fields. Threads: any.
   Result<void> set_place_fields(uint32_t index, const event_fields& fields);
+  // Of timed functions: calls that have begun and not returned, by event.
+  using CallsByEvent = std::array<uint64_t, MAX_EVENTS>;
+  CallsByEvent count_calls() const;
+  // Takes those of processes away that have ended; returns how many.
+  CallsByEvent remove_calls_of_ended_processes();
 
   Result<void> add_target_thread(Tid tid);
   // Of a process that is known to the kernel side and does not run: its samples are not wanted before its next exec.
@@ -143,6 +150,8 @@ class BpfObject {
   struct Impl;
   explicit BpfObject(std::unique_ptr<Impl> impl);
   code_range find_function(const char* name);
+  // Keys of `calls`, some at a time.
+  void walk_calls(const std::function<void(std::span<const call_key>)>& take) const;
   bool add_flag(Pid pid, process_flags flag);  // of one that is known to the kernel side, and does not exec meanwhile
   std::unique_ptr<Impl> impl_;
 };

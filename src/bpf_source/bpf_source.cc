@@ -121,7 +121,7 @@ std::vector<FunctionProbes::Event> function_events(std::span<const PerfEvents::E
     const bool needs_arguments = !event.place.at_return && !event.place.is_usdt && asks_for_numbers(event.fields);
     FunctionPlace place = event.place;
     if (place.image.find('/') != std::string::npos) place.image = std::filesystem::absolute(place.image).lexically_normal();
-    functions.push_back({{event.type.name, std::move(place), needs_arguments, event.fields}, event_cookie(static_cast<uint32_t>(i), static_cast<uint32_t>(event.period))});
+    functions.push_back({{event.type.name, std::move(place), needs_arguments, event.times_calls, event.fields}, event_cookie(static_cast<uint32_t>(i), static_cast<uint32_t>(event.period))});
   }
   return functions;
 }
@@ -186,6 +186,8 @@ struct BpfSource::Parts {
   std::mutex pause_mutex;  // of events, once started
   std::optional<PerfEvents> events;
   bool samples_waits = false, paused = false;
+  bool times_calls = false;
+  BpfObject::CallsByEvent gone_calls{};  // with their processes
   bool accounts_threads = false;  // how long they ran
   std::optional<TargetTime> target_time;
   std::unique_ptr<ingest::RecordPipeline> pipeline;
@@ -230,13 +232,33 @@ struct BpfSource::Parts {
     for (size_t i = 0; i < events->events().size(); ++i) outcomes.push_back(kernel->counters(static_cast<uint32_t>(i)));
     return outcomes;
   }
-  void account(profile::Profile& profile, const std::vector<std::vector<CpuCount>>& fired, const std::vector<std::vector<CpuCounters>>& outcomes) const {
+  // Of each event that times calls. Those under way are found where nothing begins or returns any more; until then they are what is missing.
+  std::vector<std::optional<OpenCalls>> open_calls(const std::vector<std::vector<CpuCounters>>& outcomes, bool at_end) const {
+    const BpfObject::CallsByEvent found = times_calls && at_end ? kernel->count_calls() : BpfObject::CallsByEvent{};
+    std::vector<std::optional<OpenCalls>> calls(outcomes.size());
+    for (size_t i = 0; i < outcomes.size(); ++i) {
+      if (!events->events()[i].times_calls) continue;
+      const uint64_t missing = calls_without_outcome(outcomes[i]);
+      calls[i] = {at_end ? found[i] : missing - std::min(missing, gone_calls[i]), gone_calls[i], at_end};
+    }
+    return calls;
+  }
+  // Once a second: a table that fills is freed of what nobody will return from.
+  void tidy_calls(const std::vector<std::vector<CpuCounters>>& outcomes) {
+    uint64_t all = 0;
+    for (const auto& calls : open_calls(outcomes, false)) all += calls ? calls->under_way : 0;
+    if (all <= MAX_CALLS / 2) return;
+    const BpfObject::CallsByEvent gone = kernel->remove_calls_of_ended_processes();
+    for (size_t i = 0; i < gone.size(); ++i) gone_calls[i] += gone[i];
+  }
+  void account(profile::Profile& profile, const std::vector<std::vector<CpuCount>>& fired, const std::vector<std::vector<CpuCounters>>& outcomes, bool at_end) const {
+    const auto calls = open_calls(outcomes, at_end);
     // Of all events of a kind together: the first has it.
     uint64_t tracepoints = BpfObject::skipped_by(kernel->tracepoint_program_fd()), of_kernel = BpfObject::skipped_by(kernel->kernel_function_program_fd());
     for (size_t i = 0; i < fired.size(); ++i) {
       const PerfEvents::Event& event = events->events()[i];
       const uint64_t skipped = event.type.kind == EventKind::kTracepoint ? std::exchange(tracepoints, 0) : event.type.kind == EventKind::kKernelFunction ? std::exchange(of_kernel, 0) : 0;
-      fill_account(profile.header.events[i], {fired[i], event, !config.include_idle, skipped}, outcomes[i], pipeline->assembler().counts(static_cast<uint8_t>(i)));
+      fill_account(profile.header.events[i], {fired[i], event, !config.include_idle, skipped, calls[i]}, outcomes[i], pipeline->assembler().counts(static_cast<uint8_t>(i)));
     }
   }
   // Of records that come another way.
@@ -303,7 +325,9 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   for (const PerfEvents::Event& event : events) {
     options.fields.push_back(kernel_fields(event));
     options.place_fields = options.place_fields || options.fields.back().by_place != 0;
+    options.times_calls = options.times_calls || event.times_calls;
   }
+  parts->times_calls = options.times_calls;
   parts->samples_waits = options.waits.has_value();
   parts->kernel = TRY(BpfObject::load(options));
   BpfObject& kernel = *parts->kernel;
@@ -443,7 +467,8 @@ Result<bool> BpfSource::drain(profile::Profile& profile, int timeout_ms, std::sp
     p.events->follow_hotplug();
     p.target_time->look();
     const auto outcomes = p.count_outcomes();  // before what fired: an interrupt in between is lost, not one too many
-    p.account(profile, p.count_fired(), outcomes);
+    if (p.times_calls) p.tidy_calls(outcomes);
+    p.account(profile, p.count_fired(), outcomes, false);
   }
   return true;
 }
@@ -477,7 +502,7 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   p.pipeline->finish();
   if (accounts_threads) p.wait_for_freed_threads();
   p.unwinders->stop();
-  p.account(profile, fired, p.count_outcomes());
+  p.account(profile, fired, p.count_outcomes(), true);
   const auto& rows = profile.header.events;
   const auto clock = std::find_if(rows.begin(), rows.end(), [](const profile::Event& event) { return event.sample_ns != 0; });
   const profile::EventId timer{static_cast<uint8_t>(clock == rows.end() ? 0 : clock - rows.begin())};

@@ -66,8 +66,19 @@ class SpecParser {
     } while (take(','));
     if (!take('/')) return fail(at_, "expected \"/\" at the end of the terms");
     if (spec.unit != profile::Unit::kEvents && spec.value.empty()) return fail(begin, "unit= goes with value=FIELD");
+    if (spec.times_calls) TRY(finish_timed(spec, begin));
     if (!spec.maybe_function.empty()) spec.maybe_function = text_.substr(begin, at_ - begin);
     return spec;
+  }
+
+  Result<void> finish_timed(EventSpec& spec, size_t begin) const {
+    if (spec.place.at_return) return fail(begin, "return times calls from where they begin: u: or k:");
+    if (spec.place.offset != 0) return fail(begin, "return times calls from where they begin: no offset");
+    if (!spec.value.empty()) return fail(begin, "value= does not go with return: a call counts the time that it took");
+    if (spec.type.kind == EventKind::kTracepoint) return {};
+    spec.unit = profile::Unit::kNanoseconds;
+    spec.type.name += "/return";
+    return {};
   }
 
   // The name of a clock, counter or tracepoint; else a function's.
@@ -149,10 +160,17 @@ class SpecParser {
     if (is_hit && !name.empty() && !sign.empty() && sign != "=") return parse_filter(spec, begin, name, sign_begin, sign);
     at_ = begin;
     const std::string_view whole = take_until("=,/");
+    const bool is_known_function = is_hit && spec.type.kind != EventKind::kTracepoint && !spec.place.is_usdt;
+    const bool is_function = is_known_function || !spec.maybe_function.empty();
+    if (whole == "return" && is_function) {
+      if (spec.times_calls) return fail(begin, "return a second time");
+      spec.times_calls = true;
+      return {};
+    }
     if (whole == "value" || whole == "unit" || whole == "by") {
       if (!is_hit) return fail(begin, "{}= is for probes and tracepoints", whole);
     } else if (whole != "period" && whole != "freq") {
-      return fail(begin, "no term \"{}\"; there are period=N and {}", whole, is_hit ? "value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=" : "freq=HZ");
+      return fail(begin, "no term \"{}\"; there are period=N and {}", whole, is_known_function ? "return, value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=" : is_hit ? "value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=" : "freq=HZ");
     }
     if (!take('=')) return fail(at_, "expected \"={}\" after {}", whole == "freq" ? "HZ" : whole == "value" || whole == "by" ? "FIELD" : whole == "unit" ? "UNIT" : "N", whole);
     return whole == "period" || whole == "freq" ? parse_rate(spec, begin, whole) : parse_value(spec, begin, whole);

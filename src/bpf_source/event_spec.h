@@ -10,6 +10,7 @@
 //   -e t:syscalls:sys_enter_write/fd==1,value=count,unit=bytes,by=fd/   by the numbers that it hands over
 //   -e u:libc:malloc/value=arg0,unit=bytes/   a function of a program or library (bpf_source/function_place.h); ur: where it returns
 //   -e usdt:libc:libc:setjmp                  a USDT probe of a program or library
+//   -e u:app:handle/return/                   each call when it returns; its value is how long it took
 //   -e k:vfs_read, -e kr:vfs_read/s64(retval)<0/   a function of the kernel
 //
 // Threads: any.
@@ -41,6 +42,7 @@ struct EventSpec {
   std::optional<uint64_t> period = {};        // a sample every so many event units (ns of a timer), more than 0. Of a probe: one of about so many hits
   std::optional<uint64_t> frequency_hz = {};  // or so many samples a second and CPU, more than 0; never both
   FunctionPlace place = {};                   // of a function
+  bool times_calls = false;                   // of a function: a sample where a call returns that began at `place`, of the ns between
   // Of probes: a hit counts what this field says (empty: 1), in that unit, if all of these hold.
   std::string value = {};
   std::string group = {};  // hits are grouped by this field; empty: they are not

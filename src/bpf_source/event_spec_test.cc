@@ -167,6 +167,31 @@ TEST(EventSpecs, UsdtProbesHaveAPlaceAndArguments) {
   EXPECT_EQ(error_of("usdt:a:b/u32(arg0)==-1/"), "usdt:a:b/u32(arg0)==-1/: column 10: u32(arg0) is taken without a sign here; s32(arg0) or s64(arg0) has one");
 }
 
+TEST(EventSpecs, TimeCallsOfFunctions) {
+  const auto specs = parse_event_specs("u:libc:malloc/return,arg0>4096,by=arg0,period=10/,u:libc:malloc,k:vfs_read/return/,libc:free/return/,free/return/");
+  ASSERT_TRUE(specs) << specs.error().message();
+  ASSERT_EQ(specs->size(), 5u);
+  const EventSpec& first = specs->front();
+  EXPECT_TRUE(first.times_calls && !first.place.at_return);
+  EXPECT_EQ(first.type.name, "u:libc:malloc/return");
+  EXPECT_EQ(first.unit, profile::Unit::kNanoseconds);
+  EXPECT_EQ(first.fields.filters, 1u);
+  EXPECT_EQ(first.fields.group.bytes, 8);
+  EXPECT_FALSE((*specs)[1].times_calls);
+  EXPECT_EQ((*specs)[2].type.name, "k:vfs_read/return");
+  EXPECT_EQ((*specs)[3].maybe_function, "libc:free/return/");
+  EXPECT_EQ((*specs)[4].type.name, "u:free/return");
+  EXPECT_EQ(error_of("u:f/return/,u:f/period=2,return/"), "u:f/return/,u:f/period=2,return/: column 13: u:f/return a second time");
+  EXPECT_EQ(error_of("u:f/return,return/"), "u:f/return,return/: column 12: return a second time");
+  EXPECT_EQ(error_of("ur:f/return/"), "ur:f/return/: column 1: return times calls from where they begin: u: or k:");
+  EXPECT_EQ(error_of("u:f+4/return/"), "u:f+4/return/: column 1: return times calls from where they begin: no offset");
+  EXPECT_EQ(error_of("u:f/return,value=arg0/"), "u:f/return,value=arg0/: column 1: value= does not go with return: a call counts the time that it took");
+  EXPECT_EQ(error_of("u:f/return,s64(retval)<0/"), "u:f/return,s64(retval)<0/: column 12: no retval where a function begins; there are arg0 to arg5");
+  EXPECT_EQ(error_of("t:sched:sched_switch/return/"), "t:sched:sched_switch/return/: column 22: no term \"return\"; there are period=N and value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=");
+  EXPECT_EQ(error_of("usdt:a:b/return/"), "usdt:a:b/return/: column 10: no term \"return\"; there are period=N and value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=");
+  EXPECT_EQ(error_of("cs/return/"), "cs/return/: column 4: no term \"return\"; there are period=N and freq=HZ");
+}
+
 TEST(EventSpecs, ErrorsPointAtTheColumn) {
   EXPECT_EQ(error_of("page-faults/perod=1/"), "page-faults/perod=1/: column 13: no term \"perod\"; there are period=N and freq=HZ");
   EXPECT_EQ(error_of("cs,page-faults/period=1k/"), "cs,page-faults/period=1k/: column 23: not a number: \"1k\"");

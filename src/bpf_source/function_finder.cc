@@ -9,9 +9,11 @@
 #include <array>
 #include <cstring>
 #include <iterator>
+#include <unordered_map>
 
 #include <fmt/ranges.h>
 
+#include "abi/event_cookie.h"
 #include "base/near_names.h"
 #include "bpf_source/field_name.h"
 #include "bpf_source/indirect_functions.h"
@@ -70,6 +72,7 @@ std::string_view FunctionFinder::text_of(Reason reason) {
     case kChanged: return "whose arguments the compiler has changed";
     case kGoArguments: return "whose arguments Go passes in registers of its own";
     case kGoReturn: return "of Go that may end in another one: the kernel cannot catch its return, because Go moves stacks";
+    case kGoCall: return "of Go, whose calls cannot be timed, because Go moves stacks";
     case kNoReturn: return "that never returns";
     case kWithin: return "without an instruction there";
     case kUnsafe: return "whose first instruction the kernel would take for a jump";
@@ -145,9 +148,11 @@ Result<void> FunctionFinder::look_for_functions(File& file, std::span<const size
     sum.has_symbols = sum.has_symbols || searched.has_symbols;
     std::vector<symbolize::FoundFunction> functions;
     std::copy_if(searched.functions.begin(), searched.functions.end(), std::back_inserter(functions), [&](const auto& function) { return function.pattern == k; });
-    Found found[] = {{wanted[k], file.image.path, {}, false, {}}, {wanted[k], file.image.path, {}, true, {}}};
-    const bool at_return = events_[wanted[k]].place.at_return;
-    TRY(at_return ? add_returns(file, functions, found[0], found[1], stop) : add_begins(file, functions, found[0], stop));
+    const bool times_calls = events_[wanted[k]].times_calls;
+    const auto none_of = [&](probe_role role, bool by_kernel) { return Found{wanted[k], file.image.path, {}, static_cast<uint32_t>(times_calls ? role : ROLE_HIT), by_kernel, {}}; };
+    Found found[] = {none_of(ROLE_RETURN, false), none_of(ROLE_RETURNED, true), none_of(ROLE_BEGIN, false)};
+    const bool with_returns = times_calls || events_[wanted[k]].place.at_return;
+    TRY(with_returns ? add_returns(file, functions, {found[0], found[1], found[2]}, stop) : add_begins(file, functions, found[2], stop));
     TRY(keep(file, found, all));
   }
   return {};
@@ -163,7 +168,7 @@ Result<void> FunctionFinder::look_for_usdt(const File& file, std::span<const siz
     sum.is_cut_short = sum.is_cut_short || searched.cut_short;
     sum.has_symbols = sum.has_symbols || searched.notes != 0;
     if (k < searched.near.size()) append_names(searched.near[k], sum.near);
-    Found found{wanted[k], file.image.path, {}, false, {}};
+    Found found{wanted[k], file.image.path, {}, ROLE_HIT, false, {}};
     for (const elf::FoundUsdt& probe : searched.probes) {
       if (probe.pattern != k) continue;
       if (is_taken_for_a_jump(read_code(file.fd.get(), probe.offset))) sum.leave_out(kUnsafe, probe.name);
@@ -248,38 +253,53 @@ Result<void> FunctionFinder::add_begins(const File& file, std::span<const symbol
   return {};
 }
 
-// A probe at each instruction that returns, where a function is left by nothing else. The kernel's way puts an address of its own on the stack.
-Result<void> FunctionFinder::add_returns(const File& file, std::span<const symbolize::FoundFunction> functions, Found& found, Found& by_kernel, const std::stop_token& stop) {
-  Sum& sum = sums_[found.event];
+// A probe at each instruction that returns, where a function is left by nothing else. The kernel's way puts an address of its own on the stack. Where calls are timed, one
+// where they begin, too.
+Result<void> FunctionFinder::add_returns(const File& file, std::span<const symbolize::FoundFunction> functions, const Places& found, const std::stop_token& stop) {
+  const size_t event = found.returns.event;
+  const bool times_calls = events_[event].times_calls;
+  Sum& sum = sums_[event];
   std::vector<symbolize::FunctionCode> codes;
   for (const symbolize::FoundFunction& function : functions) codes.push_back(function.indirect ? symbolize::FunctionCode{} : function.code);
   const std::vector<symbolize::FunctionReturns> returns = TRY(reader_->find_returns(file.image, file.fd.get(), codes, stop));
+  std::unordered_map<uint64_t, uint32_t> numbers;  // by the offset of a return: functions that overlap share them, and count as one
   for (size_t i = 0; i < functions.size(); ++i) {
     const std::string& name = functions[i].name;
-    const bool are_returns = std::all_of(returns[i].offsets.begin(), returns[i].offsets.end(), [&](FileOffset offset) { return is_return(read_code(file.fd.get(), offset)); });
-    if (!returns[i].leaves_otherwise && are_returns) {
-      if (returns[i].offsets.empty()) sum.leave_out(kNoReturn, name);
-      for (const FileOffset offset : returns[i].offsets) found.places.push_back({offset, name});
+    const std::vector<FileOffset>& offsets = returns[i].offsets;
+    const bool are_known = !returns[i].leaves_otherwise && std::all_of(offsets.begin(), offsets.end(), [&](FileOffset offset) { return is_return(read_code(file.fd.get(), offset)); });
+    if (are_known && offsets.empty()) {
+      sum.leave_out(kNoReturn, name);
       continue;
     }
-    const std::optional<FileOffset> begin = find_begin(file, found.event, functions[i]);
-    if (!begin) continue;
-    if (file.is_go) {
-      sum.leave_out(kGoReturn, name);
-    } else if (is_taken_for_a_jump(read_code(file.fd.get(), *begin))) {
-      sum.leave_out(kUnsafe, name);
-    } else {
-      by_kernel.places.push_back({*begin, name});
+    Place begin{FileOffset(0), name};
+    if (times_calls || !are_known) {
+      const std::optional<FileOffset> offset = find_begin(file, event, functions[i]);
+      if (!offset) continue;
+      const std::vector<uint8_t> code = read_code(file.fd.get(), *offset);
+      if (file.is_go || is_taken_for_a_jump(code)) {
+        sum.leave_out(!file.is_go ? kUnsafe : times_calls ? kGoCall : kGoReturn, name);
+        continue;
+      }
+      if (times_calls) {
+        begin.number = timed_functions_++ % MAX_COOKIE_PLACES;
+        for (size_t k = 0; k < offsets.size() && are_known; ++k) begin.number = numbers.try_emplace(offsets[k].value, begin.number).first->second;
+        found.begins.places.push_back({*offset + bytes_of_landing_pad(code), name, {}, begin.number});
+      }
+      begin.offset = *offset;
+    }
+    if (!are_known) {
+      found.by_kernel.places.push_back(begin);
       ++sum.by_kernel.count;
       sum.by_kernel.function = name;
     }
+    for (size_t k = 0; k < offsets.size() && are_known; ++k) found.returns.places.push_back({offsets[k], name, {}, begin.number});
   }
   return {};
 }
 
 Error FunctionFinder::nothing_found(size_t event) const {
   const Sum& sum = sums_[event];
-  const auto& [name, place, needs_arguments, fields] = events_[event];
+  const auto& [name, place, needs_arguments, times_calls, fields] = events_[event];
   for (size_t reason = 0; reason < kReasons; ++reason) {
     const LeftOut& left = sum.left_out[reason];
     if (left.count == 0) continue;

@@ -31,20 +31,22 @@ class FunctionFinder {
     std::string name;
     FunctionPlace place;
     bool needs_arguments = false;
+    bool times_calls = false;
     event_fields fields = {};  // of a USDT probe: what is asked of its arguments
   };
   struct Place {
     FileOffset offset;
     std::string function;
     FileOffset semaphore = {};  // of a USDT probe (uprobe_links.h)
-    uint32_t fields = 0;        // of a USDT probe: where its arguments are, in place_fields(); 0: none is asked for
+    uint32_t number = 0;        // cookie_place(): where calls are timed, of the function; of a USDT probe, of place_fields(), 0: no argument is asked for
     std::vector<event_field> arguments = {};  // of a USDT probe, for people
   };
-  // Of an event in a file; at least one. By offset, each once.
+  // Of an event in a file; at least one. By offset, each once. Where calls are timed, their returns come before their begins.
   struct Found {
     size_t event = 0;
     std::string path;
     UniqueFd fd;
+    uint32_t role = 0;       // enum probe_role
     bool by_kernel = false;  // functions begin there whose returns the kernel is to catch
     std::vector<Place> places;
   };
@@ -53,7 +55,7 @@ class FunctionFinder {
       : events_(std::move(events)), whole_machine_(whole_machine), images_(images), reader_(std::move(reader)), sums_(events_.size()) {}
 
   const std::vector<Event>& events() const { return events_; }
-  // What is asked of the numbers of places, by Place::fields; the first is nobody's. More come with each look.
+  // What is asked of the numbers of places, by Place::number; the first is nobody's. More come with each look.
   std::span<const event_fields> place_fields() const { return place_fields_; }
   // In an image of the registry. The same file is searched once an event, whatever its images. Fails: kGone (it is not open, perhaps not yet), what reading it says.
   Result<std::vector<Found>> look_into(uint32_t image, const std::stop_token& stop);
@@ -66,7 +68,7 @@ class FunctionFinder {
 
  private:
   // A reason to leave functions out.
-  enum Reason : uint8_t { kIndirect, kChanged, kGoArguments, kGoReturn, kNoReturn, kWithin, kUnsafe, kNoArgument, kUnreadable, kTooManyFields, kReasons };
+  enum Reason : uint8_t { kIndirect, kChanged, kGoArguments, kGoReturn, kGoCall, kNoReturn, kWithin, kUnsafe, kNoArgument, kUnreadable, kTooManyFields, kReasons };
   // What was left out of an event for one reason.
   struct LeftOut {
     size_t count = 0;
@@ -90,11 +92,15 @@ class FunctionFinder {
   Result<void> look_for_usdt(const File& file, std::span<const size_t> wanted, std::vector<Found>& all, const std::stop_token& stop);
   // Sorts the places, and keeps what has any.
   Result<void> keep(const File& file, std::span<Found> found, std::vector<Found>& all);
-  // Where the arguments are that an event asks for: Place::fields. Nothing: the place is left out.
+  // Where the arguments are that an event asks for: Place::number. Nothing: the place is left out.
   std::optional<uint32_t> bind(size_t event, const elf::FoundUsdt& probe);
   std::optional<FileOffset> find_begin(const File& file, size_t event, const symbolize::FoundFunction& function);
   Result<void> add_begins(const File& file, std::span<const symbolize::FoundFunction> functions, Found& found, const std::stop_token& stop);
-  Result<void> add_returns(const File& file, std::span<const symbolize::FoundFunction> functions, Found& found, Found& by_kernel, const std::stop_token& stop);
+  // Of an event in a file, by what finds them.
+  struct Places {
+    Found &returns, &by_kernel, &begins;
+  };
+  Result<void> add_returns(const File& file, std::span<const symbolize::FoundFunction> functions, const Places& found, const std::stop_token& stop);
   std::vector<size_t> events_that_mean(const std::string& path) const;
   static std::string_view text_of(Reason reason);
 
@@ -105,6 +111,7 @@ class FunctionFinder {
   std::vector<Sum> sums_;                                   // by event
   std::vector<event_fields> place_fields_{1};
   std::set<std::tuple<size_t, uint64_t, uint64_t>> known_;  // event, device, inode
+  uint32_t timed_functions_ = 0;
 };
 
 }  // namespace cicada::bpf_source

@@ -68,7 +68,7 @@ Result<void> FunctionProbes::attach(const Found& found) {
   const std::string& name = name_of(found);
   for (; known_fields_ < finder_.place_fields().size(); ++known_fields_) TRY(options_.set_place_fields(known_fields_, finder_.place_fields()[known_fields_]));
   std::vector<UprobePlace> all;
-  for (const FunctionFinder::Place& place : found.places) all.push_back({place.offset, place.semaphore, cookie_of_place(cookies_[found.event], place.fields)});
+  for (const FunctionFinder::Place& place : found.places) all.push_back({place.offset, place.semaphore, place_cookie(cookies_[found.event], found.role, place.number)});
   auto attached = attach_uprobes(options_.program_fd, options_.multi, {found.fd.get(), all, found.by_kernel});
   if (!attached) return make_error(attached.error().kind(), "{}: {}: {}", name, found.path, attached.error().message());
   if (!attached->refused.empty()) {
@@ -111,7 +111,7 @@ void FunctionProbes::detach() {
     thread_.join();
   }
   const uint64_t began_ns = monotonic_ns();
-  links_.clear();
+  while (!links_.empty()) links_.pop_back();  // the last ones first: no call begins any more whose return is not seen
   detaching_ns_ = std::max(detaching_ns_, monotonic_ns() - began_ns);
 }
 

@@ -7,7 +7,7 @@ namespace cicada::bpf_source {
 namespace {
 
 // How their names begin, without underscores before.
-constexpr std::string_view kNames[] = {"bpf_ringbuf", "bpf_get_stack", "bpf_map_", "bpf_prog_", "bpf_perf_", "bpf_probe_read", "bpf_find_vma", "bpf_task_storage", "htab_",     "trie_",     "array_map_",
+constexpr std::string_view kNames[] = {"bpf_ringbuf", "bpf_get_stack", "bpf_map_", "bpf_prog_", "bpf_perf_", "bpf_probe_read", "bpf_find_vma", "bpf_task_storage", "htab_", "pcpu_freelist", "trie_",     "array_map_",
                                        "stack_map_",  "raw_spin_",     "queued_spin", "native_queued_spin", "pv_queued", "pv_wait", "pv_kick", "rqspin",  "resilient_", "perf_callchain", "get_perf_callchain",
                                        "trace_call_bpf", "irq_work_", "copy_from_user_nofault", "copy_from_kernel_nofault", "unwind_next_frame", "unwind_start", "prandom_u32", "kprobe_", "uprobe_"};
 

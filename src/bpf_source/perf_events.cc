@@ -47,11 +47,12 @@ perf_event_attr attributes(const PerfEvents::Event& event) {
   return attr;
 }
 
-UniqueFd open_event(const PerfEvents::Event& event, int cpu) {
+// `at_return`: of a function of the kernel.
+UniqueFd open_event(const PerfEvents::Event& event, int cpu, bool at_return = false) {
   perf_event_attr attr = attributes(event);
   if (event.type.kind == EventKind::kKernelFunction) {
     attr.type = static_cast<uint32_t>(find_number_in("/sys/bus/event_source/devices/kprobe/type").value_or(0));
-    attr.config = event.place.at_return ? 1 : 0;
+    attr.config = at_return ? 1 : 0;
     attr.config1 = reinterpret_cast<uintptr_t>(event.place.function.c_str());
     attr.config2 = event.place.offset;
     if (attr.type == 0) errno = ENODEV;
@@ -101,10 +102,11 @@ PerfEvents::Event PerfEvents::plan(const EventSpec& spec, const PerfEventOptions
   event.type = spec.type;
   if (is_probe(spec.type.kind)) {  // -F and -c are for clocks and counters
     event.period = spec.period.value_or(1);
-    event.value = spec.value.empty() ? event.period : 0;
+    event.value = spec.value.empty() && !spec.times_calls ? event.period : 0;
     event.unit = spec.unit;
     event.fields = spec.fields;
     event.place = spec.place;
+    event.times_calls = spec.times_calls;
     return event;
   }
   event.period = spec.period.value_or(spec.frequency_hz ? 0 : options.period);
@@ -175,10 +177,15 @@ Result<void> PerfEvents::open(const Programs& programs) {
   programs_ = programs;
   for (const int cpu : planned_cpus_) cpus_.push_back(TRY(open_on(cpu)));
   for (size_t i = 0; i < events_.size(); ++i) {
-    if (!is_opened_once(events_[i].type)) continue;
-    UniqueFd fd = open_event(events_[i], planned_cpus_.front());  // on one CPU, but its program runs on all of them
-    if (!fd) return open_error_of_probe(errno, planned_cpus_.front(), events_[i]);
-    probes_.push_back({i, std::move(fd), {}});
+    const Event& event = events_[i];
+    if (!is_opened_once(event.type)) continue;
+    // Returns first: of each call whose begin is seen the return is seen, too.
+    const std::vector<uint32_t> roles = event.times_calls ? std::vector<uint32_t>{ROLE_RETURNED, ROLE_BEGIN} : std::vector<uint32_t>{ROLE_HIT};
+    for (const uint32_t role : roles) {
+      UniqueFd fd = open_event(event, planned_cpus_.front(), event.place.at_return || role == ROLE_RETURNED);  // on one CPU, but its program runs on all of them
+      if (!fd) return open_error_of_probe(errno, planned_cpus_.front(), event);
+      probes_.push_back({i, role, std::move(fd), {}});
+    }
   }
   return {};
 }
@@ -219,7 +226,8 @@ Result<void> PerfEvents::enable() {
   for (Probe& one : probes_) {
     const Event& event = events_[one.event];
     const int program_fd = event.type.kind == EventKind::kTracepoint ? programs_.tracepoint : programs_.kernel_function;
-    LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event = {.bpf_cookie = event_cookie(static_cast<uint32_t>(one.event), static_cast<uint32_t>(event.period))});
+    const uint64_t cookie = place_cookie(event_cookie(static_cast<uint32_t>(one.event), static_cast<uint32_t>(event.period)), one.role, 0);
+    LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event = {.bpf_cookie = cookie});
     one.link.reset(::bpf_link_create(program_fd, one.fd.get(), BPF_PERF_EVENT, &options));
     if (!one.link) return errno_error(errno, fmt::format("attach the sampling program to {}", event.type.name));
   }
@@ -229,7 +237,7 @@ Result<void> PerfEvents::enable() {
 
 void PerfEvents::disable() {
   control(PERF_EVENT_IOC_DISABLE);
-  for (Probe& one : probes_) one.link.reset();
+  std::for_each(probes_.rbegin(), probes_.rend(), [](Probe& one) { one.link.reset(); });  // no call begins any more whose return is not seen
   enabled_ = false;
 }
 

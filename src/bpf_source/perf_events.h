@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "abi/event_cookie.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "bpf_source/cpu_times.h"
@@ -36,6 +37,7 @@ class PerfEvents {
     profile::Unit unit = profile::Unit::kEvents;  // of a probe's values
     event_fields fields = {};   // what is asked of a probe's numbers
     FunctionPlace place = {};   // of a function
+    bool times_calls = false;   // of a function (event_spec.h)
   };
   // File descriptors; negative: no event needs it.
   struct Programs {
@@ -75,6 +77,7 @@ class PerfEvents {
   // The link is there from enable() to disable().
   struct Probe {
     size_t event = 0;
+    uint32_t role = ROLE_HIT;  // enum probe_role
     UniqueFd fd, link;
   };
   Result<OnCpu> open_on(int cpu) const;

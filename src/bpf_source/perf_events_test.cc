@@ -38,6 +38,15 @@ TEST(PerfEvents, OfATracepointEveryHitIsStoredUnlessItSaysOtherwise) {
   EXPECT_EQ(warning, "");
 }
 
+TEST(PerfEvents, ATimedCallSaysItsOwnTime) {
+  std::string warning;
+  const PerfEvents::Event timed = plan("u:f/return,period=7/", {}, warning);
+  EXPECT_TRUE(timed.times_calls);
+  EXPECT_EQ(timed.period, 7u);
+  EXPECT_EQ(timed.value, 0u);
+  EXPECT_EQ(timed.unit, profile::Unit::kNanoseconds);
+}
+
 TEST(PerfEvents, SamplesOfACounterAreWorthItsPeriodThoseOfAClockOne) {
   std::string warning;
   EXPECT_EQ(plan("page-faults/period=7/", {}, warning).value, 7u);

@@ -89,7 +89,24 @@ void explain(const CpuCount& event, const CpuCounters& cpu, const EventAccount& 
   move(missing.skipped, missing.asleep, asleep);
 }
 
+// What fired are the calls that began: the sum of outcomes is held against them.
+void account_calls(profile::Event& row, const CpuCounters& sum, const OpenCalls& calls) {
+  row.counts.push_back({"under way at the end, or left without a return", calls.under_way, true});
+  const uint64_t seen = outcomes(sum) + calls.gone + calls.under_way;
+  row.fired = calls.is_counted ? sum.counts[COUNTER_CALLS_BEGUN] : seen;
+  if (calls.is_counted && seen != row.fired) diagnostics().warn(row.name, "sample accounting does not add up: {} calls began, of {} it is known what became of them", row.fired, seen);
+}
+
 }  // namespace
+
+uint64_t calls_without_outcome(std::span<const CpuCounters> kernel) {
+  uint64_t begun = 0, ended = 0;
+  for (const CpuCounters& cpu : kernel) {
+    begun += cpu.counts[COUNTER_CALLS_BEGUN];
+    ended += outcomes(cpu);
+  }
+  return begun - std::min(begun, ended);
+}
 
 void fill_account(profile::Event& row, const EventAccount& events, std::span<const CpuCounters> kernel, const ingest::AssemblyCounts& assembled) {
   const std::span<const CpuCount> fired = events.cpus;
@@ -114,8 +131,10 @@ void fill_account(profile::Event& row, const EventAccount& events, std::span<con
     uint64_t value = sum.counts[i];
     if (i == COUNTER_STORED) value -= std::min(value, assembled.lost_stack);
     if (i == COUNTER_LOST_WAITED_NS && row.spent != profile::Spent::kRunning) value += assembled.lost_value;
+    if (i == COUNTER_NEVER_RETURNED && events.calls) value += events.calls->gone;
     row.counts.push_back({kCounterTexts[i].text, value, kCounterTexts[i].outcome});
   }
+  if (events.calls) account_calls(row, sum, *events.calls);
   row.counts.push_back({"idle, without an interrupt (the CPU slept)", all.asleep, true});
   row.counts.push_back({"lost: stolen (the hypervisor ran something else on that CPU)", all.stolen, true});
   row.fired += events.skipped;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/diagnostics.h"
+
 namespace cicada::bpf_source {
 namespace {
 
@@ -152,6 +154,38 @@ TEST(SampleAccount, EstimatesFromTheMeanPeriodWhereTheKernelAdaptsIt) {
   fill_account(event, {fired, cycles(0)}, kernel, {});
   EXPECT_EQ(event.fired, 15U);
   EXPECT_EQ(value_of(event, "unknown reason"), 5U);
+}
+
+TEST(SampleAccount, OfTimedCallsWhatBeganIsHeldAgainstWhatBecameOfIt) {
+  profile::Event event{.name = "u:f/return"};
+  CpuCounters began, returned;
+  returned.cpu = 1;
+  began.counts[COUNTER_CALLS_BEGUN] = 100;
+  began.counts[COUNTER_FILTERED_OUT] = 40;
+  began.counts[COUNTER_NEVER_RETURNED] = 6;
+  returned.counts[COUNTER_STORED] = 45;
+  returned.counts[COUNTER_BEGIN_NOT_SEEN] = 9;
+  const CpuCounters kernel[] = {began, returned};
+  EXPECT_EQ(calls_without_outcome(kernel), 9U);
+  PerfEvents::Event timed{*find_event_type("cycles"), 1, 0, 0};
+  timed.type.kind = EventKind::kUserFunction;
+  timed.times_calls = true;
+  int warnings = 0;
+  diagnostics().set_handler([&](Severity, const std::string&) { ++warnings; });
+  const auto account = [&](OpenCalls calls) { fill_account(event, {{}, timed, true, 0, calls}, kernel, {.samples = 45, .lost_stack = 5}); };
+  account({.under_way = 7, .gone = 2});
+  EXPECT_EQ(warnings, 0);
+  EXPECT_EQ(event.fired, 100U);
+  EXPECT_EQ(outcome_sum(event), event.fired);
+  EXPECT_EQ(value_of(event, "never returned"), 8U);
+  EXPECT_EQ(value_of(event, "under way at the end"), 7U);
+  EXPECT_EQ(value_of(event, "stored"), 40U);
+  account({.under_way = 6, .gone = 2, .is_counted = false});
+  EXPECT_EQ(warnings, 0);
+  EXPECT_EQ(outcome_sum(event), event.fired);
+  account({.under_way = 6, .gone = 2});
+  EXPECT_EQ(warnings, 1);
+  diagnostics().set_handler({});
 }
 
 }  // namespace

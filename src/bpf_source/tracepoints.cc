@@ -189,6 +189,7 @@ Result<void> find_tracepoints(std::span<EventSpec> events) {
     }
     if (!id && !event.maybe_function.empty()) return make_error(id.error().kind(), "{} (of a function: u:{})", id.error().message(), event.type.name);
     if (!id) return id.error();
+    if (event.times_calls) return make_error(ErrorKind::kInvalid, "{}: a tracepoint does not return; return is for functions", event.type.name);
     event.fields = {};
     if (!event.group.empty()) event.fields.group = TRY(known->field(event.type.name, event.group));
     if (!event.value.empty()) event.fields.value = TRY(known->field(event.type.name, event.value));

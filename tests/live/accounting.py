@@ -32,7 +32,7 @@ def number(digits):
 def read_accounts(summary):
     accounts = []
     for line in summary.splitlines():
-        if match := re.match(r"([0-9,]+) samples in ([0-9.]+) ([mµn]?s)  \((.+), (?:[^,]+ Hz|every [0-9,]+), ([0-9]+) CPUs?\)$", line):
+        if match := re.match(r"([0-9,]+) samples? in ([0-9.]+) ([mµn]?s)  \((.+), (?:[^,]+ Hz|every [0-9,]+), ([0-9]+) CPUs?\)$", line):
             seconds = float(match[2]) * {"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[match[3]]
             accounts.append(Account(match[4], number(match[1]), seconds, int(match[5]), {}))
         elif accounts and (match := re.match(r" +([0-9,]+) +[0-9.]+ %  (.*)$", line)):

@@ -99,7 +99,7 @@ std::string format_summary(const ProfileSnapshot& profile, const std::vector<std
     const auto& events = profile.header.events;
     const bool counted = std::all_of(events.begin(), events.end(), [](const profile::Event& event) { return event.sample_ns == 0 && event.frequency_hz == 0; });
     const bool fired = std::any_of(events.begin(), events.end(), [](const profile::Event& event) { return event.fired != 0; });
-    if (counted && !waits) out += fired ? "\nno samples: what was asked for happened, but not to what was recorded, or not as the terms ask; --stats tells more\n" : "\nno samples: what was asked for did not happen\n";
+    if (counted && !waits) out += fired ? "\nno samples: what was asked for happened, but not to what was recorded, or not as the terms ask, or no call has returned; --stats tells more\n" : "\nno samples: what was asked for did not happen\n";
     else if (waits) out += "\nno samples: nobody whose waits were asked for has waited, or not as long as asked; threads of the kernel's go with -a --kernel-threads\n";
     else out += "\nno samples: the target used no CPU time, or too little to be seen; -F 4999 sees more of a short program, `cicada offcpu` where it waits\n";
   }
