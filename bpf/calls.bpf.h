@@ -20,7 +20,9 @@ struct {
   __type(value, struct call_begin);
 } calls SEC(".maps");
 
-static __always_inline int is_wanted_by_probes(struct task_struct *task) {
+// Whether the current task's calls are. Verified once for all places where it is asked.
+__weak __noinline int is_wanted_by_probes(void) {
+  struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
   __s32 pid = task->tgid;
   struct process_value *process = bpf_map_lookup_elem(&processes, &pid);
   if (process && process->flags & PROCESS_OWN) return 0;
@@ -29,7 +31,7 @@ static __always_inline int is_wanted_by_probes(struct task_struct *task) {
 
 // Its outcome; COUNTER_STORED: its time is to be kept. `hit->value`: of how many calls one is.
 static __always_inline int weigh_call(void *context, __u32 event, struct hit *hit) {
-  if (!is_wanted_by_probes((struct task_struct *)bpf_get_current_task_btf())) return COUNTER_FILTERED;
+  if (!is_wanted_by_probes()) return COUNTER_FILTERED;
   return weigh_hit(context, event, hit);
 }
 
@@ -41,10 +43,8 @@ static __noinline int begin_call(void *context, __u64 cookie, const struct call_
   struct hit hit = {.value = cookie_value(cookie)};
   int is_seen = sampling_wanted != 0;
   int outcome = is_seen ? weigh_call(context, event, &hit) : COUNTER_FILTERED;
-  if (bpf_map_lookup_elem(&calls, key)) {
-    bpf_map_delete_elem(&calls, key);
-    add_count(counts, COUNTER_NEVER_RETURNED, 1);
-  }
+  // Unless user space has just counted it.
+  if (bpf_map_lookup_elem(&calls, key) && bpf_map_delete_elem(&calls, key) == 0) add_count(counts, COUNTER_NEVER_RETURNED, 1);
   if (!is_seen) return 0;
   add_count(counts, COUNTER_CALLS_BEGUN, 1);
   if (outcome == COUNTER_STORED) {
@@ -70,7 +70,7 @@ static __noinline int end_call(__u64 cookie, const struct call_key *key, __u64 n
   if (!begin) {
     struct event_counters *counts = bpf_map_lookup_elem(&counters, &event);
     int keeps_all = hits <= 1 && !event_fields[event & (MAX_EVENTS - 1)].filters && sampling_wanted;
-    if (counts && keeps_all && is_wanted_by_probes((struct task_struct *)bpf_get_current_task_btf())) add_count(counts, COUNTER_BEGIN_NOT_SEEN, 1);
+    if (counts && keeps_all && is_wanted_by_probes()) add_count(counts, COUNTER_BEGIN_NOT_SEEN, 1);
     return 0;
   }
   __u64 ns = now_ns - begin->time_ns;

@@ -41,7 +41,7 @@ class UsdtFinder {
   UsdtFinder(const std::string& terms, std::vector<elf::FoundUsdt> probes, std::vector<std::string> near = {""}) {
     const EventSpec spec = parse_event_specs("usdt:/bin/app:app:begin" + terms)->front();
     const uint64_t notes = probes.size();
-    finder_.emplace(std::vector<FunctionFinder::Event>{{spec.type.name, spec.place, false, spec.fields}}, true, images_,
+    finder_.emplace(std::vector<FunctionFinder::Event>{{spec.type.name, spec.place, false, false, spec.fields}}, true, images_,
                     std::make_shared<FakeReader>(elf::UsdtSearch{std::move(probes), near.front().empty() ? notes : 1, false, std::move(near)}));
     for (FunctionFinder::Found& found : finder_->look_into_paths({})) {
       for (FunctionFinder::Place& place : found.places) places.push_back(std::move(place));
@@ -62,7 +62,7 @@ TEST(FunctionFinder, HasPlacesOfUsdtProbesWithTheirSemaphores) {
   EXPECT_EQ(finder.places[1].offset, FileOffset(0x2000));
   EXPECT_EQ(finder.places[1].semaphore, FileOffset(0x40));
   EXPECT_EQ(finder.places[1].function, "app:begin");
-  EXPECT_EQ(finder.places[1].fields, 0U) << "no argument is asked for";
+  EXPECT_EQ(finder.places[1].number, 0U) << "no argument is asked for";
   EXPECT_EQ(finder->place_fields().size(), 1U);
   EXPECT_TRUE(finder->warnings().empty());
 }
@@ -70,9 +70,9 @@ TEST(FunctionFinder, HasPlacesOfUsdtProbesWithTheirSemaphores) {
 TEST(FunctionFinder, HasFieldsOfAPlaceOnceForAllThatHaveTheSame) {
   UsdtFinder finder("/value=arg1,arg0>7/", {probe(0x1000, {in_register(0), in_register(8)}), probe(0x1001, {in_register(8), in_register(0)}), probe(0x1002, {in_register(0), in_register(8)})});
   ASSERT_EQ(finder.places.size(), 3U);
-  EXPECT_EQ(finder.places[0].fields, 1U);
-  EXPECT_EQ(finder.places[1].fields, 2U);
-  EXPECT_EQ(finder.places[2].fields, 1U);
+  EXPECT_EQ(finder.places[0].number, 1U);
+  EXPECT_EQ(finder.places[1].number, 2U);
+  EXPECT_EQ(finder.places[2].number, 1U);
   ASSERT_EQ(finder->place_fields().size(), 3U);
   EXPECT_EQ(finder->place_fields()[1].value.offset, 8);
   EXPECT_EQ(finder->place_fields()[1].filter[0].field.offset, 0);

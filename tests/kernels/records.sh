@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # records.sh SUITE: on that suite's kernel cicada loads, walks real stacks without frame pointers, and they are what the workload said;
 # `doctor` finds nothing missing. Where a library is loaded over another one, that the map has changed is seen in what this kernel's mm_struct has
-# (bpf/map_version.bpf.h). Threads wait as long as they say by their own clocks, and are woken by who says so; they pass a tracepoint, and USDT probes, and call functions of theirs and the kernel's, as often as they say. Of a user, a name, a control group only these are sampled. On a kernel that is too old (5.10): one line that says so, and `doctor` says the same.
+# (bpf/map_version.bpf.h). Threads wait as long as they say by their own clocks, and are woken by who says so; they pass a tracepoint, and USDT probes, and call functions of theirs and the kernel's, as often and at least as long as they say. Of a user, a name, a control group only these are sampled. On a kernel that is too old (5.10): one line that says so, and `doctor` says the same.
 set -euo pipefail
 suite=${1:?usage: records.sh SUITE}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -38,6 +38,9 @@ EMULATOR_THREADS=${EMULATOR_THREADS:-multi multi multi single} SECONDS_OF_SILENC
   cicada record --stats -e "usdt:usdt_hits:hits:place/value=arg1,unit=bytes/,usdt:hits:guarded/arg0>=0/" -o usdt.cicada -- usdt_hits 2 2000 40 >usdt.truth 2>usdt.err; echo "record $? usdt"
   cicada convert --event usdt:usdt_hits:hits:place usdt.cicada places.folded
   cicada convert --event usdt:hits:guarded usdt.cicada guarded.folded
+  cicada record --stats -e u:nested/return/,u:passed/return/,u:quick/return/ -o timed.cicada -- timed_calls 2 40 >timed.truth 2>timed.err; echo "record $? timed"
+  cicada convert --event u:nested/return timed.cicada nested.folded
+  cicada record --stats -e k:__x64_sys_getppid/return/ -o timed-kernel.folded -- calls 2 2000 >timed-kernel.truth 2>timed-kernel.err; echo "record $? timed-kernel"
   ifconfig lo up
   cicada record --stats -e off-cpu/period=10000000/ -e wakeups -o wakes.cicada -- wakes 8 10000000 20 >wakes.truth 2>wakes.err; echo "record $? wakes"
   cicada convert --event wakeups --by thread,state wakes.cicada wakes.folded
@@ -94,6 +97,14 @@ said() { sed -n "s/^$1 //p" "$work/${2:-hits}.truth"; }
 grep -q '^record 0 usdt' "$work/said" || fail "record -e usdt:hits:place"
 [[ $(value places) == "$(said bytes usdt)" ]] || fail "USDT probes: $(value places) bytes, the workload said $(said bytes usdt)"
 [[ $(value guarded) == "$(said passed usdt)" ]] || fail "$(value guarded) passed a USDT probe with a semaphore, not $(said passed usdt)"
+grep -q '^record 0 timed$' "$work/said" || fail "record -e u:nested/return/"
+timed() { sed -n "s/^$1 //p" "$work/timed.truth"; }
+ended() { awk -v event="(u:$1/return," -v text="$2" '/ samples? in / { on = index($0, event) } on && index($0, text) { gsub(",", "", $1); n += $1 } END { print n + 0 }' "$work/timed.err"; }
+for name in nested quick; do [[ $(ended $name " stored") == "$(timed $name)" ]] || fail "$(ended $name " stored") calls of $name() are timed, not $(timed $name)"; done
+(($(ended passed " never returned") + $(ended passed " under way at") == $(timed left) && $(ended passed " stored") == $(timed passed) - $(timed left))) || fail "calls that exceptions and longjmp() end"
+(($(value nested) >= $(timed nested_ns))) || fail "calls of nested() took $(value nested) ns, though $(timed nested_ns) were slept"
+grep -q '^record 0 timed-kernel' "$work/said" || fail "record -e k:__x64_sys_getppid/return/"
+awk '/ (stored|lost: |never returned|under way at)/ { gsub(",", "", $1); n += $1; stored += $0 ~ / stored/ ? $1 : 0 } END { exit !(n >= 4000 && stored >= 3900) }' "$work/timed-kernel.err" || fail "calls of a function of the kernel are not timed"
 grep -q '^record 0 wakes' "$work/said" || fail "record -e off-cpu -e wakeups"
 python3 "$here/../live/wakes.py" "$work/wakes.folded" "$work/wakes.truth" 0.1 || fail "somebody else woke them"
 grep -q '^record 0 waiting' "$work/said" || fail "record -e off-cpu -p"
