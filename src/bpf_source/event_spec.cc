@@ -73,7 +73,7 @@ class SpecParser {
 
   Result<void> finish_timed(EventSpec& spec, size_t begin) const {
     if (spec.place.at_return) return fail(begin, "return times calls from where they begin: u: or k:");
-    if (spec.place.offset != 0) return fail(begin, "return times calls from where they begin: no offset");
+    if (spec.place.offset != 0 || spec.place.is_line) return fail(begin, "return times calls from where they begin: no {}", spec.place.is_line ? "lines" : "offset");
     if (!spec.value.empty()) return fail(begin, "value= does not go with return: a call counts the time that it took");
     if (spec.type.kind == EventKind::kTracepoint) return {};
     spec.unit = profile::Unit::kNanoseconds;
@@ -92,6 +92,7 @@ class SpecParser {
     if (name.empty()) return fail(begin, "expected the name of an event");
     const size_t colon = name.find(':');
     if (name.starts_with('"') || name.find("::") != std::string_view::npos) return parse_as_function();
+    if (name.find_last_not_of("0123456789") == name.rfind(':') && !name.ends_with(':')) return parse_as_function();  // FILE:LINE
     if (colon != std::string_view::npos) {
       if (colon + 1 == name.size() && at_ < text_.size() && text_[at_] == '/') return parse_as_function();  // IMAGE:/REGEX/
       const bool is_file = name.substr(0, colon).find_first_of("./+") != std::string_view::npos && name.find(':', colon + 1) == std::string_view::npos;

@@ -40,6 +40,18 @@ TEST(EventSpecs, FilesOfFunctionsAreToldFromCategories) {
   EXPECT_EQ((*specs)[3].maybe_function, "libc:malloc");
 }
 
+TEST(EventSpecs, LinesAndRegularExpressionsAreFunctionsWithoutAKind) {
+  const auto specs = parse_event_specs("hits:hits.cc:41,/^sql_.*query//value=arg0/,libc:/^mem/,parser.c:7");
+  ASSERT_TRUE(specs) << specs.error().message();
+  ASSERT_EQ(specs->size(), 4u);
+  EXPECT_EQ((*specs)[0].place, (FunctionPlace{.image = "hits", .function = "hits.cc:41", .is_line = true}));
+  EXPECT_EQ((*specs)[1].place.function, "/^sql_.*query/");
+  EXPECT_EQ((*specs)[1].value, "arg0");
+  EXPECT_EQ((*specs)[2].place, (FunctionPlace{.image = "libc", .function = "/^mem/"}));
+  EXPECT_TRUE((*specs)[3].place.is_line);
+  EXPECT_EQ(error_of("u:a.c:1/return/"), "u:a.c:1/return/: column 1: return times calls from where they begin: no lines");
+}
+
 TEST(EventSpecs, NumbersWithoutASignAreNotBelowZero) {
   EXPECT_EQ(error_of("u:f/u32(arg0)==-1/"), "u:f/u32(arg0)==-1/: column 5: u32(arg0) is taken without a sign here; s32(arg0) or s64(arg0) has one");
   EXPECT_EQ(error_of("t:a:b/u32(x)<0/"), "t:a:b/u32(x)<0/: column 7: u32(x) is taken without a sign here; s32(x) or s64(x) has one");
