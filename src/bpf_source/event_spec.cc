@@ -73,7 +73,8 @@ class SpecParser {
 
   Result<void> finish_timed(EventSpec& spec, size_t begin) const {
     if (spec.place.at_return) return fail(begin, "return times calls from where they begin: u: or k:");
-    if (spec.place.offset != 0 || spec.place.is_line) return fail(begin, "return times calls from where they begin: no {}", spec.place.is_line ? "lines" : "offset");
+    if (spec.place.is_line) return fail(begin, "return times calls of functions, not of lines");
+    if (spec.place.offset != 0) return fail(begin, "return times calls from where they begin: no offset");
     if (!spec.value.empty()) return fail(begin, "value= does not go with return: a call counts the time that it took");
     if (spec.type.kind == EventKind::kTracepoint) return {};
     spec.unit = profile::Unit::kNanoseconds;

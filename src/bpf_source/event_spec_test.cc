@@ -197,6 +197,7 @@ TEST(EventSpecs, TimeCallsOfFunctions) {
   EXPECT_EQ(error_of("u:f/return,return/"), "u:f/return,return/: column 12: return a second time");
   EXPECT_EQ(error_of("ur:f/return/"), "ur:f/return/: column 1: return times calls from where they begin: u: or k:");
   EXPECT_EQ(error_of("u:f+4/return/"), "u:f+4/return/: column 1: return times calls from where they begin: no offset");
+  EXPECT_EQ(error_of("u:main.c:42/return/"), "u:main.c:42/return/: column 1: return times calls of functions, not of lines");
   EXPECT_EQ(error_of("u:f/return,value=arg0/"), "u:f/return,value=arg0/: column 1: value= does not go with return: a call counts the time that it took");
   EXPECT_EQ(error_of("u:f/return,s64(retval)<0/"), "u:f/return,s64(retval)<0/: column 12: no retval where a function begins; there are arg0 to arg5");
   EXPECT_EQ(error_of("t:sched:sched_switch/return/"), "t:sched:sched_switch/return/: column 22: no term \"return\"; there are period=N and value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=");

@@ -88,7 +88,7 @@ awk -v lost="$(awk '/ lost: /{ gsub(",", "", $1); n += $1 } END { print n + 0 }'
 grep -q '^record 0 kernel' "$work/said" || fail "record -e k:__x64_sys_getppid"
 awk -v lost="$(awk '/ lost: /{ gsub(",", "", $1); n += $1 } END { print n + 0 }' "$work/kernel.err")" '/;ask;/ { n += $NF } END { exit !(n + lost == 4000 && lost < 40) }' "$work/kernel.folded" || fail "calls of a function of the kernel are neither stored nor lost"
 grep -q '^record 0 hits' "$work/said" || fail "record -e u:hit"
-value() { awk '{ sum += $NF } END { print sum + 0 }' "$work/$1.folded"; }
+value() { awk '{ sum += $NF } END { printf "%.0f\n", sum }' "$work/$1.folded"; }
 said() { sed -n "s/^$1 //p" "$work/${2:-hits}.truth"; }
 ! awk '/ lost: ring| lost: no scratch/ { gsub(",", "", $1); n += $1 } END { exit !n }' "$work/hits.err" || fail "hits are lost, though threads pause"
 [[ $(value begins) == "$(said bytes)" ]] || fail "$(value begins) bytes, the workload said $(said bytes)"

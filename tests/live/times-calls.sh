@@ -4,7 +4,7 @@
 # jump to another one or have a jump table. The workload says how often it calls, and how long it sleeps in them, at least.
 source "$(dirname "$0")/lib.sh"
 said() { sed -n "s/^$1 //p" out; }
-value() { awk '{ sum += $NF } END { print sum + 0 }' "$1"; }
+value() { awk '{ sum += $NF } END { printf "%.0f\n", sum }' "$1"; }  # more than 31 bits
 of_event() { "$CICADA" convert --force --event "$1" "$2" "$3" 2>/dev/null || fail "convert --event $1"; }
 # Of an event, from its account; of its last lines with its name, or of the first event without.
 outcome() { awk -v event="($1," -v text="$2" '/ samples? in / { on = index($0, event) } on && index($0, text) { gsub(",", "", $1); n += $1 } END { print n + 0 }' err; }
@@ -27,7 +27,7 @@ for name in slow nested first second choose; do
   [[ $name == choose ]] || at_least $name "$(value $name.folded)" "$(said ${name/second/first}_ns)"
 done
 # A call of five in each other takes as long as the sleeps of all below it.
-outermost=$(awk '/call_all\(\);nested [0-9]*$/ { sum += $NF } END { print sum + 0 }' nested.folded)
+outermost=$(awk '/call_all\(\);nested [0-9]*$/ { sum += $NF } END { printf "%.0f\n", sum }' nested.folded)
 at_least "nested, the outermost" "$outermost" "$(($(said nested_ns) / 3))"
 "$CICADA" convert --force --event u:slow/return --by group x.cicada groups.folded 2>/dev/null || fail "convert --by group"
 for number in 1 2 3; do at_least "slow($number)" "$(awk -F';' -v number=$number '$1 == number' groups.folded | value /dev/stdin)" "$((4 * 15 * 200000 * (number + 1)))"; done
