@@ -7,13 +7,15 @@
 //   add    %base,%offset
 //   jmp    *%offset
 //
-// `jmp *table(,%index,8)` alone is also how a function ends that calls one of several others last: it counts as leaving.
+//   jmp    *table(,%index,8)                 a table of addresses, where the program is not moved when it is loaded, the table cannot be written, and its first address
+//                                            is in the function. A table of functions, one of which is called last, has their begins
 #include "parser/instructions.h"
 
 #include <capstone/capstone.h>
 
 #include <algorithm>
 #include <bitset>
+#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -135,7 +137,7 @@ struct Part {
 
 class ReturnSearch {
  public:
-  ReturnSearch(std::span<const uint8_t> file, const FunctionCode& function) : file_(file) {
+  ReturnSearch(std::span<const uint8_t> file, const FunctionCode& function, const elf::ElfFile* image) : file_(file), image_(image) {
     for (const auto& [begin, bytes] : {std::pair(function.begin.value, function.bytes), std::pair(function.cold_begin.value, function.cold_bytes)})
       if (bytes != 0) parts_.push_back({begin, begin + bytes});
   }
@@ -211,9 +213,30 @@ class ReturnSearch {
     } else if (x86.prefix[1] != kNoTrack) {
       const std::optional<uint64_t> load = x86.op_count == 1 && to.type == X86_OP_REG ? find_table(steps_, to.reg) : std::nullopt;
       if (load) tables_.push_back({*load + 1, instruction.address + 1});
+      else if (const auto first = x86.op_count == 1 && to.type == X86_OP_MEM ? first_of_table(to.mem) : std::nullopt) targets_.push_back(*first);
       else leaves_ = true;
     }
     steps_.clear();
+  }
+
+  // Where in the file a table of addresses begins to lead to, if it is one of a switch.
+  std::optional<uint64_t> first_of_table(const x86_op_mem& table) const {
+    const bool is_table = table.segment == X86_REG_INVALID && table.base == X86_REG_INVALID && table.index != X86_REG_INVALID && table.scale == 8;
+    if (!is_table || image_ == nullptr || image_->type() != ET_EXEC) return std::nullopt;
+    const elf::Segment *code = nullptr, *constants = nullptr;
+    const auto address = static_cast<uint64_t>(table.disp);
+    for (const elf::Segment& segment : image_->segments()) {
+      if (segment.type != PT_LOAD) continue;
+      if (parts_.front().begin - segment.offset.value < segment.file_size) code = &segment;
+      if ((segment.flags & PF_W) == 0 && address - segment.address.value < segment.file_size) constants = &segment;
+    }
+    const std::span<const uint8_t> contents = constants == nullptr ? std::span<const uint8_t>() : image_->contents_at(LinkAddr(address));
+    uint64_t first = 0;
+    if (code == nullptr || contents.size() < sizeof first) return std::nullopt;
+    std::memcpy(&first, contents.data(), sizeof first);
+    const uint64_t offset = first - code->address.value + code->offset.value;
+    const bool is_inside = offset != parts_.front().begin && std::any_of(parts_.begin(), parts_.end(), [&](const Part& part) { return part.has(offset); });
+    return is_inside ? std::optional(offset) : std::nullopt;
   }
 
   // Takes those to elsewhere for leaving. False: one goes into the middle of an instruction, so that other code is run than was decoded.
@@ -233,6 +256,7 @@ class ReturnSearch {
   }
 
   const std::span<const uint8_t> file_;
+  const elf::ElfFile* const image_;
   Decoder decoder_{true};
   std::vector<Part> parts_, tables_;  // of a table: from behind its load to the jump
   std::vector<Step> steps_;           // that lead to where it is, without a jump or a call between
@@ -252,10 +276,10 @@ bool begins_instruction(std::span<const uint8_t> code, uint64_t offset) {
   return address == offset && decoder.next(code, address) != nullptr;
 }
 
-FunctionReturns find_returns(std::span<const uint8_t> file, const FunctionCode& function) {
+FunctionReturns find_returns(std::span<const uint8_t> file, const FunctionCode& function, const elf::ElfFile* image) {
   const bool is_known = function.bytes != 0 && function.bytes <= symbolize::kMaxCodeBytes && function.cold_bytes <= symbolize::kMaxCodeBytes;
   if (!is_known || !is_in_file(file, function.begin, function.bytes) || !is_in_file(file, function.cold_begin, function.cold_bytes)) return {{}, true};
-  return ReturnSearch(file, function).find();
+  return ReturnSearch(file, function, image).find();
 }
 
 }  // namespace cicada::parser

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parser/instructions.h"
 
+#include <elf.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <vector>
 
 namespace cicada::parser {
@@ -79,6 +81,46 @@ TEST(Returns, AreAllWhereAJumpIsOfASwitch) {
   expect_returns({0x3e, 0xff, 0x24, 0xc5, 0, 1, 0, 0, 0xc3}, {8});                       // notrack jmp *0x100(,%rax,8)
   // movslq (%rdx,%rax,4),%rax; mov %edi,%ecx; add %rax,%rdx; jmp *%rdx; ret
   expect_returns({0x48, 0x63, 0x04, 0x82, 0x89, 0xf9, 0x48, 0x01, 0xc2, 0xff, 0xe2, 0xc3}, {11});
+}
+
+// One page of code and one of constants behind it: jmp *table(,%rax,8); ret; nop; ret. `first`: of the table.
+FunctionReturns returns_by_table(uint64_t first, uint32_t table = 0x402000, uint16_t type = ET_EXEC, uint32_t flags = PF_R) {
+  Code file(0x3000);
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_ident[EI_VERSION] = EV_CURRENT;
+  header.e_type = type;
+  header.e_machine = EM_X86_64;
+  header.e_version = EV_CURRENT;
+  header.e_phoff = sizeof header;
+  header.e_ehsize = sizeof header;
+  header.e_phentsize = sizeof(Elf64_Phdr);
+  header.e_phnum = 2;
+  const Elf64_Phdr segments[] = {{PT_LOAD, PF_R | PF_X, 0x1000, 0x401000, 0x401000, 0x1000, 0x1000, 0x1000}, {PT_LOAD, flags, 0x2000, 0x402000, 0x402000, 0x1000, 0x1000, 0x1000}};
+  const uint8_t code[] = {0xff, 0x24, 0xc5, static_cast<uint8_t>(table), static_cast<uint8_t>(table >> 8), static_cast<uint8_t>(table >> 16), 0, 0xc3, 0x90, 0xc3};
+  std::memcpy(file.data(), &header, sizeof header);
+  std::memcpy(file.data() + sizeof header, segments, sizeof segments);
+  std::memcpy(file.data() + 0x1000, code, sizeof code);
+  std::memcpy(file.data() + 0x2000, &first, sizeof first);
+  const auto image = elf::ElfFile::parse_copy(file, "a program");
+  EXPECT_TRUE(image) << image.error().message();
+  return find_returns(file, {FileOffset(0x1000), sizeof code, {}, 0}, &*image);
+}
+
+TEST(Returns, AreAllWhereATableOfAddressesIsOfASwitch) {
+  const FunctionReturns all = returns_by_table(0x401007);
+  EXPECT_FALSE(all.leaves_otherwise);
+  EXPECT_EQ(offsets_of(all), (std::vector<uint64_t>{0x1007, 0x1009}));
+  EXPECT_FALSE(returns_by_table(0x401009).leaves_otherwise);
+  EXPECT_TRUE(returns_by_table(0x401000).leaves_otherwise) << "of functions";
+  EXPECT_TRUE(returns_by_table(0x40100a).leaves_otherwise) << "of functions";
+  EXPECT_TRUE(returns_by_table(0x401002).leaves_otherwise) << "no instruction begins there";
+  EXPECT_TRUE(returns_by_table(0).leaves_otherwise);
+  EXPECT_TRUE(returns_by_table(0x401007, 0x402000, ET_DYN).leaves_otherwise);
+  EXPECT_TRUE(returns_by_table(0x401007, 0x402000, ET_EXEC, PF_R | PF_W).leaves_otherwise) << "somebody may write";
+  for (const uint32_t table : {0x402ff9U, 0x403000U, 0U}) EXPECT_TRUE(returns_by_table(0x401007, table).leaves_otherwise) << table;
 }
 
 TEST(Returns, AreNotAllWhereTheTargetIsNotTheTables) {

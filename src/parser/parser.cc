@@ -125,9 +125,10 @@ class Parser {
     if (count > kMaxFunctionsOfReturns) return make_error(ErrorKind::kInvalid, "a question of {} functions", count);
     std::string bytes = TRY(read_job(question, kMaxFunctionsOfReturns * sizeof(symbolize::FunctionCode)));
     const std::vector<symbolize::FunctionCode> functions = TRY(function_codes_from(bytes, count));
-    const FileMapping file = TRY(FileMapping::map(question.fds[1].get(), question.text));
+    FileMapping file = TRY(FileMapping::map(question.fds[1].get(), question.text));
+    const auto image = TRY(elf::ElfFile::parse(std::move(file), question.text));
     std::vector<symbolize::FunctionReturns> returns;
-    for (const symbolize::FunctionCode& function : functions) returns.push_back(parser::find_returns(file.bytes(), function));
+    for (const symbolize::FunctionCode& function : functions) returns.push_back(parser::find_returns(image.bytes(), function, &image));
     bytes = to_bytes(returns);
     TRY(sandbox::write_file(question.fds[0].get(), bytes.data(), bytes.size()));
     return bytes.size();

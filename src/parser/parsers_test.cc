@@ -186,7 +186,8 @@ TEST(Parsers, ReturnsAreWhatThisProcessWouldFind) {
   Threads honest(&serve);
   Parsers parsers(honest.start(), {}, 1);
   const UniqueFd file = ourselves();
-  const FileMapping mapping = *FileMapping::map(file.get(), "ourselves");
+  const auto image = elf::ElfFile::open("/proc/self/exe");
+  ASSERT_TRUE(image) << image.error().message();
   const auto found = find_functions(parsers, 0, 1, file.get(), "/proc/self/exe", std::vector<std::string>{"*"}, 5000, nullptr);
   ASSERT_TRUE(found) << found.error().message();
   std::vector<symbolize::FunctionCode> functions{{}, {FileOffset(0), symbolize::kMaxCodeBytes + 1, {}, 0}};
@@ -196,7 +197,7 @@ TEST(Parsers, ReturnsAreWhatThisProcessWouldFind) {
   ASSERT_EQ(remote->size(), functions.size());
   size_t returns = 0, sure = 0;
   for (size_t i = 0; i < functions.size(); ++i) {
-    const symbolize::FunctionReturns local = find_returns(mapping.bytes(), functions[i]);
+    const symbolize::FunctionReturns local = find_returns(image->bytes(), functions[i], &*image);
     EXPECT_EQ((*remote)[i].offsets, local.offsets);
     EXPECT_EQ((*remote)[i].leaves_otherwise, local.leaves_otherwise);
     returns += local.offsets.size();
