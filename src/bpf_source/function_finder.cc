@@ -146,6 +146,7 @@ Result<void> FunctionFinder::look_for_functions(File& file, std::span<const size
     sum.is_cut_short = sum.is_cut_short || searched.cut_short;
     if (k < searched.near.size()) append_names(searched.near[k], sum.near);
     sum.has_symbols = sum.has_symbols || searched.has_symbols;
+    if (is_known(wanted[k], file)) continue;
     std::vector<symbolize::FoundFunction> functions;
     std::copy_if(searched.functions.begin(), searched.functions.end(), std::back_inserter(functions), [&](const auto& function) { return function.pattern == k; });
     const bool times_calls = events_[wanted[k]].times_calls;
@@ -168,6 +169,7 @@ Result<void> FunctionFinder::look_for_usdt(const File& file, std::span<const siz
     sum.is_cut_short = sum.is_cut_short || searched.cut_short;
     sum.has_symbols = sum.has_symbols || searched.notes != 0;
     if (k < searched.near.size()) append_names(searched.near[k], sum.near);
+    if (is_known(wanted[k], file)) continue;
     Found found{wanted[k], file.image.path, {}, ROLE_HIT, false, {}};
     for (const elf::FoundUsdt& probe : searched.probes) {
       if (probe.pattern != k) continue;
@@ -198,10 +200,12 @@ std::optional<uint32_t> FunctionFinder::bind(size_t event, const elf::FoundUsdt&
   return index;
 }
 
+bool FunctionFinder::is_known(size_t event, const File& file) const { return known_.contains({event, file.status.st_dev, file.status.st_ino}); }
+
 Result<void> FunctionFinder::keep(const File& file, std::span<Found> found, std::vector<Found>& all) {
   if (std::all_of(found.begin(), found.end(), [](const Found& one) { return one.places.empty(); })) return {};
   if (is_copy(file.fd.get(), file.image.path)) return make_error(ErrorKind::kUnsupported, "{}: it cannot be probed: it is on a file system that is far away", file.image.path);
-  if (!known_.insert({found.front().event, file.status.st_dev, file.status.st_ino}).second) return {};
+  known_.insert({found.front().event, file.status.st_dev, file.status.st_ino});
   for (Found& one : found) {
     if (one.places.empty()) continue;
     std::sort(one.places.begin(), one.places.end(), [](const Place& a, const Place& b) { return a.offset < b.offset; });

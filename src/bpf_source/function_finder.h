@@ -90,6 +90,8 @@ class FunctionFinder {
   Result<std::vector<Found>> look_into(File& file, std::span<const size_t> wanted, const std::stop_token& stop);
   Result<void> look_for_functions(File& file, std::span<const size_t> wanted, std::vector<Found>& all, const std::stop_token& stop);
   Result<void> look_for_usdt(const File& file, std::span<const size_t> wanted, std::vector<Found>& all, const std::stop_token& stop);
+  // Its places of the event are kept already.
+  bool is_known(size_t event, const File& file) const;
   // Sorts the places, and keeps what has any.
   Result<void> keep(const File& file, std::span<Found> found, std::vector<Found>& all);
   // Where the arguments are that an event asks for: Place::number. Nothing: the place is left out.
