@@ -32,7 +32,7 @@ __weak __noinline int is_wanted_by_probes(void) {
 // Its outcome; COUNTER_STORED: its time is to be kept. `hit->value`: of how many calls one is.
 static __always_inline int weigh_call(void *context, __u32 event, struct hit *hit) {
   if (!is_wanted_by_probes()) return COUNTER_FILTERED;
-  return weigh_hit(context, event, hit);
+  return weigh_hit(context, event, 0, hit);
 }
 
 // A call of its own, for its stack.

@@ -73,12 +73,12 @@ static __always_inline __u32 group_flags(const volatile struct event_fields *fie
   return fields->group.bytes ? SAMPLE_GROUPED | (fields->group.is_signed ? SAMPLE_GROUP_SIGNED : 0) : 0;
 }
 
-// COUNTER_STORED: the hit is to be sampled; else its outcome. A call of its own, whose stack is gone when the sample is taken.
-static __noinline int weigh_hit(void *context, __u32 event, struct hit *hit) {
+// COUNTER_STORED: the hit is to be sampled; else its outcome. `place`: in place_fields; 0: the event's own fields hold. A call of its own, whose stack is gone when the sample
+// is taken.
+static __noinline int weigh_hit(void *context, __u32 event, __u32 place, struct hit *hit) {
   const volatile struct event_fields *fields = &event_fields[event & (MAX_EVENTS - 1)];
   __u64 hits = hit->value, counts = 1;
-  if (fields->by_place) {
-    __u32 place = cookie_place(bpf_get_attach_cookie(context));
+  if (place) {
     fields = bpf_map_lookup_elem(&place_fields, &place);
     if (!fields) return COUNTER_LOST_UNREADABLE;
   }

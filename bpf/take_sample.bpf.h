@@ -204,7 +204,7 @@ static __always_inline __s32 find_nobody(struct scratch *memory, struct task_str
 }
 
 // The outcome.
-static __always_inline int sample_task(void *context, const struct event_registers *regs, __u32 event, __u64 value, __u32 how, struct task_struct *woken, __u64 begin_ns, struct event_counters *counts) {
+static __always_inline int sample_task(void *context, const struct event_registers *regs, __u32 event, __u64 value, __u32 how, struct task_struct *woken, __u64 begin_ns, __u32 place, struct event_counters *counts) {
   if (!sampling_wanted) return COUNTER_FILTERED;
   struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
   __s32 tgid = task->tgid;
@@ -226,7 +226,7 @@ static __always_inline int sample_task(void *context, const struct event_registe
   if (how & SAMPLE_OF_PROBE) {
     if (process && process->flags & PROCESS_OWN) return COUNTER_FILTERED;
     if (!is_asked_cpu(bpf_get_smp_processor_id())) return COUNTER_FILTERED;
-    int fate = how & SAMPLE_OF_CALL ? take_call(event, begin_ns, &hit) : weigh_hit(context, event, &hit);
+    int fate = how & SAMPLE_OF_CALL ? take_call(event, begin_ns, &hit) : weigh_hit(context, event, place, &hit);
     if (fate != COUNTER_STORED) return fate;
   }
   struct scratch *memory = claim_scratch(how & SAMPLE_PREEMPTIBLE);
@@ -268,13 +268,18 @@ static __always_inline int sample_task(void *context, const struct event_registe
 
 // Of the current task. `context`: the program's own; `regs`: those at the event, null where the program has none (it runs in the kernel);
 // `value`: in the event's unit; `how`: enum wait_kind and SAMPLE_*; `woken`: of SAMPLE_OF_WAKER, else null;
-// `begin_ns`: as sample_record has it.
-static __always_inline void take_sample(void *context, const struct event_registers *regs, __u32 event, __u64 value, __u32 how, struct task_struct *woken, __u64 begin_ns) {
+// `begin_ns`: as sample_record has it; `place`: as weigh_hit() has it.
+static __always_inline void take_sample_at(void *context, const struct event_registers *regs, __u32 event, __u64 value, __u32 how, struct task_struct *woken, __u64 begin_ns, __u32 place) {
   struct event_counters *counts = bpf_map_lookup_elem(&counters, &event);
   if (!counts) return;
   __sync_fetch_and_add(&counts->value_sum, value);
-  int outcome = sample_task(context, regs, event, value, how, woken, begin_ns, counts);
+  int outcome = sample_task(context, regs, event, value, how, woken, begin_ns, place, counts);
   if (outcome < 0 || outcome >= COUNTER_COUNT) return;
   add_count(counts, (__u32)outcome, 1);
   if (how && !(how & SAMPLE_OF_PROBE) && outcome >= COUNTER_LOST_SAMPLE_RING_FULL && outcome <= COUNTER_LOST_NO_SCRATCH) add_count(counts, COUNTER_LOST_WAITED_NS, value);
+}
+
+// Of an event whose places do not differ.
+static __always_inline void take_sample(void *context, const struct event_registers *regs, __u32 event, __u64 value, __u32 how, struct task_struct *woken, __u64 begin_ns) {
+  take_sample_at(context, regs, event, value, how, woken, begin_ns, 0);
 }

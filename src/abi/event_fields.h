@@ -41,7 +41,5 @@ struct event_fields {
   struct event_field group;  // none: they are not grouped
   __u32 filters;             // all of them must hold
   __u32 has_time;            // of a tracepoint: it keeps nobody waiting
-  __u32 by_place;            // of a USDT probe: each place has its own in place_fields, by cookie_place()
-  __u32 padding;
   struct field_filter filter[MAX_FIELD_FILTERS];
 };

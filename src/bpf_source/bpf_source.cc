@@ -105,14 +105,6 @@ bool is_any_probe(std::span<const PerfEvents::Event> events) {
 
 bool asks_for_numbers(const event_fields& fields) { return fields.filters != 0 || fields.value.bytes != 0 || fields.group.bytes != 0; }
 
-// As the kernel side needs them: places of USDT probes have their own (function_finder.h).
-event_fields kernel_fields(const PerfEvents::Event& event) {
-  if (!event.place.is_usdt) return event.fields;
-  event_fields fields{};
-  fields.by_place = asks_for_numbers(event.fields) ? 1 : 0;
-  return fields;
-}
-
 std::vector<FunctionProbes::Event> function_events(std::span<const PerfEvents::Event> events) {
   std::vector<FunctionProbes::Event> functions;
   for (size_t i = 0; i < events.size(); ++i) {
@@ -323,8 +315,9 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   options.kernel_functions = has(EventKind::kKernelFunction);
   options.uprobe_multi = options.user_functions && has_uprobe_multi();
   for (const PerfEvents::Event& event : events) {
-    options.fields.push_back(kernel_fields(event));
-    options.place_fields = options.place_fields || options.fields.back().by_place != 0;
+    // Places of USDT probes have their own (function_finder.h).
+    options.fields.push_back(event.place.is_usdt ? event_fields{} : event.fields);
+    options.place_fields = options.place_fields || (event.place.is_usdt && asks_for_numbers(event.fields));
     options.times_calls = options.times_calls || event.times_calls;
   }
   parts->times_calls = options.times_calls;

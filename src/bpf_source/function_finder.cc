@@ -189,7 +189,6 @@ std::optional<uint32_t> FunctionFinder::bind(size_t event, const elf::FoundUsdt&
     sums_[event].leave_out(problem == ArgumentProblem::kMissing ? kNoArgument : kUnreadable, probe.name);
     return std::nullopt;
   }
-  fields.by_place = 0;
   const auto same = std::find_if(place_fields_.begin() + 1, place_fields_.end(), [&](const event_fields& other) { return std::memcmp(&other, &fields, sizeof fields) == 0; });
   const auto index = static_cast<uint32_t>(same - place_fields_.begin());
   if (index == MAX_PLACE_FIELDS) {
