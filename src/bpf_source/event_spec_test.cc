@@ -49,7 +49,7 @@ TEST(EventSpecs, LinesAndRegularExpressionsAreFunctionsWithoutAKind) {
   EXPECT_EQ((*specs)[1].value, "arg0");
   EXPECT_EQ((*specs)[2].place, (FunctionPlace{.image = "libc", .function = "/^mem/"}));
   EXPECT_TRUE((*specs)[3].place.is_line);
-  EXPECT_EQ(error_of("u:a.c:1/return/"), "u:a.c:1/return/: column 1: return times calls from where they begin: no lines");
+  EXPECT_EQ(error_of("u:a.c:1/return/"), "u:a.c:1/return/: column 1: return times calls of functions, not of lines");
 }
 
 TEST(EventSpecs, NumbersWithoutASignAreNotBelowZero) {
