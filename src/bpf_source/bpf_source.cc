@@ -253,6 +253,13 @@ struct BpfSource::Parts {
       fill_account(profile.header.events[i], {fired[i], event, !config.include_idle, skipped, calls[i]}, outcomes[i], pipeline->assembler().counts(static_cast<uint8_t>(i)));
     }
   }
+  // Some event has as many samples as were asked for.
+  bool has_enough() const {
+    const auto all = events->events();
+    for (size_t i = 0; i < all.size(); ++i)
+      if (all[i].stop_after != 0 && pipeline->assembler().counts(static_cast<uint8_t>(i)).samples >= all[i].stop_after) return true;
+    return false;
+  }
   // Of records that come another way.
   std::function<void(std::span<const uint8_t> record)> taker() {
     return [this](std::span<const uint8_t> record) { pipeline->take(record, monotonic_ns()); };
@@ -463,7 +470,7 @@ Result<bool> BpfSource::drain(profile::Profile& profile, int timeout_ms, std::sp
     if (p.times_calls) p.tidy_calls(outcomes);
     p.account(profile, p.count_fired(), outcomes, false);
   }
-  return true;
+  return !p.has_enough();
 }
 
 Result<void> BpfSource::stop(profile::Profile& profile) {

@@ -171,23 +171,28 @@ class SpecParser {
     }
     if (whole == "value" || whole == "unit" || whole == "by") {
       if (!is_hit) return fail(begin, "{}= is for probes and tracepoints", whole);
-    } else if (whole != "period" && whole != "freq") {
-      return fail(begin, "no term \"{}\"; there are period=N and {}", whole, is_known_function ? "return, value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=" : is_hit ? "value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=" : "freq=HZ");
+    } else if (whole != "period" && whole != "freq" && whole != "stop") {
+      return fail(begin, "no term \"{}\"; there are period=N, stop=N and {}", whole, is_known_function ? "return, value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=" : is_hit ? "value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=" : "freq=HZ");
     }
     if (!take('=')) return fail(at_, "expected \"={}\" after {}", whole == "freq" ? "HZ" : whole == "value" || whole == "by" ? "FIELD" : whole == "unit" ? "UNIT" : "N", whole);
-    return whole == "period" || whole == "freq" ? parse_rate(spec, begin, whole) : parse_value(spec, begin, whole);
+    return whole == "period" || whole == "freq" || whole == "stop" ? parse_rate(spec, begin, whole) : parse_value(spec, begin, whole);
   }
 
   Result<void> parse_rate(EventSpec& spec, size_t begin, std::string_view name) {
     const bool is_hit = is_probe(spec.type.kind);
     if (is_hit && name == "freq") return fail(begin, "freq= is for clocks and counters; here period=N takes one of N hits");
-    if (spec.period || spec.frequency_hz) return fail(begin, "a second rate: an event has one period or frequency");
+    if (name == "stop" && spec.stop_after != 0) return fail(begin, "stop= a second time");
+    if (name != "stop" && (spec.period || spec.frequency_hz)) return fail(begin, "a second rate: an event has one period or frequency");
     const size_t value_begin = at_;
     const std::string_view digits = take_until(",/");
     uint64_t value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc{} || end != digits.data() + digits.size()) return fail(value_begin, "not a number: \"{}\"", digits);
     if (value == 0) return fail(value_begin, "{}: must be more than 0", name);
+    if (name == "stop") {
+      spec.stop_after = value;
+      return {};
+    }
     if (is_hit && value > kMostHits) return fail(value_begin, "one of {} hits; {} at most", value, kMostHits);
     (name == "freq" ? spec.frequency_hz : spec.period) = value;
     return {};

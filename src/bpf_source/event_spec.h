@@ -41,6 +41,7 @@ struct EventSpec {
   std::string maybe_function = {};            // of CATEGORY:NAME without a kind: what was written. If there is no such category, it is IMAGE:FUNCTION
   std::optional<uint64_t> period = {};        // a sample every so many event units (ns of a timer), more than 0. Of a probe: one of about so many hits
   std::optional<uint64_t> frequency_hz = {};  // or so many samples a second and CPU, more than 0; never both
+  uint64_t stop_after = 0;                    // so many samples: then the recording ends; 0: it does not
   FunctionPlace place = {};                   // of a function
   bool times_calls = false;                   // of a function: a sample where a call returns that began at `place`, of the ns between
   // Of probes: a hit counts what this field says (empty: 1), in that unit, if all of these hold.

@@ -52,6 +52,18 @@ TEST(EventSpecs, LinesAndRegularExpressionsAreFunctionsWithoutAKind) {
   EXPECT_EQ(error_of("u:a.c:1/return/"), "u:a.c:1/return/: column 1: return times calls of functions, not of lines");
 }
 
+TEST(EventSpecs, EndTheRecording) {
+  const auto specs = parse_event_specs("u:f/stop=100,period=2/,cpu-clock/freq=99,stop=5/,u:g");
+  ASSERT_TRUE(specs) << specs.error().message();
+  EXPECT_EQ((*specs)[0].stop_after, 100u);
+  EXPECT_EQ((*specs)[0].period, 2u);
+  EXPECT_EQ((*specs)[1].stop_after, 5u);
+  EXPECT_EQ((*specs)[1].frequency_hz, 99u);
+  EXPECT_EQ((*specs)[2].stop_after, 0u);
+  EXPECT_EQ(error_of("u:f/stop=0/"), "u:f/stop=0/: column 10: stop: must be more than 0");
+  EXPECT_EQ(error_of("u:f/stop=1,stop=2/"), "u:f/stop=1,stop=2/: column 12: stop= a second time");
+}
+
 TEST(EventSpecs, NumbersWithoutASignAreNotBelowZero) {
   EXPECT_EQ(error_of("u:f/u32(arg0)==-1/"), "u:f/u32(arg0)==-1/: column 5: u32(arg0) is taken without a sign here; s32(arg0) or s64(arg0) has one");
   EXPECT_EQ(error_of("t:a:b/u32(x)<0/"), "t:a:b/u32(x)<0/: column 7: u32(x) is taken without a sign here; s32(x) or s64(x) has one");
@@ -100,7 +112,7 @@ TEST(EventSpecs, TracepointsHaveNumbers) {
   EXPECT_EQ(spec.filters, expected);
   EXPECT_EQ(parse_event_specs("a:b/x==-9223372036854775808/")->front().filters[0].number, std::numeric_limits<int64_t>::min());
   EXPECT_EQ(parse_event_specs("a:b/x==-0x1/")->front().filters[0].number, -1);
-  EXPECT_EQ(error_of("a:b/x=5/"), "a:b/x=5/: column 5: no term \"x\"; there are period=N and value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=");
+  EXPECT_EQ(error_of("a:b/x=5/"), "a:b/x=5/: column 5: no term \"x\"; there are period=N, stop=N and value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=");
   EXPECT_EQ(error_of("a:b/x===5/"), "a:b/x===5/: column 6: no comparison \"===\"; there are ==, !=, <, <=, > and >=");
   EXPECT_EQ(error_of("a:b/x=>5/"), "a:b/x=>5/: column 6: no comparison \"=>\"; there are ==, !=, <, <=, > and >=");
   EXPECT_EQ(error_of("a:b/x==y/"), "a:b/x==y/: column 8: not a number: \"y\"");
@@ -109,7 +121,7 @@ TEST(EventSpecs, TracepointsHaveNumbers) {
   EXPECT_EQ(error_of("a:b/x==5k/"), "a:b/x==5k/: column 8: not a number: \"5k\"");
   EXPECT_EQ(error_of("a:b/x==9223372036854775808/"), "a:b/x==9223372036854775808/: column 8: 9223372036854775808: more than 63 bits");
   EXPECT_EQ(error_of("a:b/x==99999999999999999999/"), "a:b/x==99999999999999999999/: column 8: 99999999999999999999: more than 63 bits");
-  EXPECT_EQ(error_of("a:b/==1/"), "a:b/==1/: column 5: no term \"\"; there are period=N and value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=");
+  EXPECT_EQ(error_of("a:b/==1/"), "a:b/==1/: column 5: no term \"\"; there are period=N, stop=N and value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=");
   EXPECT_EQ(error_of("a:b/value=/"), "a:b/value=/: column 11: no name of a field: \"\"");
   EXPECT_EQ(error_of("a:b/value=x,value=y/"), "a:b/value=x,value=y/: column 13: a second value=: an event has one");
   EXPECT_EQ(error_of("a:b/value=x,unit=miles/"), "a:b/value=x,unit=miles/: column 18: no unit \"miles\"; there are events, bytes and ns");
@@ -117,7 +129,7 @@ TEST(EventSpecs, TracepointsHaveNumbers) {
   EXPECT_EQ(error_of("a:b/by=str(x)/"), "a:b/by=str(x)/: column 8: no name of a field: \"str(x)\"");
   EXPECT_EQ(error_of("a:b/by=x,by=y/"), "a:b/by=x,by=y/: column 10: a second by=: an event has one");
   EXPECT_EQ(error_of("cs/value=x/"), "cs/value=x/: column 4: value= is for probes and tracepoints");
-  EXPECT_EQ(error_of("cs/x==1/"), "cs/x==1/: column 4: no term \"x\"; there are period=N and freq=HZ");
+  EXPECT_EQ(error_of("cs/x==1/"), "cs/x==1/: column 4: no term \"x\"; there are period=N, stop=N and freq=HZ");
   EXPECT_EQ(error_of("a:b/a==1,b==1,c==1,d==1,e==1,f==1,g==1,h==1,i==1/"), "a:b/a==1,b==1,c==1,d==1,e==1,f==1,g==1,h==1,i==1/: column 45: more than 8 comparisons");
 }
 
@@ -200,20 +212,20 @@ TEST(EventSpecs, TimeCallsOfFunctions) {
   EXPECT_EQ(error_of("u:main.c:42/return/"), "u:main.c:42/return/: column 1: return times calls of functions, not of lines");
   EXPECT_EQ(error_of("u:f/return,value=arg0/"), "u:f/return,value=arg0/: column 1: value= does not go with return: a call counts the time that it took");
   EXPECT_EQ(error_of("u:f/return,s64(retval)<0/"), "u:f/return,s64(retval)<0/: column 12: no retval where a function begins; there are arg0 to arg5");
-  EXPECT_EQ(error_of("t:sched:sched_switch/return/"), "t:sched:sched_switch/return/: column 22: no term \"return\"; there are period=N and value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=");
-  EXPECT_EQ(error_of("usdt:a:b/return/"), "usdt:a:b/return/: column 10: no term \"return\"; there are period=N and value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=");
-  EXPECT_EQ(error_of("cs/return/"), "cs/return/: column 4: no term \"return\"; there are period=N and freq=HZ");
+  EXPECT_EQ(error_of("t:sched:sched_switch/return/"), "t:sched:sched_switch/return/: column 22: no term \"return\"; there are period=N, stop=N and value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=");
+  EXPECT_EQ(error_of("usdt:a:b/return/"), "usdt:a:b/return/: column 10: no term \"return\"; there are period=N, stop=N and value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=");
+  EXPECT_EQ(error_of("cs/return/"), "cs/return/: column 4: no term \"return\"; there are period=N, stop=N and freq=HZ");
 }
 
 TEST(EventSpecs, ErrorsPointAtTheColumn) {
-  EXPECT_EQ(error_of("page-faults/perod=1/"), "page-faults/perod=1/: column 13: no term \"perod\"; there are period=N and freq=HZ");
+  EXPECT_EQ(error_of("page-faults/perod=1/"), "page-faults/perod=1/: column 13: no term \"perod\"; there are period=N, stop=N and freq=HZ");
   EXPECT_EQ(error_of("cs,page-faults/period=1k/"), "cs,page-faults/period=1k/: column 23: not a number: \"1k\"");
   EXPECT_EQ(error_of("cs/period=0/"), "cs/period=0/: column 11: period: must be more than 0");
   EXPECT_EQ(error_of("cs/period=18446744073709551616/"), "cs/period=18446744073709551616/: column 11: not a number: \"18446744073709551616\"");
   EXPECT_EQ(error_of("cs/period=1"), "cs/period=1: column 12: expected \"/\" at the end of the terms");
   EXPECT_EQ(error_of("cs/period=1,freq=2/"), "cs/period=1,freq=2/: column 13: a second rate: an event has one period or frequency");
   EXPECT_EQ(error_of("cs/period/"), "cs/period/: column 10: expected \"=N\" after period");
-  EXPECT_EQ(error_of("cs//"), "cs//: column 4: no term \"\"; there are period=N and freq=HZ");
+  EXPECT_EQ(error_of("cs//"), "cs//: column 4: no term \"\"; there are period=N, stop=N and freq=HZ");
   EXPECT_EQ(error_of("cs/period=1/x"), "cs/period=1/x: column 13: expected a comma or the end, found \"x\"");
   EXPECT_EQ(error_of("cs,"), "cs,: column 4: expected the name of an event");
   EXPECT_EQ(error_of(""), ": column 1: expected the name of an event");

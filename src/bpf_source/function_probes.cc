@@ -6,12 +6,14 @@
 #include "abi/event_cookie.h"
 #include "base/diagnostics.h"
 #include "base/monotonic_clock.h"
+#include "base/parallel.h"
 #include "bpf_source/uprobe_links.h"
 
 namespace cicada::bpf_source {
 namespace {
 
 constexpr size_t kMostWarnings = 20;
+constexpr unsigned kDetachingThreads = 16;
 
 std::vector<FunctionFinder::Event> whats(const std::vector<FunctionProbes::Event>& events) {
   std::vector<FunctionFinder::Event> all;
@@ -80,7 +82,7 @@ Result<void> FunctionProbes::attach(const Found& found) {
   const std::lock_guard lock(mutex_);
   places_ += places;
   ++files_;
-  for (UniqueFd& link : attached->links) links_.push_back(std::move(link));
+  for (UniqueFd& link : attached->links) (found.role == ROLE_RETURN || found.role == ROLE_RETURNED ? return_links_ : links_).push_back(std::move(link));
   return {};
 }
 
@@ -111,7 +113,11 @@ void FunctionProbes::detach() {
     thread_.join();
   }
   const uint64_t began_ns = monotonic_ns();
-  while (!links_.empty()) links_.pop_back();  // the last ones first: no call begins any more whose return is not seen
+  // Each waits some 50 ms for the kernel, and most of that beside others. Begins first: no call begins any more whose return is not seen.
+  for (std::vector<UniqueFd>* links : {&links_, &return_links_}) {
+    for_each_parallel(links->size(), kDetachingThreads, [&](size_t i) { (*links)[i].reset(); });
+    links->clear();
+  }
   detaching_ns_ = std::max(detaching_ns_, monotonic_ns() - began_ns);
 }
 

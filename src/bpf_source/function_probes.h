@@ -76,7 +76,7 @@ class FunctionProbes {
   std::vector<uint32_t> waiting_;
   std::vector<std::string> warnings_;
   size_t places_ = 0, files_ = 0;  // that are attached
-  std::vector<UniqueFd> links_;
+  std::vector<UniqueFd> links_, return_links_;  // the second where calls are timed
   uint64_t finding_ns_ = 0, attaching_ns_ = 0, detaching_ns_ = 0;
   std::jthread thread_;
 };

@@ -100,6 +100,7 @@ Error open_error_of_probe(int error, int cpu, const PerfEvents::Event& event) {
 PerfEvents::Event PerfEvents::plan(const EventSpec& spec, const PerfEventOptions& options, uint64_t max_hz, std::string& warning) {
   Event event;
   event.type = spec.type;
+  event.stop_after = spec.stop_after;
   if (is_probe(spec.type.kind)) {  // -F and -c are for clocks and counters
     event.period = spec.period.value_or(1);
     event.value = spec.value.empty() && !spec.times_calls ? event.period : 0;

@@ -38,6 +38,7 @@ class PerfEvents {
     event_fields fields = {};   // what is asked of a probe's numbers
     FunctionPlace place = {};   // of a function
     bool times_calls = false;   // of a function (event_spec.h)
+    uint64_t stop_after = 0;  // samples; 0: none
   };
   // File descriptors; negative: no event needs it.
   struct Programs {

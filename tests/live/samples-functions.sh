@@ -21,6 +21,8 @@ of_event ur:hit x.cicada returns.folded
 [[ $(value returns.folded) == "$(($(said called) / 4))" ]] || fail "$(value returns.folded) returned -1, a quarter of $(said called) does"
 "$CICADA" convert --force --event u:hit --by group x.cicada groups.folded 2>/dev/null || fail "convert --by group"
 [[ $(cut -d';' -f1 groups.folded | sort -u | tr '\n' ' ') == "0 1 2 3 " ]] || fail "groups: $(cut -d';' -f1 groups.folded | sort -u | tr '\n' ' ')"
+"$CICADA" report --event u:hit x.cicada >report 2>/dev/null || fail "report --event u:hit"
+for number in 0 1 2 3; do grep -qE "^ +2[45]\.[0-9] % +[0-9,]+( bytes)?  $number\$" report || fail "report has no table of groups: $(cat report)"; done
 whole=$(awk '/;(shop::Till::pay|pay)[^;]*;hit [0-9]*$/ { n = gsub(/;deeper/, "&"); if (n == 57 && $0 !~ /\[truncated\]|\[incomplete/) sum += $NF } END { print sum + 0 }' hit.folded)
 ((whole * 1000 >= $(said bytes) * 999)) || fail "of $(said bytes) bytes $whole are in whole stacks"
 
@@ -61,6 +63,9 @@ counted 'ur:deeper' 5700
 counted 'ur:risk::last' 1
 grep -q 'ur:risk::last: 1 functions may end in another one, as risk::last(long): the kernel catches their returns' err || fail "ur:risk::last: $(cat err)"
 counted 'ur:hit/s64(retval)==-1/' 25
+# It ends by itself once it has enough, and with it the command.
+timeout 100 "$CICADA" record -q --force -e u:hit/stop=50/ -o s.folded -- "$WORKLOADS/hits" 1 100000000 >out 2>err || fail "record stop=50 ended with $?: $(cat err)"
+(($(value s.folded) >= 50)) || fail "stop=50: $(value s.folded) samples"
 # One that is chosen when a program starts, by the CPU.
 "$CICADA" record -q --force -e u:libc:strlen -o z.folded -- "$WORKLOADS/hits" 1 100 >out 2>err || fail "record -e u:libc:strlen ended with $?: $(cat err)"
 (($(value z.folded) > 0)) || fail "strlen is not called"

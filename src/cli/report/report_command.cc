@@ -44,12 +44,26 @@ profile::CallTreeOptions tree_options(const ReportOptions& options, const profil
   return tree;
 }
 
-std::string format_report(const ReportOptions& options, const profile::ProfileSnapshot& profile, const profile::CallTree& tree) {
+// Of an event whose hits are grouped by a number: what each group has. Empty: they are not.
+std::string format_own_groups(const ReportOptions& options, const profile::ProfileSnapshot& profile, profile::CallTreeOptions how) {
+  const auto has_group = [&](profile::LabelSetId set) {
+    const auto labels = profile.labels(set);
+    return std::any_of(labels.begin(), labels.end(), [&](const profile::Label& label) { return profile.text(label.key) == profile::kGroupLabel; });
+  };
+  bool are_grouped = false;
+  for (size_t i = 0; i < profile.samples().size() && !are_grouped; ++i) are_grouped = profile.samples().event[i] == *how.event && has_group(profile.samples().labels[i]);
+  if (!are_grouped || !options.by.empty()) return {};
+  how.group_by = {profile::GroupBy::kGroup};
+  return "\n" + format_groups(profile::build_call_tree(profile, how), options.limits, profile::unit_text(profile.event(*how.event).unit));
+}
+
+std::string format_report(const ReportOptions& options, const profile::ProfileSnapshot& profile, const profile::CallTree& tree, const profile::CallTreeOptions& how) {
   std::string out = format_report_header(profile, options.file);
   if (tree.total() == 0) return out + (profile.sample_count() == 0 ? "\nno samples to show\n" : "\nonly idle samples; --include-idle shows them\n");
   const std::string_view unit = profile::unit_text(profile.event(main_event(profile)).unit);
   out += "\n" + format_functions(profile::add_up_functions(tree), tree.strings, tree.total(), options.limits, unit);
   if (!options.by.empty()) out += "\n" + format_groups(tree, options.limits, unit);
+  out += format_own_groups(options, profile, how);
   return out + "\n" + format_tree(tree, options.limits);
 }
 
@@ -93,7 +107,7 @@ Result<void> report(ReportOptions options, const ReaderFiles& files) {
   } else if (part) {
     out.write(clean_lines(format_tree(tree, options.limits)));
   } else {
-    out.write(clean_lines(format_report(options, profile, tree)));
+    out.write(clean_lines(format_report(options, profile, tree, how)));
   }
   return out.commit();
 }
