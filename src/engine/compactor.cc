@@ -15,7 +15,7 @@ constexpr int kNice = 10;
 }  // namespace
 
 void Compactor::start_if_due(const profile::Profile& profile, const Retention& retention) {
-  if (is_busy() || profile.samples().dropped() == dropped_before_) return;  // everything is in use
+  if (state_ != State::kIdle || profile.samples().dropped() == dropped_before_) return;  // everything is in use
   const size_t tables = profile.table_bytes();
   const bool too_large = retention.keep_bytes && tables + profile.sample_bytes() > *retention.keep_bytes;
   // Those that are too large and in use become smaller with the samples: in steps that are worth it.

@@ -23,7 +23,8 @@ class Compactor {
  public:
   // After samples were dropped: begins if it is worth it.
   void start_if_due(const profile::Profile& profile, const Retention& retention);
-  bool is_busy() const { return state_ != State::kIdle; }
+  // Samples are being looked at: none of them may be dropped.
+  bool is_copying() const { return state_ == State::kCopying; }
   // In every turn of the loop. True: `profile` is another one now.
   bool step(profile::Profile& profile, ingest::SampleSource& source, symbolize::Symbolizer& symbolizer);
   // Before the source ends.

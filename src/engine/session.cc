@@ -144,7 +144,7 @@ void Session::update() {
 
 // The latest snapshot is made anew, because the one there is has what was dropped.
 void Session::retain() {
-  if (compactor_.is_busy() || !apply_retention(profile_, config_.retention, monotonic_ns(), taken_)) return;
+  if (compactor_.is_copying() || !apply_retention(profile_, config_.retention, monotonic_ns(), taken_)) return;
   snapshots_.publish(profile_);
   compactor_.start_if_due(profile_, config_.retention);
 }

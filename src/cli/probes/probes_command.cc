@@ -69,8 +69,8 @@ Command add_probes_command(CLI::App& app) {
   probes->formatter(std::make_shared<HelpFormatter>("cicada probes PATTERN [-p PID] [--json]"));
   probes->footer("PATTERN is as after -e: 'sched:*', 'k:vfs_*', 'u:libc:*alloc', malloc -p nginx. * is any letters, ? one.");
   probes->add_option("PATTERN", options->pattern, "which")->required();
-  probes->add_option("-p,--pid", options->pid, "functions of the files that this process maps; a pid or a name");
-  probes->add_option("-n", options->most, "how many are listed at most (1000)");
+  probes->add_option("-p,--pid", options->pid, "functions of the files that this process maps; a pid or a name (default: files that PATTERN names)");
+  probes->add_option("-n", options->most, "how many are listed at most (default: 1000)");
   probes->add_flag("--json", options->as_json, "for machines: {\"matches\", \"probes\": [{event, kind, more}], \"notes\"}");
   return {probes, [options](const Invocation&) {
             const Result<int> code = run(*options);
