@@ -313,7 +313,7 @@ Error FunctionFinder::nothing_found(size_t event) const {
   }
   if (sum.error) return make_error(sum.error->kind(), "{}: {}", name, sum.error->message());
   if (sum.images == 0) {
-    return make_error(ErrorKind::kNotFound, "{}: {} maps no file called {}; one that is loaded later needs its path", name, whole_machine_ ? "no process" : "what is recorded",
+    return make_error(ErrorKind::kNotFound, "{}: {} file called {}; one that is loaded later needs its path", name, whole_machine_ ? "no process maps a" : "what is recorded maps no",
                       place.image.empty() ? "anything" : place.image);
   }
   if (!sum.has_symbols && place.is_usdt) return make_error(ErrorKind::kNotFound, "{}: there are no USDT probes in {}", name, place.image.empty() ? "what is mapped" : place.image);

@@ -43,6 +43,6 @@ refused "there are no USDT probes in $hits" "usdt:$hits:*:*"
 refused "nothing is called so" t:nosuch:x
 refused "no function hitt in $hits; did you mean hit?" "u:$hits:hitt"
 refused "/no/such.so" u:/no/such.so:x
-refused "no process maps no file called nolib" u:nolib:x
+refused "no process maps a file called nolib" u:nolib:x
 refused "with a file's name: u:libc:no_such_function" no_such_function
 refused "expected the name of a function" u:libc:
