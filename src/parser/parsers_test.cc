@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <cstring>
@@ -23,6 +24,7 @@
 #include "parser/remote_namer.h"
 #include "parser/remote_rows.h"
 #include "parser/remote_step.h"
+#include "symbolize/symbols/elf_image_for_test.h"
 #include "symbolize/symbols/image_symbols.h"
 #include "unwind/row_compiler.h"
 
@@ -157,7 +159,19 @@ TEST(Parsers, FunctionsHaveBoundsOfTheQuestion) {
     EXPECT_EQ(found.error().kind(), ErrorKind::kInvalid);
   }
   EXPECT_EQ(honest.started, 0) << "nobody was asked";
-  EXPECT_TRUE(find_functions(parsers, 0, 1, file.get(), "x", std::vector<std::string>(symbolize::kMaxPatterns, "f*"), 10, nullptr));
+
+  // As many as there may be, of a file with one function: what they cost in a large one is a bound of the search.
+  symbolize::ElfImage image;
+  image.add_text(0x1000, 0x100);
+  image.load_code();
+  image.add_symbols(".symtab", {{"f", 0x1000, 0x10}});
+  const std::vector<uint8_t> bytes = image.bytes();
+  const UniqueFd small(::memfd_create("small", MFD_CLOEXEC));
+  ASSERT_EQ(::write(small.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  const auto found = find_functions(parsers, 0, 1, small.get(), "x", std::vector<std::string>(symbolize::kMaxPatterns, "f*"), 10, nullptr);
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_EQ(found->matches, symbolize::kMaxPatterns);
+  EXPECT_EQ(found->functions.size(), 10U);
 }
 
 TEST(Parsers, CheckFunctions) {
