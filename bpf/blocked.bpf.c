@@ -79,7 +79,7 @@ static __always_inline int give_blocked(struct seq_file *reader, struct task_str
   if (kernel_stacks) {
     long bytes = kernel_stack_of(task, &memory->kernel);
     memory->kernel_frames = bytes > 0 ? (__u32)bytes / 8 : 0;
-    if (memory->kernel_frames) record->kernel_stack = adjust_kernel_stack(&memory->kernel, memory->kernel_frames);
+    if (memory->kernel_frames) record->kernel_stack = adjust_kernel_stack(&memory->kernel, memory->kernel_frames, 0);
   }
   if (turns_of(task) != turns) {  // what was read is of another wait, or of none
     record->kernel_stack = 0;

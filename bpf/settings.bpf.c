@@ -12,6 +12,7 @@ const volatile struct event_fields event_fields[MAX_EVENTS] = {};
 const volatile __u32 unwind_mode = UNWIND_AUTO;
 const volatile __u32 include_idle = 0;
 const volatile __u32 kernel_stacks = 1;
+const volatile __u32 user_stacks = 1;
 const volatile __u32 places_per_cpu = 1;
 const volatile __u32 cache_levels = 2;
 const volatile __u64 hash_seed = 0x9e3779b97f4a7c15;
@@ -26,7 +27,9 @@ const volatile __u64 min_wait_ns = 0;
 const volatile __u64 max_wait_ns = ~0ull;
 const volatile __u32 some_cpus = 0;
 const volatile __u64 cpu_bits[MAX_CPUS / 64] = {};
+const volatile struct kernel_place kernel_places[MAX_KERNEL_PLACES] = {};
 
+volatile struct code_range place_code[MAX_KERNEL_PLACES][MAX_PLACE_CODE] = {};
 volatile struct code_range schedule_code = {};
 volatile struct code_range wake_code = {};
 volatile struct code_range entry_code = {};

@@ -12,6 +12,7 @@ extern const volatile struct event_fields event_fields[MAX_EVENTS];  // by the r
 extern const volatile __u32 unwind_mode;         // enum unwind_mode
 extern const volatile __u32 include_idle;        // store samples of the idle task, not just count them
 extern const volatile __u32 kernel_stacks;       // walk the kernel's half
+extern const volatile __u32 user_stacks;         // and the program's
 extern const volatile __u32 places_per_cpu;      // 2 where programs can be preempted, else 1 (bpf/scratch.bpf.h)
 extern const volatile __u32 cache_levels;        // 2; benchmarks: 1 without the frame cache, 0 without the mapping cache too
 extern const volatile __u64 hash_seed;           // per run: stack hashes cannot be made to collide on purpose
@@ -32,6 +33,10 @@ extern volatile struct code_range wake_code;      // try_to_wake_up()
 extern volatile struct code_range entry_code;     // where the kernel is entered, by a thread or an interrupt
 extern volatile struct code_range thread_code[MAX_THREAD_CODE];  // where a thread enters (system calls, page faults), or acts before it goes on after an interrupt
 extern volatile __u64 counted_since_ns, counted_until_ns;  // what was waited before and after is not counted
+
+// bpf/kernel_place.bpf.c
+extern const volatile struct kernel_place kernel_places[MAX_KERNEL_PLACES];
+extern volatile struct code_range place_code[MAX_KERNEL_PLACES][MAX_PLACE_CODE];  // what is called between such a place and its program
 
 // bpf/blocked.bpf.c
 extern volatile __u32 blocked_mode;        // enum blocked_mode

@@ -21,6 +21,7 @@
 #define SAMPLE_PREEMPTIBLE 0x1000  // the program can be preempted (bpf/scratch.bpf.h)
 #define SAMPLE_OF_CALL 0x2000  // with SAMPLE_OF_PROBE: a call that was weighed when it began has returned. `value` is what it counts, `begin_ns` its group
 #define WAIT_KIND_MASK 0xff
+#define SAMPLE_PLACE_SHIFT 16  // of bpf/kernel_place.bpf.c: which one, from 1
 
 static __always_inline int is_wanted_thread(__s32 tid) {
   if (filter_mode != FILTER_TIDS) return 1;
@@ -72,13 +73,47 @@ __weak __noinline __u32 frames_of_interrupt(struct kernel_stack *stack, __u32 fr
   return FRAMES_WITHOUT_ENTRY;
 }
 
-// Hash of the kernel stack; its return addresses are adjusted like the user's.
-__weak __noinline __u64 adjust_kernel_stack(struct kernel_stack *stack, __u32 frames) {
+// Between a raw tracepoint and the call of its programs may be __bpf_trace_NAME, where the compiler did not make a jump of its call. NAME is that of a class of
+// tracepoints, which nobody tells: it is seen by the first frame there, and kept.
+static __always_inline int is_in_tracepoint(__u64 address, volatile struct code_range *known) {
+  if (known->begin == 0) {
+    char text[sizeof("__bpf_trace_")] = {};
+    const char wanted[] = "__bpf_trace_";
+    bpf_snprintf(text, sizeof(text), "%pS", &address, sizeof(address));
+    int is_one = 1;
+    for (__u32 i = 0; i + 1 < sizeof(wanted); i++) is_one &= text[i] == wanted[i];
+    known->begin = address;
+    known->end = address + is_one;
+  }
+  return is_in(address, known);
+}
+
+// How many frames are the program's own and those that called it at the place with that index. It is looked for each time: who else is called there changes.
+__weak __noinline __u32 frames_of_program(struct kernel_stack *stack, __u32 frames, __u32 index) {
+  if (!stack) return 0;
+  int is_function = kernel_places[index & (MAX_KERNEL_PLACES - 1)].is_function;
+  __u32 own = 0;
+  for (__u32 i = 0; i < MAX_FRAMES_OF_SWITCH; i++) {
+    if (i >= frames) break;
+    for (__u32 k = 0; k < MAX_PLACE_CODE; k++) {
+      if (!is_in(stack->frames[i], &place_code[index & (MAX_KERNEL_PLACES - 1)][k])) continue;
+      if (is_function) return i;
+      own = i + 1;
+    }
+  }
+  if (is_function || own == 0 || own >= frames || own >= MAX_FRAMES_OF_SWITCH) return 0;
+  return own + is_in_tracepoint(stack->frames[own], &place_code[index & (MAX_KERNEL_PLACES - 1)][MAX_PLACE_CODE - 1]);
+}
+
+// Hash of the kernel stack above the first `skipped` frames; its return addresses are adjusted like the user's.
+__weak __noinline __u64 adjust_kernel_stack(struct kernel_stack *stack, __u32 frames, __u32 skipped) {
   if (!stack) return 0;
   __u64 hash = ~hash_seed;
   for (__u32 i = 0; i < MAX_KERNEL_FRAMES; i++) {
-    if (i >= frames) break;
-    __u64 frame = frame_at(FRAME_KERNEL, stack->frames[i] - (i ? 1 : 0));
+    __u32 from = i + skipped;
+    barrier_var(from);  // what is compared is what is used
+    if (i >= frames || from >= MAX_KERNEL_FRAMES) break;
+    __u64 frame = frame_at(FRAME_KERNEL, stack->frames[from] - (from ? 1 : 0));
     stack->frames[i] = frame;
     hash = mix_hash(hash, frame);
   }
@@ -243,7 +278,10 @@ static __always_inline int sample_task(void *context, const struct event_registe
       long bytes = kernel_stack_at(context, &memory->kernel, how);
       memory->kernel_frames = bytes > 0 ? (__u32)bytes / 8 : 0;
       if (is_anybody) nobody = find_nobody(memory, task);
-      if (kernel_stacks && memory->kernel_frames) record->kernel_stack = adjust_kernel_stack(&memory->kernel, memory->kernel_frames);
+      __u32 place = how >> SAMPLE_PLACE_SHIFT;
+      __u32 skipped = place ? frames_of_program(&memory->kernel, memory->kernel_frames, place - 1) : 0;
+      memory->kernel_frames -= skipped;
+      if (kernel_stacks && memory->kernel_frames) record->kernel_stack = adjust_kernel_stack(&memory->kernel, memory->kernel_frames, skipped);
     }
   }
   if (how & SAMPLE_WITHOUT_STACK) nobody = SOMEBODY_ID;
@@ -253,7 +291,7 @@ static __always_inline int sample_task(void *context, const struct event_registe
     process = 0;
   }
   memory->in_a_hurry = how & SAMPLE_IN_A_HURRY;
-  memory->has_user_side = !nobody && has_user_side(task) && read_user_registers(regs, task, memory->walk.regs.gpr, &memory->walk.regs.ip, &flags);
+  memory->has_user_side = user_stacks && !nobody && has_user_side(task) && read_user_registers(regs, task, memory->walk.regs.gpr, &memory->walk.regs.ip, &flags);
   if (how & WAIT_KIND_MASK) {
     struct task_struct *waiting = is_anybody ? woken : task;
     if (waiting && has_user_side(waiting) && !(is_anybody && is_32_bit(waiting))) record->system_call = system_call_of(waiting);

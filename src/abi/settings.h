@@ -50,6 +50,18 @@ struct code_range {
 };
 #define MAX_THREAD_CODE 10
 
+// Of a program that is loaded for one place (bpf/kernel_place.bpf.c).
+#define MAX_KERNEL_PLACES 4
+#define MAX_PLACE_CODE 3  // the last is found by the program itself
+struct kernel_place {
+  __u32 event;  // index of the recording's events
+  __u32 hits;   // that a sample stands for
+  __u8 is_function;  // else a raw tracepoint
+  __u8 is_preemptible;
+  __u8 padding[6];
+};
+ABI_ASSERT(sizeof(struct kernel_place) == 16);
+
 // What a look at all threads is for.
 enum blocked_mode {
   BLOCKED_NOTE = 0,  // who waits already

@@ -10,6 +10,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cerrno>
@@ -136,6 +138,7 @@ struct BpfObject::Impl {
   const Consumer* consumer = nullptr;
   uint64_t records = 0, slice_ends_ns = 0;
   uint64_t urgent_consumed = 0;  // urgent_done before the last look at the ring
+  size_t placed = 0;             // programs of place_programs() that are loaded
   bool by_function = false;      // waits end at a function of the kernel's, where it has no tracepoint for that
   std::mutex update_mutex;
 
@@ -169,6 +172,28 @@ struct BpfObject::Impl {
     const uint32_t sets = std::clamp(std::bit_ceil(threads_of_machine()), kFewestWaitSets, kMostWaitSets);
     settings.wait_set_mask = sets - 1;
     ::bpf_map__set_max_entries(skeleton->maps.wait_sets, sets);
+    return {};
+  }
+
+  std::array<bpf_program*, MAX_KERNEL_PLACES> place_programs() const {
+    const auto& programs = skeleton->progs;
+    return {programs.on_kernel_place_0, programs.on_kernel_place_1, programs.on_kernel_place_2, programs.on_kernel_place_3};
+  }
+  // Before loading: a program is loaded for what it is attached to.
+  Result<void> prepare_kernel_places(std::span<const BpfObjectOptions::KernelPlace> wanted) {
+    const auto programs = place_programs();
+    for (bpf_program* program : programs) ::bpf_program__set_autoload(program, false);
+    CHECK(wanted.size() <= programs.size());
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      const BpfObjectOptions::KernelPlace& place = wanted[i];
+      const bool is_function = place.attach_type != BPF_TRACE_RAW_TP;
+      ::bpf_program__set_autoload(programs[i], true);
+      ::bpf_program__set_expected_attach_type(programs[i], static_cast<bpf_attach_type>(place.attach_type));
+      if (const int error = ::bpf_program__set_attach_target(programs[i], 0, place.name.c_str()); error != 0) return errno_error(-error, fmt::format("{}: find it in the types of the kernel", place.name));
+      // A function's program runs with preemption, where the kernel has that.
+      skeleton->rodata->kernel_places[i] = {place.event, place.hits, is_function ? uint8_t{1} : uint8_t{0}, is_function ? uint8_t{1} : uint8_t{0}, {}};
+    }
+    placed = wanted.size();
     return {};
   }
 
@@ -209,6 +234,7 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
   settings.unwind_mode = options.unwind;
   settings.include_idle = options.include_idle ? 1 : 0;
   settings.kernel_stacks = options.kernel_frames ? 1 : 0;
+  settings.user_stacks = options.user_frames ? 1 : 0;
   std::random_device entropy;
   settings.hash_seed = uint64_t{entropy()} << 32 | entropy();
   settings.deferred_kib_ns = options.deferred_kib_per_second == 0 ? 0 : 1'000'000'000 / options.deferred_kib_per_second;
@@ -220,11 +246,14 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
   ::bpf_program__set_autoload(skeleton.progs.on_user_function, options.user_functions);
   if (options.uprobe_multi) ::bpf_program__set_expected_attach_type(skeleton.progs.on_user_function, static_cast<bpf_attach_type>(kAttachUprobeMulti));
   if (options.place_fields) ::bpf_map__set_max_entries(skeleton.maps.place_fields, MAX_PLACE_FIELDS);
-  settings.places_per_cpu = options.user_functions ? 2 : 1;
-  if (!options.user_functions) ::bpf_map__set_max_entries(skeleton.maps.scratch, ::bpf_map__max_entries(skeleton.maps.scratch) - PREEMPTIBLE_SLOTS);
+  const auto is_function = [](const BpfObjectOptions::KernelPlace& place) { return place.attach_type != BPF_TRACE_RAW_TP; };
+  const bool preemptible = options.user_functions || std::any_of(options.kernel_places.begin(), options.kernel_places.end(), is_function);
+  settings.places_per_cpu = preemptible ? 2 : 1;
+  if (!preemptible) ::bpf_map__set_max_entries(skeleton.maps.scratch, ::bpf_map__max_entries(skeleton.maps.scratch) - PREEMPTIBLE_SLOTS);
   const uint32_t places = settings.places_per_cpu * static_cast<uint32_t>(std::max(1, ::libbpf_num_possible_cpus()));
   if (!options.times_calls) ::bpf_map__set_max_entries(skeleton.maps.calls, 1);
   TRY(impl->prepare_waits(options.waits));
+  TRY(impl->prepare_kernel_places(options.kernel_places));
   ::bpf_map__set_max_entries(skeleton.maps.events, options.ring_bytes);
   ::bpf_map__set_max_entries(skeleton.maps.exec_mappings, options.max_mapping_blocks);
   ::bpf_map__set_max_entries(skeleton.maps.frame_caches, places);
@@ -247,7 +276,9 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
       },
       raw, nullptr);
   if (impl->ring == nullptr) return errno_error(errno, "map the ring buffer");
-  return std::unique_ptr<BpfObject>(new BpfObject(std::move(impl)));
+  std::unique_ptr<BpfObject> object(new BpfObject(std::move(impl)));
+  for (size_t i = 0; i < options.kernel_places.size(); ++i) object->find_code_of_place(i, options.kernel_places[i]);
+  return object;
 }
 
 Result<void> BpfObject::attach_ends_of_waits() {
@@ -280,6 +311,17 @@ Result<void> BpfObject::attach_ends_of_waits() {
   static_assert(std::size(of_threads) <= MAX_THREAD_CODE);
   for (size_t i = 0; i < std::size(of_threads); ++i) addresses.thread_code[i] = find_function(of_threads[i]);
   return {};
+}
+
+// Of a function's program the frames below the function are its own; of a tracepoint's those up to what called it.
+void BpfObject::find_code_of_place(size_t index, const BpfObjectOptions::KernelPlace& place) {
+  auto& code = impl_->skeleton->bss->place_code[index];
+  if (place.attach_type != BPF_TRACE_RAW_TP) {
+    code[0] = find_function(place.name.c_str());
+    return;
+  }
+  code[0] = find_function(fmt::format("bpf_trace_run{}", place.arguments).c_str());
+  code[1] = find_function(("__traceiter_" + place.name).c_str());
 }
 
 code_range BpfObject::find_function(const char* name) {
@@ -353,6 +395,11 @@ int BpfObject::sampling_program_fd() const { return bpf_program__fd(impl_->skele
 int BpfObject::tracepoint_program_fd() const { return bpf_program__fd(impl_->skeleton->progs.on_tracepoint); }
 int BpfObject::user_function_program_fd() const { return bpf_program__fd(impl_->skeleton->progs.on_user_function); }
 int BpfObject::kernel_function_program_fd() const { return bpf_program__fd(impl_->skeleton->progs.on_kernel_function); }
+std::vector<int> BpfObject::kernel_place_program_fds() const {
+  std::vector<int> fds;
+  for (size_t i = 0; i < impl_->placed; ++i) fds.push_back(bpf_program__fd(impl_->place_programs()[i]));
+  return fds;
+}
 uint64_t BpfObject::skipped_by(int program_fd) {
   bpf_prog_info info{};
   uint32_t size = sizeof info;

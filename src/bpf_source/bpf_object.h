@@ -43,10 +43,17 @@ struct WaitOptions {
 
 struct BpfObjectOptions {
   TargetKind targets = TargetKind::kMachine;
-  bool kernel_frames = true;
+  bool kernel_frames = true, user_frames = true;
   bool include_idle = false;
   std::optional<WaitOptions> waits = {};
   bool tracepoints = false, user_functions = false, kernel_functions = false;  // some are sampled
+  struct KernelPlace {
+    uint32_t event = 0, hits = 1;   // as struct kernel_place
+    std::string name;               // of a function or tracepoint
+    uint64_t attach_type = 0;       // enum bpf_attach_type: BPF_TRACE_FENTRY, …_FEXIT, …_RAW_TP
+    size_t arguments = 0;           // of a tracepoint
+  };
+  std::vector<KernelPlace> kernel_places = {};  // MAX_KERNEL_PLACES at most
   bool times_calls = false;               // of some of these functions (bpf/calls.bpf.h)
   bool uprobe_multi = false;              // uprobe_links.h
   bool place_fields = false;              // some places have fields of their own
@@ -97,6 +104,7 @@ class BpfObject {
   int tracepoint_program_fd() const;
   int user_function_program_fd() const;
   int kernel_function_program_fd() const;
+  std::vector<int> kernel_place_program_fds() const;  // of options.kernel_places, in order
   // Hits of tracepoints, or of functions, for which the kernel did not run the program. Kernels before 6.7 do not count them.
   static uint64_t skipped_by(int program_fd);
   int processes_fd() const;
@@ -150,6 +158,7 @@ class BpfObject {
   struct Impl;
   explicit BpfObject(std::unique_ptr<Impl> impl);
   code_range find_function(const char* name);
+  void find_code_of_place(size_t index, const BpfObjectOptions::KernelPlace& place);
   // Keys of `calls`, some at a time.
   void walk_calls(const std::function<void(std::span<const call_key>)>& take) const;
   bool add_flag(Pid pid, process_flags flag);  // of one that is known to the kernel side, and does not exec meanwhile

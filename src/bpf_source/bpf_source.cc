@@ -76,7 +76,8 @@ profile::Unit unit_of(const PerfEvents::Event& event) {
     case EventKind::kCounter: return profile::Unit::kEvents;
     case EventKind::kTracepoint:
     case EventKind::kUserFunction:
-    case EventKind::kKernelFunction: return event.unit;
+    case EventKind::kKernelFunction:
+    case EventKind::kKernelPlace: return event.unit;
     case EventKind::kWait:
     case EventKind::kWake: return profile::Unit::kNanoseconds;
     case EventKind::kTimer:
@@ -249,7 +250,8 @@ struct BpfSource::Parts {
     uint64_t tracepoints = BpfObject::skipped_by(kernel->tracepoint_program_fd()), of_kernel = BpfObject::skipped_by(kernel->kernel_function_program_fd());
     for (size_t i = 0; i < fired.size(); ++i) {
       const PerfEvents::Event& event = events->events()[i];
-      const uint64_t skipped = event.type.kind == EventKind::kTracepoint ? std::exchange(tracepoints, 0) : event.type.kind == EventKind::kKernelFunction ? std::exchange(of_kernel, 0) : 0;
+      const int own_program = events->program_of_place(i);
+      const uint64_t skipped = own_program >= 0 ? BpfObject::skipped_by(own_program) : event.type.kind == EventKind::kTracepoint ? std::exchange(tracepoints, 0) : event.type.kind == EventKind::kKernelFunction ? std::exchange(of_kernel, 0) : 0;
       fill_account(profile.header.events[i], {fired[i], event, !config.include_idle, skipped, calls[i]}, outcomes[i], pipeline->assembler().counts(static_cast<uint8_t>(i)));
     }
   }
@@ -308,7 +310,8 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   TRY(check_visibility());
   BpfObjectOptions options;
   options.targets = config.targets;
-  options.kernel_frames = config.kernel_frames;
+  options.kernel_frames = config.kernel_frames && config.stacks;
+  options.user_frames = config.stacks;
   options.include_idle = config.include_idle;
   options.unwind = config.unwind;
   options.asked = config.asked;
@@ -320,6 +323,8 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   options.tracepoints = has(EventKind::kTracepoint);
   options.user_functions = has(EventKind::kUserFunction);
   options.kernel_functions = has(EventKind::kKernelFunction);
+  for (size_t i = 0; i < events.size(); ++i)
+    if (events[i].type.kind == EventKind::kKernelPlace) options.kernel_places.push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(events[i].period), events[i].place.function, events[i].type.config, events[i].arguments});
   options.uprobe_multi = options.user_functions && has_uprobe_multi();
   for (const PerfEvents::Event& event : events) {
     // Places of USDT probes have their own (function_finder.h).
@@ -331,7 +336,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   parts->samples_waits = options.waits.has_value();
   parts->kernel = TRY(BpfObject::load(options));
   BpfObject& kernel = *parts->kernel;
-  TRY(parts->events->open({kernel.sampling_program_fd(), kernel.tracepoint_program_fd(), kernel.kernel_function_program_fd()}));
+  TRY(parts->events->open({kernel.sampling_program_fd(), kernel.tracepoint_program_fd(), kernel.kernel_function_program_fd(), kernel.kernel_place_program_fds()}));
   parts->images = std::make_unique<process::ImageRegistry>(process::ImageRegistry::Options{.opener = {.readers = parts->proc_readers}});
   parts->store = std::make_unique<TableStore>(
       TableStore::Maps{kernel.slabs_fd(), kernel.places(), kernel.image_usage(), kernel.eviction_epoch()}, config.max_map_memory_bytes);
@@ -352,7 +357,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
       },
       [&kernel](uint32_t space) { kernel.forget_frames(space); }});
   parts->mappings =
-      std::make_unique<ObservedPublisher>(kernel, *parts->loader, !machine && config.unwind != UNWIND_FRAME_POINTER, *parts->images, *parts->java, parts->functions.get());
+      std::make_unique<ObservedPublisher>(kernel, *parts->loader, !machine && config.stacks && config.unwind != UNWIND_FRAME_POINTER, *parts->images, *parts->java, parts->functions.get());
   callbacks.on_exit = [recorder = &parts->jit_recorder, on_exit = std::move(callbacks.on_exit)](const process::ProcessInfo& process) {
     recorder->note_exit(process.pid);
     if (on_exit) on_exit(process);

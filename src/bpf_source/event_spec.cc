@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bpf_source/event_spec.h"
 
+#include <linux/bpf.h>
 #include <linux/perf_event.h>
 
 #include <algorithm>
@@ -25,11 +26,15 @@ struct FunctionKind {
   std::string_view name, alias;
   EventKind kind;
   bool at_return;
+  uint64_t attach_type = 0;  // of a place in the kernel
 };
 constexpr FunctionKind kFunctionKinds[] = {{"uprobe", "u", EventKind::kUserFunction, false},
                                            {"uretprobe", "ur", EventKind::kUserFunction, true},
                                            {"kprobe", "k", EventKind::kKernelFunction, false},
                                            {"kretprobe", "kr", EventKind::kKernelFunction, true},
+                                           {"fentry", "f", EventKind::kKernelPlace, false, BPF_TRACE_FENTRY},
+                                           {"fexit", "fr", EventKind::kKernelPlace, true, BPF_TRACE_FEXIT},
+                                           {"rawtp", "rawtp", EventKind::kKernelPlace, false, BPF_TRACE_RAW_TP},
                                            {kUsdt, kUsdt, EventKind::kUserFunction, false}};
 
 class SpecParser {
@@ -129,10 +134,12 @@ class SpecParser {
     spec.place.at_return = kind.at_return;
     PlaceError error;
     if (!(kind.name == kUsdt ? parse_usdt_place(text, spec.place, error) : parse_function_place(text, spec.place, error))) return fail(begin + error.at, "{}", error.message);
-    if (kind.kind == EventKind::kKernelFunction && !spec.place.image.empty()) return fail(begin, "expected the name of a function of the kernel, as in k:vfs_read");
-    if (kind.kind == EventKind::kKernelFunction && is_used_by_programs(spec.place.function)) return fail(begin, "{} is what a sample is taken with: the kernel would wait for itself", spec.place.function);
-    if (kind.kind == EventKind::kKernelFunction && spec.place.function.find_first_of("*?") != std::string::npos) return fail(begin, "of the kernel one function at a time");
-    spec.type = EventType{fmt::format("{}:{}", kind.alias, text), {}, kind.kind};
+    const bool is_of_kernel = kind.kind == EventKind::kKernelFunction || kind.kind == EventKind::kKernelPlace;
+    const bool is_plain = spec.place.image.empty() && !spec.place.is_line && (spec.place.offset == 0 || kind.kind == EventKind::kKernelFunction);
+    if (is_of_kernel && !is_plain) return fail(begin, "expected the name of a {} of the kernel, as in {}", kind.attach_type == BPF_TRACE_RAW_TP ? "tracepoint" : "function", kind.attach_type == BPF_TRACE_RAW_TP ? "rawtp:sched_switch" : fmt::format("{}:vfs_read", kind.alias));
+    if (is_of_kernel && is_used_by_programs(spec.place.function)) return fail(begin, "{} is what a sample is taken with: the kernel would wait for itself", spec.place.function);
+    if (is_of_kernel && spec.place.function.find_first_of("*?/") != std::string::npos) return fail(begin, "of the kernel one at a time");
+    spec.type = EventType{fmt::format("{}:{}", kind.alias, text), {}, kind.kind, 0, kind.attach_type};
     return {};
   }
 
@@ -143,7 +150,7 @@ class SpecParser {
       begin += kind.size() + 1;
       text.remove_prefix(kind.size() + 1);
     } else if (text.find(':', kind.size() + 1) != std::string_view::npos) {
-      return fail(begin, "no kind of event \"{}\"; there are uprobe (u), uretprobe (ur), kprobe (k), kretprobe (kr), usdt and tracepoint (t), as in t:sched:sched_switch", kind);
+      return fail(begin, "no kind of event \"{}\"; there are uprobe (u), uretprobe (ur), kprobe (k), kretprobe (kr), usdt, fentry (f), fexit (fr), rawtp and tracepoint (t), as in t:sched:sched_switch", kind);
     }
     const size_t colon = text.find(':');
     if (colon == std::string_view::npos || colon == 0 || colon + 1 == text.size()) return fail(begin, "expected CATEGORY:NAME of a tracepoint, as in sched:sched_switch");
@@ -162,7 +169,7 @@ class SpecParser {
     if (is_hit && !name.empty() && !sign.empty() && sign != "=") return parse_filter(spec, begin, name, sign_begin, sign);
     at_ = begin;
     const std::string_view whole = take_until("=,/");
-    const bool is_known_function = is_hit && spec.type.kind != EventKind::kTracepoint && !spec.place.is_usdt;
+    const bool is_known_function = is_hit && !is_looked_up(spec) && !spec.place.is_usdt;
     const bool is_function = is_known_function || !spec.maybe_function.empty();
     if (whole == "return" && is_function) {
       if (spec.times_calls) return fail(begin, "return a second time");
@@ -235,21 +242,24 @@ class SpecParser {
     if (error == std::errc::invalid_argument || end != text.data() + text.size()) return fail(number_begin, "not a number: \"{}\"", whole);
     if (error != std::errc{} || number > most) return fail(number_begin, "{}: more than 63 bits", whole);
     const event_field field = TRY(parse_field(spec, begin, name));
-    const bool is_register = (spec.type.kind != EventKind::kTracepoint && !spec.place.is_usdt && !name.ends_with(')')) || (name.starts_with('u') && name.ends_with(')'));
+    const bool is_register = (!is_looked_up(spec) && !spec.place.is_usdt && !name.ends_with(')')) || (name.starts_with('u') && name.ends_with(')'));
     const std::string_view plain = name.ends_with(')') ? name.substr(name.find('(') + 1, name.size() - name.find('(') - 2) : name;
     const bool is_order = found->second != IS_EQUAL && found->second != IS_NOT_EQUAL;
     if (is_register && (is_negative || (number == 0 && is_order && found->second != IS_GREATER))) return fail(begin, "{} is taken without a sign here; s32({}) or s64({}) has one", name, plain, plain);
     const auto signed_number = static_cast<int64_t>(is_negative ? 0 - number : number);
-    if (spec.type.kind != EventKind::kTracepoint) spec.fields.filter[spec.fields.filters++] = {field, static_cast<uint32_t>(found->second), 0, signed_number};
+    if (!is_looked_up(spec)) spec.fields.filter[spec.fields.filters++] = {field, static_cast<uint32_t>(found->second), 0, signed_number};
     spec.filters.push_back({std::string(name), found->second, signed_number});
     return {};
   }
 
-  // Of a tracepoint only its name: where it is says tracefs.
+  // Fields are by name until the kernel says where they are.
+  static bool is_looked_up(const EventSpec& spec) { return spec.type.kind == EventKind::kTracepoint || spec.type.kind == EventKind::kKernelPlace; }
+
+  // Of these only its name.
   Result<event_field> parse_field(const EventSpec& spec, size_t begin, std::string_view text) const {
     const std::optional<FieldName> name = parse_field_name(text);
     if (!name) return fail(begin, "no name of a field: \"{}\"", text);
-    if (spec.type.kind == EventKind::kTracepoint) return event_field{};
+    if (is_looked_up(spec)) return event_field{};
     if (spec.place.is_usdt) {
       const std::optional<event_field> argument = find_argument(*name);
       return argument ? Result<event_field>(*argument) : fail(begin, "no {} of a USDT probe; there are arg0 to arg11", name->name);

@@ -11,6 +11,7 @@
 //   -e u:libc:malloc/value=arg0,unit=bytes/   a function of a program or library (bpf_source/function_place.h); ur: where it returns
 //   -e usdt:libc:libc:setjmp                  a USDT probe of a program or library
 //   -e u:app:handle/return/                   each call when it returns; its value is how long it took
+//   -e f:vfs_read, -e fr:vfs_read/retval<0/, -e rawtp:sched_switch   places in the kernel, by its types (bpf_source/kernel_places.h)
 //   -e k:vfs_read, -e kr:vfs_read/s64(retval)<0/   a function of the kernel
 //
 // Threads: any.
@@ -49,7 +50,8 @@ struct EventSpec {
   std::string group = {};  // hits are grouped by this field; empty: they are not
   profile::Unit unit = profile::Unit::kEvents;
   std::vector<FieldComparison> filters = {};
-  event_fields fields = {};  // the same; of a tracepoint once they are looked up (bpf_source/tracepoints.h)
+  event_fields fields = {};  // the same; of tracepoints and of places in the kernel once they are looked up (bpf_source/tracepoints.h, kernel_places.h)
+  size_t arguments = 0;      // of a place in the kernel; the same
 };
 
 // One or more, a comma between them; at least one. Fails (kInvalid): with the column where it goes wrong, from 1, and what may have been meant.

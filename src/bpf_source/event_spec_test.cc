@@ -75,6 +75,27 @@ TEST(EventSpecs, WhatSamplesAreTakenWithIsNotProbed) {
   EXPECT_TRUE(parse_event_specs("k:vfs_read,k:spin_dump,kr:bpf_check"));
 }
 
+// Their fields are looked up in the kernel's types.
+TEST(EventSpecs, PlacesInTheKernelAreNamedByItsTypes) {
+  const auto specs = parse_event_specs("f:vfs_read/value=count,unit=bytes,by=s32(pos)/,fexit:vfs_read/retval<0/,rawtp:sched_switch/period=10,stop=5/");
+  ASSERT_TRUE(specs) << specs.error().message();
+  ASSERT_EQ(specs->size(), 3U);
+  for (const EventSpec& spec : *specs) EXPECT_EQ(spec.type.kind, EventKind::kKernelPlace);
+  EXPECT_EQ((*specs)[0].type.name, "f:vfs_read");
+  EXPECT_EQ((*specs)[0].value, "count");
+  EXPECT_EQ((*specs)[0].fields.value.bytes, 0);
+  EXPECT_EQ((*specs)[1].type.name, "fr:vfs_read");
+  EXPECT_TRUE((*specs)[1].place.at_return);
+  EXPECT_EQ((*specs)[1].filters.size(), 1U);
+  EXPECT_EQ((*specs)[2].type.name, "rawtp:sched_switch");
+  EXPECT_EQ((*specs)[2].period, 10U);
+  EXPECT_EQ(error_of("rawtp:sched:sched_switch"), "rawtp:sched:sched_switch: column 7: expected the name of a tracepoint of the kernel, as in rawtp:sched_switch");
+  EXPECT_EQ(error_of("f:vfs_read+0x10"), "f:vfs_read+0x10: column 3: expected the name of a function of the kernel, as in f:vfs_read");
+  EXPECT_EQ(error_of("fr:vfs_*"), "fr:vfs_*: column 4: of the kernel one at a time");
+  EXPECT_EQ(error_of("f:bpf_ringbuf_reserve"), "f:bpf_ringbuf_reserve: column 3: bpf_ringbuf_reserve is what a sample is taken with: the kernel would wait for itself");
+  EXPECT_EQ(error_of("f:vfs_read/return/"), "f:vfs_read/return/: column 12: no term \"return\"; there are period=N, stop=N and value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=");
+}
+
 TEST(EventSpecs, TracepointsHaveACategory) {
   const auto specs = parse_event_specs("sched:sched_switch,t:syscalls:sys_enter_read/period=10/,tracepoint:xhci-hcd:xhci_dbg,cpu-clock");
   ASSERT_TRUE(specs) << specs.error().message();
@@ -90,7 +111,7 @@ TEST(EventSpecs, TracepointsHaveACategory) {
   EXPECT_EQ(error_of("t:"), "t:: column 3: expected CATEGORY:NAME of a tracepoint, as in sched:sched_switch");
   EXPECT_EQ(error_of(":x"), ":x: column 1: expected CATEGORY:NAME of a tracepoint, as in sched:sched_switch");
   EXPECT_EQ(error_of("sched:"), "sched:: column 1: expected CATEGORY:NAME of a tracepoint, as in sched:sched_switch");
-  EXPECT_EQ(error_of("cs,x:sched:y"), "cs,x:sched:y: column 4: no kind of event \"x\"; there are uprobe (u), uretprobe (ur), kprobe (k), kretprobe (kr), usdt and tracepoint (t), as in t:sched:sched_switch");
+  EXPECT_EQ(error_of("cs,x:sched:y"), "cs,x:sched:y: column 4: no kind of event \"x\"; there are uprobe (u), uretprobe (ur), kprobe (k), kretprobe (kr), usdt, fentry (f), fexit (fr), rawtp and tracepoint (t), as in t:sched:sched_switch");
   EXPECT_EQ(error_of("t:a:b:c"), "t:a:b:c: column 6: \":\" is in no tracepoint's name");
   EXPECT_EQ(error_of("t:..:id"), "t:..:id: column 3: \".\" is in no tracepoint's name");
   EXPECT_EQ(error_of("sched:sched_*"), "sched:sched_*: column 13: \"*\" is in no tracepoint's name");
@@ -158,7 +179,7 @@ TEST(EventSpecs, FunctionsHaveAPlaceAndRegisters) {
   EXPECT_EQ(error_of("ur:f/retval<0/"), "ur:f/retval<0/: column 6: retval is taken without a sign here; s32(retval) or s64(retval) has one");
   EXPECT_TRUE(parse_event_specs("ur:f/retval>0,retval!=0/"));
   EXPECT_EQ(error_of("k:ext4:f"), "k:ext4:f: column 3: expected the name of a function of the kernel, as in k:vfs_read");
-  EXPECT_EQ(error_of("k:vfs_*"), "k:vfs_*: column 3: of the kernel one function at a time");
+  EXPECT_EQ(error_of("k:vfs_*"), "k:vfs_*: column 3: of the kernel one at a time");
   EXPECT_EQ(error_of("cs,u:a:b:c"), "cs,u:a:b:c: column 9: expected [IMAGE:]FUNCTION; an image's name with a colon in it needs quotes (\"…\":FUNCTION)");
   EXPECT_EQ(error_of("u:f,uprobe:f"), "u:f,uprobe:f: column 5: u:f a second time");
 }

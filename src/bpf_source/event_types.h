@@ -18,6 +18,7 @@ enum class EventKind : uint8_t {
   kTracepoint,  // a place in the kernel that says when it is passed
   kUserFunction,    // where a function of a program begins or returns
   kKernelFunction,  // the same of the kernel
+  kKernelPlace,     // the same where the kernel's types describe it, or a raw tracepoint (bpf_source/kernel_places.h)
 };
 
 struct EventType {
@@ -25,12 +26,12 @@ struct EventType {
   std::string alias;  // perf's other name; empty: none
   EventKind kind = EventKind::kTimer;
   uint32_t type = 0;    // perf_event_attr.type
-  uint64_t config = 0;  // perf_event_attr.config; of a tracepoint 0, until it is looked up (bpf_source/tracepoints.h)
+  uint64_t config = 0;  // perf_event_attr.config; of a place in the kernel enum bpf_attach_type; of a tracepoint 0, until it is looked up (bpf_source/tracepoints.h)
   bool operator==(const EventType&) const = default;
 };
 
 // Of a place in code: each hit is an event.
-inline bool is_probe(EventKind kind) { return kind == EventKind::kTracepoint || kind == EventKind::kUserFunction || kind == EventKind::kKernelFunction; }
+inline bool is_probe(EventKind kind) { return kind == EventKind::kTracepoint || kind == EventKind::kUserFunction || kind == EventKind::kKernelFunction || kind == EventKind::kKernelPlace; }
 
 // All but probes, of which each kernel and program has others.
 std::span<const EventType> event_types();

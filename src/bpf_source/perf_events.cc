@@ -16,6 +16,7 @@
 #include "abi/event_cookie.h"
 #include "base/cpu_list.h"
 #include "base/kernel_setting.h"
+#include "bpf_source/kernel_places.h"
 #include "bpf_source/privileges.h"
 #include "bpf_source/tracepoints.h"
 
@@ -108,6 +109,7 @@ PerfEvents::Event PerfEvents::plan(const EventSpec& spec, const PerfEventOptions
     event.fields = spec.fields;
     event.place = spec.place;
     event.times_calls = spec.times_calls;
+    event.arguments = spec.arguments;
     return event;
   }
   event.period = spec.period.value_or(spec.frequency_hz ? 0 : options.period);
@@ -157,6 +159,7 @@ Result<PerfEvents> PerfEvents::plan(const PerfEventOptions& options) {
   };
   std::vector<EventSpec> specs = options.events;
   TRY(find_tracepoints(specs));
+  TRY(find_kernel_places(specs));
   for (const EventSpec& spec : specs) add(spec);
   if (options.events.empty()) {
     add(EventSpec{.type = *find_event_type("cycles")});
@@ -179,6 +182,7 @@ Result<void> PerfEvents::open(const Programs& programs) {
   for (const int cpu : planned_cpus_) cpus_.push_back(TRY(open_on(cpu)));
   for (size_t i = 0; i < events_.size(); ++i) {
     const Event& event = events_[i];
+    if (event.type.kind == EventKind::kKernelPlace) probes_.push_back({i, ROLE_HIT, {}, {}});
     if (!is_opened_once(event.type)) continue;
     // Returns first: of each call whose begin is seen the return is seen, too.
     const std::vector<uint32_t> roles = event.times_calls ? std::vector<uint32_t>{ROLE_RETURNED, ROLE_BEGIN} : std::vector<uint32_t>{ROLE_HIT};
@@ -226,6 +230,11 @@ Result<void> PerfEvents::enable() {
   for (OnCpu& cpu : cpus_) TRY(enable(cpu, now));
   for (Probe& one : probes_) {
     const Event& event = events_[one.event];
+    if (const int program = program_of_place(one.event); program >= 0) {
+      one.link.reset(::bpf_raw_tracepoint_open(nullptr, program));
+      if (!one.link) return errno_error(errno, fmt::format("attach the sampling program to {}", event.type.name));
+      continue;
+    }
     const int program_fd = event.type.kind == EventKind::kTracepoint ? programs_.tracepoint : programs_.kernel_function;
     const uint64_t cookie = place_cookie(event_cookie(static_cast<uint32_t>(one.event), static_cast<uint32_t>(event.period)), one.role, 0);
     LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event = {.bpf_cookie = cookie});
@@ -234,6 +243,12 @@ Result<void> PerfEvents::enable() {
   }
   enabled_ = true;
   return {};
+}
+
+int PerfEvents::program_of_place(size_t event) const {
+  if (events_[event].type.kind != EventKind::kKernelPlace) return -1;
+  const auto before = std::count_if(events_.begin(), events_.begin() + static_cast<ptrdiff_t>(event), [](const Event& other) { return other.type.kind == EventKind::kKernelPlace; });
+  return programs_.kernel_places[static_cast<size_t>(before)];
 }
 
 void PerfEvents::disable() {

@@ -38,11 +38,13 @@ class PerfEvents {
     event_fields fields = {};   // what is asked of a probe's numbers
     FunctionPlace place = {};   // of a function
     bool times_calls = false;   // of a function (event_spec.h)
+    size_t arguments = 0;       // of a place in the kernel (event_spec.h)
     uint64_t stop_after = 0;  // samples; 0: none
   };
   // File descriptors; negative: no event needs it.
   struct Programs {
     int perf_event = -1, tracepoint = -1, kernel_function = -1;
+    std::vector<int> kernel_places = {};  // one of each such event, in order
   };
 
   // At what rate an event is sampled: its own, or the recording's; no faster than `max_hz` and what the kernel's timers do.
@@ -64,6 +66,8 @@ class PerfEvents {
   void pause(bool paused);
   // CPUs that came online since, or again, get their events. Cheap; called once a second. Returns how many were added.
   int follow_hotplug();
+  // Of a place in the kernel, whose program is its own; negative: it is no such event. After open().
+  int program_of_place(size_t event) const;
   // Empty: nobody counts them but the program.
   std::vector<CpuCount> counts(size_t event) const;
 

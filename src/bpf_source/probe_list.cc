@@ -18,6 +18,7 @@
 #include "bpf_source/field_name.h"
 #include "bpf_source/function_finder.h"
 #include "bpf_source/kernel_functions.h"
+#include "bpf_source/kernel_places.h"
 #include "bpf_source/tracepoints.h"
 #include "process/procfs/proc_fs.h"
 #include "process/procfs/proc_readers.h"
@@ -49,13 +50,15 @@ class ProbeLister {
       return found;
     };
     const bool tracepoints = is_kind("tracepoint", "t"), kernel = !tracepoints && (is_kind("kprobe", "k") || is_kind("kretprobe", "kr")),
-               functions = !tracepoints && !kernel && (is_kind("uprobe", "u") || is_kind("uretprobe", "ur")), usdt = !tracepoints && !kernel && !functions && is_kind("usdt", "usdt");
-    const bool all = !tracepoints && !kernel && !functions && !usdt;
+               functions = !tracepoints && !kernel && (is_kind("uprobe", "u") || is_kind("uretprobe", "ur")), usdt = !tracepoints && !kernel && !functions && is_kind("usdt", "usdt"),
+               raw = kind == "rawtp" && is_kind("rawtp", "rawtp"), at_return = kind.starts_with("fexit") || kind == "fr", described = is_kind("fentry", "f") || is_kind("fexit", "fr");
+    const bool all = !tracepoints && !kernel && !functions && !usdt && !raw && !described;
     const std::string pattern(what);
     if (pattern.empty()) return make_error(ErrorKind::kInvalid, "which probes? A pattern is needed, as in `cicada probes 'sched:*'`");
     if (all) list_events(pattern);
     if (all || tracepoints) TRY(list_tracepoints(pattern, tracepoints));
     if (all || kernel) list_kernel_functions(pattern, kernel);
+    if (raw || described) TRY(list_described(pattern, raw, at_return));
     if (all || functions) TRY(list_functions(pattern, functions));
     if (all || usdt) TRY(list_usdt(pattern, usdt));
     return std::move(list_);
@@ -98,6 +101,25 @@ class ProbeLister {
       if (is_like(name, pattern) && !is_used_by_programs(name)) names.insert(name);
     }
     for (const std::string& name : names) add("k:" + name, "kernel function", "");
+  }
+
+  // What the kernel's types describe.
+  Result<void> list_described(const std::string& pattern, bool raw, bool at_return) {
+    const KernelTypes types = TRY(KernelTypes::open());
+    for (const std::string& name : raw ? types.tracepoints() : types.functions()) {
+      if (!is_like(name, pattern) || (!raw && is_used_by_programs(name))) continue;
+      std::string more;
+      if (list_.probes.size() < question_.most) {
+        const KernelSignature signature = (raw ? types.find_tracepoint(name) : types.find_function(name)).value_or(KernelSignature{});
+        for (size_t i = 0; i < signature.arguments.size(); ++i) {
+          const KernelArgument& argument = signature.arguments[i];
+          more += fmt::format("{}{}{}{}", more.empty() ? "" : ", ", argument.type, argument.type.ends_with('*') ? "" : " ", argument.name.empty() ? fmt::format("arg{}", i) : argument.name);
+        }
+        if (at_return && signature.result) more += fmt::format("{}{} retval", more.empty() ? "" : ", ", signature.result->type);
+      }
+      add(fmt::format("{}:{}", raw ? "rawtp" : at_return ? "fr" : "f", name), raw ? "raw tracepoint" : "kernel function", std::move(more));
+    }
+    return {};
   }
 
   Result<void> list_functions(const std::string& pattern, bool only_these) {

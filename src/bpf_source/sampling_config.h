@@ -29,6 +29,7 @@ struct SamplingConfig {
   std::vector<Tid> tids;  // kThreads
   asked_tasks asked = {};  // of the targets only these
   PerfEventOptions events;
+  bool stacks = true;  // false: samples have none, and are counted only
   bool kernel_frames = true;
   uint64_t min_wait_ns = 0, max_wait_ns = ~uint64_t{0};  // off-cpu: others are left out
   bool kernel_thread_waits = false;

@@ -33,6 +33,11 @@ EMULATOR_THREADS=${EMULATOR_THREADS:-multi multi multi single} SECONDS_OF_SILENC
   cicada record --stats -e off-cpu/period=1000000/ -o waits.folded --by thread,state -- waits 3 >waits.truth 2>waits.err; echo "record $? waits"
   cicada record --stats -e t:syscalls:sys_enter_getppid -o calls.folded -- calls 2 2000 >calls.truth 2>calls.err; echo "record $? calls"
   cicada record --stats -e k:__x64_sys_getppid -o kernel.folded -- calls 2 2000 >kernel.truth 2>kernel.err; echo "record $? kernel"
+  cicada record --stats -e "f:__x64_sys_getppid,fr:__x64_sys_getppid/retval>0/,fr:ksys_write/retval>0,value=count,unit=bytes/,rawtp:sys_enter/arg1==110/" -o places.cicada -- calls 2 2000 >kernel-places.truth 2>kernel-places.err; echo "record $? kernel-places"
+  cicada convert --event f:__x64_sys_getppid places.cicada fentry.folded
+  cicada convert --event fr:__x64_sys_getppid places.cicada fexit.folded
+  cicada convert --event fr:ksys_write places.cicada written.folded
+  cicada convert --event rawtp:sys_enter places.cicada raw.folded
   cicada record --stats -e "u:hit/value=arg1,unit=bytes/,ur:hit/s64(retval)==-1/,u:'"$WORKLOADS"'/libhit_library.so:library_hit*" -o hits.cicada -- hits 2 2000 40 1 '"$WORKLOADS"'/libhit_library.so >hits.truth 2>hits.err; echo "record $? hits"
   cicada convert --event u:hit hits.cicada begins.folded
   cicada convert --event ur:hit hits.cicada returns.folded
@@ -89,8 +94,15 @@ grep -q '^record 0 calls' "$work/said" || fail "record -e t:syscalls:sys_enter_g
 awk -v lost="$(awk '/ lost: /{ gsub(",", "", $1); n += $1 } END { print n + 0 }' "$work/calls.err")" '/;ask;/ { n += $NF } END { exit !(n + lost == 4000 && lost < 40) }' "$work/calls.folded" || fail "hits of a tracepoint are neither stored nor lost"
 grep -q '^record 0 kernel' "$work/said" || fail "record -e k:__x64_sys_getppid"
 awk -v lost="$(awk '/ lost: /{ gsub(",", "", $1); n += $1 } END { print n + 0 }' "$work/kernel.err")" '/;ask;/ { n += $NF } END { exit !(n + lost == 4000 && lost < 40) }' "$work/kernel.folded" || fail "calls of a function of the kernel are neither stored nor lost"
-grep -q '^record 0 hits' "$work/said" || fail "record -e u:hit"
 value() { awk '{ sum += $NF } END { printf "%.0f\n", sum }' "$work/$1.folded"; }
+grep -q '^record 0 kernel-places' "$work/said" || fail "record -e f:… -e fr:… -e rawtp:…"
+for name in fentry fexit raw; do
+  awk -v lost="$(awk '/ lost: /{ gsub(",", "", $1); n += $1 } END { print n + 0 }' "$work/kernel-places.err")" '/;ask;/ { n += $NF } END { exit !(n + lost >= 4000 && n <= 4000 && lost < 40) }' "$work/$name.folded" || fail "$name: calls are neither stored nor lost"
+done
+! grep -h ';ask;' "$work"/{fentry,fexit,raw}.folded | grep -qE 'bpf|traceiter|trampoline' || fail "the program's own frames are in the stack"
+! grep -h ';ask;' "$work"/{fentry,fexit}.folded | grep -v ';__x64_sys_getppid [0-9]*$' || fail "a stack does not end in the function"
+[[ $(value written) == "$(wc -c <"$work/kernel-places.truth")" ]] || fail "$(value written) bytes were written, not $(wc -c <"$work/kernel-places.truth")"
+grep -q '^record 0 hits' "$work/said" || fail "record -e u:hit"
 said() { sed -n "s/^$1 //p" "$work/${2:-hits}.truth"; }
 ! awk '/ lost: ring| lost: no scratch/ { gsub(",", "", $1); n += $1 } END { exit !n }' "$work/hits.err" || fail "hits are lost, though threads pause"
 [[ $(value begins) == "$(said bytes)" ]] || fail "$(value begins) bytes, the workload said $(said bytes)"

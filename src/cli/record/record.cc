@@ -65,6 +65,7 @@ bpf_source::SamplingConfig sampling_config(const RecordOptions& options, const s
   sampling.asked = options.target.asked;
   sampling.events = options.events;
   sampling.kernel_frames = options.kernel_frames;
+  sampling.stacks = options.stacks;
   sampling.min_wait_ns = options.min_wait_ns;
   sampling.max_wait_ns = options.max_wait_ns;
   sampling.kernel_thread_waits = options.kernel_threads;
@@ -153,6 +154,7 @@ void print_summary(engine::Session& session, const RecordOptions& options, std::
   SummaryOptions summary;
   summary.include_idle = options.include_idle;
   summary.stats = options.stats;
+  summary.stacks = options.stacks;
   summary.columns = terminal_columns();
   print_message(format_summary(session.profile(), written, summary));
   if (!options.stats) return;

@@ -81,6 +81,7 @@ void add_how(CLI::App& record, RawRecordOptions& raw) {
       ->group("How");
   CLI::Option* kernel = record.add_flag("--kernel", raw.kernel, "kernel frames, too: the default")->group("How");
   record.add_flag("--no-kernel", raw.no_kernel, "user frames only")->excludes(kernel)->group("How");
+  record.add_flag("--no-stacks", raw.no_stacks, "only count: who, how often, by what; pictures show processes")->excludes(kernel)->group("How");
   record.add_flag("--include-idle", raw.include_idle, "draw idle CPUs, too; they are always counted")->group("How");
   record.add_option("--max-map-memory", raw.max_map_memory, "at most this much for unwind tables in the kernel")
       ->type_name("SIZE")

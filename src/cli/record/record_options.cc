@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/cpu_list.h"
+#include "bpf_source/kernel_places.h"
 #include "bpf_source/tracepoints.h"
 #include "cli/input/report_input.h"
 #include "cli/quantity.h"
@@ -102,6 +103,7 @@ Result<void> check_rate(const RawRecordOptions& raw, RecordOptions& options) {
     }
   }
   TRY(bpf_source::find_tracepoints(events.events));
+  TRY(bpf_source::find_kernel_places(events.events));
   if (!raw.duration.empty()) options.duration_ns = TRY(parse_duration_ns(raw.duration, "-d"));
   return {};
 }
@@ -120,6 +122,7 @@ Result<void> check_waits(const RawRecordOptions& raw, RecordOptions& options) {
   if (!raw.max_wait.empty()) options.max_wait_ns = TRY(parse_duration_ns(raw.max_wait, "--max-wait"));
   if (options.min_wait_ns > options.max_wait_ns) return make_error(ErrorKind::kInvalid, "--min-wait {} is longer than --max-wait {}", raw.min_wait, raw.max_wait);
   if (!raw.cpus.empty() && std::any_of(events.begin(), events.end(), wakes)) return make_error(ErrorKind::kInvalid, "--cpu: who wakes a thread may be on another CPU than the one where it goes on; leave out --cpu, or --wakers (-e wakeups)");
+  if (waits && raw.no_stacks) return make_error(ErrorKind::kInvalid, "--no-stacks: it does not go with off-cpu, which tells by its stacks what is waited for; `cicada report --states` has the table without them");
   options.kernel_threads = raw.kernel_threads;
   return {};
 }
@@ -176,6 +179,7 @@ Result<RecordOptions> check_record_options(const RawRecordOptions& raw) {
   options.group_by = TRY(parse_grouping(raw.group_by));
   const auto& events = options.events.events;
   const bool all_are_grouped = !events.empty() && std::all_of(events.begin(), events.end(), [](const bpf_source::EventSpec& spec) { return !spec.group.empty(); });
+  if (raw.group_by.empty() && raw.no_stacks) options.group_by = {profile::GroupBy::kProcess};
   if (raw.group_by.empty() && all_are_grouped) options.group_by = {profile::GroupBy::kGroup};
   options.max_map_memory_bytes = TRY(parse_bytes(raw.max_map_memory, "--max-map-memory"));
   if (options.max_map_memory_bytes < kMinMapMemory) {
@@ -186,6 +190,7 @@ Result<RecordOptions> check_record_options(const RawRecordOptions& raw) {
   if (raw.inlines || raw.no_inlines) options.inlines = raw.inlines;
   if (raw.lines || raw.no_lines) options.lines = raw.lines;
   options.kernel_frames = !raw.no_kernel;
+  options.stacks = !raw.no_stacks;
   options.include_idle = raw.include_idle;
   options.debuginfod = raw.debuginfod;
   options.stats = raw.stats;

@@ -44,7 +44,7 @@ struct RecordOptions {
   std::optional<uint64_t> duration_ns;  // -d; none: until the command ends or Ctrl-C
 
   // --- what is kept
-  bool kernel_frames = true;
+  bool kernel_frames = true, stacks = true;
   bool include_idle = false;
   unwind_mode unwind = UNWIND_AUTO;
   uint64_t max_map_memory_bytes = uint64_t{64} << 20;
@@ -91,7 +91,7 @@ struct RawRecordOptions {
   std::string frequency = "99", period, duration, max_map_memory = "64M", last, min_wait, max_wait;
   std::vector<std::string> cpus, outputs, group_by;
   std::string unwind = "auto", demangle = "full", clones = "fold";
-  bool kernel = false, no_kernel = false, include_idle = false, kernel_threads = false, as_root = false, stats = false, with_arguments = false,
+  bool kernel = false, no_kernel = false, no_stacks = false, include_idle = false, kernel_threads = false, as_root = false, stats = false, with_arguments = false,
        no_jit_options = false, attachable = false, shown = false;  // shown: by serve, top
   bool inlines = false, no_inlines = false, lines = false, no_lines = false, debuginfod = false;
   bool open = false, force = false, quiet = false, verbose = false;

@@ -39,17 +39,17 @@ void append_lost_time(const profile::Event& event, std::string& out) {
   if (lost.ns != 0) out += fmt::format("  lost: {} wait{}, {}\n", grouped_digits(lost.waits), lost.waits == 1 ? "" : "s", seconds_text(static_cast<double>(lost.ns) * 1e-9, 4));
 }
 
-void append_completeness(const ProfileSnapshot& profile, bool stats, std::string& out) {
+void append_completeness(const ProfileSnapshot& profile, const SummaryOptions& options, std::string& out) {
   const profile::Completeness whole = profile::completeness(profile);
   const auto counts = profile::count_end_reasons(profile);
   if (whole.of != 0) {
     out += fmt::format("  {} of {} user stacks are complete\n", profile::percent_complete(whole), grouped_digits(whole.of));
   } else if (counts[END_NONE] != 0) {
-    out += "  no user stacks, the kernel's only\n";
+    out += options.stacks ? "  no user stacks, the kernel's only\n" : "  no stacks, which were not asked for\n";
   }
   for (size_t i = 0; i < counts.size(); i++) {
     const bool interesting = !profile::kEndReasons[i].complete && i != END_NONE && counts[i] != 0;
-    if (interesting || stats) out += fmt::format("  {:>12}            {}\n", grouped_digits(counts[i]), profile::kEndReasons[i].text);
+    if (interesting || options.stats) out += fmt::format("  {:>12}            {}\n", grouped_digits(counts[i]), profile::kEndReasons[i].text);
   }
 }
 
@@ -68,6 +68,11 @@ void append_functions(const ProfileSnapshot& profile, profile::EventId event, co
   if (profile.header.events.size() > 1) out += fmt::format("\n{}:", clean_text(profile.event(event).name));
   append_states(profile, event, options, out);
   ReportLimits limits{.rows = options.rows, .columns = options.columns, .seconds_per_value = profile::seconds_per_value(profile, event)};
+  if (functions.rows.empty()) {  // samples without stacks
+    const profile::CallTree processes = profile::build_call_tree(profile, {.include_idle = options.include_idle, .group_by = {profile::GroupBy::kProcess}, .event = event});
+    out += "\n" + format_groups(processes, limits, profile::unit_text(profile.event(event).unit));
+    return;
+  }
   limits.names.shorten(profile);
   out += "\n" + format_functions(functions.rows, functions.strings, functions.total, limits, profile::unit_text(profile.event(event).unit));
 }
@@ -82,7 +87,7 @@ std::string format_summary(const ProfileSnapshot& profile, const std::vector<std
     append_outcomes(event, options.stats, out);
     append_lost_time(event, out);
   }
-  append_completeness(profile, options.stats, out);
+  append_completeness(profile, options, out);
   if (const std::string used = format_cpu_time(profile); !used.empty()) out += "  " + used + "\n";
   if (options.stats) {
     for (const profile::Event& event : profile.header.events) {

@@ -11,6 +11,7 @@ namespace cicada::cli {
 
 struct SummaryOptions {
   bool include_idle = false;  // idle samples take part in the hottest functions
+  bool stacks = true;         // false: none were asked for
   bool stats = false;         // every counter and every end reason, zeros too
   size_t rows = 10;       // of the table of functions
   size_t columns = 100;  // of the terminal

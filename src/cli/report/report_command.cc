@@ -61,10 +61,16 @@ std::string format_report(const ReportOptions& options, const profile::ProfileSn
   std::string out = format_report_header(profile, options.file);
   if (tree.total() == 0) return out + (profile.sample_count() == 0 ? "\nno samples to show\n" : "\nonly idle samples; --include-idle shows them\n");
   const std::string_view unit = profile::unit_text(profile.event(main_event(profile)).unit);
-  out += "\n" + format_functions(profile::add_up_functions(tree), tree.strings, tree.total(), options.limits, unit);
+  const auto functions = profile::add_up_functions(tree);
+  if (!functions.empty()) out += "\n" + format_functions(functions, tree.strings, tree.total(), options.limits, unit);
+  if (functions.empty() && options.by.empty()) {  // samples without stacks
+    profile::CallTreeOptions by_process = how;
+    by_process.group_by = {profile::GroupBy::kProcess};
+    out += "\n" + format_groups(profile::build_call_tree(profile, by_process), options.limits, unit);
+  }
   if (!options.by.empty()) out += "\n" + format_groups(tree, options.limits, unit);
   out += format_own_groups(options, profile, how);
-  return out + "\n" + format_tree(tree, options.limits);
+  return functions.empty() ? out : out + "\n" + format_tree(tree, options.limits);
 }
 
 Result<void> report(ReportOptions options, const ReaderFiles& files) {
