@@ -29,10 +29,20 @@ __weak __noinline int is_wanted_by_probes(void) {
   return is_asked_for(task) && (filter_mode == FILTER_ALL || is_target(process, task));
 }
 
+// A text is read where the call begins. A call of its own, so that it is verified apart.
+static __noinline int keep_text(struct hit *hit, int is_preemptible) {
+  struct scratch *memory = claim_scratch(is_preemptible);
+  if (!memory) return COUNTER_LOST_NO_SCRATCH;
+  int outcome = hash_group(memory, hit);
+  release_scratch(memory);
+  return outcome;
+}
+
 // Its outcome; COUNTER_STORED: its time is to be kept. `hit->value`: of how many calls one is.
-static __always_inline int weigh_call(void *context, __u32 event, struct hit *hit) {
+static __always_inline int weigh_call(void *context, __u32 event, struct hit *hit, int is_preemptible) {
   if (!is_wanted_by_probes()) return COUNTER_FILTERED;
-  return weigh_hit(context, event, 0, hit);
+  int outcome = weigh_hit(context, event, 0, hit);
+  return outcome == COUNTER_STORED && hit->group_kind == GROUP_TEXT ? keep_text(hit, is_preemptible) : outcome;
 }
 
 // A call of its own, for its stack.
@@ -42,7 +52,7 @@ static __noinline int begin_call(void *context, __u64 cookie, const struct call_
   if (!counts) return 0;
   struct hit hit = {.value = cookie_value(cookie)};
   int is_seen = sampling_wanted != 0;
-  int outcome = is_seen ? weigh_call(context, event, &hit) : COUNTER_FILTERED;
+  int outcome = is_seen ? weigh_call(context, event, &hit, key->pid != 0) : COUNTER_FILTERED;  // programs of the kernel's functions are not preempted
   // Unless user space has just counted it.
   if (bpf_map_lookup_elem(&calls, key) && bpf_map_delete_elem(&calls, key) == 0) add_count(counts, COUNTER_NEVER_RETURNED, 1);
   if (!is_seen) return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Hits of probes by the numbers that they hand over (abi/event_fields.h): which are wanted, what each counts, and which of them are drawn.
+// Hits of probes by the numbers that they hand over (abi/event_fields.h): which are wanted, what each counts, by what they are grouped, and which of them are drawn.
 #pragma once
 #include "abi/counters.h"
 #include "abi/records.h"
@@ -65,12 +65,30 @@ static __always_inline int is_drawn(__u64 count) { return count <= 1 || (__u64)b
 
 struct hit {
   __u64 value;  // how many hits a sample stands for; weighed: what it counts
-  __u64 group;
-  __u32 flags;  // SAMPLE_GROUPED, SAMPLE_GROUP_SIGNED
+  __u64 group;        // of a text: where it lies, until its hash is known (bpf/group_text.bpf.h)
+  __u16 text_bytes;   // it has no more
+  __u8 group_kind;    // enum group_kind
+  __u8 is_of_kernel;  // the text
 };
 
-static __always_inline __u32 group_flags(const volatile struct event_fields *fields) {
-  return fields->group.bytes ? SAMPLE_GROUPED | (fields->group.is_signed ? SAMPLE_GROUP_SIGNED : 0) : 0;
+static __always_inline __u8 group_kind_of(const volatile struct event_fields *fields) {
+  if (!fields->group.bytes) return GROUP_NONE;
+  return fields->group_text ? GROUP_TEXT : fields->group.is_signed ? GROUP_SIGNED : GROUP_UNSIGNED;
+}
+
+// From the field's number in `hit->group` to the text's address.
+static __always_inline void find_text(__u64 record, const volatile struct event_fields *fields, struct hit *hit) {
+  __u32 place = fields->group_text;
+  __u64 bytes = LONGEST_TEXT + 1;
+  if (place == TEXT_IN_RECORD) {
+    bytes = (__u64)fields->group.number;
+    hit->group = record + fields->group.offset;
+  } else if (place == TEXT_LOCATED) {
+    bytes = (__u16)(hit->group >> 16);
+    hit->group = record + (__u64)fields->group.number + (__u16)hit->group;
+  }
+  hit->text_bytes = bytes < LONGEST_TEXT + 1 ? (__u16)bytes : LONGEST_TEXT + 1;
+  hit->is_of_kernel = place == TEXT_OF_EITHER ? (__s64)hit->group < 0 : place != TEXT_OF_USER;
 }
 
 // COUNTER_STORED: the hit is to be sampled; else its outcome. `place`: in place_fields; 0: the event's own fields hold. A call of its own, whose stack is gone when the sample
@@ -96,7 +114,8 @@ static __noinline int weigh_hit(void *context, __u32 event, __u32 place, struct 
     if (fields->group.bytes) {
       if (read_field(record, &fields->group, &number)) return COUNTER_LOST_UNREADABLE;
       hit->group = number;
-      hit->flags = group_flags(fields);
+      hit->group_kind = group_kind_of(fields);
+      if (hit->group_kind == GROUP_TEXT) find_text(record, fields, hit);
     }
   }
   if (!is_drawn(hits)) return COUNTER_SAMPLED_OUT;
@@ -107,6 +126,6 @@ static __noinline int weigh_hit(void *context, __u32 event, __u32 place, struct 
 // The same of a call that was weighed when it began.
 static __always_inline int take_call(__u32 event, __u64 group, struct hit *hit) {
   hit->group = group;
-  hit->flags = group_flags(&event_fields[event & (MAX_EVENTS - 1)]);
+  hit->group_kind = group_kind_of(&event_fields[event & (MAX_EVENTS - 1)]);
   return hit->value > LARGEST_VALUE ? COUNTER_LOST_UNCOUNTABLE : COUNTER_STORED;
 }

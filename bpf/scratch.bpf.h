@@ -26,6 +26,11 @@ struct user_stack {
   __u64 frames[MAX_USER_FRAMES];
 };
 
+struct group_text {
+  struct text_record record;
+  __u64 words[LONGEST_TEXT / 8 + 1];  // with room for a letter more, which says that it goes on, and a 0
+};
+
 #include "walk_state.bpf.h"
 
 struct scratch {
@@ -36,6 +41,7 @@ struct scratch {
   __u32 has_user_side;  // walk.regs are the user's
   __u32 in_a_hurry;
   struct walk_state walk;
+  struct group_text text;
   struct kernel_stack kernel;
   struct user_stack user;
 };

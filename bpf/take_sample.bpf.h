@@ -5,6 +5,7 @@
 #include "arch.bpf.h"
 #include "asked.bpf.h"
 #include "fields.bpf.h"
+#include "group_text.bpf.h"
 #include "kernel_types.h"
 #include "map_version.bpf.h"
 #include "process.bpf.h"
@@ -266,11 +267,19 @@ static __always_inline int sample_task(void *context, const struct event_registe
   }
   struct scratch *memory = claim_scratch(how & SAMPLE_PREEMPTIBLE);
   if (!memory) return COUNTER_LOST_NO_SCRATCH;
+  if (hit.group_kind == GROUP_TEXT && !(how & SAMPLE_OF_CALL)) {
+    int fate = hash_group(memory, &hit);
+    if (fate != COUNTER_STORED) {
+      release_scratch(memory);
+      return fate;
+    }
+  }
   struct sample_record *record = &memory->record;
   begin_record(record, task, process, event, how & WAIT_KIND_MASK);
   record->value = hit.value;
+  record->group = hit.group_kind;
   record->begin_ns = how & SAMPLE_OF_PROBE ? hit.group : begin_ns;
-  __u32 flags = (is_idle ? SAMPLE_IDLE : 0) | hit.flags;
+  __u32 flags = is_idle ? SAMPLE_IDLE : 0;
   __s32 nobody = 0;
   if (!regs || !is_user_mode(regs)) {
     flags |= SAMPLE_IN_KERNEL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-// What is asked of the numbers that a probe hands over: which hits are wanted, what each counts, and what they are grouped by.
+// What is asked of the numbers that a probe hands over: which hits are wanted, what each counts, and what they are grouped by: a number, or a text.
 #pragma once
 #include "abi/base_types.h"
 
@@ -34,12 +34,23 @@ struct field_filter {
   __s64 number;
 };
 
+// Where the text lies that hits are grouped by, as the field `group` says. It ends with a 0, or where it can have no more bytes.
+enum text_place {
+  TEXT_NONE,       // they are grouped by the number
+  TEXT_OF_USER,    // at that address of user space. A program may hand over what it likes: an address of the kernel's is not read
+  TEXT_OF_KERNEL,  // at that address of the kernel
+  TEXT_OF_EITHER,  // of either, by the half of the addresses
+  TEXT_IN_RECORD,  // in the record, from the field on; `number`: how many bytes
+  TEXT_LOCATED,    // in the record; the field says at what distance from `number` (low 16 bits), and how many bytes (high 16 bits)
+};
+
 #define MAX_FIELD_FILTERS 8
 #define MAX_PLACE_FIELDS 1024  // of one recording; places whose arguments are in the same registers share one
 struct event_fields {
   struct event_field value;  // what a hit counts; none: one
   struct event_field group;  // none: they are not grouped
   __u32 filters;             // all of them must hold
-  __u32 has_time;            // of a tracepoint: it keeps nobody waiting
+  __u16 has_time;            // of a tracepoint: it keeps nobody waiting
+  __u16 group_text;          // enum text_place
   struct field_filter filter[MAX_FIELD_FILTERS];
 };

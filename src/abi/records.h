@@ -17,6 +17,7 @@ enum record_kind {
   RECORD_EXIT = 6,
   RECORD_MISS = 7,  // a lifecycle_record: a target's pc outside every known mapping: rescan wanted (at most one a second and process)
   RECORD_THREAD_TIME = 8,
+  RECORD_TEXT = 9,
 };
 
 enum stack_side { STACK_USER = 0, STACK_KERNEL = 1 };
@@ -42,8 +43,14 @@ enum sample_flags {
   SAMPLE_32_BIT = 8,
   SAMPLE_NEW_TASK = 16,  // in clone or clone3, before its first instruction in user mode
   SAMPLE_NEW_STACK = 32,  // with it: and on a stack of its own for certain
-  SAMPLE_GROUPED = 64,    // begin_ns is none, but the number by which hits of its event are grouped
-  SAMPLE_GROUP_SIGNED = 128,  // with it: of two's complement
+};
+
+// By what hits of an event are grouped.
+enum group_kind {
+  GROUP_NONE = 0,
+  GROUP_UNSIGNED = 1,  // a number
+  GROUP_SIGNED = 2,    // a number, of two's complement
+  GROUP_TEXT = 3,      // a text: a text_record has its hash, or it is one of enum odd_text
 };
 
 // What a thread did that did not run.
@@ -82,10 +89,32 @@ struct sample_record {
   __u8 wait;              // enum wait_kind; of a wakeup: how the other thread waited
   __u16 system_call;      // of a wait: its number, NO_SYSTEM_CALL, NO_USER_SIDE; of a wakeup: the other thread's
   __u32 uid;              // effective, of the thread at this moment; initial user namespace
-  __u32 padding2;
+  __u8 group;             // enum group_kind: with one, begin_ns is none, but the group
+  __u8 padding2[3];
   __u64 begin_ns;         // of a wait, and of the wakeup that ended it: when it began, by CLOCK_MONOTONIC, so that one leads to the other. Of time in the run queue: when that began. Else 0
 };
 ABI_ASSERT(sizeof(struct sample_record) == 80);
+
+// Hashes that no text has.
+enum odd_text {
+  TEXT_UNREADABLE = 1,  // nothing is there, or it is paged out
+  TEXT_NULL = 2,        // its address is 0
+  TEXT_EMPTY = 3,
+  FIRST_TEXT_HASH = 4,
+};
+
+// A text by which hits are grouped: before the first sample that has its hash. Of more than MAX_TEXTS no record comes.
+#define LONGEST_TEXT 256
+#define MAX_TEXTS 16384
+struct text_record {
+  __u32 kind;
+  __u16 bytes;   // LONGEST_TEXT at most
+  __u8 is_cut;   // it goes on
+  __u8 padding;
+  __u64 hash;
+  __u8 text[];   // and zeros up to a multiple of 8
+};
+ABI_ASSERT(sizeof(struct text_record) == 16);
 
 // A walk that the kernel could not finish: the registers at that frame and a copy of the stack from sp up, without the pages that nobody has
 // touched yet (large frames have such). Sent directly after its sample, whose user_stack has the frames up to and including the one where the

@@ -246,6 +246,7 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
   ::bpf_program__set_autoload(skeleton.progs.on_user_function, options.user_functions);
   if (options.uprobe_multi) ::bpf_program__set_expected_attach_type(skeleton.progs.on_user_function, static_cast<bpf_attach_type>(kAttachUprobeMulti));
   if (options.place_fields) ::bpf_map__set_max_entries(skeleton.maps.place_fields, MAX_PLACE_FIELDS);
+  if (!options.texts) ::bpf_map__set_max_entries(skeleton.maps.group_texts, 1);
   const auto is_function = [](const BpfObjectOptions::KernelPlace& place) { return place.attach_type != BPF_TRACE_RAW_TP; };
   const bool preemptible = options.user_functions || std::any_of(options.kernel_places.begin(), options.kernel_places.end(), is_function);
   settings.places_per_cpu = preemptible ? 2 : 1;

@@ -57,6 +57,7 @@ struct BpfObjectOptions {
   bool times_calls = false;               // of some of these functions (bpf/calls.bpf.h)
   bool uprobe_multi = false;              // uprobe_links.h
   bool place_fields = false;              // some places have fields of their own
+  bool texts = false;                     // some hits are grouped by texts
   std::vector<event_fields> fields = {};  // what is asked of their numbers, by event; MAX_EVENTS at most
   std::vector<int> cpus = {};  // only waits that end there, and tracepoints that are passed there; empty: all
   asked_tasks asked = {};

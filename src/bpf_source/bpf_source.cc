@@ -331,6 +331,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
     options.fields.push_back(event.place.is_usdt ? event_fields{} : event.fields);
     options.place_fields = options.place_fields || (event.place.is_usdt && asks_for_numbers(event.fields));
     options.times_calls = options.times_calls || event.times_calls;
+    options.texts = options.texts || event.fields.group_text != TEXT_NONE;
   }
   parts->times_calls = options.times_calls;
   parts->samples_waits = options.waits.has_value();

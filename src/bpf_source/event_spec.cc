@@ -20,7 +20,7 @@ namespace {
 constexpr uint64_t kMostHits = 0xffffffff;  // event_cookie
 constexpr std::string_view kLettersOfNames = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", kLettersOfTracepoints = "_-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", kLettersOfFields = "_()abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-constexpr std::string_view kUsdt = "usdt";
+constexpr std::string_view kUsdt = "usdt", kTextBegin = "str(";
 
 struct FunctionKind {
   std::string_view name, alias;
@@ -211,6 +211,7 @@ class SpecParser {
     if (name != "unit") {
       std::string& field = name == "value" ? spec.value : spec.group;
       if (!field.empty()) return fail(begin, "a second {}=: an event has one", name);
+      if (name == "by" && text.starts_with(kTextBegin)) return parse_text(spec, value_begin, text);
       const event_field found = TRY(parse_field(spec, value_begin, text));
       field = text;
       (name == "value" ? spec.fields.value : spec.fields.group) = found;
@@ -220,6 +221,21 @@ class SpecParser {
     const auto* unit = std::find_if(std::begin(kUnits), std::end(kUnits), [&](const auto& one) { return one.first == text; });
     if (unit == std::end(kUnits)) return fail(value_begin, "no unit \"{}\"; there are events, bytes and ns", text);
     spec.unit = unit->second;
+    return {};
+  }
+
+  // str(FIELD)
+  Result<void> parse_text(EventSpec& spec, size_t begin, std::string_view text) const {
+    const size_t field_begin = begin + kTextBegin.size();
+    std::string_view field = text.substr(kTextBegin.size());
+    if (!field.ends_with(')')) return fail(begin + text.size(), "expected \")\" behind the field's name, as in by=str(arg0)");
+    field.remove_suffix(1);
+    if (field.find('(') != std::string_view::npos) return fail(field_begin, "str() takes a whole field: its low bits are no address");
+    spec.fields.group = TRY(parse_field(spec, field_begin, field));
+    spec.group = field;
+    spec.group_is_text = true;
+    // Of a tracepoint tracefs says it.
+    if (!is_looked_up(spec)) spec.fields.group_text = spec.type.kind == EventKind::kKernelFunction ? TEXT_OF_EITHER : TEXT_OF_USER;
     return {};
   }
 
@@ -257,6 +273,7 @@ class SpecParser {
 
   // Of these only its name.
   Result<event_field> parse_field(const EventSpec& spec, size_t begin, std::string_view text) const {
+    if (text.starts_with(kTextBegin)) return fail(begin, "str() goes with by= only: texts are neither counted nor compared");
     const std::optional<FieldName> name = parse_field_name(text);
     if (!name) return fail(begin, "no name of a field: \"{}\"", text);
     if (is_looked_up(spec)) return event_field{};

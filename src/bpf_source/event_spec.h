@@ -9,6 +9,7 @@
 //   -e t:block:block_rq_issue/period=10/      the same, one of ten
 //   -e t:syscalls:sys_enter_write/fd==1,value=count,unit=bytes,by=fd/   by the numbers that it hands over
 //   -e u:libc:malloc/value=arg0,unit=bytes/   a function of a program or library (bpf_source/function_place.h); ur: where it returns
+//   -e 'u:libc:open/by=str(arg0)/'            by a text that it hands over
 //   -e usdt:libc:libc:setjmp                  a USDT probe of a program or library
 //   -e u:app:handle/return/                   each call when it returns; its value is how long it took
 //   -e f:vfs_read, -e fr:vfs_read/retval<0/, -e rawtp:sched_switch   places in the kernel, by its types (bpf_source/kernel_places.h)
@@ -48,6 +49,7 @@ struct EventSpec {
   // Of probes: a hit counts what this field says (empty: 1), in that unit, if all of these hold.
   std::string value = {};
   std::string group = {};  // hits are grouped by this field; empty: they are not
+  bool group_is_text = false;  // by the text that it is, or is the address of
   profile::Unit unit = profile::Unit::kEvents;
   std::vector<FieldComparison> filters = {};
   event_fields fields = {};  // the same; of tracepoints and of places in the kernel once they are looked up (bpf_source/tracepoints.h, kernel_places.h)

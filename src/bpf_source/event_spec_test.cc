@@ -147,7 +147,7 @@ TEST(EventSpecs, TracepointsHaveNumbers) {
   EXPECT_EQ(error_of("a:b/value=x,value=y/"), "a:b/value=x,value=y/: column 13: a second value=: an event has one");
   EXPECT_EQ(error_of("a:b/value=x,unit=miles/"), "a:b/value=x,unit=miles/: column 18: no unit \"miles\"; there are events, bytes and ns");
   EXPECT_EQ(error_of("a:b/unit=bytes/"), "a:b/unit=bytes/: column 1: unit= goes with value=FIELD");
-  EXPECT_EQ(error_of("a:b/by=str(x)/"), "a:b/by=str(x)/: column 8: no name of a field: \"str(x)\"");
+  EXPECT_EQ(error_of("a:b/by=abs(x)/"), "a:b/by=abs(x)/: column 8: no name of a field: \"abs(x)\"");
   EXPECT_EQ(error_of("a:b/by=x,by=y/"), "a:b/by=x,by=y/: column 10: a second by=: an event has one");
   EXPECT_EQ(error_of("cs/value=x/"), "cs/value=x/: column 4: value= is for probes and tracepoints");
   EXPECT_EQ(error_of("cs/x==1/"), "cs/x==1/: column 4: no term \"x\"; there are period=N, stop=N and freq=HZ");
@@ -236,6 +236,35 @@ TEST(EventSpecs, TimeCallsOfFunctions) {
   EXPECT_EQ(error_of("t:sched:sched_switch/return/"), "t:sched:sched_switch/return/: column 22: no term \"return\"; there are period=N, stop=N and value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=");
   EXPECT_EQ(error_of("usdt:a:b/return/"), "usdt:a:b/return/: column 10: no term \"return\"; there are period=N, stop=N and value=FIELD, unit=UNIT, by=FIELD and FIELD==N, !=, <, <=, >, >=");
   EXPECT_EQ(error_of("cs/return/"), "cs/return/: column 4: no term \"return\"; there are period=N, stop=N and freq=HZ");
+}
+
+TEST(EventSpecs, GroupByTexts) {
+  const auto specs = parse_event_specs("u:libc:open/by=str(arg0),arg1==0/,ur:f/by=str(retval)/,k:do_sys_openat2/by=str(arg1)/,usdt:a:b/by=str(arg1)/,t:sched:sched_switch/by=str(next_comm)/,u:f/return,by=str(arg2)/,u:g/by=arg0/");
+  ASSERT_TRUE(specs) << specs.error().message();
+  ASSERT_EQ(specs->size(), 7u);
+  const auto has = [&](size_t i, std::string_view group, text_place place, uint16_t offset, uint8_t bytes) {
+    const EventSpec& spec = (*specs)[i];
+    EXPECT_EQ(spec.group, group) << i;
+    EXPECT_EQ(spec.group_is_text, i < 6) << i;
+    EXPECT_EQ(spec.fields.group_text, place) << i;
+    EXPECT_EQ(spec.fields.group.offset, offset) << i;
+    EXPECT_EQ(spec.fields.group.bytes, bytes) << i;
+  };
+  has(0, "arg0", TEXT_OF_USER, 112, 8);
+  has(1, "retval", TEXT_OF_USER, 80, 8);
+  has(2, "arg1", TEXT_OF_EITHER, 104, 8);
+  has(3, "arg1", TEXT_OF_USER, 1, WHOLE_ARGUMENT);
+  has(4, "next_comm", TEXT_NONE, 0, 0);  // until it is looked up
+  has(5, "arg2", TEXT_OF_USER, 96, 8);
+  has(6, "arg0", TEXT_NONE, 112, 8);
+  EXPECT_EQ(error_of("u:f/value=str(arg0)/"), "u:f/value=str(arg0)/: column 11: str() goes with by= only: texts are neither counted nor compared");
+  EXPECT_EQ(error_of("u:f/str(arg0)==1/"), "u:f/str(arg0)==1/: column 5: str() goes with by= only: texts are neither counted nor compared");
+  EXPECT_EQ(error_of("a:b/by=str(x/"), "a:b/by=str(x/: column 13: expected \")\" behind the field's name, as in by=str(arg0)");
+  EXPECT_EQ(error_of("u:f/by=str()/"), "u:f/by=str()/: column 12: no name of a field: \"\"");
+  EXPECT_EQ(error_of("u:f/by=str(s32(arg0))/"), "u:f/by=str(s32(arg0))/: column 12: str() takes a whole field: its low bits are no address");
+  EXPECT_EQ(error_of("u:f/by=str(retval)/"), "u:f/by=str(retval)/: column 12: no retval where a function begins; there are arg0 to arg5");
+  EXPECT_EQ(error_of("u:f/by=str(arg0),by=arg1/"), "u:f/by=str(arg0),by=arg1/: column 18: a second by=: an event has one");
+  EXPECT_EQ(error_of("cs/by=str(x)/"), "cs/by=str(x)/: column 4: by= is for probes and tracepoints");
 }
 
 TEST(EventSpecs, ErrorsPointAtTheColumn) {

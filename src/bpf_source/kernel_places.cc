@@ -25,6 +25,13 @@ bool is_qualifier(uint32_t kind) { return kind == BTF_KIND_CONST || kind == BTF_
 
 uint32_t slots_of(uint64_t bytes) { return static_cast<uint32_t>(std::max<uint64_t>(1, (bytes + kSlotBytes - 1) / kSlotBytes)); }
 
+// Of an argument that is there.
+std::string type_of(const KernelSignature& signature, std::string_view asked) {
+  for (size_t i = 0; i < signature.arguments.size(); ++i)
+    if (asked == signature.arguments[i].name || asked == fmt::format("arg{}", i)) return signature.arguments[i].type;
+  return signature.result ? signature.result->type : "";
+}
+
 }  // namespace
 
 KernelTypes::KernelTypes(btf* types) : types_(types, &::btf__free) {}
@@ -180,6 +187,11 @@ Result<void> find_kernel_places(std::span<EventSpec> events) {
     };
     event.fields = {};
     if (!event.group.empty()) event.fields.group = TRY(named(find(event.group)));
+    if (event.group_is_text) {
+      const std::string type = type_of(*found, event.group);
+      if (type != "char *" && type != "void *") return make_error(ErrorKind::kUnsupported, "{}: {} is not the address of a text ({})", event.type.name, event.group, type);
+      event.fields.group_text = TEXT_OF_EITHER;
+    }
     if (!event.value.empty()) event.fields.value = TRY(named(find(event.value)));
     for (const FieldComparison& one : event.filters) event.fields.filter[event.fields.filters++] = {TRY(named(find(one.field))), one.is, 0, one.number};
     // A thread asks for these: nothing is locked there.

@@ -27,12 +27,15 @@ constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
 constexpr size_t kMostOfAFormat = 64 << 10;
 constexpr unsigned kBytesOfPointer = 8;  // the kernel's own, where the record begins: what others find there is not ours to read
+constexpr std::string_view kSystemCalls = "syscalls:";
 
 // A line of `format`: "	field:unsigned int fd;	offset:16;	size:8;	signed:0;".
 struct DescribedField {
   std::string_view type, name;
   bool is_number = false;
   event_field field = {};
+  text_place text = TEXT_NONE;
+  event_field of_text = {};  // as the text's place wants it
 };
 
 // What follows `key` up to the next ";".
@@ -49,6 +52,26 @@ unsigned number_in(std::string_view text) {
   return number;
 }
 
+// `char name[16]`, `__data_loc char[] name`, `__rel_loc char[] name`, or an address, `const char * name`.
+void describe_text(DescribedField& found, bool is_array, unsigned bytes) {
+  found.of_text.offset = found.field.offset;
+  found.of_text.bytes = 4;
+  const auto is = [&](std::string_view begin) { return found.type.starts_with(begin); };
+  if (is("__data_loc char[]")) {
+    found.text = TEXT_LOCATED;
+  } else if (is("__rel_loc char[]")) {
+    found.text = TEXT_LOCATED;
+    found.of_text.number = found.field.offset + 4;
+  } else if (is_array && is("char ")) {
+    found.text = TEXT_IN_RECORD;
+    found.of_text.bytes = 1;
+    found.of_text.number = bytes;
+  } else if (bytes == kBytesOfPointer && std::count(found.type.begin(), found.type.end(), '*') == 1 && (found.type.find("char ") != std::string_view::npos || found.type.find("void ") != std::string_view::npos)) {
+    found.text = TEXT_OF_KERNEL;
+    found.of_text.bytes = kBytesOfPointer;
+  }
+}
+
 // Nothing: no such line, or one of what is overwritten.
 std::optional<DescribedField> describe(std::string_view line) {
   const std::string_view declared = part_of(line, "\tfield:");
@@ -62,6 +85,7 @@ std::optional<DescribedField> describe(std::string_view line) {
   found.field.offset = static_cast<uint16_t>(offset);
   found.field.bytes = static_cast<uint8_t>(bytes);
   found.field.is_signed = part_of(line, "signed:") == "1" ? 1 : 0;
+  describe_text(found, declared.ends_with(']'), bytes);
   // An argument of a system call has a whole register, of which a smaller type is the low part; what is in the other one is undefined.
   constexpr std::tuple<std::string_view, uint8_t, bool> kSmall[] = {{"int ", 4, true}, {"pid_t ", 4, true}, {"unsigned int ", 4, false}, {"uid_t ", 4, false}, {"gid_t ", 4, false}, {"u32 ", 4, false}, {"__u32 ", 4, false}, {"umode_t ", 2, false}};
   for (const auto& [type, small, is_signed] : kSmall) {
@@ -164,6 +188,29 @@ Result<event_field> Tracepoints::field(std::string_view name, std::string_view a
   return make_error(ErrorKind::kNotFound, "{}: it hands over no {}; {}", name, field, !near.empty() ? fmt::format("did you mean {}?", near) : names.empty() ? "it hands over no numbers" : fmt::format("there are {}", fmt::join(names, ", ")));
 }
 
+Result<void> Tracepoints::group_by_text(std::string_view name, std::string_view asked, event_fields& fields) const {
+  const bool is_system_call = name.starts_with(kSystemCalls);
+  const std::string text = format_of(name);
+  std::vector<std::string> names;
+  for (std::string_view left = text; !left.empty();) {
+    const std::string_view line = left.substr(0, left.find('\n'));
+    left.remove_prefix(std::min(line.size() + 1, left.size()));
+    const std::optional<DescribedField> found = describe(line);
+    if (!found) continue;
+    // Programs are handed a system call's arguments only, not what else newer kernels have in this record.
+    const bool is_text = found->text != TEXT_NONE && (!is_system_call || found->text == TEXT_OF_KERNEL);
+    if (found->name == asked && is_text) {
+      fields.group = found->of_text;
+      fields.group_text = is_system_call ? TEXT_OF_USER : found->text;
+      return {};
+    }
+    if (found->name == asked) return make_error(ErrorKind::kUnsupported, "{}: {} is no text, nor the address of one ({})", name, asked, found->type.substr(0, found->type.find_last_not_of(' ') + 1));
+    if (is_text) names.emplace_back(found->name);
+  }
+  const std::string near = near_names(asked, names);
+  return make_error(ErrorKind::kNotFound, "{}: it hands over no {}; {}", name, asked, !near.empty() ? fmt::format("did you mean {}?", near) : names.empty() ? "it hands over no texts" : fmt::format("of texts there are {}", fmt::join(names, ", ")));
+}
+
 bool Tracepoints::is_no_category(const std::string& category) const { return list(category).empty() && near_names(category, list(".")).empty(); }
 
 std::vector<std::string> Tracepoints::list(const std::string& directory) const {
@@ -191,11 +238,12 @@ Result<void> find_tracepoints(std::span<EventSpec> events) {
     if (!id) return id.error();
     if (event.times_calls) return make_error(ErrorKind::kInvalid, "{}: a tracepoint does not return; return is for functions", event.type.name);
     event.fields = {};
-    if (!event.group.empty()) event.fields.group = TRY(known->field(event.type.name, event.group));
+    if (event.group_is_text) TRY(known->group_by_text(event.type.name, event.group, event.fields));
+    else if (!event.group.empty()) event.fields.group = TRY(known->field(event.type.name, event.group));
     if (!event.value.empty()) event.fields.value = TRY(known->field(event.type.name, event.value));
     for (const FieldComparison& one : event.filters) event.fields.filter[event.fields.filters++] = {TRY(known->field(event.type.name, one.field)), one.is, 0, one.number};
     // A thread asks for these: nothing is locked there.
-    event.fields.has_time = event.type.name.starts_with("syscalls:") || event.type.name.starts_with("raw_syscalls:");
+    event.fields.has_time = event.type.name.starts_with(kSystemCalls) || event.type.name.starts_with("raw_syscalls:");
     event.type.config = *id;
   }
   return {};

@@ -36,6 +36,8 @@ class Tracepoints {
   std::vector<std::string> fields(std::string_view name) const;
   // Where it hands over that number (bpf_source/field_name.h). Fails: kNotFound, with names that may have been meant; kUnsupported (it is text, or a list).
   Result<event_field> field(std::string_view name, std::string_view field) const;
+  // Groups its hits by the text that this field is, or is the address of. Fails: as above; kUnsupported (it is neither).
+  Result<void> group_by_text(std::string_view name, std::string_view field, event_fields& fields) const;
 
  private:
   std::vector<std::string> list(const std::string& directory) const;

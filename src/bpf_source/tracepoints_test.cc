@@ -35,6 +35,51 @@ TEST_F(InATree, HaveNumbers) {
   EXPECT_EQ(*id("block:block_rq_issue"), 1234567u);
 }
 
+TEST_F(InATree, HandOverTexts) {
+  std::filesystem::create_directories(root_ / "syscalls/sys_enter_open");
+  for (const char* name : {"sched/sched_switch", "syscalls/sys_enter_open"}) std::ofstream(root_ / name / "format") << R"(name: both
+format:
+	field:char prev_comm[16];	offset:8;	size:16;	signed:0;
+	field:pid_t prev_pid;	offset:24;	size:4;	signed:1;
+	field:__data_loc char[] name;	offset:28;	size:4;	signed:0;
+	field:__rel_loc char[] near;	offset:32;	size:4;	signed:0;
+	field:const char * filename;	offset:40;	size:8;	signed:0;
+	field:const char *const * argv;	offset:48;	size:8;	signed:0;
+	field:__data_loc u8[] bytes;	offset:56;	size:4;	signed:0;
+	field:u8 digest[16];	offset:60;	size:16;	signed:0;
+	field:struct page * page;	offset:80;	size:8;	signed:0;
+)";
+  const Tracepoints tracepoints(UniqueFd(::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+  const auto has = [&](std::string_view name, std::string_view field, text_place place, uint16_t offset, uint8_t bytes, int64_t number) {
+    event_fields fields{};
+    const auto found = tracepoints.group_by_text(name, field, fields);
+    ASSERT_TRUE(found) << field << ": " << found.error().message();
+    EXPECT_EQ(fields.group_text, place) << field;
+    EXPECT_EQ(fields.group.kind, FIELD_OF_RECORD) << field;
+    EXPECT_EQ(fields.group.offset, offset) << field;
+    EXPECT_EQ(fields.group.bytes, bytes) << field;
+    EXPECT_EQ(fields.group.number, number) << field;
+  };
+  has("sched:sched_switch", "prev_comm", TEXT_IN_RECORD, 8, 1, 16);
+  has("sched:sched_switch", "name", TEXT_LOCATED, 28, 4, 0);
+  has("sched:sched_switch", "near", TEXT_LOCATED, 32, 4, 36);
+  has("sched:sched_switch", "filename", TEXT_OF_KERNEL, 40, 8, 0);
+  has("syscalls:sys_enter_open", "filename", TEXT_OF_USER, 40, 8, 0);
+  const auto error = [&](std::string_view name, std::string_view field) {
+    event_fields fields{};
+    const auto found = tracepoints.group_by_text(name, field, fields);
+    return found ? "found" : found.error().message();
+  };
+  EXPECT_EQ(error("sched:sched_switch", "prev_pid"), "sched:sched_switch: prev_pid is no text, nor the address of one (pid_t)");
+  EXPECT_EQ(error("sched:sched_switch", "argv"), "sched:sched_switch: argv is no text, nor the address of one (const char *const *)");
+  EXPECT_EQ(error("sched:sched_switch", "bytes"), "sched:sched_switch: bytes is no text, nor the address of one (__data_loc u8[])");
+  EXPECT_EQ(error("sched:sched_switch", "digest"), "sched:sched_switch: digest is no text, nor the address of one (u8)");
+  EXPECT_EQ(error("sched:sched_switch", "page"), "sched:sched_switch: page is no text, nor the address of one (struct page *)");
+  EXPECT_EQ(error("syscalls:sys_enter_open", "name"), "syscalls:sys_enter_open: name is no text, nor the address of one (__data_loc char[])");  // not in what programs are handed
+  EXPECT_EQ(error("sched:sched_switch", "prev_com"), "sched:sched_switch: it hands over no prev_com; did you mean prev_comm?");
+  EXPECT_EQ(error("sched:sched_switch", "xyzzy"), "sched:sched_switch: it hands over no xyzzy; of texts there are prev_comm, name, near, filename");
+}
+
 TEST_F(InATree, HandOverNumbers) {
   std::ofstream(root_ / "sched/sched_switch/format") << R"(name: sched_switch
 ID: 372

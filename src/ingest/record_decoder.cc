@@ -17,6 +17,13 @@ Record decode_stack(std::span<const uint8_t> bytes) {
   return StackRecord{head, {reinterpret_cast<const uint64_t*>(bytes.data() + sizeof *head), head->frame_count}};
 }
 
+Record decode_text(std::span<const uint8_t> bytes) {
+  if (bytes.size() < sizeof(text_record)) return Malformed{};
+  const auto* head = reinterpret_cast<const text_record*>(bytes.data());
+  if (head->bytes > LONGEST_TEXT || bytes.size() - sizeof *head < head->bytes) return Malformed{};
+  return TextRecord{head, {reinterpret_cast<const char*>(bytes.data() + sizeof *head), head->bytes}};
+}
+
 Record decode_request(std::span<const uint8_t> bytes) {
   if (bytes.size() < sizeof(unwind_request)) return Malformed{};
   const auto* head = reinterpret_cast<const unwind_request*>(bytes.data());
@@ -37,6 +44,7 @@ Record decode_record(std::span<const uint8_t> bytes) {
     case RECORD_EXIT:
     case RECORD_MISS: return decode_as<lifecycle_record>(bytes);
     case RECORD_THREAD_TIME: return decode_as<thread_time>(bytes);
+    case RECORD_TEXT: return decode_text(bytes);
     default: return Malformed{};
   }
 }

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <variant>
 
 #include "abi/records.h"
@@ -19,8 +20,12 @@ struct UnwindRequest {
   const unwind_request* head;
   std::span<const uint8_t> bytes;  // the whole record, its copy of the stack included
 };
+struct TextRecord {
+  const text_record* head;
+  std::string_view text;
+};
 struct Malformed {};
-using Record = std::variant<Malformed, sample_record, StackRecord, UnwindRequest, lifecycle_record, thread_time>;
+using Record = std::variant<Malformed, sample_record, StackRecord, UnwindRequest, lifecycle_record, thread_time, TextRecord>;
 
 Record decode_record(std::span<const uint8_t> bytes);
 

@@ -31,6 +31,14 @@ stack_record stack_of(uint16_t frames) {
   return head;
 }
 
+text_record text_of(uint16_t bytes) {
+  text_record head{};
+  head.kind = RECORD_TEXT;
+  head.bytes = bytes;
+  head.hash = 7;
+  return head;
+}
+
 TEST(DecodeRecord, TellsKindsApart) {
   sample_record sample{};
   sample.kind = RECORD_SAMPLE;
@@ -46,6 +54,12 @@ TEST(DecodeRecord, TellsKindsApart) {
   const Record stack_record_ = decode_record(stack.bytes());
   ASSERT_TRUE(std::holds_alternative<StackRecord>(stack_record_));
   EXPECT_EQ(std::get<StackRecord>(stack_record_).frames.size(), 2u);
+
+  const Buffer text(text_of(5), 8);
+  const Record text_record_ = decode_record(text.bytes());
+  ASSERT_TRUE(std::holds_alternative<TextRecord>(text_record_));
+  EXPECT_EQ(std::get<TextRecord>(text_record_).text, std::string_view("\0\0\0\0\0", 5));
+  EXPECT_EQ(std::get<TextRecord>(text_record_).head->hash, 7u);
 
   unwind_request request{};
   request.kind = RECORD_UNWIND_REQUEST;
@@ -64,12 +78,18 @@ TEST(DecodeRecord, WhatIsCutOffAnywhereIsMalformed) {
   request.stack_bytes = 64;
   sample_record sample{};
   sample.kind = RECORD_SAMPLE;
-  for (const Buffer& whole : {Buffer(sample), Buffer(stack_of(3), 24), Buffer(request, 64)}) {
+  for (const Buffer& whole : {Buffer(sample), Buffer(stack_of(3), 24), Buffer(request, 64), Buffer(text_of(16), 16), Buffer(text_of(0))}) {
     ASSERT_FALSE(std::holds_alternative<Malformed>(decode_record(whole.bytes())));
     for (size_t size = 0; size < whole.bytes().size(); ++size) {
       EXPECT_TRUE(std::holds_alternative<Malformed>(decode_record(whole.bytes().first(size)))) << size;
     }
   }
+}
+
+TEST(DecodeRecord, ATextIsNoLongerThanTexts) {
+  EXPECT_TRUE(std::holds_alternative<TextRecord>(decode_record(Buffer(text_of(LONGEST_TEXT), LONGEST_TEXT).bytes())));
+  EXPECT_TRUE(std::holds_alternative<Malformed>(decode_record(Buffer(text_of(LONGEST_TEXT + 1), LONGEST_TEXT + 8).bytes())));
+  EXPECT_TRUE(std::holds_alternative<Malformed>(decode_record(Buffer(text_of(0xffff), 16).bytes())));
 }
 
 TEST(DecodeRecord, NeitherOtherKindsNorUnalignedBytesAreBelieved) {

@@ -37,7 +37,8 @@ void RecordPipeline::take(std::span<const uint8_t> bytes, uint64_t now_ns) {
                           ++lifecycle_;
                           parts_.tracker.push(event);
                         },
-                        [&](const thread_time& time) { times_.take(time, now_ns); }},
+                        [&](const thread_time& time) { times_.take(time, now_ns); },
+                        [&](const TextRecord& text) { assembler_.add(text); }},
              decode_record(bytes));
 }
 

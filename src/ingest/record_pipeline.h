@@ -5,6 +5,7 @@
 //                  ┌─ stack ──────────▶ StackTable
 //   take(record) ──┼─ sample ─────────▶ SampleAssembler ──▶ Profile      (JIT code in it ▶ JitRecorder, a missing table ▶ TableRequests)
 //                  ├─ unwind request ─▶ SampleAssembler ──▶ DeferredUnwinder
+//                  ├─ text of a group ▶ SampleAssembler
 //                  ├─ lifecycle ──────▶ Tracker
 //                  └─ thread time ────▶ ThreadTimes
 //

@@ -8,6 +8,8 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "abi/frame.h"
@@ -105,8 +107,10 @@ class RecordPipelineTest : public testing::Test {
     const uint64_t frame = frame_at(FRAME_UNKNOWN, 0x1000);
     take(stack, {&frame, 1});
   }
-  void take_sample(uint32_t start_ticks_low, Tid tid) {
+  void take_sample(uint32_t start_ticks_low, Tid tid, uint64_t text_hash = 0) {
     sample_record sample{};
+    sample.group = text_hash != 0 ? GROUP_TEXT : GROUP_NONE;
+    sample.begin_ns = text_hash;
     sample.kind = RECORD_SAMPLE;
     sample.pid = ::getpid();
     sample.tid = tid;
@@ -156,6 +160,33 @@ TEST_F(RecordPipelineTest, NeverWaitsForProc) {
   maps_.answer();
   pipeline->finish();
   EXPECT_EQ(profile.sample_count(), kSamples);
+}
+
+// Samples wait; texts are there by then, and after a compaction.
+TEST_F(RecordPipelineTest, GroupsHaveTheirTexts) {
+  ASSERT_TRUE(tracker->adopt(::getpid()));
+  tracker->start();
+  const auto ticks = static_cast<uint32_t>(process::read_stat(::getpid())->start_ticks);
+  take_stack();
+  text_record text{};
+  text.kind = RECORD_TEXT;
+  text.bytes = 5;
+  text.hash = 99;
+  const uint64_t word = 0x6f6c6c6568;  // "hello"
+  take(text, {&word, 1});
+  text.bytes = LONGEST_TEXT + 1;  // a lie
+  take(text, {&word, 1});
+  EXPECT_EQ(pipeline->malformed(), 1u);
+  take_sample(ticks, ::getpid(), 99);
+  take_sample(ticks, ::getpid(), 98);
+  maps_.answer();
+  pipeline->finish();
+  ASSERT_EQ(profile.sample_count(), 2u);
+  std::multiset<std::string> groups;
+  for (size_t i = 0; i < profile.sample_count(); ++i)
+    for (const profile::Label& label : profile.labels(profile.sample(i).labels))
+      if (profile.text(label.key) == profile::kGroupLabel) groups.emplace(profile.text(label.value));
+  EXPECT_EQ(groups, (std::multiset<std::string>{"hello", "[others]"}));
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ void SampleAssembler::store(const sample_record& sample, profile::ThreadId threa
                           .thread = thread,
                           .stack = *stack,
                           .value = sample.value,
-                          .lasted_ns = (sample.flags & SAMPLE_GROUPED) == 0 && sample.begin_ns != 0 && sample.begin_ns < sample.time_ns ? sample.time_ns - sample.begin_ns : 0,
+                          .lasted_ns = sample.group == GROUP_NONE && sample.begin_ns != 0 && sample.begin_ns < sample.time_ns ? sample.time_ns - sample.begin_ns : 0,
                           .labels = (sample.flags & SAMPLE_IDLE) != 0 ? profile::LabelSetId() : labels_.find_or_add(sample),
                           .cpu = sample.cpu,
                           .event = {sample.event},

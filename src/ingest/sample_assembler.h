@@ -48,6 +48,7 @@ class SampleAssembler {
   // Of the sample of the same CPU and time, which came just before. False: there is none.
   bool add(const UnwindRequest& request);
   void add(const FinishedWalk& walk);
+  void add(const TextRecord& text) { labels_.add_text(*text.head, text.text); }
   // Stores what need not wait any more.
   void flush_ready(uint64_t now_ns);
   // After the last record: whatever is left.

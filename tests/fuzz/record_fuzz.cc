@@ -32,6 +32,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CHECK(stack->frames.size() == stack->head->frame_count);
   } else if (const auto* const request = std::get_if<UnwindRequest>(&record)) {
     CHECK(lies_within(bytes, request->head, sizeof *request->head) && request->bytes.size() >= sizeof *request->head + request->head->stack_bytes);
+  } else if (const auto* const text = std::get_if<TextRecord>(&record)) {
+    CHECK(lies_within(bytes, text->head, sizeof *text->head) && lies_within(bytes, text->text.data(), text->text.size()));
+    CHECK(text->text.size() <= LONGEST_TEXT);
   } else if (std::holds_alternative<sample_record>(record)) {
     CHECK(size >= sizeof(sample_record));
   } else if (std::holds_alternative<lifecycle_record>(record)) {

@@ -27,7 +27,7 @@ add() {
   done < <(ldd "$1" 2>/dev/null | sed -nE 's/^(.* => |\t)(\/.*) \(0x[0-9a-f]+\)$/\2/p')
 }
 add "$CICADA"
-for name in chain_gcc_O2_pie recursion threads in_kernel reload waits wakes switch_storm calls hits usdt_hits timed_calls; do add "$WORKLOADS/$name"; done
+for name in chain_gcc_O2_pie recursion threads in_kernel reload waits wakes switch_storm calls hits usdt_hits timed_calls texts; do add "$WORKLOADS/$name"; done
 mkdir -p "$root$WORKLOADS"
 cp "$WORKLOADS"/lib{plugin_one,plugin_two,hit_library}.so "$root$WORKLOADS/"  # loaded by path
 printf 'root:x:0:0::/tmp:/bin/sh\nnobody:x:65534:65534::/tmp:/bin/sh\n' >"$root/etc/passwd"

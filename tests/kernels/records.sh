@@ -45,6 +45,10 @@ EMULATOR_THREADS=${EMULATOR_THREADS:-multi multi multi single} SECONDS_OF_SILENC
   cicada record --stats -e "usdt:usdt_hits:hits:place/value=arg1,unit=bytes/,usdt:hits:guarded/arg0>=0/" -o usdt.cicada -- usdt_hits 2 2000 40 >usdt.truth 2>usdt.err; echo "record $? usdt"
   cicada convert --event usdt:usdt_hits:hits:place usdt.cicada places.folded
   cicada convert --event usdt:hits:guarded usdt.cicada guarded.folded
+  cicada record --stats -e "u:take/by=str(arg0)/,u:take_odd/by=str(arg0)/,syscalls:sys_enter_openat/by=str(filename)/" -o texts.cicada -- texts 2 800 40 >texts.truth 2>texts.err; echo "record $? texts"
+  for event in take take_odd; do cicada convert --event u:$event --by group texts.cicada texts_$event.folded; done
+  cicada convert --event syscalls:sys_enter_openat --by group texts.cicada texts_open.folded
+  cicada record --stats -e "k:do_sys_openat2/by=str(arg1)/" -o texts_kernel.folded -- texts 2 800 40 >texts-kernel.truth 2>texts-kernel.err; echo "record $? texts-kernel"
   cicada record --stats -e u:nested/return/,u:passed/return/,u:quick/return/ -o timed.cicada -- timed_calls 1 80 >timed.truth 2>timed.err; echo "record $? timed"
   cicada convert --event u:nested/return timed.cicada nested.folded
   cicada record --stats -e k:__x64_sys_getppid/return/ -o timed-kernel.folded -- calls 2 2000 >timed-kernel.truth 2>timed-kernel.err; echo "record $? timed-kernel"
@@ -111,6 +115,13 @@ said() { sed -n "s/^$1 //p" "$work/${2:-hits}.truth"; }
 grep -q '^record 0 usdt' "$work/said" || fail "record -e usdt:hits:place"
 [[ $(value places) == "$(said bytes usdt)" ]] || fail "USDT probes: $(value places) bytes, the workload said $(said bytes usdt)"
 [[ $(value guarded) == "$(said passed usdt)" ]] || fail "$(value guarded) passed a USDT probe with a semaphore, not $(said passed usdt)"
+grep -q '^record 0 texts$' "$work/said" && grep -q '^record 0 texts-kernel$' "$work/said" || fail "record -e u:take/by=str(arg0)/"
+groups() { awk '{ split($0, frame, ";"); hits[frame[1]] += $NF } END { for (text in hits) print hits[text], text }' "$work/texts_$1.folded" | sort; }
+diff <(said take texts | sort) <(groups take) || fail "texts that a function is handed"
+diff <(said open texts | sort) <(groups open | grep ' /no/such/') || fail "texts that a system call is handed"
+groups take_odd | grep -q '^3 \[unreadable\]$' && groups take_odd | grep -q '^1 \[null\]$' || fail "texts that are not there: $(groups take_odd)"
+# The kernel skips a program of a kprobe while another one runs on that CPU.
+groups kernel | grep ' /no/such/' | awk '{ n += $1 } END { exit !(NR == 2 && n > 1560 && n <= 1600) }' || fail "texts that a function of the kernel is handed: $(groups kernel)"
 grep -q '^record 0 timed$' "$work/said" || fail "record -e u:nested/return/"
 timed() { sed -n "s/^$1 //p" "$work/timed.truth"; }
 ended() { awk -v event="(u:$1/return," -v text="$2" '/ samples? in / { on = index($0, event) } on && index($0, text) { gsub(",", "", $1); n += $1 } END { print n + 0 }' "$work/timed.err"; }
