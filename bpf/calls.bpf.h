@@ -39,9 +39,9 @@ static __noinline int keep_text(struct hit *hit, int is_preemptible) {
 }
 
 // Its outcome; COUNTER_STORED: its time is to be kept. `hit->value`: of how many calls one is.
-static __always_inline int weigh_call(void *context, __u32 event, struct hit *hit, int is_preemptible) {
+static __always_inline int weigh_call(void *context, __u32 event, __u32 place, struct hit *hit, int is_preemptible) {
   if (!is_wanted_by_probes()) return COUNTER_FILTERED;
-  int outcome = weigh_hit(context, event, 0, hit);
+  int outcome = weigh_hit(context, event, place, hit);
   return outcome == COUNTER_STORED && hit->group_kind == GROUP_TEXT ? keep_text(hit, is_preemptible) : outcome;
 }
 
@@ -52,7 +52,8 @@ static __noinline int begin_call(void *context, __u64 cookie, const struct call_
   if (!counts) return 0;
   struct hit hit = {.value = cookie_value(cookie)};
   int is_seen = sampling_wanted != 0;
-  int outcome = is_seen ? weigh_call(context, event, &hit, key->pid != 0) : COUNTER_FILTERED;  // programs of the kernel's functions are not preempted
+  // Programs of the kernel's functions are not preempted.
+  int outcome = is_seen ? weigh_call(context, event, cookie_fields(cookie), &hit, key->pid != 0) : COUNTER_FILTERED;
   // Unless user space has just counted it.
   if (bpf_map_lookup_elem(&calls, key) && bpf_map_delete_elem(&calls, key) == 0) add_count(counts, COUNTER_NEVER_RETURNED, 1);
   if (!is_seen) return 0;
@@ -79,7 +80,8 @@ static __noinline int end_call(__u64 cookie, const struct call_key *key, __u64 n
   struct call_begin *begin = bpf_map_lookup_elem(&calls, key);
   if (!begin) {
     struct event_counters *counts = bpf_map_lookup_elem(&counters, &event);
-    int keeps_all = hits <= 1 && !event_fields[event & (MAX_EVENTS - 1)].filters && sampling_wanted;
+    const volatile struct event_fields *fields = find_fields(event, cookie_fields(cookie));
+    int keeps_all = hits <= 1 && fields && !fields->filters && sampling_wanted;
     if (counts && keeps_all && is_wanted_by_probes()) add_count(counts, COUNTER_BEGIN_NOT_SEEN, 1);
     return 0;
   }

@@ -91,15 +91,18 @@ static __always_inline void find_text(__u64 record, const volatile struct event_
   hit->is_of_kernel = place == TEXT_OF_EITHER ? (__s64)hit->group < 0 : place != TEXT_OF_USER;
 }
 
-// COUNTER_STORED: the hit is to be sampled; else its outcome. `place`: in place_fields; 0: the event's own fields hold. A call of its own, whose stack is gone when the sample
+// `place`: in place_fields; 0: the event's own hold. Null: nobody has written it.
+static __always_inline const volatile struct event_fields *find_fields(__u32 event, __u32 place) {
+  if (place) return bpf_map_lookup_elem(&place_fields, &place);
+  return &event_fields[event & (MAX_EVENTS - 1)];
+}
+
+// COUNTER_STORED: the hit is to be sampled; else its outcome. `place`: as find_fields() has it. A call of its own, whose stack is gone when the sample
 // is taken.
 static __noinline int weigh_hit(void *context, __u32 event, __u32 place, struct hit *hit) {
-  const volatile struct event_fields *fields = &event_fields[event & (MAX_EVENTS - 1)];
+  const volatile struct event_fields *fields = find_fields(event, place);
   __u64 hits = hit->value, counts = 1;
-  if (place) {
-    fields = bpf_map_lookup_elem(&place_fields, &place);
-    if (!fields) return COUNTER_LOST_UNREADABLE;
-  }
+  if (!fields) return COUNTER_LOST_UNREADABLE;
   if (fields->filters | fields->value.bytes | fields->group.bytes) {
     __u64 record = address_of(context), number = 0;
     for (__u32 i = 0; i < MAX_FIELD_FILTERS && i < fields->filters; i++) {
@@ -124,8 +127,9 @@ static __noinline int weigh_hit(void *context, __u32 event, __u32 place, struct 
 }
 
 // The same of a call that was weighed when it began.
-static __always_inline int take_call(__u32 event, __u64 group, struct hit *hit) {
+static __always_inline int take_call(__u32 event, __u32 place, __u64 group, struct hit *hit) {
+  const volatile struct event_fields *fields = find_fields(event, place);
   hit->group = group;
-  hit->group_kind = group_kind_of(&event_fields[event & (MAX_EVENTS - 1)]);
+  hit->group_kind = fields ? group_kind_of(fields) : GROUP_NONE;
   return hit->value > LARGEST_VALUE ? COUNTER_LOST_UNCOUNTABLE : COUNTER_STORED;
 }

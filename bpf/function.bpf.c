@@ -27,7 +27,7 @@ static __always_inline int pass_function(struct event_registers *context, const 
     if (!end_call(cookie, &key, now_ns, &ended)) return 0;
     how |= SAMPLE_OF_CALL;
   }
-  take_sample_at(context, regs, cookie_event(cookie), ended.value, how, 0, ended.group, role == ROLE_HIT ? cookie_place(cookie) : 0);
+  take_sample_at(context, regs, cookie_event(cookie), ended.value, how, 0, ended.group, cookie_fields(cookie));
   return 0;
 }
 

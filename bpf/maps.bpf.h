@@ -77,8 +77,8 @@ struct {
   __type(value, __u32);
 } target_tids SEC(".maps") __weak;
 
-// Of places of USDT probes, whose arguments the compiler leaves where it likes: where they are, by cookie_place(). User space writes one before it attaches a
-// place with it; event_fields[] has those of all other events. The loader makes it larger for USDT probes. Full: more places are left out.
+// Of places whose arguments the compiler leaves where it likes (USDT probes, functions with arguments by name): where they are, by cookie_fields(). User space writes one before
+// it attaches a place with it; event_fields[] has those of all other events. The loader makes it larger for these. Full: more places are left out.
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 1);

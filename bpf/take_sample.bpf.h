@@ -262,7 +262,7 @@ static __always_inline int sample_task(void *context, const struct event_registe
   if (how & SAMPLE_OF_PROBE) {
     if (process && process->flags & PROCESS_OWN) return COUNTER_FILTERED;
     if (!is_asked_cpu(bpf_get_smp_processor_id())) return COUNTER_FILTERED;
-    int fate = how & SAMPLE_OF_CALL ? take_call(event, begin_ns, &hit) : weigh_hit(context, event, place, &hit);
+    int fate = how & SAMPLE_OF_CALL ? take_call(event, place, begin_ns, &hit) : weigh_hit(context, event, place, &hit);
     if (fate != COUNTER_STORED) return fate;
   }
   struct scratch *memory = claim_scratch(how & SAMPLE_PREEMPTIBLE);
@@ -315,7 +315,7 @@ static __always_inline int sample_task(void *context, const struct event_registe
 
 // Of the current task. `context`: the program's own; `regs`: those at the event, null where the program has none (it runs in the kernel);
 // `value`: in the event's unit; `how`: enum wait_kind and SAMPLE_*; `woken`: of SAMPLE_OF_WAKER, else null;
-// `begin_ns`: as sample_record has it; `place`: as weigh_hit() has it.
+// `begin_ns`: as sample_record has it; `place`: as find_fields() has it.
 static __always_inline void take_sample_at(void *context, const struct event_registers *regs, __u32 event, __u64 value, __u32 how, struct task_struct *woken, __u64 begin_ns, __u32 place) {
   struct event_counters *counts = bpf_map_lookup_elem(&counters, &event);
   if (!counts) return;

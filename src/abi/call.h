@@ -9,8 +9,8 @@ struct call_key {
   __u32 pid;       // 0: the kernel, whose stacks are in one address space
   __u32 function;  // the low half of a cookie, without its role
 };
-ABI_INLINE __u32 call_function(__u64 cookie) { return (__u32)cookie & ~(3u << 8); }
-ABI_INLINE __u32 call_event(const struct call_key *key) { return (__u8)key->function; }
+ABI_INLINE __u32 call_function(__u64 cookie) { return (__u32)cookie & ~(((1u << COOKIE_ROLE_BITS) - 1) << COOKIE_EVENT_BITS); }
+ABI_INLINE __u32 call_event(const struct call_key *key) { return cookie_event(key->function); }
 
 struct call_begin {
   __u64 time_ns;

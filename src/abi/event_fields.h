@@ -8,7 +8,7 @@ enum field_kind {
   FIELD_OF_RECORD,
   FIELD_CONSTANT,
   FIELD_IN_MEMORY,    // of user space, at [register] + [index register] << index_shift + number
-  FIELD_OF_ARGUMENT,  // in user space only: of a USDT probe, whose places have each argument elsewhere. Its number is `offset`
+  FIELD_OF_ARGUMENT,  // in user space only: where it is differs by place. `offset`: its number, of the arguments of a USDT probe, or of those that an event names
 };
 
 #define NO_REGISTER 0xffff

@@ -106,15 +106,23 @@ bool is_any_probe(std::span<const PerfEvents::Event> events) {
 
 bool asks_for_numbers(const event_fields& fields) { return fields.filters != 0 || fields.value.bytes != 0 || fields.group.bytes != 0; }
 
+bool asks_for_registers(const event_fields& fields) {
+  const auto is_register = [](const event_field& field) { return field.bytes != 0 && field.kind == FIELD_OF_RECORD; };
+  return is_register(fields.value) || is_register(fields.group) || std::any_of(fields.filter, fields.filter + fields.filters, [&](const field_filter& one) { return is_register(one.field); });
+}
+
+// Places have their own (function_finder.h): what is asked of arguments of USDT probes, and of arguments by name.
+bool has_fields_by_place(const PerfEvents::Event& event) { return event.place.is_usdt || !event.arguments.empty(); }
+
 std::vector<FunctionProbes::Event> function_events(std::span<const PerfEvents::Event> events) {
   std::vector<FunctionProbes::Event> functions;
   for (size_t i = 0; i < events.size(); ++i) {
     const PerfEvents::Event& event = events[i];
     if (event.type.kind != EventKind::kUserFunction) continue;
-    const bool needs_arguments = !event.place.at_return && !event.place.is_usdt && asks_for_numbers(event.fields);
+    const bool needs_arguments = !event.place.at_return && !event.place.is_usdt && asks_for_registers(event.fields);
     FunctionPlace place = event.place;
     if (place.image.find('/') != std::string::npos) place.image = std::filesystem::absolute(place.image).lexically_normal();
-    functions.push_back({{event.type.name, std::move(place), needs_arguments, event.times_calls, event.fields}, event_cookie(static_cast<uint32_t>(i), static_cast<uint32_t>(event.period))});
+    functions.push_back({{event.type.name, std::move(place), needs_arguments, event.times_calls, event.fields, event.arguments}, event_cookie(static_cast<uint32_t>(i), static_cast<uint32_t>(event.period))});
   }
   return functions;
 }
@@ -324,12 +332,11 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   options.user_functions = has(EventKind::kUserFunction);
   options.kernel_functions = has(EventKind::kKernelFunction);
   for (size_t i = 0; i < events.size(); ++i)
-    if (events[i].type.kind == EventKind::kKernelPlace) options.kernel_places.push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(events[i].period), events[i].place.function, events[i].type.config, events[i].arguments});
+    if (events[i].type.kind == EventKind::kKernelPlace) options.kernel_places.push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(events[i].period), events[i].place.function, events[i].type.config, events[i].argument_count});
   options.uprobe_multi = options.user_functions && has_uprobe_multi();
   for (const PerfEvents::Event& event : events) {
-    // Places of USDT probes have their own (function_finder.h).
-    options.fields.push_back(event.place.is_usdt ? event_fields{} : event.fields);
-    options.place_fields = options.place_fields || (event.place.is_usdt && asks_for_numbers(event.fields));
+    options.fields.push_back(has_fields_by_place(event) ? event_fields{} : event.fields);
+    options.place_fields = options.place_fields || (has_fields_by_place(event) && asks_for_numbers(event.fields));
     options.times_calls = options.times_calls || event.times_calls;
     options.texts = options.texts || event.fields.group_text != TEXT_NONE;
   }

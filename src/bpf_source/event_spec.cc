@@ -258,7 +258,7 @@ class SpecParser {
     if (error == std::errc::invalid_argument || end != text.data() + text.size()) return fail(number_begin, "not a number: \"{}\"", whole);
     if (error != std::errc{} || number > most) return fail(number_begin, "{}: more than 63 bits", whole);
     const event_field field = TRY(parse_field(spec, begin, name));
-    const bool is_register = (!is_looked_up(spec) && !spec.place.is_usdt && !name.ends_with(')')) || (name.starts_with('u') && name.ends_with(')'));
+    const bool is_register = (!is_looked_up(spec) && field.kind != FIELD_OF_ARGUMENT && !name.ends_with(')')) || (name.starts_with('u') && name.ends_with(')'));
     const std::string_view plain = name.ends_with(')') ? name.substr(name.find('(') + 1, name.size() - name.find('(') - 2) : name;
     const bool is_order = found->second != IS_EQUAL && found->second != IS_NOT_EQUAL;
     if (is_register && (is_negative || (number == 0 && is_order && found->second != IS_GREATER))) return fail(begin, "{} is taken without a sign here; s32({}) or s64({}) has one", name, plain, plain);
@@ -271,8 +271,8 @@ class SpecParser {
   // Fields are by name until the kernel says where they are.
   static bool is_looked_up(const EventSpec& spec) { return spec.type.kind == EventKind::kTracepoint || spec.type.kind == EventKind::kKernelPlace; }
 
-  // Of these only its name.
-  Result<event_field> parse_field(const EventSpec& spec, size_t begin, std::string_view text) const {
+  // Of these only its name. An argument's name is kept: where it is says debug information.
+  Result<event_field> parse_field(EventSpec& spec, size_t begin, std::string_view text) const {
     if (text.starts_with(kTextBegin)) return fail(begin, "str() goes with by= only: texts are neither counted nor compared");
     const std::optional<FieldName> name = parse_field_name(text);
     if (!name) return fail(begin, "no name of a field: \"{}\"", text);
@@ -282,9 +282,10 @@ class SpecParser {
       return argument ? Result<event_field>(*argument) : fail(begin, "no {} of a USDT probe; there are arg0 to arg11", name->name);
     }
     const std::optional<event_field> found = find_register(*name, spec.place.at_return);
-    if (!found) return fail(begin, "no {} {}; there {} {}", name->name, spec.place.at_return ? "where a function returns" : "where a function begins", spec.place.at_return ? "is" : "are", registers_of(spec.place.at_return));
+    const bool is_named = !found && !spec.place.at_return && may_be_argument(name->name);
+    if (!found && !is_named) return fail(begin, "no {} {}; there {} {}", name->name, spec.place.at_return ? "where a function returns" : "where a function begins", spec.place.at_return ? "is" : "are", registers_of(spec.place.at_return));
     if (spec.place.offset != 0 || spec.place.is_line) return fail(begin, "{} is known where a function begins, not behind that", name->name);
-    return *found;
+    return is_named ? name_argument(spec.arguments, *name) : *found;
   }
 
   bool take(char wanted) {

@@ -11,6 +11,7 @@
 //   -e u:libc:malloc/value=arg0,unit=bytes/   a function of a program or library (bpf_source/function_place.h); ur: where it returns
 //   -e 'u:libc:open/by=str(arg0)/'            by a text that it hands over
 //   -e usdt:libc:libc:setjmp                  a USDT probe of a program or library
+//   -e u:app:handle/value=bytes,priority>2/   an argument by its name in the source, where debug information has it
 //   -e u:app:handle/return/                   each call when it returns; its value is how long it took
 //   -e f:vfs_read, -e fr:vfs_read/retval<0/, -e rawtp:sched_switch   places in the kernel, by its types (bpf_source/kernel_places.h)
 //   -e k:vfs_read, -e kr:vfs_read/s64(retval)<0/   a function of the kernel
@@ -30,7 +31,7 @@
 
 namespace cicada::bpf_source {
 
-// A number that a probe hands over, compared with another one. Its name: as a tracepoint has it, or arg0 to arg5, or retval; in TYPE(…), the low bits of it.
+// A number that a probe hands over, compared with another one. Its name: as a tracepoint has it, or arg0 to arg5, an argument's, or retval; in TYPE(…), the low bits of it.
 struct FieldComparison {
   std::string field;
   comparison is = IS_EQUAL;
@@ -52,8 +53,9 @@ struct EventSpec {
   bool group_is_text = false;  // by the text that it is, or is the address of
   profile::Unit unit = profile::Unit::kEvents;
   std::vector<FieldComparison> filters = {};
+  std::vector<std::string> arguments = {};  // those of a function that the source has names for, each once: FIELD_OF_ARGUMENT in `fields`
   event_fields fields = {};  // the same; of tracepoints and of places in the kernel once they are looked up (bpf_source/tracepoints.h, kernel_places.h)
-  size_t arguments = 0;      // of a place in the kernel; the same
+  size_t argument_count = 0;  // of a place in the kernel; the same
 };
 
 // One or more, a comma between them; at least one. Fails (kInvalid): with the column where it goes wrong, from 1, and what may have been meant.

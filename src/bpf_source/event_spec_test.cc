@@ -69,6 +69,29 @@ TEST(EventSpecs, NumbersWithoutASignAreNotBelowZero) {
   EXPECT_EQ(error_of("t:a:b/u32(x)<0/"), "t:a:b/u32(x)<0/: column 7: u32(x) is taken without a sign here; s32(x) or s64(x) has one");
 }
 
+TEST(EventSpecs, KeepNamesOfArgumentsOnce) {
+  const auto specs = parse_event_specs("u:app:handle/value=bytes,by=s8(priority),bytes<0,arg1==7/,k:vfs_write/count>1/,u:f/return,by=this/");
+  ASSERT_TRUE(specs) << specs.error().message();
+  const EventSpec& first = specs->front();
+  EXPECT_EQ(first.arguments, (std::vector<std::string>{"bytes", "priority"}));
+  EXPECT_EQ(first.fields.value.kind, FIELD_OF_ARGUMENT);
+  EXPECT_EQ(first.fields.value.offset, 0);
+  EXPECT_EQ(first.fields.value.bytes, WHOLE_ARGUMENT);
+  EXPECT_EQ(first.fields.group.offset, 1);
+  EXPECT_EQ(first.fields.group.bytes, 1);
+  EXPECT_EQ(first.fields.group.is_signed, 1);
+  ASSERT_EQ(first.fields.filters, 2U);
+  EXPECT_EQ(first.fields.filter[0].field.kind, FIELD_OF_ARGUMENT) << "its type may have a sign";
+  EXPECT_EQ(first.fields.filter[1].field.kind, FIELD_OF_RECORD);
+  EXPECT_EQ((*specs)[1].arguments, std::vector<std::string>{"count"});
+  EXPECT_EQ((*specs)[2].arguments, std::vector<std::string>{"this"});
+  EXPECT_EQ(error_of("ur:f/value=bytes/"), "ur:f/value=bytes/: column 12: no bytes where a function returns; there is retval");
+  EXPECT_EQ(error_of("u:f+4/by=bytes/"), "u:f+4/by=bytes/: column 10: bytes is known where a function begins, not behind that");
+  EXPECT_EQ(error_of("u:a.c:4/by=bytes/"), "u:a.c:4/by=bytes/: column 12: bytes is known where a function begins, not behind that");
+  EXPECT_EQ(error_of("u:f/by=arg6/"), "u:f/by=arg6/: column 8: no arg6 where a function begins; there are arg0 to arg5");
+  EXPECT_EQ(error_of("u:f/u32(bytes)==-1/"), "u:f/u32(bytes)==-1/: column 5: u32(bytes) is taken without a sign here; s32(bytes) or s64(bytes) has one");
+}
+
 TEST(EventSpecs, WhatSamplesAreTakenWithIsNotProbed) {
   EXPECT_EQ(error_of("k:__bpf_ringbuf_reserve"), "k:__bpf_ringbuf_reserve: column 3: __bpf_ringbuf_reserve is what a sample is taken with: the kernel would wait for itself");
   EXPECT_NE(error_of("kr:_raw_spin_lock_irqsave"), "");

@@ -26,6 +26,15 @@ bool is_name(std::string_view text) {
   return !text.empty() && text.find_first_not_of(kLetters) == std::string_view::npos;
 }
 
+event_field argument_field(uint16_t number, const FieldName& name) {
+  event_field field{};
+  field.kind = FIELD_OF_ARGUMENT;
+  field.offset = number;
+  field.bytes = name.bytes != 0 ? name.bytes : WHOLE_ARGUMENT;
+  field.is_signed = name.is_signed ? 1 : 0;
+  return field;
+}
+
 }  // namespace
 
 std::optional<FieldName> parse_field_name(std::string_view text) {
@@ -58,15 +67,22 @@ std::optional<event_field> find_register(const FieldName& name, bool at_return) 
   return low_part(whole, name);
 }
 
+bool may_be_argument(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789";
+  const bool is_numbered = name.starts_with("arg") && name.find_first_not_of(kDigits, 3) == std::string_view::npos;
+  return !is_numbered && name != "retval" && kDigits.find(name[0]) == std::string_view::npos;
+}
+
+event_field name_argument(std::vector<std::string>& names, const FieldName& name) {
+  const auto known = std::find(names.begin(), names.end(), name.name);
+  const auto number = static_cast<uint16_t>(known - names.begin());
+  if (known == names.end()) names.push_back(name.name);
+  return argument_field(number, name);
+}
+
 std::optional<event_field> find_argument(const FieldName& name) {
   for (uint16_t i = 0; i < elf::kMaxUsdtArguments; ++i) {
-    if (name.name != "arg" + std::to_string(i)) continue;
-    event_field field{};
-    field.kind = FIELD_OF_ARGUMENT;
-    field.offset = i;
-    field.bytes = name.bytes != 0 ? name.bytes : WHOLE_ARGUMENT;
-    field.is_signed = name.is_signed ? 1 : 0;
-    return field;
+    if (name.name == "arg" + std::to_string(i)) return argument_field(i, name);
   }
   return std::nullopt;
 }

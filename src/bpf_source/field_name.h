@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "abi/event_fields.h"
 
@@ -26,11 +27,17 @@ std::optional<event_field> find_register(const FieldName& name, bool at_return);
 // "arg0 to arg5", or "retval".
 const char* registers_of(bool at_return);
 
+// Whether an argument of a function may be called so in its source: not arg6, retval, or a number.
+bool may_be_argument(std::string_view name);
+// The same as FIELD_OF_ARGUMENT, by its place in `names`; it is added there.
+event_field name_argument(std::vector<std::string>& names, const FieldName& name);
+
 // Of a USDT probe: arg0 to arg11, as FIELD_OF_ARGUMENT. Nothing: it is no such name.
 std::optional<event_field> find_argument(const FieldName& name);
+
 // What keeps a place from handing over what is asked of its arguments.
 enum class ArgumentProblem : uint8_t { kNone, kMissing, kUnreadable };
-// Puts in where they are at a place (elf/usdt_operands.h). An argument has its own sign and size, if not more than its low bytes are asked for.
+// Puts in where they are at a place (elf/usdt_operands.h, symbolize/dwarf/parameters.h). An argument has its own sign and size, if not more than its low bytes are asked for.
 ArgumentProblem bind_arguments(event_fields& fields, std::span<const event_field> arguments);
 
 }  // namespace cicada::bpf_source

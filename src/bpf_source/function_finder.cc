@@ -24,7 +24,7 @@ namespace {
 
 // Of files that no process maps: the registry has no number for them.
 constexpr uint32_t kFirstOwnNumber = 1U << 30;
-constexpr size_t kMostNames = 3;  // in a message
+constexpr size_t kMostNames = 3, kMostParameters = 12;  // in a message
 
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -57,6 +57,15 @@ bool is_copy(int fd, std::string_view path) {
   return size > 0 && std::string_view(target.data(), static_cast<size_t>(size)).starts_with("/memfd:") && !path.starts_with("/memfd:");
 }
 
+// "siez; did you mean size? It has data, size".
+std::string describe_missing(const std::string& name, std::span<const symbolize::FunctionParameter> known) {
+  std::vector<std::string> names;
+  for (const symbolize::FunctionParameter& one : known) names.push_back(one.name);
+  const std::string near = near_names(name, names);
+  if (names.size() > kMostParameters) names.resize(kMostParameters);
+  return fmt::format("{}{}{}", name, near.empty() ? "" : fmt::format("; did you mean {}?", near), names.empty() ? "; it has none" : fmt::format("{} has {}", near.empty() ? "; it" : " It", fmt::join(names, ", ")));
+}
+
 }  // namespace
 
 struct FunctionFinder::File {
@@ -66,7 +75,7 @@ struct FunctionFinder::File {
   bool is_go = false;
 };
 
-std::string_view FunctionFinder::text_of(Reason reason) {
+std::string FunctionFinder::text_of(Reason reason, const LeftOut& left) {
   switch (reason) {
     case kIndirect: return "whose code is chosen when a program starts (IFUNC)";
     case kChanged: return "whose arguments the compiler has changed";
@@ -79,9 +88,25 @@ std::string_view FunctionFinder::text_of(Reason reason) {
     case kNoArgument: return "without so many arguments";
     case kUnreadable: return "whose argument is no whole number in a register or in memory";
     case kTooManyFields: return "whose arguments are in other places than those of a thousand others";
+    case kNoDebugInformation: return "without debug information about its parameters (arg0 to arg5 need none)";
+    case kNoParameter: return "without a parameter " + left.parameter;
+    case kOptimizedAway: return fmt::format("whose {} is in no register: the compiler has optimized it away", left.parameter);
+    case kFloatingPoint: return fmt::format("whose {} is a floating-point number", left.parameter);
+    case kNoNumber: return fmt::format("whose {} is no number", left.parameter);
+    case kUncertain: return fmt::format("whose {} is in a place that its debug information leaves open", left.parameter);
     case kReasons: break;
   }
   return "";
+}
+
+FunctionFinder::Reason FunctionFinder::reason_of(symbolize::ParameterProblem problem) {
+  switch (problem) {
+    case symbolize::ParameterProblem::kOptimizedAway: return kOptimizedAway;
+    case symbolize::ParameterProblem::kFloatingPoint: return kFloatingPoint;
+    case symbolize::ParameterProblem::kNoNumber: return kNoNumber;
+    case symbolize::ParameterProblem::kNone: case symbolize::ParameterProblem::kUncertain: break;
+  }
+  return kUncertain;
 }
 
 std::vector<size_t> FunctionFinder::events_that_mean(const std::string& path) const {
@@ -153,7 +178,8 @@ Result<void> FunctionFinder::look_for_functions(File& file, std::span<const size
     const auto none_of = [&](probe_role role, bool by_kernel) { return Found{wanted[k], file.image.path, {}, static_cast<uint32_t>(times_calls ? role : ROLE_HIT), by_kernel, {}}; };
     Found found[] = {none_of(ROLE_RETURN, false), none_of(ROLE_RETURNED, true), none_of(ROLE_BEGIN, false)};
     const bool with_returns = times_calls || events_[wanted[k]].place.at_return;
-    TRY(with_returns ? add_returns(file, functions, {found[0], found[1], found[2]}, stop) : add_begins(file, functions, found[2], stop));
+    const std::vector<uint32_t> fields = TRY(bind_all(file, wanted[k], functions, stop));
+    TRY(with_returns ? add_returns(file, functions, fields, {found[0], found[1], found[2]}, stop) : add_begins(file, functions, fields, found[2], stop));
     TRY(keep(file, found, all));
   }
   return {};
@@ -189,10 +215,61 @@ std::optional<uint32_t> FunctionFinder::bind(size_t event, const elf::FoundUsdt&
     sums_[event].leave_out(problem == ArgumentProblem::kMissing ? kNoArgument : kUnreadable, probe.name);
     return std::nullopt;
   }
+  return number_fields(event, fields, probe.name);
+}
+
+std::optional<uint32_t> FunctionFinder::bind(size_t event, const symbolize::FoundFunction& function, const symbolize::FunctionParameters& known) {
+  Sum& sum = sums_[event];
+  std::vector<event_field> arguments;
+  for (const std::string& name : events_[event].arguments) {
+    const auto found = std::find_if(known.parameters.begin(), known.parameters.end(), [&](const symbolize::FunctionParameter& one) { return one.name == name; });
+    std::optional<Reason> reason;
+    if (!known.is_described) reason = kNoDebugInformation;
+    else if (found == known.parameters.end()) reason = kNoParameter;
+    else if (found->problem != symbolize::ParameterProblem::kNone) reason = reason_of(found->problem);
+    else if (found->by_convention && function.changed_arguments) reason = kUncertain;
+    if (reason) {
+      sum.leave_out(*reason, function.name, reason == kNoParameter ? describe_missing(name, known.parameters) : name);
+      return std::nullopt;
+    }
+    arguments.push_back(found->place);
+  }
+  event_fields fields = events_[event].fields;
+  CHECK(bind_arguments(fields, arguments) == ArgumentProblem::kNone);
+  return number_fields(event, fields, function.name);
+}
+
+Result<std::vector<uint32_t>> FunctionFinder::bind_all(const File& file, size_t event, std::vector<symbolize::FoundFunction>& functions, const std::stop_token& stop) {
+  const Event& wanted = events_[event];
+  if (wanted.arguments.empty()) return std::vector<uint32_t>(functions.size());
+  std::vector<symbolize::FoundFunction> candidates;
+  std::vector<LinkAddr> begins;
+  for (symbolize::FoundFunction& function : functions) {
+    // Where an IFUNC leads its own parameters are, and nobody has looked for them.
+    if (function.indirect || file.is_go) {
+      sums_[event].leave_out(file.is_go ? kGoArguments : kIndirect, function.name);
+      continue;
+    }
+    begins.push_back(function.begin);
+    candidates.push_back(std::move(function));
+  }
+  const std::vector<symbolize::FunctionParameters> known = TRY(reader_->find_parameters(file.image, file.fd.get(), begins, stop));
+  std::vector<uint32_t> fields;
+  functions.clear();
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const auto number = bind(event, candidates[i], known[i]);
+    if (!number) continue;
+    fields.push_back(*number);
+    functions.push_back(std::move(candidates[i]));
+  }
+  return fields;
+}
+
+std::optional<uint32_t> FunctionFinder::number_fields(size_t event, const event_fields& fields, const std::string& place) {
   const auto same = std::find_if(place_fields_.begin() + 1, place_fields_.end(), [&](const event_fields& other) { return std::memcmp(&other, &fields, sizeof fields) == 0; });
   const auto index = static_cast<uint32_t>(same - place_fields_.begin());
   if (index == MAX_PLACE_FIELDS) {
-    sums_[event].leave_out(kTooManyFields, probe.name);
+    sums_[event].leave_out(kTooManyFields, place);
     return std::nullopt;
   }
   if (same == place_fields_.end()) place_fields_.push_back(fields);
@@ -233,9 +310,10 @@ std::optional<FileOffset> FunctionFinder::find_begin(const File& file, size_t ev
   return function.code.begin;
 }
 
-Result<void> FunctionFinder::add_begins(const File& file, std::span<const symbolize::FoundFunction> functions, Found& found, const std::stop_token& stop) {
+Result<void> FunctionFinder::add_begins(const File& file, std::span<const symbolize::FoundFunction> functions, std::span<const uint32_t> fields, Found& found, const std::stop_token& stop) {
   Sum& sum = sums_[found.event];
-  for (const symbolize::FoundFunction& function : functions) {
+  for (size_t i = 0; i < functions.size(); ++i) {
+    const symbolize::FoundFunction& function = functions[i];
     const uint64_t within = events_[found.event].place.offset + function.within;
     const std::optional<FileOffset> begin = find_begin(file, found.event, function);
     if (!begin) continue;
@@ -251,14 +329,14 @@ Result<void> FunctionFinder::add_begins(const File& file, std::span<const symbol
     const FileOffset offset = *begin + within;
     const std::vector<uint8_t> code = read_code(file.fd.get(), offset);
     if (is_taken_for_a_jump(code)) sum.leave_out(kUnsafe, function.name);
-    else found.places.push_back({within == 0 ? offset + bytes_of_landing_pad(code) : offset, function.name});
+    else found.places.push_back({within == 0 ? offset + bytes_of_landing_pad(code) : offset, function.name, {}, fields[i]});
   }
   return {};
 }
 
 // A probe at each instruction that returns, where a function is left by nothing else. The kernel's way puts an address of its own on the stack. Where calls are timed, one
 // where they begin, too.
-Result<void> FunctionFinder::add_returns(const File& file, std::span<const symbolize::FoundFunction> functions, const Places& found, const std::stop_token& stop) {
+Result<void> FunctionFinder::add_returns(const File& file, std::span<const symbolize::FoundFunction> functions, std::span<const uint32_t> fields, const Places& found, const std::stop_token& stop) {
   const size_t event = found.returns.event;
   const bool times_calls = events_[event].times_calls;
   Sum& sum = sums_[event];
@@ -284,8 +362,12 @@ Result<void> FunctionFinder::add_returns(const File& file, std::span<const symbo
         continue;
       }
       if (times_calls) {
-        begin.number = timed_functions_++ % MAX_COOKIE_PLACES;
+        begin.number = cookie_place(timed_functions_++ % MAX_COOKIE_FUNCTIONS, fields[i]);
         for (size_t k = 0; k < offsets.size() && are_known; ++k) begin.number = numbers.try_emplace(offsets[k].value, begin.number).first->second;
+        if (cookie_fields(place_cookie(0, ROLE_BEGIN, begin.number)) != fields[i]) {
+          sum.leave_out(kUncertain, name, events_[event].arguments.front());
+          continue;
+        }
         found.begins.places.push_back({*offset + bytes_of_landing_pad(code), name, {}, begin.number});
       }
       begin.offset = *offset;
@@ -302,13 +384,14 @@ Result<void> FunctionFinder::add_returns(const File& file, std::span<const symbo
 
 Error FunctionFinder::nothing_found(size_t event) const {
   const Sum& sum = sums_[event];
-  const auto& [name, place, needs_arguments, times_calls, fields] = events_[event];
+  const std::string& name = events_[event].name;
+  const FunctionPlace& place = events_[event].place;
   for (size_t reason = 0; reason < kReasons; ++reason) {
     const LeftOut& left = sum.left_out[reason];
     if (left.count == 0) continue;
     if (reason == kWithin && place.is_line) return make_error(ErrorKind::kInvalid, "{}: its debug information is not that of this program: no instruction of {} begins there", name, left.function);
     if (reason == kWithin) return make_error(ErrorKind::kInvalid, "{}: no instruction of {} begins {} bytes behind its begin", name, left.function, place.offset);
-    return make_error(ErrorKind::kUnsupported, "{}: {} is a {} {}{}", name, left.function, place.is_usdt ? "probe" : "function", text_of(static_cast<Reason>(reason)),
+    return make_error(ErrorKind::kUnsupported, "{}: {} is a {} {}{}", name, left.function, place.is_usdt ? "probe" : "function", text_of(static_cast<Reason>(reason), left),
                       reason == kIndirect ? "; name the one that it runs" : reason == kChanged || reason == kGoArguments ? "; without arg0 and so on it can be probed" : "");
   }
   if (sum.error) return make_error(sum.error->kind(), "{}: {}", name, sum.error->message());
@@ -331,7 +414,7 @@ std::vector<std::string> FunctionFinder::warnings() const {
   for (size_t i = 0; i < events_.size(); ++i) {
     for (size_t reason = 0; reason < kReasons; ++reason) {
       const LeftOut& left = sums_[i].left_out[reason];
-      if (left.count != 0) lines.push_back(fmt::format("{}: left out: {} {} {}, as {}", events_[i].name, left.count, events_[i].place.is_usdt ? "places" : "functions", text_of(static_cast<Reason>(reason)), left.function));
+      if (left.count != 0) lines.push_back(fmt::format("{}: left out: {} {} {}, as {}", events_[i].name, left.count, events_[i].place.is_usdt ? "places" : "functions", text_of(static_cast<Reason>(reason), left), left.function));
     }
     if (const LeftOut& caught = sums_[i].by_kernel; caught.count != 0) {
       lines.push_back(fmt::format("{}: {} functions may end in another one, as {}: the kernel catches their returns, and a C++ exception or pthread_cancel through one would have ended the program", events_[i].name,

@@ -32,13 +32,14 @@ class FunctionFinder {
     FunctionPlace place;
     bool needs_arguments = false;
     bool times_calls = false;
-    event_fields fields = {};  // of a USDT probe: what is asked of its arguments
+    event_fields fields = {};                 // what is asked of arguments of a USDT probe, and of those by name
+    std::vector<std::string> arguments = {};  // of a function, by name (event_spec.h)
   };
   struct Place {
     FileOffset offset;
     std::string function;
     FileOffset semaphore = {};  // of a USDT probe (uprobe_links.h)
-    uint32_t number = 0;        // cookie_place(): where calls are timed, of the function; of a USDT probe, of place_fields(), 0: no argument is asked for
+    uint32_t number = 0;        // cookie_place(): of place_fields(), 0: they are asked for nothing; and where calls are timed, of the function
     std::vector<event_field> arguments = {};  // of a USDT probe, for people
   };
   // Of an event in a file; at least one. By offset, each once. Where calls are timed, their returns come before their begins.
@@ -68,11 +69,12 @@ class FunctionFinder {
 
  private:
   // A reason to leave functions out.
-  enum Reason : uint8_t { kIndirect, kChanged, kGoArguments, kGoReturn, kGoCall, kNoReturn, kWithin, kUnsafe, kNoArgument, kUnreadable, kTooManyFields, kReasons };
+  enum Reason : uint8_t { kIndirect, kChanged, kGoArguments, kGoReturn, kGoCall, kNoReturn, kWithin, kUnsafe, kNoArgument, kUnreadable, kTooManyFields, kNoDebugInformation, kNoParameter, kOptimizedAway, kFloatingPoint, kNoNumber, kUncertain, kReasons };
   // What was left out of an event for one reason.
   struct LeftOut {
     size_t count = 0;
     std::string function;  // one of them
+    std::string parameter;  // of that, where it is the reason
   };
   struct Sum {
     size_t images = 0;
@@ -81,9 +83,8 @@ class FunctionFinder {
     std::vector<std::string> near;  // names that may have been meant
     std::optional<Error> error;     // of a file, the first
     bool is_cut_short = false, has_symbols = false;
-    void leave_out(Reason reason, const std::string& function) {
-      ++left_out[reason].count;
-      left_out[reason].function = function;
+    void leave_out(Reason reason, const std::string& function, const std::string& parameter = {}) {
+      left_out[reason] = {left_out[reason].count + 1, function, parameter};
     }
   };
   struct File;
@@ -94,17 +95,23 @@ class FunctionFinder {
   bool is_known(size_t event, const File& file) const;
   // Sorts the places, and keeps what has any.
   Result<void> keep(const File& file, std::span<Found> found, std::vector<Found>& all);
-  // Where the arguments are that an event asks for: Place::number. Nothing: the place is left out.
+  // Where the arguments are that an event asks for: a number of place_fields(). Nothing: the place is left out.
   std::optional<uint32_t> bind(size_t event, const elf::FoundUsdt& probe);
+  std::optional<uint32_t> bind(size_t event, const symbolize::FoundFunction& function, const symbolize::FunctionParameters& known);
+  std::optional<uint32_t> number_fields(size_t event, const event_fields& fields, const std::string& place);
+  // Of functions, each in order; those that are left out are taken out.
+  Result<std::vector<uint32_t>> bind_all(const File& file, size_t event, std::vector<symbolize::FoundFunction>& functions, const std::stop_token& stop);
   std::optional<FileOffset> find_begin(const File& file, size_t event, const symbolize::FoundFunction& function);
-  Result<void> add_begins(const File& file, std::span<const symbolize::FoundFunction> functions, Found& found, const std::stop_token& stop);
+  // `fields`: of each function, of place_fields().
+  Result<void> add_begins(const File& file, std::span<const symbolize::FoundFunction> functions, std::span<const uint32_t> fields, Found& found, const std::stop_token& stop);
   // Of an event in a file, by what finds them.
   struct Places {
     Found &returns, &by_kernel, &begins;
   };
-  Result<void> add_returns(const File& file, std::span<const symbolize::FoundFunction> functions, const Places& found, const std::stop_token& stop);
+  Result<void> add_returns(const File& file, std::span<const symbolize::FoundFunction> functions, std::span<const uint32_t> fields, const Places& found, const std::stop_token& stop);
   std::vector<size_t> events_that_mean(const std::string& path) const;
-  static std::string_view text_of(Reason reason);
+  static Reason reason_of(symbolize::ParameterProblem problem);
+  static std::string text_of(Reason reason, const LeftOut& left);
 
   const std::vector<Event> events_;
   const bool whole_machine_;

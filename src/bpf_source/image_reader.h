@@ -12,6 +12,7 @@
 #include "base/unique_fd.h"
 #include "elf/usdt_notes.h"
 #include "ingest/image_unwinders.h"
+#include "symbolize/dwarf/parameters.h"
 #include "symbolize/symbols/function_code.h"
 #include "symbolize/symbols/function_search.h"
 
@@ -23,6 +24,9 @@ class ImageReader : public ingest::ImageUnwinders::Reader {
   virtual Result<UniqueFd> open_file(const std::string& path, std::shared_ptr<const UniqueFd> root, const std::stop_token& stop) = 0;
   // Which functions match, `limit` at most. Debug files are looked for in our own root only: a container's would say where code is broken into that others run, too.
   virtual Result<symbolize::FunctionSearch> find_functions(const process::ImageInfo& image, int fd, std::span<const std::string> patterns, size_t limit, const std::stop_token& stop) = 0;
+  // What debug information has about the parameters of functions that begin there, of each in order. Debug files as above.
+  virtual Result<std::vector<symbolize::FunctionParameters>> find_parameters(const process::ImageInfo& image, int fd, std::span<const LinkAddr> functions,
+                                                                             const std::stop_token& stop) = 0;
   // Which USDT probes match, `limit` at most.
   virtual Result<elf::UsdtSearch> find_usdt(const process::ImageInfo& image, int fd, std::span<const std::string> patterns, size_t limit, const std::stop_token& stop) = 0;
   // Whether an instruction begins `offset` bytes behind the begin of a function. Fails: kInvalid (none does), what reading it says.

@@ -66,6 +66,7 @@ KernelArgument KernelTypes::describe(uint32_t type) const {
     } else if (!is_qualifier(kind) && kind != BTF_KIND_TYPEDEF) {
       const bool is_struct = kind == BTF_KIND_STRUCT || kind == BTF_KIND_UNION || kind == BTF_KIND_FWD;
       if (found.type.empty()) found.type = type == 0 ? "void" : kind == BTF_KIND_FUNC_PROTO ? "function" : fmt::format("{}{}", kind == BTF_KIND_UNION ? "union " : is_struct ? "struct " : btf_is_any_enum(at) ? "enum " : "", name);
+      if (is_struct && !is_pointer) found.struct_bytes = at->size;
       const bool is_number = kind == BTF_KIND_INT || btf_is_any_enum(at);
       if (!is_pointer && is_number && (at->size == 1 || at->size == 2 || at->size == 4 || at->size == 8)) {
         found.bytes = static_cast<uint8_t>(at->size);
@@ -196,7 +197,7 @@ Result<void> find_kernel_places(std::span<EventSpec> events) {
     for (const FieldComparison& one : event.filters) event.fields.filter[event.fields.filters++] = {TRY(named(find(one.field))), one.is, 0, one.number};
     // A thread asks for these: nothing is locked there.
     event.fields.has_time = is_tracepoint && (name == "sys_enter" || name == "sys_exit");
-    event.arguments = found->arguments.size();
+    event.argument_count = found->arguments.size();
   }
   return {};
 }

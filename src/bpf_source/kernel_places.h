@@ -26,11 +26,12 @@ struct KernelArgument {
   uint16_t offset = 0;  // in the array, in bytes
   uint8_t bytes = 0;    // 0: no number
   bool is_signed = false;
+  uint32_t struct_bytes = 0;  // of a structure that is handed over as it is
 };
 
 struct KernelSignature {
   std::vector<KernelArgument> arguments;
-  std::optional<KernelArgument> result;  // of a function; its name is retval
+  std::optional<KernelArgument> result;  // of a function, but void; its name is retval
 };
 
 class KernelTypes {

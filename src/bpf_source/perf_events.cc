@@ -16,6 +16,7 @@
 #include "abi/event_cookie.h"
 #include "base/cpu_list.h"
 #include "base/kernel_setting.h"
+#include "bpf_source/kernel_arguments.h"
 #include "bpf_source/kernel_places.h"
 #include "bpf_source/privileges.h"
 #include "bpf_source/tracepoints.h"
@@ -107,9 +108,10 @@ PerfEvents::Event PerfEvents::plan(const EventSpec& spec, const PerfEventOptions
     event.value = spec.value.empty() && !spec.times_calls ? event.period : 0;
     event.unit = spec.unit;
     event.fields = spec.fields;
+    event.arguments = spec.arguments;
     event.place = spec.place;
     event.times_calls = spec.times_calls;
-    event.arguments = spec.arguments;
+    event.argument_count = spec.argument_count;
     return event;
   }
   event.period = spec.period.value_or(spec.frequency_hz ? 0 : options.period);
@@ -160,6 +162,7 @@ Result<PerfEvents> PerfEvents::plan(const PerfEventOptions& options) {
   std::vector<EventSpec> specs = options.events;
   TRY(find_tracepoints(specs));
   TRY(find_kernel_places(specs));
+  TRY(find_kernel_arguments(specs));
   for (const EventSpec& spec : specs) add(spec);
   if (options.events.empty()) {
     add(EventSpec{.type = *find_event_type("cycles")});

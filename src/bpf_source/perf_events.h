@@ -38,8 +38,9 @@ class PerfEvents {
     event_fields fields = {};   // what is asked of a probe's numbers
     FunctionPlace place = {};   // of a function
     bool times_calls = false;   // of a function (event_spec.h)
-    size_t arguments = 0;       // of a place in the kernel (event_spec.h)
+    size_t argument_count = 0;  // of a place in the kernel (event_spec.h)
     uint64_t stop_after = 0;  // samples; 0: none
+    std::vector<std::string> arguments = {};  // of a function of a program, by name (event_spec.h)
   };
   // File descriptors; negative: no event needs it.
   struct Programs {

@@ -85,6 +85,7 @@ class Parser {
     if (question.kind == kInstruction) return check_instruction(question);
     if (question.kind == kUsdt) return find_usdt(question);
     if (question.kind == kReturns) return find_returns(question);
+    if (question.kind == kParameters && cache_) return find_parameters(question);
     return make_error(ErrorKind::kInvalid, "not a question");
   }
 
@@ -105,6 +106,17 @@ class Parser {
     const std::vector<std::string> patterns = TRY(patterns_from(bytes, count));
     const auto symbols = TRY(cache_->open(image, question.fds[1].get(), question.text, files_, far_away != 0));
     bytes = to_bytes(symbols->find_functions(patterns, std::min<uint64_t>(limit, symbolize::kMaxFunctions)));
+    cache_->trim();
+    TRY(sandbox::write_file(question.fds[0].get(), bytes.data(), bytes.size()));
+    return bytes.size();
+  }
+
+  Result<size_t> find_parameters(const Message& question) {
+    const auto [image, count, unused, far_away, reserved] = question.numbers;
+    std::string bytes = TRY(read_job(question, kMaxFunctionsOfParameters * sizeof(LinkAddr)));
+    const std::vector<LinkAddr> functions = TRY(addresses_from(bytes, count));
+    const auto symbols = TRY(cache_->open(image, question.fds[1].get(), question.text, files_, far_away != 0));
+    bytes = to_bytes(symbols->find_parameters(functions));
     cache_->trim();
     TRY(sandbox::write_file(question.fds[0].get(), bytes.data(), bytes.size()));
     return bytes.size();

@@ -295,6 +295,22 @@ TEST(Parsers, CheckUsdt) {
   }
 }
 
+// Of this program; in more than one question.
+TEST(Parsers, ParametersAreWhatThisProcessWouldFind) {
+  Threads honest(&serve);
+  Parsers parsers(honest.start(), {}, 1);
+  const UniqueFd file = ourselves();
+  const auto symbols = symbolize::ImageSymbols::open(file.get(), "/proc/self/exe", symbolize::companions_in({}), {});
+  ASSERT_TRUE(symbols);
+  std::vector<LinkAddr> begins;
+  for (const symbolize::FoundFunction& function : (*symbols)->find_functions(std::vector<std::string>{"*"}, kMaxFunctionsOfParameters + 10).functions) begins.push_back(function.begin);
+  ASSERT_GT(begins.size(), kMaxFunctionsOfParameters);
+  const auto remote = find_parameters(parsers, 0, 1, file.get(), "/proc/self/exe", begins, nullptr);
+  ASSERT_TRUE(remote) << remote.error().message();
+  EXPECT_EQ(to_bytes(*remote), to_bytes((*symbols)->find_parameters(begins)));
+  EXPECT_EQ(honest.started, 1);
+}
+
 // Over all of this program's code, with a stack and registers that lead somewhere.
 TEST(Parsers, StepsAreWhatThisProcessWouldTake) {
   Threads honest(&serve);

@@ -14,7 +14,10 @@ using symbolize::FoundFunction;
 using symbolize::FunctionCode;
 using symbolize::FunctionReturns;
 using symbolize::FunctionSearch;
+using symbolize::FunctionParameter;
+using symbolize::FunctionParameters;
 using symbolize::NamedAddresses;
+using symbolize::ParameterProblem;
 
 struct NamesHead {
   uint64_t innermost, positions, functions, text_ends, texts;
@@ -58,6 +61,26 @@ struct UsdtRow {
   uint32_t pattern, name_bytes, arguments, reserved;
 };
 static_assert(sizeof(UsdtHead) == 32 && sizeof(UsdtRow) == 32);
+
+// Of each function; then of each parameter of all; then their names.
+struct ParametersRow {
+  uint32_t parameters;
+  uint8_t is_described;
+  uint8_t reserved[3];
+};
+struct ParameterRow {
+  event_field place;
+  uint32_t name_bytes;
+  uint8_t problem, by_convention;
+  uint8_t reserved[2];
+};
+static_assert(sizeof(ParametersRow) == 8 && sizeof(ParameterRow) == 24);
+
+bool is_sane(const ParameterRow& row) {
+  const bool is_readable = row.problem == static_cast<uint8_t>(ParameterProblem::kNone);
+  return row.problem <= static_cast<uint8_t>(ParameterProblem::kUncertain) && row.by_convention <= 1 && row.name_bytes != 0 && row.name_bytes <= symbolize::kMaxParameterNameBytes &&
+         is_readable == (row.place.bytes != 0) && row.place.kind != FIELD_CONSTANT && elf::is_usdt_operand(row.place);
+}
 
 template <typename Rows>
 void append(std::string& bytes, const Rows& rows) {
@@ -331,6 +354,65 @@ Result<elf::UsdtSearch> usdt_from(const std::string& bytes, size_t pattern_count
   }
   if (!rest.empty() || !left.empty()) return corrupt();
   return search;
+}
+
+std::string to_bytes(std::span<const LinkAddr> functions) {
+  std::string bytes;
+  append(bytes, functions);
+  return bytes;
+}
+
+Result<std::vector<LinkAddr>> addresses_from(const std::string& bytes, size_t count) {
+  std::vector<LinkAddr> addresses;
+  std::string_view rest = bytes;
+  if (count > kMaxFunctionsOfParameters || !take(rest, count, addresses) || !rest.empty()) return make_error(ErrorKind::kInvalid, "{} bytes for {} functions", bytes.size(), count);
+  return addresses;
+}
+
+std::string to_bytes(std::span<const FunctionParameters> functions) {
+  std::vector<ParametersRow> rows;
+  std::vector<ParameterRow> parameters;
+  std::string names;
+  for (const FunctionParameters& function : functions) {
+    rows.push_back({static_cast<uint32_t>(function.parameters.size()), function.is_described, {}});
+    for (const FunctionParameter& one : function.parameters) {
+      parameters.push_back({one.place, static_cast<uint32_t>(one.name.size()), static_cast<uint8_t>(one.problem), one.by_convention, {}});
+      names += one.name;
+    }
+  }
+  std::string bytes;
+  append(bytes, rows);
+  append(bytes, parameters);
+  return bytes += names;
+}
+
+Result<std::vector<FunctionParameters>> parameters_from(const std::string& bytes, size_t count) {
+  const auto corrupt = [] { return make_error(ErrorKind::kCorrupt, "parameters of functions: an answer that makes no sense"); };
+  std::vector<ParametersRow> rows;
+  std::string_view rest = bytes;
+  if (!take(rest, count, rows)) return corrupt();
+  uint64_t sum = 0;
+  for (const ParametersRow& row : rows) {
+    if (row.is_described > 1 || row.parameters > symbolize::kMaxParameters || (row.is_described == 0 && row.parameters != 0)) return corrupt();
+    sum += row.parameters;
+  }
+  std::vector<ParameterRow> parameters;
+  if (!take(rest, sum, parameters) || !std::ranges::all_of(parameters, is_sane)) return corrupt();
+  std::vector<FunctionParameters> functions;
+  auto next = parameters.begin();
+  for (const ParametersRow& row : rows) {
+    FunctionParameters& function = functions.emplace_back();
+    function.is_described = row.is_described != 0;
+    for (uint32_t i = 0; i < row.parameters; ++i, ++next) {
+      FunctionParameter& one = function.parameters.emplace_back();
+      if (!take_text(rest, next->name_bytes, one.name)) return corrupt();
+      one.place = next->place;
+      one.problem = static_cast<ParameterProblem>(next->problem);
+      one.by_convention = next->by_convention != 0;
+    }
+  }
+  if (!rest.empty()) return corrupt();
+  return functions;
 }
 
 sandbox::Message to_message(const Error& error) {

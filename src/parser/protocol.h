@@ -9,6 +9,7 @@
 //   kInstruction numbers: offset of a function in the file, bytes behind that · text: path · fds: job, image        kDone: an instruction begins there
 //   kReturns     numbers: count of functions · text: path · fds: job, image
 //   kUsdt        numbers: 0, count of patterns, limit · text: path · fds: job, image
+//   kParameters  numbers: image, count of functions, 0, companions may come from far · text: path · fds: job, image
 //
 // A job file holds the question (addresses; registers and copied stacks; patterns; functions) and then the answer. While it works, the parser may say, and at
 // last it says kDone or kFailed:
@@ -19,7 +20,7 @@
 //   kFailed      numbers: kind of error · text: why
 //
 // The collector believes nothing of it: sizes are bounded, contents are checked (NamedAddresses::check, UnwindRows::check, remote_step.cc,
-// functions_from, returns_from, usdt_from).
+// functions_from, returns_from, usdt_from, parameters_from).
 #pragma once
 #include <cstdint>
 #include <span>
@@ -29,6 +30,7 @@
 #include "base/result.h"
 #include "elf/usdt_notes.h"
 #include "sandbox/channel.h"
+#include "symbolize/dwarf/parameters.h"
 #include "symbolize/named_addresses.h"
 #include "symbolize/symbolize_options.h"
 #include "symbolize/symbols/function_code.h"
@@ -36,7 +38,7 @@
 
 namespace cicada::parser {
 
-enum Kind : uint32_t { kConfigure = 1, kName, kRows, kNote, kOpen, kFile, kDone, kFailed, kSteps, kFunctions, kInstruction, kReturns, kUsdt };
+enum Kind : uint32_t { kConfigure = 1, kName, kRows, kNote, kOpen, kFile, kDone, kFailed, kSteps, kFunctions, kInstruction, kReturns, kUsdt, kParameters };
 
 std::string to_text(const symbolize::SymbolizeOptions& options);
 symbolize::SymbolizeOptions options_from(const std::string& text);
@@ -64,6 +66,15 @@ Result<std::vector<symbolize::FunctionReturns>> returns_from(const std::string& 
 std::string to_bytes(const elf::UsdtSearch& search);
 // As functions_from.
 Result<elf::UsdtSearch> usdt_from(const std::string& bytes, size_t pattern_count);
+
+inline constexpr size_t kMaxFunctionsOfParameters = 1024;  // of one question
+// The functions of a question, by where they begin. Fails: kInvalid (too many, or cut off).
+std::string to_bytes(std::span<const LinkAddr> functions);
+Result<std::vector<LinkAddr>> addresses_from(const std::string& bytes, size_t count);
+std::string to_bytes(std::span<const symbolize::FunctionParameters> functions);
+// Of answers to that question: of each of its functions, in order. Fails: kCorrupt; places can be read, that the parameters are there is not known to be true, and names
+// may hold any bytes.
+Result<std::vector<symbolize::FunctionParameters>> parameters_from(const std::string& bytes, size_t count);
 
 sandbox::Message to_message(const Error& error);
 Error error_from(const sandbox::Message& message);

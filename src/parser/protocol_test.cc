@@ -113,6 +113,55 @@ TEST(FunctionAnswers, SizesAddUp) {
   }
 }
 
+std::vector<symbolize::FunctionParameters> parameters() {
+  symbolize::FunctionParameter number, removed;
+  number.name = "a\x1b";
+  number.place.bytes = 4;
+  number.place.is_signed = 1;
+  number.place.offset = 112;
+  number.by_convention = true;
+  removed.name = "b";
+  removed.problem = symbolize::ParameterProblem::kOptimizedAway;
+  return {{true, {number, removed}}, {false, {}}, {true, {number}}};
+}
+
+bool are_parameters_refused(const std::function<void(std::vector<symbolize::FunctionParameters>&)>& damage) {
+  auto all = parameters();
+  damage(all);
+  return !parameters_from(to_bytes(all), 3);
+}
+
+TEST(ParameterAnswers, ArriveAsTheyWereOrNotAtAll) {
+  const std::string bytes = to_bytes(parameters());
+  const auto arrived = parameters_from(bytes, 3);
+  ASSERT_TRUE(arrived);
+  EXPECT_EQ(to_bytes(*arrived), bytes);
+  EXPECT_EQ((*arrived)[0].parameters[0].name, "a\x1b");
+  EXPECT_EQ((*arrived)[0].parameters[1].problem, symbolize::ParameterProblem::kOptimizedAway);
+  EXPECT_TRUE((*arrived)[2].parameters[0].by_convention);
+  EXPECT_FALSE((*arrived)[1].is_described);
+  for (size_t size = 0; size < bytes.size(); ++size) EXPECT_FALSE(parameters_from(bytes.substr(0, size), 3)) << size;
+  EXPECT_FALSE(parameters_from(bytes + '\0', 3));
+  EXPECT_FALSE(parameters_from(bytes, 2));
+  EXPECT_FALSE(parameters_from(bytes, 4));
+}
+
+TEST(ParameterAnswers, HaveFieldsInRange) {
+  using All = std::vector<symbolize::FunctionParameters>;
+  EXPECT_FALSE(are_parameters_refused([](All&) {}));
+  EXPECT_TRUE(are_parameters_refused([](All& all) { all[0].parameters[0].place.bytes = 3; }));
+  EXPECT_TRUE(are_parameters_refused([](All& all) { all[0].parameters[0].place.bytes = 0; })) << "without a reason";
+  EXPECT_TRUE(are_parameters_refused([](All& all) { all[0].parameters[1].place.bytes = 8; })) << "with a reason";
+  EXPECT_TRUE(are_parameters_refused([](All& all) { all[0].parameters[0].place.offset = 1000; }));
+  EXPECT_TRUE(are_parameters_refused([](All& all) { all[0].parameters[0].place.kind = FIELD_CONSTANT; }));
+  EXPECT_TRUE(are_parameters_refused([](All& all) { all[0].parameters[0].place.kind = FIELD_OF_ARGUMENT; }));
+  EXPECT_TRUE(are_parameters_refused([](All& all) { all[0].parameters[1].problem = static_cast<symbolize::ParameterProblem>(9); }));
+  EXPECT_TRUE(are_parameters_refused([](All& all) { all[0].parameters[0].name.clear(); }));
+  EXPECT_TRUE(are_parameters_refused([](All& all) { all[0].parameters[0].name.assign(symbolize::kMaxParameterNameBytes + 1, 'x'); }));
+  EXPECT_TRUE(are_parameters_refused([](All& all) { all[0].is_described = false; })) << "nobody described them";
+  EXPECT_TRUE(are_parameters_refused([](All& all) { all[0].parameters.resize(symbolize::kMaxParameters + 1, all[0].parameters[0]); }));
+}
+
 elf::UsdtSearch probes() {
   event_field memory{};
   memory.kind = FIELD_IN_MEMORY;

@@ -7,6 +7,7 @@ namespace cicada::parser {
 namespace {
 
 constexpr size_t kMaxAnswerBytes = size_t{64} << 20;  // kMaxFunctions, and what search_functions() has of names
+constexpr size_t kMaxParametersBytes = size_t{32} << 20;  // kMaxFunctionsOfParameters, each with all parameters, of the longest names
 constexpr size_t kMaxReturnsBytes = size_t{32} << 20;  // each byte of kMaxCodeOfQuestion, and of a last function's, a return
 // Of one question about returns: 0.15 s of work (7 MiB of code a second, measured).
 constexpr uint64_t kMaxCodeOfQuestion = 1 << 20;
@@ -93,6 +94,26 @@ Result<std::vector<symbolize::FunctionReturns>> find_returns(Parsers& parsers, u
     for (size_t k = 0; k < answers.size(); ++k) returns[places[k]] = std::move(answers[k]);
   }
   return returns;
+}
+
+Result<std::vector<symbolize::FunctionParameters>> find_parameters(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path,
+                                                                   std::span<const LinkAddr> functions, symbolize::CompanionFiles* companions, const std::stop_token& stop) {
+  std::vector<symbolize::FunctionParameters> all;
+  while (all.size() < functions.size()) {
+    const auto asked = functions.subspan(all.size(), std::min(kMaxFunctionsOfParameters, functions.size() - all.size()));
+    Question question;
+    question.kind = kParameters;
+    question.owner = owner;
+    question.image = image;
+    question.path = path;
+    question.file = file;
+    question.numbers = {image, asked.size(), 0, 0, 0};
+    question.contents = to_bytes(asked);
+    question.companions = companions;
+    const std::string answer = TRY(parsers.ask(question, kMaxParametersBytes, stop));
+    for (symbolize::FunctionParameters& one : TRY(parameters_from(answer, asked.size()))) all.push_back(std::move(one));
+  }
+  return all;
 }
 
 }  // namespace cicada::parser

@@ -7,6 +7,7 @@
 
 #include "elf/usdt_notes.h"
 #include "parser/parsers.h"
+#include "symbolize/dwarf/parameters.h"
 #include "symbolize/symbols/function_code.h"
 #include "symbolize/symbols/function_search.h"
 
@@ -34,5 +35,10 @@ Result<std::vector<symbolize::FunctionReturns>> find_returns(Parsers& parsers, u
 // and arguments that can be read; whether the image really has them there is only what a stranger's file says. Fails: as find_functions.
 Result<elf::UsdtSearch> find_usdt(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path, std::span<const std::string> patterns, size_t limit,
                                   const std::stop_token& stop = {});
+
+// As ImageSymbols::find_parameters, of an image and its companions (null: none): of each function in order, in as many questions as they take. Places can be read; whether the
+// parameters are there is only what a stranger's file says. Fails: kCorrupt, as Parsers::ask.
+Result<std::vector<symbolize::FunctionParameters>> find_parameters(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path,
+                                                                   std::span<const LinkAddr> functions, symbolize::CompanionFiles* companions, const std::stop_token& stop = {});
 
 }  // namespace cicada::parser

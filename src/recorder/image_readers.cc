@@ -34,6 +34,11 @@ class ByParsers final : public bpf_source::ImageReader {
     const auto companions = parser::companions_of({image.owner, user_}, openers_, symbolize::FileRoot(), nullptr, stop);
     return parser::find_functions(*rows_, image.owner, number_of(image), fd, image.path, patterns, limit, companions.get(), stop);
   }
+  Result<std::vector<symbolize::FunctionParameters>> find_parameters(const process::ImageInfo& image, int fd, std::span<const LinkAddr> functions,
+                                                                     const std::stop_token& stop) override {
+    const auto companions = parser::companions_of({image.owner, user_}, openers_, symbolize::FileRoot(), nullptr, stop);
+    return parser::find_parameters(*rows_, image.owner, number_of(image), fd, image.path, functions, companions.get(), stop);
+  }
   Result<elf::UsdtSearch> find_usdt(const process::ImageInfo& image, int fd, std::span<const std::string> patterns, size_t limit, const std::stop_token& stop) override {
     return parser::find_usdt(*rows_, image.owner, number_of(image), fd, image.path, patterns, limit, stop);
   }

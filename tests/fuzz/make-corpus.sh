@@ -42,7 +42,7 @@ C
 for version in 4 5; do
   gcc -O2 -g -gdwarf-$version -shared -fPIC -nostdlib -Wl,-z,norelro,-z,noseparate-code,-Ttext=0x1000 "$work/a.c" -o "$work/a$version.so" 2>/dev/null
   objcopy --strip-debug "$work/a$version.so" "$1/symtab_fuzz/dwarf$version"
-  sections=(.debug_info .debug_abbrev .debug_line .debug_str .debug_rnglists .debug_ranges .debug_addr .debug_str_offsets .debug_aranges)
+  sections=(.debug_info .debug_abbrev .debug_line .debug_str .debug_rnglists .debug_ranges .debug_addr .debug_str_offsets .debug_aranges .debug_loc .debug_loclists)
   : >"$work/sizes"
   : >"$work/bytes"
   for section in "${sections[@]}"; do

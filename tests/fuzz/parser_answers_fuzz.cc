@@ -79,6 +79,20 @@ void use_usdt(const std::string& bytes) {
   CHECK(parser::usdt_from(parser::to_bytes(*search), kPatterns));
 }
 
+void use_parameters(const std::string& bytes) {
+  const auto functions = parser::parameters_from(bytes, kPatterns);
+  if (!functions) return;
+  CHECK(functions->size() == kPatterns);
+  for (const symbolize::FunctionParameters& function : *functions) {
+    CHECK(function.parameters.size() <= symbolize::kMaxParameters);
+    for (const symbolize::FunctionParameter& one : function.parameters) {
+      CHECK(!one.name.empty() && one.name.size() <= symbolize::kMaxParameterNameBytes && elf::is_usdt_operand(one.place));
+      CHECK((one.place.bytes != 0) == (one.problem == symbolize::ParameterProblem::kNone));
+    }
+  }
+  CHECK(parser::parameters_from(parser::to_bytes(*functions), kPatterns));
+}
+
 void ask_for_functions(Parsers& parsers, int file) {
   const std::vector<std::string> patterns(kPatterns, "f*");
   static_cast<void>(parser::find_functions(parsers, 1000, 1, file, "/fuzz/image", patterns, 10, nullptr));
@@ -91,7 +105,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const UniqueFd file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   if (!quiet || size < 2) return 0;
   ByteCursor cursor(Bytes(data, size));
-  const uint8_t which = cursor.u8() % 7;
+  const uint8_t which = cursor.u8() % 8;
   std::vector<Message> messages;
   for (unsigned count = cursor.u8() % 9; messages.size() < count && !cursor.failed();) {
     Message message;
@@ -111,5 +125,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (which == 4) use_functions(bytes);
   if (which == 5) ask_for_functions(parsers, file.get());
   if (which == 6) use_usdt(bytes);
+  if (which == 7) use_parameters(bytes);
   return 0;
 }

@@ -45,6 +45,13 @@ std::unique_ptr<DwarfFile> DwarfFile::open(const elf::ElfFile& elf, std::string_
     file->sections_.*wanted.section = contents->bytes();
     file->contents_.push_back(std::move(*contents));
   }
+  for (const Wanted& wanted : {Wanted{".debug_loc", &DwarfSections::loc}, Wanted{".debug_loclists", &DwarfSections::loclists}}) {
+    if (suffix.empty()) break;
+    Result<SectionContents> contents = SectionContents::load(elf, wanted.name + std::string(suffix), budget);
+    if (!contents) continue;
+    file->sections_.*wanted.section = contents->bytes();
+    file->contents_.push_back(std::move(*contents));
+  }
   if (file->sections_.info.empty()) return nullptr;
   file->read_headers();
   return file;

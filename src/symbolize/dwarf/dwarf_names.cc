@@ -3,30 +3,26 @@
 
 #include <dwarf.h>
 
+#include <algorithm>
 #include <limits>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/seeded_hash.h"
+#include "symbolize/dwarf/entry_units.h"
 #include "symbolize/dwarf/line_table.h"
 #include "symbolize/dwarf/scopes.h"
 
 namespace cicada::symbolize {
 namespace {
 
-constexpr int kMaxHops = 16;          // abstract origin -> specification -> …; a loop ends here
-constexpr size_t kMaxOpenUnits = 64;  // units that names were found in
-
 // Names of entries, by following origins and specifications, within and between units.
 class EntryNames {
  public:
-  EntryNames(const DwarfFile& file, WorkBudget& budget) : file_(file), budget_(budget) {}
+  EntryNames(const DwarfFile& file, WorkBudget& budget) : units_(file, budget), budget_(budget) {}
   void set_alternate(EntryNames* alternate) { alternate_ = alternate; }
-  // A split unit is not in file's table: offsets inside it are meant for it.
-  void set_home(std::shared_ptr<DwarfUnit> unit, bool is_split) {
-    home_ = std::move(unit);
-    is_split_ = is_split;
-  }
+  void set_home(std::shared_ptr<DwarfUnit> unit, bool is_split) { units_.set_home(std::move(unit), is_split); }
 
   std::string_view find(uint64_t entry) {
     const auto found = names_.find(entry);
@@ -35,22 +31,10 @@ class EntryNames {
   }
 
  private:
-  const DwarfUnit* unit_at(uint64_t offset) {
-    if (home_ != nullptr && offset >= home_->header().entries && offset < home_->header().end) return home_.get();
-    if (is_split_) return nullptr;
-    const auto index = file_.find_unit_at(offset);
-    if (!index) return nullptr;
-    const auto open = units_.find(*index);
-    if (open != units_.end()) return open->second.get();
-    if (units_.size() >= kMaxOpenUnits) units_.clear();
-    auto unit = DwarfUnit::open(file_.sections(), file_.units()[*index], budget_);
-    return units_.emplace(*index, std::move(unit)).first->second.get();
-  }
-
   std::string_view follow(uint64_t entry) {
     std::string_view plain;
     for (int hop = 0; hop < kMaxHops; ++hop) {
-      const DwarfUnit* unit = unit_at(entry);
+      const std::shared_ptr<const DwarfUnit> unit = units_.find(entry);
       if (unit == nullptr || !budget_.spend(64)) return plain;
       ByteCursor cursor(unit->sections().info.first(unit->header().end), entry);
       const AbbrevTable::Abbrev* abbrev = unit->abbrevs().find(cursor.uleb128());
@@ -81,13 +65,10 @@ class EntryNames {
     return plain;
   }
 
-  const DwarfFile& file_;
+  EntryUnits units_;
   WorkBudget& budget_;
   EntryNames* alternate_ = nullptr;
-  std::shared_ptr<DwarfUnit> home_;
-  bool is_split_ = false;
   std::unordered_map<uint64_t, std::string_view, SeededHash> names_;
-  std::unordered_map<uint32_t, std::shared_ptr<DwarfUnit>> units_;
 };
 
 }  // namespace
@@ -97,6 +78,7 @@ std::unique_ptr<DwarfNames> DwarfNames::open(const elf::ElfFile& elf, const elf:
   auto file = DwarfFile::open(elf);
   if (file == nullptr) return nullptr;
   auto names = std::make_unique<DwarfNames>();
+  names->elf_ = &elf;
   names->file_ = std::move(file);
   if (alternate != nullptr) names->alternate_ = DwarfFile::open(*alternate);
   if (names->alternate_ != nullptr) names->file_->set_alternate_strings(names->alternate_->sections().str);
@@ -122,6 +104,46 @@ CodeOfLine DwarfNames::find_code(std::string_view file, uint32_t line, WorkBudge
     if (auto program = LineProgram::open(unit->sections(), *unit->line_offset, unit->directory, budget)) program->find_code(file, line, found, budget);
   }
   return found;
+}
+
+std::vector<FunctionParameters> DwarfNames::find_parameters(std::span<const LinkAddr> functions, WorkBudget& budget) const {
+  DwarfSections sections = file_->sections();
+  WorkBudget decompression = decompression_budget(*elf_);
+  const auto locations = SectionContents::load(*elf_, ".debug_loc", decompression), lists = SectionContents::load(*elf_, ".debug_loclists", decompression);
+  if (locations) sections.loc = locations->bytes();
+  if (lists) sections.loclists = lists->bytes();
+  std::vector<FunctionParameters> all(functions.size());
+  std::map<uint32_t, std::vector<std::pair<uint64_t, size_t>>> units;
+  for (size_t i = 0; i < functions.size(); ++i) {
+    if (const auto unit = file_->find_unit_of(functions[i])) units[*unit].emplace_back(functions[i].value, i);
+  }
+  for (auto& [unit, wanted] : units) {
+    std::sort(wanted.begin(), wanted.end());
+    read_parameters_of(unit, sections, wanted, all, budget);
+  }
+  return all;
+}
+
+void DwarfNames::read_parameters_of(uint32_t unit_index, const DwarfSections& sections, std::span<const std::pair<uint64_t, size_t>> functions, std::vector<FunctionParameters>& all,
+                                    WorkBudget& budget) const {
+  std::shared_ptr<DwarfUnit> unit = DwarfUnit::open(sections, file_->units()[unit_index], budget);
+  if (unit == nullptr) return;
+  const bool is_split = !unit->dwo_name.empty();
+  if (is_split) unit = split_->find(*unit, budget);
+  if (unit == nullptr) return;
+  std::vector<uint64_t> addresses;
+  for (const auto& [address, place] : functions) addresses.push_back(address);
+  ScopeTree scopes(addresses.size());
+  find_scopes(*unit, addresses, scopes, budget);
+  EntryUnits home(*file_, budget);
+  home.set_home(unit, is_split);
+  std::optional<EntryUnits> alternate;
+  if (alternate_ != nullptr) alternate.emplace(*alternate_, budget);
+  for (size_t i = 0; i < functions.size(); ++i) {
+    uint32_t at = scopes.innermost[i];
+    while (at != 0 && scopes.nodes[at].scope.inlined) at = scopes.nodes[at].around;
+    if (at != 0) all[functions[i].second] = read_parameters(home, alternate ? &*alternate : nullptr, scopes.nodes[at].scope.entry, addresses[i], budget);
+  }
 }
 
 void DwarfNames::resolve(uint32_t unit_index, std::span<const uint64_t> addresses, bool inlines, bool lines, WorkBudget& budget,

@@ -10,9 +10,12 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "symbolize/dwarf/dwarf_file.h"
 #include "symbolize/dwarf/line_table.h"
+#include "symbolize/dwarf/parameters.h"
 #include "symbolize/dwarf/split_dwarf.h"
 
 namespace cicada::symbolize {
@@ -38,12 +41,17 @@ class DwarfNames {
   void resolve(uint32_t unit, std::span<const uint64_t> addresses, bool inlines, bool lines, WorkBudget& budget, const Callback& callback) const;
   // The code of a line of `file`: a path, or the end of one.
   CodeOfLine find_code(std::string_view file, uint32_t line, WorkBudget& budget) const;
+  // Of functions that begin there, in that order. Reads sections of locations again for each question.
+  std::vector<FunctionParameters> find_parameters(std::span<const LinkAddr> functions, WorkBudget& budget) const;
   // What a question about one address of an honest file costs at most.
   uint64_t work_bytes() const;
   // Of what stays in memory between batches.
   size_t memory_bytes() const;
 
  private:
+  void read_parameters_of(uint32_t unit, const DwarfSections& sections, std::span<const std::pair<uint64_t, size_t>> functions, std::vector<FunctionParameters>& all, WorkBudget& budget) const;
+
+  const elf::ElfFile* elf_ = nullptr;
   std::unique_ptr<DwarfFile> file_, alternate_;
   std::unique_ptr<SplitUnits> split_;
 };

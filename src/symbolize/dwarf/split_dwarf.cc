@@ -47,6 +47,7 @@ std::optional<DwarfSections> find_package_sections(Bytes cu_index, const DwarfSe
     if (id == 1) section = &DwarfSections::info;
     if (id == 3) section = &DwarfSections::abbrev;
     if (id == 4) section = &DwarfSections::line;
+    if (id == 5) section = version == 5 ? &DwarfSections::loclists : &DwarfSections::loc;
     if (id == 6) section = &DwarfSections::str_offsets;
     if (id == 8 && version == 5) section = &DwarfSections::rnglists;
     if (section == nullptr) continue;

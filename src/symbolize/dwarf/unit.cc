@@ -70,8 +70,10 @@ std::shared_ptr<DwarfUnit> DwarfUnit::open(const DwarfSections& sections, const 
   const bool wide = header.format.offset_size == 8;
   unit->str_offsets_base_ = v5 ? (wide ? 16 : 8) : 0;
   unit->rnglists_base_ = v5 ? (wide ? 20 : 12) : 0;
+  unit->loclists_base_ = unit->rnglists_base_;
   unit->addr_base_ = v5 ? (wide ? 16 : 8) : 0;
   if (skeleton != nullptr) {
+    unit->is_split_ = true;
     unit->sections_.addr = skeleton->sections_.addr;
     unit->addr_base_ = skeleton->addr_base_;
     if (!v5) unit->sections_.ranges = skeleton->sections_.ranges;
@@ -92,6 +94,7 @@ void DwarfUnit::read_bases() {
       case DW_AT_str_offsets_base: str_offsets_base_ = read(cursor, *spec).number; break;
       case DW_AT_addr_base: case DW_AT_GNU_addr_base: addr_base_ = read(cursor, *spec).number; break;
       case DW_AT_rnglists_base: rnglists_base_ = read(cursor, *spec).number; break;
+      case DW_AT_loclists_base: loclists_base_ = read(cursor, *spec).number; break;
       case DW_AT_GNU_ranges_base: split_ranges_base_ = read(cursor, *spec).number; break;
       default: skip_form(cursor, spec->form, header_.format); break;
     }
@@ -114,6 +117,7 @@ void DwarfUnit::read_root(WorkBudget& budget) {
       case DW_AT_low_pc: low = value; break;
       case DW_AT_high_pc: high = value; break;
       case DW_AT_ranges: ranges = value; break;
+      case DW_AT_language: language = value.number; break;
       default: break;
     }
   }
@@ -160,6 +164,11 @@ AttributeValue DwarfUnit::read(ByteCursor& cursor, const AttributeSpec& spec) co
     case DW_FORM_flag_present: return {Kind::kConstant, 1, {}};
     case DW_FORM_sec_offset: return {Kind::kSectionOffset, read_offset(cursor, format), {}};
     case DW_FORM_rnglistx: return {Kind::kRangeIndex, cursor.uleb128(), {}};
+    case DW_FORM_loclistx: return {Kind::kLocationIndex, cursor.uleb128(), {}};
+    case DW_FORM_exprloc: case DW_FORM_block: return {Kind::kBlock, 0, {}, cursor.take(cursor.uleb128())};
+    case DW_FORM_block1: return {Kind::kBlock, 0, {}, cursor.take(cursor.u8())};
+    case DW_FORM_block2: return {Kind::kBlock, 0, {}, cursor.take(cursor.u16())};
+    case DW_FORM_block4: return {Kind::kBlock, 0, {}, cursor.take(cursor.u32())};
     case DW_FORM_ref1: return {Kind::kReference, header_.offset + cursor.u8(), {}};
     case DW_FORM_ref2: return {Kind::kReference, header_.offset + cursor.u16(), {}};
     case DW_FORM_ref4: return {Kind::kReference, header_.offset + cursor.u32(), {}};
@@ -260,6 +269,105 @@ void DwarfUnit::append_range_list_v5(ByteCursor cursor, std::vector<std::pair<ui
       default: return;
     }
   }
+}
+
+// Source: DWARF 5, section 7.7.3.
+DwarfUnit::LocationEntry DwarfUnit::read_location_v5(ByteCursor& cursor, uint64_t& base) const {
+  LocationEntry entry;
+  switch (cursor.u8()) {
+    case DW_LLE_base_addressx:
+      base = address_at(cursor.uleb128());
+      entry.has_expression = false;
+      break;
+    case DW_LLE_startx_endx:
+      entry.begin = address_at(cursor.uleb128());
+      entry.end = address_at(cursor.uleb128());
+      break;
+    case DW_LLE_startx_length:
+      entry.begin = address_at(cursor.uleb128());
+      entry.end = entry.begin + cursor.uleb128();
+      break;
+    case DW_LLE_offset_pair:
+      entry.begin = base + cursor.uleb128();
+      entry.end = base + cursor.uleb128();
+      break;
+    case DW_LLE_default_location: entry.end = UINT64_MAX; break;
+    case DW_LLE_base_address:
+      base = cursor.u64();
+      entry.has_expression = false;
+      break;
+    case DW_LLE_start_end:
+      entry.begin = cursor.u64();
+      entry.end = cursor.u64();
+      break;
+    case DW_LLE_start_length:
+      entry.begin = cursor.u64();
+      entry.end = entry.begin + cursor.uleb128();
+      break;
+    case DW_LLE_GNU_view_pair:
+      cursor.uleb128();
+      cursor.uleb128();
+      entry.has_expression = false;
+      break;
+    default: entry.is_end = true;
+  }
+  return entry;
+}
+
+// Source: DWARF 4, section 2.6.2; of split units the GNU extension, whose kinds are numbers of DWARF 5 with other sizes.
+DwarfUnit::LocationEntry DwarfUnit::read_location_v4(ByteCursor& cursor, uint64_t& base) const {
+  LocationEntry entry;
+  if (!is_split_) {
+    entry.begin = cursor.u64();
+    entry.end = cursor.u64();
+    entry.is_end = entry.begin == 0 && entry.end == 0;
+    entry.has_expression = entry.begin != UINT64_MAX;
+    if (!entry.has_expression) base = entry.end;
+    entry.begin += base;
+    entry.end += base;
+    return entry;
+  }
+  switch (cursor.u8()) {
+    case DW_LLE_GNU_base_address_selection_entry:
+      base = address_at(cursor.uleb128());
+      entry.has_expression = false;
+      break;
+    case DW_LLE_GNU_start_end_entry:
+      entry.begin = address_at(cursor.uleb128());
+      entry.end = address_at(cursor.uleb128());
+      break;
+    case DW_LLE_GNU_start_length_entry:
+      entry.begin = address_at(cursor.uleb128());
+      entry.end = entry.begin + cursor.u32();
+      break;
+    default: entry.is_end = true;
+  }
+  return entry;
+}
+
+std::optional<Bytes> DwarfUnit::find_location(const AttributeValue& value, uint64_t address, WorkBudget& budget) const {
+  const bool v5 = header_.format.version >= 5;
+  uint64_t offset = value.number;
+  if (value.kind == AttributeValue::Kind::kLocationIndex) {
+    if (!v5 || offset > UINT32_MAX) return std::nullopt;
+    ByteCursor index(sections_.loclists, loclists_base_ + offset * header_.format.offset_size);
+    offset = loclists_base_ + read_offset(index, header_.format);
+    if (index.failed()) return std::nullopt;
+  } else if (value.kind != AttributeValue::Kind::kSectionOffset) {
+    return std::nullopt;
+  }
+  ByteCursor cursor(v5 ? sections_.loclists : sections_.loc, offset);
+  uint64_t base = low_pc_;
+  while (!cursor.failed() && budget.spend(8)) {
+    const LocationEntry entry = v5 ? read_location_v5(cursor, base) : read_location_v4(cursor, base);
+    if (entry.is_end || cursor.failed()) return std::nullopt;
+    if (!entry.has_expression) continue;
+    const Bytes expression = cursor.take(v5 ? cursor.uleb128() : cursor.u16());
+    // GCC's first one of what is assigned to before the first instruction holds for no instruction.
+    const bool holds = entry.begin <= address && (address < entry.end || (entry.begin == address && entry.end == address));
+    if (holds && !cursor.failed()) return expression;
+  }
+  return std::nullopt;
 }
 
 }  // namespace cicada::symbolize

@@ -16,6 +16,7 @@ namespace cicada::symbolize {
 
 struct DwarfSections {
   Bytes info, abbrev, str, line_str, str_offsets, addr, ranges, rnglists, line, aranges;
+  Bytes loc, loclists;  // of split files; of others where somebody asks for locations
   Bytes alternate_str;  // .debug_str of the dwz file
 };
 
@@ -34,10 +35,11 @@ struct UnitHeader {
 };
 
 struct AttributeValue {
-  enum class Kind : uint8_t { kNone, kConstant, kAddress, kSectionOffset, kRangeIndex, kReference, kAlternateReference, kString, kOther };
+  enum class Kind : uint8_t { kNone, kConstant, kAddress, kSectionOffset, kRangeIndex, kLocationIndex, kReference, kAlternateReference, kString, kBlock, kOther };
   Kind kind = Kind::kNone;
   uint64_t number = 0;         // kReference: offset in .debug_info
   std::string_view text;
+  Bytes block = {};
 };
 
 class DwarfUnit {
@@ -56,11 +58,16 @@ class DwarfUnit {
   void append_pc_ranges(const AttributeValue& low, const AttributeValue& high, const AttributeValue& ranges,
                         std::vector<std::pair<uint64_t, uint64_t>>& out, WorkBudget& budget) const;
 
+  // The expression of a location list that holds at `address`, where a function begins; of several the first: later ones are about what its first instruction leads to.
+  // Nothing: none does.
+  std::optional<Bytes> find_location(const AttributeValue& value, uint64_t address, WorkBudget& budget) const;
+
   // --- the root's attributes
   std::vector<std::pair<uint64_t, uint64_t>> code;
   std::string_view name, directory, dwo_name;
   std::optional<uint64_t> line_offset;
   uint64_t dwo_id = 0;
+  uint64_t language = 0;  // DW_LANG_*
 
  private:
   void read_bases();
@@ -70,11 +77,19 @@ class DwarfUnit {
   void append_range_list_v5(ByteCursor cursor, std::vector<std::pair<uint64_t, uint64_t>>& ranges, WorkBudget& budget) const;
   void append_range_list_v4(ByteCursor cursor, std::vector<std::pair<uint64_t, uint64_t>>& ranges, WorkBudget& budget) const;
 
+  struct LocationEntry {
+    uint64_t begin = 0, end = 0;
+    bool is_end = false, has_expression = true;
+  };
+  LocationEntry read_location_v5(ByteCursor& cursor, uint64_t& base) const;
+  LocationEntry read_location_v4(ByteCursor& cursor, uint64_t& base) const;
+
   DwarfSections sections_;
   UnitHeader header_;
   AbbrevTable abbrevs_;
   uint64_t low_pc_ = 0;
-  uint64_t addr_base_ = 0, str_offsets_base_ = 0, rnglists_base_ = 0;
+  uint64_t addr_base_ = 0, str_offsets_base_ = 0, rnglists_base_ = 0, loclists_base_ = 0;
+  bool is_split_ = false;
   uint64_t ranges_base_ = 0;        // of DWARF 4 lists, in a split unit
   uint64_t split_ranges_base_ = 0;  // what a skeleton gives its split unit
 };

@@ -143,6 +143,12 @@ FunctionSearch ImageSymbols::find_functions(std::span<const std::string> pattern
   search.cut_short = search.cut_short || work.exhausted();
   return search;
 }
+std::vector<FunctionParameters> ImageSymbols::find_parameters(std::span<const LinkAddr> functions, const std::stop_token& stop) const {
+  const DwarfNames* dwarf = parts_->open_dwarf();
+  if (dwarf == nullptr) return std::vector<FunctionParameters>(functions.size());
+  WorkBudget work(dwarf->work_bytes() + kWorkPerAddress * functions.size(), stop);
+  return dwarf->find_parameters(functions, work);
+}
 bool ImageSymbols::has_symbols() const { return !parts_->index.empty(); }
 bool ImageSymbols::has_dwarf() const { return parts_->dwarf_file() != nullptr; }
 

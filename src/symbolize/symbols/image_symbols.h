@@ -8,7 +8,7 @@
 // A descriptor goes in, flat answers come out; other files are asked for through CompanionFiles. Owns the files. Opening reads symbol tables
 // only; DWARF is opened by the first question that needs it and looked at one compilation unit at a time, and nothing of that is kept: memory does
 // not grow with the debug information.
-// Threads: name(), partition() and find_functions() from any number at once.
+// Threads: name(), partition(), find_functions() and find_parameters() from any number at once.
 #pragma once
 #include <memory>
 #include <span>
@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "symbolize/dwarf/parameters.h"
 #include "symbolize/files/companion_files.h"
 #include "symbolize/namer.h"
 #include "symbolize/symbolize_options.h"
@@ -43,6 +44,8 @@ class ImageSymbols {
   std::optional<Symbol> find_symbol(LinkAddr address) const;
   // The functions that the patterns name, in all symbol tables; lines of source files in DWARF. Reads the tables again: the index keeps one name an address.
   FunctionSearch find_functions(std::span<const std::string> patterns, size_t limit, const std::stop_token& stop = {}) const;
+  // What debug information has about the parameters of functions that begin there, in that order.
+  std::vector<FunctionParameters> find_parameters(std::span<const LinkAddr> functions, const std::stop_token& stop = {}) const;
   bool has_symbols() const;
   bool has_dwarf() const;
 
