@@ -78,8 +78,8 @@ __weak __noinline int take_text(struct scratch *memory, __u64 address, __u32 byt
   if (bytes > LONGEST_TEXT + 1) bytes = LONGEST_TEXT + 1;
   // With a 0 at its end, which takes the place of the last byte if there is none before.
   long got = is_of_kernel ? bpf_probe_read_kernel_str(text->words, bytes + 1, (const void *)address) : bpf_probe_read_user_str(text->words, bytes + 1, (const void *)address);
-  text->record.hash = got == 1 ? TEXT_EMPTY : TEXT_UNREADABLE;
-  if (got <= 1) return COUNTER_STORED;
+  text->record.hash = got < 0 ? TEXT_UNREADABLE : TEXT_EMPTY;
+  if (got <= 1) return COUNTER_STORED;  // older kernels (6.1) say 0 for user space's empty ones
   __u32 length = (__u32)got - 1;
   text->record.kind = RECORD_TEXT;
   text->record.is_cut = length > LONGEST_TEXT;
