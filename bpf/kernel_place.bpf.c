@@ -13,9 +13,9 @@ static __always_inline int pass_kernel_place(void *arguments, __u32 index) {
   return 0;
 }
 
-// What they are attached to, and how, user space says before it loads them.
+// What they are attached to, and how, user space says before it loads them; those of which it says nothing are not loaded ("?").
 #define KERNEL_PLACE(index) \
-  SEC("fentry") \
+  SEC("?fentry") \
   int on_kernel_place_##index(void *arguments) { return pass_kernel_place(arguments, index); }
 KERNEL_PLACE(0)
 KERNEL_PLACE(1)

@@ -182,7 +182,6 @@ struct BpfObject::Impl {
   // Before loading: a program is loaded for what it is attached to.
   Result<void> prepare_kernel_places(std::span<const BpfObjectOptions::KernelPlace> wanted) {
     const auto programs = place_programs();
-    for (bpf_program* program : programs) ::bpf_program__set_autoload(program, false);
     CHECK(wanted.size() <= programs.size());
     for (size_t i = 0; i < wanted.size(); ++i) {
       const BpfObjectOptions::KernelPlace& place = wanted[i];

@@ -49,7 +49,7 @@ refused() {
 refused t:sched:sched_swich "sched:sched_swich: this kernel has no tracepoint sched_swich in sched; did you mean sched_switch"
 refused schd:sched_switch "did you mean sched? (of a function: u:schd:sched_switch)"
 refused t:schd:sched_switch "this kernel has no category schd of tracepoints; did you mean sched"
-refused probe:sched:x 'column 1: no kind of event "probe"; there are uprobe (u), uretprobe (ur), kprobe (k), kretprobe (kr), usdt and tracepoint (t)'
+refused probe:sched:x 'column 1: no kind of event "probe"; there are uprobe (u), uretprobe (ur), kprobe (k), kretprobe (kr), usdt, fentry (f), fexit (fr), rawtp and tracepoint (t)'
 refused t:sched_switch "column 3: expected CATEGORY:NAME"
 refused "t:$event/freq=10/" "column $((${#event} + 4)): freq= is for clocks and counters"
 refused "t:$event/period=5000000000/" "one of 5000000000 hits; 4294967295 at most"
