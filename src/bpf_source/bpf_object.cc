@@ -92,6 +92,9 @@ uint32_t threads_of_machine() {
   return std::max(running, all);
 }
 
+// Else it is a tracepoint.
+bool is_function_of_kernel(const BpfObjectOptions::KernelPlace& place) { return place.attach_type != BPF_TRACE_RAW_TP; }
+
 template <typename T>
 struct MappedArray {
   std::span<T> values;
@@ -185,7 +188,7 @@ struct BpfObject::Impl {
     CHECK(wanted.size() <= programs.size());
     for (size_t i = 0; i < wanted.size(); ++i) {
       const BpfObjectOptions::KernelPlace& place = wanted[i];
-      const bool is_function = place.attach_type != BPF_TRACE_RAW_TP;
+      const bool is_function = is_function_of_kernel(place);
       ::bpf_program__set_autoload(programs[i], true);
       ::bpf_program__set_expected_attach_type(programs[i], static_cast<bpf_attach_type>(place.attach_type));
       if (const int error = ::bpf_program__set_attach_target(programs[i], 0, place.name.c_str()); error != 0) return errno_error(-error, fmt::format("{}: find it in the types of the kernel", place.name));
@@ -246,8 +249,7 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
   if (options.uprobe_multi) ::bpf_program__set_expected_attach_type(skeleton.progs.on_user_function, static_cast<bpf_attach_type>(kAttachUprobeMulti));
   if (options.place_fields) ::bpf_map__set_max_entries(skeleton.maps.place_fields, MAX_PLACE_FIELDS);
   if (!options.texts) ::bpf_map__set_max_entries(skeleton.maps.group_texts, 1);
-  const auto is_function = [](const BpfObjectOptions::KernelPlace& place) { return place.attach_type != BPF_TRACE_RAW_TP; };
-  const bool preemptible = options.user_functions || std::any_of(options.kernel_places.begin(), options.kernel_places.end(), is_function);
+  const bool preemptible = options.user_functions || std::any_of(options.kernel_places.begin(), options.kernel_places.end(), is_function_of_kernel);
   settings.places_per_cpu = preemptible ? 2 : 1;
   if (!preemptible) ::bpf_map__set_max_entries(skeleton.maps.scratch, ::bpf_map__max_entries(skeleton.maps.scratch) - PREEMPTIBLE_SLOTS);
   const uint32_t places = settings.places_per_cpu * static_cast<uint32_t>(std::max(1, ::libbpf_num_possible_cpus()));
@@ -258,7 +260,14 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
   ::bpf_map__set_max_entries(skeleton.maps.exec_mappings, options.max_mapping_blocks);
   ::bpf_map__set_max_entries(skeleton.maps.frame_caches, places);
   ::bpf_map__set_max_entries(skeleton.maps.request_copies, places);
-  if (const int error = cicada_bpf::load(impl->skeleton); error != 0) return load_error(-error);
+  if (const int error = cicada_bpf::load(impl->skeleton); error != 0) {
+    const auto function = std::find_if(options.kernel_places.begin(), options.kernel_places.end(), is_function_of_kernel);
+    // All others were loaded before: it is not a lack of privileges.
+    const bool is_place = last_log_lines().find("'on_kernel_place_") != std::string::npos;
+    if (error == -EPERM && is_place && function != options.kernel_places.end())
+      return make_error(ErrorKind::kUnsupported, "f:, fr: {}: this kernel does not let its functions call programs (it may be locked down: /sys/kernel/security/lockdown); where it has kprobes: k:{}", function->name, function->name);
+    return load_error(-error);
+  }
 
   impl->places = TRY(map_array<unwind_place>(skeleton.maps.unwind_places));
   impl->usage = TRY(map_array<uint64_t>(skeleton.maps.usage));
@@ -316,7 +325,7 @@ Result<void> BpfObject::attach_ends_of_waits() {
 // Of a function's program the frames below the function are its own; of a tracepoint's those up to what called it.
 void BpfObject::find_code_of_place(size_t index, const BpfObjectOptions::KernelPlace& place) {
   auto& code = impl_->skeleton->bss->place_code[index];
-  if (place.attach_type != BPF_TRACE_RAW_TP) {
+  if (is_function_of_kernel(place)) {
     code[0] = find_function(place.name.c_str());
     return;
   }

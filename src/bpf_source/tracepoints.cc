@@ -96,6 +96,16 @@ std::optional<DescribedField> describe(std::string_view line) {
   return found;
 }
 
+std::vector<DescribedField> describe_all(std::string_view format) {
+  std::vector<DescribedField> fields;
+  while (!format.empty()) {
+    const std::string_view line = format.substr(0, format.find('\n'));
+    format.remove_prefix(std::min(line.size() + 1, format.size()));
+    if (const std::optional<DescribedField> field = describe(line)) fields.push_back(*field);
+  }
+  return fields;
+}
+
 // As mount(2) would, but it is nowhere: it ends with the descriptor.
 UniqueFd mount_tracefs() {
   const UniqueFd context(static_cast<int>(::syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC)));
@@ -157,11 +167,8 @@ std::vector<std::string> Tracepoints::names() const {
 std::vector<std::string> Tracepoints::fields(std::string_view name) const {
   const std::string text = format_of(name);
   std::vector<std::string> names;
-  for (std::string_view left = text; !left.empty();) {
-    const std::string_view line = left.substr(0, left.find('\n'));
-    left.remove_prefix(std::min(line.size() + 1, left.size()));
-    if (const auto found = describe(line); found && found->is_number) names.emplace_back(found->name);
-  }
+  for (const DescribedField& found : describe_all(text))
+    if (found.is_number) names.emplace_back(found.name);
   return names;
 }
 
@@ -170,18 +177,14 @@ Result<event_field> Tracepoints::field(std::string_view name, std::string_view a
   const std::string_view field = wanted.name;
   const std::string text = format_of(name);
   std::vector<std::string> names;
-  for (std::string_view left = text; !left.empty();) {
-    const std::string_view line = left.substr(0, left.find('\n'));
-    left.remove_prefix(std::min(line.size() + 1, left.size()));
-    const std::optional<DescribedField> found = describe(line);
-    if (!found) continue;
-    if (found->name != field) {
-      if (found->is_number) names.emplace_back(found->name);
+  for (const DescribedField& found : describe_all(text)) {
+    if (found.name != field) {
+      if (found.is_number) names.emplace_back(found.name);
       continue;
     }
-    if (!found->is_number) return make_error(ErrorKind::kUnsupported, "{}: {} is no number ({})", name, field, found->type.substr(0, found->type.find_last_not_of(' ') + 1));
-    const std::optional<event_field> low = low_part(found->field, wanted);
-    if (!low) return make_error(ErrorKind::kUnsupported, "{}: {}: {} has {} bytes", name, asked, field, found->field.bytes);
+    if (!found.is_number) return make_error(ErrorKind::kUnsupported, "{}: {} is no number ({})", name, field, found.type.substr(0, found.type.find_last_not_of(' ') + 1));
+    const std::optional<event_field> low = low_part(found.field, wanted);
+    if (!low) return make_error(ErrorKind::kUnsupported, "{}: {}: {} has {} bytes", name, asked, field, found.field.bytes);
     return *low;
   }
   const std::string near = near_names(field, names);
@@ -192,20 +195,16 @@ Result<void> Tracepoints::group_by_text(std::string_view name, std::string_view 
   const bool is_system_call = name.starts_with(kSystemCalls);
   const std::string text = format_of(name);
   std::vector<std::string> names;
-  for (std::string_view left = text; !left.empty();) {
-    const std::string_view line = left.substr(0, left.find('\n'));
-    left.remove_prefix(std::min(line.size() + 1, left.size()));
-    const std::optional<DescribedField> found = describe(line);
-    if (!found) continue;
+  for (const DescribedField& found : describe_all(text)) {
     // Programs are handed a system call's arguments only, not what else newer kernels have in this record.
-    const bool is_text = found->text != TEXT_NONE && (!is_system_call || found->text == TEXT_OF_KERNEL);
-    if (found->name == asked && is_text) {
-      fields.group = found->of_text;
-      fields.group_text = is_system_call ? TEXT_OF_USER : found->text;
+    const bool is_text = found.text != TEXT_NONE && (!is_system_call || found.text == TEXT_OF_KERNEL);
+    if (found.name == asked && is_text) {
+      fields.group = found.of_text;
+      fields.group_text = is_system_call ? TEXT_OF_USER : found.text;
       return {};
     }
-    if (found->name == asked) return make_error(ErrorKind::kUnsupported, "{}: {} is no text, nor the address of one ({})", name, asked, found->type.substr(0, found->type.find_last_not_of(' ') + 1));
-    if (is_text) names.emplace_back(found->name);
+    if (found.name == asked) return make_error(ErrorKind::kUnsupported, "{}: {} is no text, nor the address of one ({})", name, asked, found.type.substr(0, found.type.find_last_not_of(' ') + 1));
+    if (is_text) names.emplace_back(found.name);
   }
   const std::string near = near_names(asked, names);
   return make_error(ErrorKind::kNotFound, "{}: it hands over no {}; {}", name, asked, !near.empty() ? fmt::format("did you mean {}?", near) : names.empty() ? "it hands over no texts" : fmt::format("of texts there are {}", fmt::join(names, ", ")));
