@@ -10,7 +10,7 @@ cd "$T"
 # What the recordings contribute to live.truth-of-all: "missing" until the test has passed, then what they found.
 if [[ -n ${POOLS:-} ]]; then
   mkdir -p "$POOLS"
-  POOL=$T/found RESULT=$POOLS/$(basename "$0" .sh)
+  POOL=$T/.pool RESULT=$POOLS/$(basename "$0" .sh)
   echo "missing $(basename "$0" .sh)" >"$RESULT"
 fi
 
@@ -26,7 +26,7 @@ clean_up() {
   ((${#started[@]} == 0)) || kill -KILL "${started[@]}" 2>/dev/null || true
   if [[ -n ${RESULT:-} ]] && ((code == 0 || code == 77)); then
     rm -f "$RESULT"
-    ((code == 77)) || [[ ! -f $T/found ]] || mv "$T/found" "$RESULT"
+    ((code == 77)) || [[ ! -f $POOL ]] || mv "$POOL" "$RESULT"
   fi
   if ((code != 0 && code != 77)) && [[ -n ${KEEP:-} ]]; then
     echo "kept: $T"
