@@ -18,4 +18,6 @@ bool is_used_by_programs(std::string_view function) {
   return std::any_of(std::begin(kNames), std::end(kNames), [&](std::string_view one) { return name.starts_with(one); });
 }
 
+bool is_passed_under_locks(std::string_view tracepoint) { return tracepoint == "contention_end" || tracepoint == "lock_acquired" || tracepoint == "lock_release"; }
+
 }  // namespace cicada::bpf_source

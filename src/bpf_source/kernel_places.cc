@@ -14,6 +14,7 @@
 #include "abi/settings.h"
 #include "base/near_names.h"
 #include "bpf_source/field_name.h"
+#include "bpf_source/kernel_functions.h"
 
 namespace cicada::bpf_source {
 namespace {
@@ -30,6 +31,14 @@ std::string type_of(const KernelSignature& signature, std::string_view asked) {
   for (size_t i = 0; i < signature.arguments.size(); ++i)
     if (asked == signature.arguments[i].name || asked == fmt::format("arg{}", i)) return signature.arguments[i].type;
   return signature.result ? signature.result->type : "";
+}
+
+// `name`: of a tracepoint, after its category or kind.
+Result<void> check_locks(std::string_view name, std::optional<KernelTypes>& known) {
+  if (!is_passed_under_locks(name.substr(name.find(':') + 1))) return {};
+  if (!known) known.emplace(TRY(KernelTypes::open()));
+  if (known->locks_know_their_owners()) return {};
+  return make_error(ErrorKind::kUnsupported, "{}: locks are held there, also those that a sample is taken with, and this kernel would wait for itself for ever (Linux 6.16 and later do not); contention_begin can be probed", name);
 }
 
 }  // namespace
@@ -121,6 +130,16 @@ std::optional<KernelSignature> KernelTypes::find_tracepoint(const std::string& n
   return signature_of(pointer->type, true);
 }
 
+bool KernelTypes::locks_know_their_owners() const {
+  const btf_type* ring = ::btf__type_by_id(types_.get(), static_cast<uint32_t>(std::max(0, ::btf__find_by_name_kind(types_.get(), "bpf_ringbuf", BTF_KIND_STRUCT))));
+  if (ring == nullptr || !btf_is_struct(ring)) return false;
+  for (uint32_t i = 0; i < btf_vlen(ring); ++i) {
+    const btf_member& member = btf_members(ring)[i];
+    if (std::string_view(::btf__name_by_offset(types_.get(), member.name_off)) == "spinlock") return describe(member.type).type.find("rqspinlock") != std::string::npos;
+  }
+  return false;
+}
+
 std::vector<std::string> KernelTypes::names(uint32_t kind, std::string_view prefix) const {
   std::vector<std::string> all;
   for (uint32_t id = 1; id < ::btf__type_cnt(types_.get()); ++id) {
@@ -167,10 +186,11 @@ Result<void> find_kernel_places(std::span<EventSpec> events) {
   std::optional<KernelTypes> known;
   size_t places = 0;
   for (EventSpec& event : events) {
+    const bool is_tracepoint = event.type.kind == EventKind::kKernelPlace && event.type.config == BPF_TRACE_RAW_TP;
+    if (event.type.kind == EventKind::kTracepoint || is_tracepoint) TRY(check_locks(event.type.name, known));
     if (event.type.kind != EventKind::kKernelPlace) continue;
     if (++places > MAX_KERNEL_PLACES) return make_error(ErrorKind::kInvalid, "{}: one too many; of fentry, fexit and rawtp there can be {} in a recording (k: and t: are not bounded so)", event.type.name, MAX_KERNEL_PLACES);
     if (!known) known.emplace(TRY(KernelTypes::open()));
-    const bool is_tracepoint = event.type.config == BPF_TRACE_RAW_TP;
     const std::string& name = event.place.function;
     const std::optional<KernelSignature> found = is_tracepoint ? known->find_tracepoint(name) : known->find_function(name);
     if (!found) {

@@ -43,6 +43,8 @@ class KernelTypes {
 
   std::optional<KernelSignature> find_function(const std::string& name) const;
   std::optional<KernelSignature> find_tracepoint(const std::string& name) const;
+  // Those that BPF programs take: who would wait for a lock that it has gets an error instead (rqspinlock, Linux 6.16).
+  bool locks_know_their_owners() const;
   // By name.
   std::vector<std::string> functions() const;
   std::vector<std::string> tracepoints() const;
@@ -60,7 +62,8 @@ std::string list_fields(const KernelSignature& signature, bool at_return);
 // An argument by its name, or arg0, arg1, …; retval. In TYPE(…) its low bits. Fails (kNotFound, kUnsupported): what there is instead.
 Result<event_field> find_field(const KernelSignature& signature, bool at_return, std::string_view asked);
 
-// Looks up fields of events of this kind. Fails: kNotFound, with names that may have been meant; kUnsupported; kInvalid (more than MAX_KERNEL_PLACES).
+// Looks up fields of events of this kind. Fails: kNotFound, with names that may have been meant; kUnsupported, also of a tracepoint of the other kind that would stop this kernel
+// (is_passed_under_locks()); kInvalid (more than MAX_KERNEL_PLACES).
 Result<void> find_kernel_places(std::span<EventSpec> events);
 
 }  // namespace cicada::bpf_source

@@ -95,5 +95,21 @@ TEST_F(KernelPlaces, TypesThatNeverEndAreNoNumbers) {
   EXPECT_FALSE(KernelTypes::parse(std::vector<uint8_t>(100, 0xff)));
 }
 
+// As ring buffers are declared before Linux 6.16, and since then.
+TEST(KernelTypes, LocksKnowTheirOwnersByTheirType) {
+  for (const char* name : {"raw_spinlock_t", "rqspinlock_t"}) {
+    const std::unique_ptr<btf, void (*)(btf*)> types(::btf__new_empty(), &::btf__free);
+    btf* const to = types.get();
+    const int whole = ::btf__add_int(to, "int", 4, BTF_INT_SIGNED), lock = ::btf__add_typedef(to, name, ::btf__add_struct(to, name, 4));
+    ::btf__add_struct(to, "bpf_ringbuf", 8);
+    ::btf__add_field(to, "mask", whole, 0, 0);
+    ::btf__add_field(to, "spinlock", lock, 32, 0);
+    uint32_t bytes = 0;
+    const auto* raw = static_cast<const uint8_t*>(::btf__raw_data(to, &bytes));
+    EXPECT_EQ(KernelTypes::parse({raw, bytes})->locks_know_their_owners(), name == std::string_view("rqspinlock_t")) << name;
+  }
+  EXPECT_FALSE(KernelTypes::parse(types_of_a_kernel())->locks_know_their_owners());
+}
+
 }  // namespace
 }  // namespace cicada::bpf_source

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# boot.sh SUITE COMMAND: boots that suite's kernel in an emulator (2 CPUs, no KVM: seconds), with cicada, the workloads and what they
+# boot.sh SUITE COMMAND: boots that suite's kernel in an emulator (EMULATOR_CPUS, 2; no KVM: seconds), with cicada, the workloads and what they
 # link in its first file system, runs COMMAND there with sh, as root, in /tmp, and prints what it printed. CICADA and WORKLOADS as in tests/live. EMULATOR_THREADS: "multi",
 # "single" (QEMU's thread=), for each try. KERNEL_ARGUMENTS: more of the kernel's. SECONDS_OF_BOOT: of a try. SECONDS_OF_SILENCE: of a try in which
 # COMMAND prints nothing.
@@ -56,7 +56,7 @@ echo "$command" >"$root/command"
 # both within 60 to 400 times. With one thread for both each CPU has half the speed and long turns, which judges of times do not bear. The guest's clock runs
 # while the emulator waits for a CPU: a CPU is called stalled after minutes, not after 20 s. So a boot that fails is tried again, at last on one thread; then it counts.
 for thread in ${EMULATOR_THREADS:-multi multi single}; do
-  timeout "${SECONDS_OF_BOOT:-360}" qemu-system-x86_64 -accel tcg,thread=$thread -cpu max,-cx16 -smp 2 -m 1536 -nographic -no-reboot -kernel "$KERNELS/$suite/vmlinuz" \
+  timeout "${SECONDS_OF_BOOT:-360}" qemu-system-x86_64 -accel tcg,thread=$thread -cpu max,-cx16 -smp "${EMULATOR_CPUS:-2}" -m 1536 -nographic -no-reboot -kernel "$KERNELS/$suite/vmlinuz" \
     -initrd "$work/initrd" -append "console=ttyS0 quiet panic=-1 oops=panic ${KERNEL_ARGUMENTS:-}" </dev/null >"$work/console" 2>&1 &
   emulator=$! said=0 silent=0
   while kill -0 $emulator 2>/dev/null; do

@@ -33,12 +33,13 @@ EMULATOR_THREADS=${EMULATOR_THREADS:-multi multi multi single} SECONDS_OF_SILENC
   cicada record --stats -e off-cpu/period=1000000/ -o waits.folded --by thread,state -- waits 3 >waits.truth 2>waits.err; echo "record $? waits"
   cicada record --stats -e t:syscalls:sys_enter_getppid -o calls.folded -- calls 2 2000 >calls.truth 2>calls.err; echo "record $? calls"
   cicada record --stats -e k:__x64_sys_getppid -o kernel.folded -- calls 2 2000 >kernel.truth 2>kernel.err; echo "record $? kernel"
-  cicada record --stats -e "f:__task_pid_nr_ns/type==1/,fr:__task_pid_nr_ns/retval>0,type==1/,fr:ksys_write/retval>0,value=count,unit=bytes/,rawtp:sys_enter/arg1==110/" -o places.cicada -- calls 2 2000 >kernel-places.truth 2>kernel-places.err; echo "record $? kernel-places"
+  cicada record --stats -e "f:__task_pid_nr_ns/type==1/,fr:__task_pid_nr_ns/retval>0,type==1/,fr:ksys_write/retval>0,value=count,unit=bytes/,k:ksys_write/value=count,unit=bytes,count<65536/,rawtp:sys_enter/arg1==110/" -o places.cicada -- calls 2 2000 >kernel-places.truth 2>kernel-places.err; echo "record $? kernel-places"
   cicada convert --event f:__task_pid_nr_ns places.cicada fentry.folded
   cicada convert --event fr:__task_pid_nr_ns places.cicada fexit.folded
   cicada convert --event fr:ksys_write places.cicada written.folded
+  cicada convert --event k:ksys_write places.cicada asked_to_write.folded
   cicada convert --event rawtp:sys_enter places.cicada raw.folded
-  cicada record --stats -e "u:hit/value=arg1,unit=bytes/,ur:hit/s64(retval)==-1/,u:'"$WORKLOADS"'/libhit_library.so:library_hit*" -o hits.cicada -- hits 2 2000 40 1 '"$WORKLOADS"'/libhit_library.so >hits.truth 2>hits.err; echo "record $? hits"
+  cicada record --stats -e "u:hit/value=bytes,unit=bytes,number>=0/,ur:hit/s64(retval)==-1/,u:'"$WORKLOADS"'/libhit_library.so:library_hit*" -o hits.cicada -- hits 2 2000 40 1 '"$WORKLOADS"'/libhit_library.so >hits.truth 2>hits.err; echo "record $? hits"
   cicada convert --event u:hit hits.cicada begins.folded
   cicada convert --event ur:hit hits.cicada returns.folded
   cicada convert --event "u:'"$WORKLOADS"'/libhit_library.so:library_hit*" hits.cicada library.folded
@@ -105,7 +106,7 @@ for name in fentry fexit raw; do
 done
 ! grep -h ';ask;' "$work"/{fentry,fexit,raw}.folded | grep -qE 'bpf|traceiter|trampoline' || fail "the program's own frames are in the stack"
 ! grep -h ';ask;' "$work"/{fentry,fexit}.folded | grep -v ';__task_pid_nr_ns [0-9]*$' || fail "a stack does not end in the function"
-[[ $(value written) == "$(wc -c <"$work/kernel-places.truth")" ]] || fail "$(value written) bytes were written, not $(wc -c <"$work/kernel-places.truth")"
+for name in written asked_to_write; do [[ $(value $name) == "$(wc -c <"$work/kernel-places.truth")" ]] || fail "$(value $name) bytes were $name, not $(wc -c <"$work/kernel-places.truth")"; done
 grep -q '^record 0 hits' "$work/said" || fail "record -e u:hit"
 said() { sed -n "s/^$1 //p" "$work/${2:-hits}.truth"; }
 ! awk '/ lost: ring| lost: no scratch/ { gsub(",", "", $1); n += $1 } END { exit !n }' "$work/hits.err" || fail "hits are lost, though threads pause"
