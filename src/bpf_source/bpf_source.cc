@@ -19,6 +19,7 @@
 #include "base/monotonic_clock.h"
 #include "base/parallel.h"
 #include "base/scoped_short_slice.h"
+#include "bpf_source/ambiguous_events.h"
 #include "bpf_source/blocked_threads.h"
 #include "bpf_source/bpf_kernel_names.h"
 #include "bpf_source/bpf_mappings.h"
@@ -354,7 +355,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
                                                                                 [&kernel](uint32_t index, const event_fields& fields) { return kernel.set_place_fields(index, fields); }},
                                                         function_events(events), *parts->images, image_reader);
   }
-  parts->unwinders = std::make_unique<ingest::ImageUnwinders>(*parts->images, std::move(image_reader));
+  parts->unwinders = std::make_unique<ingest::ImageUnwinders>(*parts->images, image_reader);
   parts->loader = std::make_unique<TableLoader>(*parts->store, *parts->unwinders, few_threads());
   const bool machine = config.targets == TargetKind::kMachine;
   parts->java = std::make_unique<ingest::JavaMachines>(ingest::JavaMachines::Ports{
@@ -424,9 +425,11 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   if (!machine) parts->wait_for_tables();
   if (is_any_probe(events))
     for (const Pid pid : own_processes()) kernel.leave_out_of_probes(pid);
+  const std::set<std::string> not_yet = config.from_exec && !config.pids.empty() ? own_files_of(config.pids.front()) : std::set<std::string>{};
+  if (!machine) TRY(refuse_ambiguous(config.events.events, *parts->images, image_reader, not_yet));
   if (parts->functions) {
     if (machine) parts->wait_for_first_scan();
-    TRY(parts->functions->find());
+    TRY(parts->functions->find(not_yet));
   }
   return std::unique_ptr<BpfSource>(new BpfSource(std::move(parts)));
 }
@@ -492,6 +495,7 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   {
     const std::lock_guard lock(p.pause_mutex);
     p.events->disable();
+    profile.header.target_cpu_ns = p.target_time->used_ns(p.tracker->table().pids());  // now: detaching takes a while
     if (p.functions) p.functions->detach();
     if (p.samples_waits) p.kernel->count_waits_until_now();
     paused = p.paused;
@@ -508,7 +512,6 @@ Result<void> BpfSource::stop(profile::Profile& profile) {
   }
   if (p.samples_waits) p.kernel->detach_waits();
   p.prompt.reset();
-  profile.header.target_cpu_ns = p.target_time->used_ns(p.tracker->table().pids());
   const auto fired = p.count_fired();
   p.drain_ring();
   p.tracker->sync(kLastSyncMs);

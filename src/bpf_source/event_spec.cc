@@ -20,7 +20,7 @@ namespace {
 constexpr uint64_t kMostHits = 0xffffffff;  // event_cookie
 constexpr std::string_view kLettersOfNames = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", kLettersOfTracepoints = "_-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", kLettersOfFields = "_()abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-constexpr std::string_view kUsdt = "usdt", kTextBegin = "str(";
+constexpr std::string_view kUsdt = "usdt", kCounter = "counter:", kTextBegin = "str(";
 
 struct FunctionKind {
   std::string_view name, alias;
@@ -99,6 +99,13 @@ class SpecParser {
     const size_t colon = name.find(':');
     if (name.starts_with('"') || name.find("::") != std::string_view::npos) return parse_as_function();
     if (name.find_last_not_of("0123456789") == name.rfind(':') && !name.ends_with(':')) return parse_as_function();  // FILE:LINE
+    if (name.starts_with(kCounter)) {
+      const std::string_view own = name.substr(kCounter.size());
+      const EventType* type = find_event_type(own);
+      if (type == nullptr) return fail(begin + kCounter.size(), "no clock or counter \"{}\"; {}", own, near_event_types(own).empty() ? "`cicada record --help` lists them" : "did you mean " + near_event_types(own) + "?");
+      spec.type = *type;
+      return {};
+    }
     if (colon != std::string_view::npos) {
       if (colon + 1 == name.size() && at_ < text_.size() && text_[at_] == '/') return parse_as_function();  // IMAGE:/REGEX/
       const bool is_file = name.substr(0, colon).find_first_of("./+") != std::string_view::npos && name.find(':', colon + 1) == std::string_view::npos;
@@ -107,12 +114,13 @@ class SpecParser {
       if (spec.type.name == name) spec.maybe_function = name;
       return {};
     }
+    const bool is_name = name.find_first_not_of(kLettersOfNames) == std::string_view::npos && (name[0] < '0' || name[0] > '9');
     if (const EventType* type = find_event_type(name); type != nullptr) {
       spec.type = *type;
+      if (is_name) spec.maybe_function = name;
       return {};
     }
     const std::string near = near_event_types(name);
-    const bool is_name = name.find_first_not_of(kLettersOfNames) == std::string_view::npos && (name[0] < '0' || name[0] > '9');
     if (!near.empty() || !is_name) return fail(begin, "no event \"{}\"; {} (of a function: u:{})", name, near.empty() ? "`cicada record --help` lists them" : "did you mean " + near + "?", name);
     return parse_as_function();
   }
@@ -170,7 +178,7 @@ class SpecParser {
     at_ = begin;
     const std::string_view whole = take_until("=,/");
     const bool is_known_function = is_hit && !is_looked_up(spec) && !spec.place.is_usdt;
-    const bool is_function = is_known_function || !spec.maybe_function.empty();
+    const bool is_function = is_known_function || (is_hit && !spec.maybe_function.empty());
     if (whole == "return" && is_function) {
       if (spec.times_calls) return fail(begin, "return a second time");
       spec.times_calls = true;

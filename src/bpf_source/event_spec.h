@@ -3,6 +3,7 @@
 //
 //   -e cpu-clock                              at the recording's rate (-F, -c)
 //   -e page-faults/period=1/                  each of them
+//   -e counter:cycles                         the same as cycles, where a function has that name
 //   -e cycles/freq=199/,context-switches      several, each at its own rate
 //   -e sched:sched_process_exec               a tracepoint: each time the kernel passes it (docs/events.md)
 //   -e malloc, -e libc:malloc                 functions, where nothing else has that name
@@ -41,7 +42,8 @@ struct FieldComparison {
 
 struct EventSpec {
   EventType type;
-  std::string maybe_function = {};            // of CATEGORY:NAME without a kind: what was written. If there is no such category, it is IMAGE:FUNCTION
+  std::string maybe_function = {};            // of CATEGORY:NAME without a kind: what was written. If there is no such category, it is IMAGE:FUNCTION. Of a clock or counter
+                                              // without a kind, too: a function may have that name (ambiguous_events.h)
   std::optional<uint64_t> period = {};        // a sample every so many event units (ns of a timer), more than 0. Of a probe: one of about so many hits
   std::optional<uint64_t> frequency_hz = {};  // or so many samples a second and CPU, more than 0; never both
   uint64_t stop_after = 0;                    // so many samples: then the recording ends; 0: it does not

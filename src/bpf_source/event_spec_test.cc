@@ -28,6 +28,17 @@ TEST(EventSpecs, AreNamesWithTheirOwnRates) {
   EXPECT_EQ((*specs)[2].frequency_hz, 199u);
 }
 
+TEST(EventSpecs, AWordOfACounterMayBeAFunctionToo) {
+  const auto specs = parse_event_specs("cycles/period=5/,counter:faults/period=1/,cpu-clock,u:cycles");
+  ASSERT_TRUE(specs) << specs.error().message();
+  EXPECT_EQ((*specs)[0].maybe_function, "cycles/period=5/");
+  EXPECT_EQ((*specs)[1].maybe_function, "") << "its kind is said";
+  EXPECT_EQ((*specs)[1].type.name, "page-faults");
+  EXPECT_EQ((*specs)[1].period, 1u);
+  EXPECT_EQ((*specs)[2].maybe_function, "") << "no function is called so";
+  EXPECT_EQ((*specs)[3].type.name, "u:cycles");
+}
+
 TEST(EventSpecs, FilesOfFunctionsAreToldFromCategories) {
   const auto specs = parse_event_specs("libssl.so.3:SSL_write,/opt/x.so:fn/period=2/,\"/a:b\":fn,libc:malloc");
   ASSERT_TRUE(specs) << specs.error().message();
@@ -298,6 +309,9 @@ TEST(EventSpecs, ErrorsPointAtTheColumn) {
   EXPECT_EQ(error_of("cs/period=1"), "cs/period=1: column 12: expected \"/\" at the end of the terms");
   EXPECT_EQ(error_of("cs/period=1,freq=2/"), "cs/period=1,freq=2/: column 13: a second rate: an event has one period or frequency");
   EXPECT_EQ(error_of("cs/period/"), "cs/period/: column 10: expected \"=N\" after period");
+  EXPECT_EQ(error_of("counter:cylces"), "counter:cylces: column 9: no clock or counter \"cylces\"; did you mean cycles?");
+  EXPECT_EQ(error_of("u:fn/period=2"), "u:fn/period=2: column 14: expected \"/\" at the end of the terms");
+  EXPECT_EQ(error_of("u:fn/return"), "u:fn/return: column 12: expected \"/\" at the end of the terms");
   EXPECT_EQ(error_of("cs//"), "cs//: column 4: no term \"\"; there are period=N, stop=N and freq=HZ");
   EXPECT_EQ(error_of("cs/period=1/x"), "cs/period=1/x: column 13: expected a comma or the end, found \"x\"");
   EXPECT_EQ(error_of("cs,"), "cs,: column 4: expected the name of an event");

@@ -147,7 +147,7 @@ std::vector<FunctionFinder::Found> FunctionFinder::look_into_paths(const std::st
 Result<std::vector<FunctionFinder::Found>> FunctionFinder::look_into(File& file, std::span<const size_t> wanted, const std::stop_token& stop) {
   const auto failed = [&](const Error& error) {
     for (const size_t event : wanted)
-      if (!sums_[event].error) sums_[event].error = error;
+      if (!sums_[event].error && !stop.stop_requested()) sums_[event].error = error;
     return error;
   };
   if (::fstat(file.fd.get(), &file.status) != 0) return failed(errno_error(errno, file.image.path));
@@ -403,9 +403,10 @@ Error FunctionFinder::nothing_found(size_t event) const {
   if (!sum.has_symbols) {
     return make_error(ErrorKind::kNotFound, "{}: {} has no symbols: it was stripped, and a debug file for it is not installed", name, place.image.empty() ? "what is mapped" : place.image);
   }
+  const std::string later = place.image.empty() && !whole_machine_ ? "; of a file that is loaded later by its path, as u:/opt/app:" + place.function : "";
   const std::string where = place.image.empty() ? fmt::format("the {} files that are mapped", sum.images) : place.image;
   const std::string near = sum.near.size() > kMostNames ? near_names(place.function, sum.near) : fmt::format("{}", fmt::join(sum.near, ", "));
-  return make_error(ErrorKind::kNotFound, "{}: no {} {} in {}{}{}", name, place.is_usdt ? "USDT probe" : place.is_line ? "code of" : "function", place.function, where, near.empty() ? "" : "; did you mean " + near + "?",
+  return make_error(ErrorKind::kNotFound, "{}: no {} {} in {}{}{}", name, place.is_usdt ? "USDT probe" : place.is_line ? "code of" : "function", place.function, where, near.empty() ? later : "; did you mean " + near + "?",
                     sum.is_cut_short ? "; not all symbols were looked at, there are too many" : "");
 }
 

@@ -2,6 +2,7 @@
 #include "bpf_source/function_place.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <vector>
 
@@ -106,6 +107,14 @@ bool take_offset(std::string_view& text, uint64_t& offset, size_t& plus) {
   return true;
 }
 
+// fn/period=2: a slash without its partner is taken for a part of the name, and no name has what terms have behind it.
+bool has_open_terms(std::string_view function) {
+  const size_t slash = function.find('/');
+  if (slash == std::string_view::npos || function.front() == '"' || function.find("operator") != std::string_view::npos) return false;
+  const std::string_view behind = function.substr(slash + 1);
+  return behind == "return" || (behind.find_first_of("=<>") != std::string_view::npos && std::isalpha(static_cast<unsigned char>(behind.front())) != 0);
+}
+
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
@@ -162,6 +171,7 @@ bool parse_function_place(std::string_view text, FunctionPlace& place, PlaceErro
   }
   size_t plus = 0;
   if (!take_offset(function, place.offset, plus)) return fail(begin + plus + 1, "not a number of bytes");
+  if (has_open_terms(function)) return fail(begin + function.size(), "expected \"/\" at the end of the terms");
   place.function = unquote(function);
   if (place.function.empty()) return fail(begin, "expected the name of a function");
   if (place.function.find('/') != std::string::npos && place.function.find("operator") == std::string::npos && place.image.empty() && place.function.front() == '/')
@@ -202,7 +212,8 @@ bool is_meant(const FunctionPlace& place, std::string_view path) {
   const auto is_name_of = [&](std::string_view wanted) {
     if (!name.starts_with(wanted)) return false;
     const std::string_view rest = name.substr(wanted.size());
-    return rest.empty() || rest.starts_with(".so") || (rest.size() > 1 && rest[0] == '-' && rest[1] >= '0' && rest[1] <= '9' && rest.find(".so") != std::string_view::npos);
+    const bool is_version = rest.size() > 1 && rest[0] == '.' && rest.find_first_not_of(".0123456789") == std::string_view::npos;
+    return rest.empty() || rest.starts_with(".so") || is_version || (rest.size() > 1 && rest[0] == '-' && rest[1] >= '0' && rest[1] <= '9' && rest.find(".so") != std::string_view::npos);
   };
   return is_name_of(place.image) || is_name_of("lib" + place.image);
 }

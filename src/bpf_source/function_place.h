@@ -2,7 +2,7 @@
 // Where a function begins or returns, as people write it: [IMAGE:]FUNCTION[+OFFSET].
 //
 //   malloc                          of each image that the target maps
-//   libc:malloc, c:malloc           of libc.so.6 or libc-2.31.so: a file's name, with or without "lib" before and "-VERSION" or ".so…" behind
+//   libc:malloc, c:malloc           of libc.so.6 or libc-2.31.so: a file's name, with or without "lib" before and ".so…", ".VERSION" or "-VERSION.so" behind
 //   /opt/x.so:fn, "/a:b/x.so":fn    of that file, as the target sees it
 //   std::vector<int>::push_back     demangled, with or without parameters
 //   sql_*                           * any letters, ? one, where there is no parenthesis

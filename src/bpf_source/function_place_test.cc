@@ -98,6 +98,10 @@ TEST(FunctionPlaces, MeanFilesByNameOrPath) {
   EXPECT_TRUE(means("nginx", "/usr/sbin/nginx"));
   EXPECT_TRUE(means("libc", "/lib/libc-2.31.so"));
   EXPECT_FALSE(means("libc", "/lib/libc-client.so"));
+  EXPECT_TRUE(means("python3", "/usr/bin/python3.11"));
+  EXPECT_TRUE(means("libc.so", "/usr/lib/libc.so.6"));
+  EXPECT_FALSE(means("python3", "/usr/bin/python3.11-config"));
+  EXPECT_FALSE(means("python3", "/usr/bin/python3."));
   EXPECT_FALSE(means("nginx", "/usr/sbin/nginx-1"));
   EXPECT_FALSE(means("lib", "/usr/lib/libc.so.6"));
   EXPECT_FALSE(means("libc", "/usr/lib/libcrypt.so.1"));

@@ -2,6 +2,7 @@
 #include "bpf_source/function_probes.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "abi/event_cookie.h"
 #include "base/diagnostics.h"
@@ -14,6 +15,8 @@ namespace {
 
 constexpr size_t kMostWarnings = 20;
 constexpr unsigned kDetachingThreads = 16;
+constexpr std::chrono::milliseconds kPause{20};
+constexpr int kMostPauses = 250;  // until a file is given up that does not open
 
 std::vector<FunctionFinder::Event> whats(const std::vector<FunctionProbes::Event>& events) {
   std::vector<FunctionFinder::Event> all;
@@ -36,7 +39,8 @@ void FunctionProbes::warn(std::string warning) {
   else if (warnings_.size() == kMostWarnings) warnings_.emplace_back("more about functions is left out here; `-v` says all");
 }
 
-Result<void> FunctionProbes::find() {
+Result<void> FunctionProbes::find(std::set<std::string> not_yet) {
+  not_yet_ = std::move(not_yet);
   const uint64_t began_ns = monotonic_ns();
   const std::vector<FunctionFinder::Event>& events = finder_.events();
   for (const FunctionFinder::Event& event : events) {
@@ -46,14 +50,22 @@ Result<void> FunctionProbes::find() {
   const auto take = [&](std::vector<Found> found) {
     for (Found& one : found) found_.push_back(std::move(one));
   };
-  for (uint32_t id = 1; images_.find(id); ++id) {
+  for (uint32_t& id = next_image_; const auto image = images_.find(id); ++id) {
+    if (not_yet_.contains(image->path)) {
+      const std::lock_guard lock(mutex_);
+      noted_.erase(id);
+      std::erase(waiting_, id);
+      continue;
+    }
     auto found = finder_.look_into(id, {});
     // One that is still being opened is published, and noted, when it is open.
     const bool is_closed = !found && found.error().kind() == ErrorKind::kGone;
-    if (!found && !is_closed) diagnostics().info(images_.find(id)->path, "no function of it is probed: {}", found.error().message());
+    if (!found && !is_closed) diagnostics().info(image->path, "no function of it is probed: {}", found.error().message());
     if (found) take(*std::move(found));
     const std::lock_guard lock(mutex_);
-    if (!is_closed) noted_.insert(id);
+    if (is_closed) continue;
+    noted_.insert(id);
+    looked_into_.insert(id);
   }
   take(finder_.look_into_paths({}));
   size_t places = 0;
@@ -111,6 +123,8 @@ void FunctionProbes::detach() {
   if (thread_.joinable()) {
     thread_.request_stop();
     thread_.join();
+    thread_ = {};
+    warn_of_unseen();
   }
   const uint64_t began_ns = monotonic_ns();
   // Each waits some 50 ms for the kernel, and most of that beside others. Begins first: no call begins any more whose return is not seen.
@@ -119,6 +133,17 @@ void FunctionProbes::detach() {
     links->clear();
   }
   detaching_ns_ = std::max(detaching_ns_, monotonic_ns() - began_ns);
+}
+
+void FunctionProbes::warn_of_unseen() {
+  size_t unseen = 0;
+  std::string one;
+  for (uint32_t id = 1; const auto image = images_.find(id); ++id) {
+    if (looked_into_.contains(id) || not_yet_.contains(image->path) || !finder_.is_any_meant(image->path)) continue;
+    ++unseen;
+    one = image->path;
+  }
+  if (unseen != 0) warn(fmt::format("{} files were mapped too late to look for functions in them, as {}: what was called there is not counted; of a program or library that its path names it is", unseen, one));
 }
 
 void FunctionProbes::note_image(uint32_t image) {
@@ -132,8 +157,10 @@ void FunctionProbes::note_image(uint32_t image) {
 
 void FunctionProbes::look_into_later(uint32_t image, const std::stop_token& stop) {
   auto found = finder_.look_into(image, stop);
+  if (stop.stop_requested()) return;
+  looked_into_.insert(image);
   if (!found) {
-    if (!stop.stop_requested()) warn(fmt::format("{}, which was mapped later, is not probed: {}", images_.find(image)->path, found.error().message()));
+    warn(fmt::format("{}, which was mapped later, is not probed: {}", images_.find(image)->path, found.error().message()));
     return;
   }
   for (const Found& one : *found) {
@@ -142,18 +169,27 @@ void FunctionProbes::look_into_later(uint32_t image, const std::stop_token& stop
       return places_;
     }();
     const Result<void> done = places + one.places.size() > most_places() ? make_error(ErrorKind::kLimit, "{}: {}: more than {} places", name_of(one), one.path, most_places()) : attach(one);
-    if (!done) warn(fmt::format("mapped later and not probed: {}", done.error().message()));
+    if (done) warn(fmt::format("{}: {} was mapped while this was recorded: calls in its first milliseconds are not counted; if its path names it, they are", name_of(one), one.path));
+    else warn(fmt::format("mapped later and not probed: {}", done.error().message()));
   }
 }
 
+// Who runs for a moment only has ended before its file is open, and then nobody publishes what it mapped: so new images are looked for, too.
 void FunctionProbes::follow(const std::stop_token& stop) {
-  for (;;) {
+  std::vector<std::pair<uint32_t, int>> closed;  // and how often they were seen so
+  while (!stop.stop_requested()) {
     std::vector<uint32_t> images;
     {
       std::unique_lock lock(mutex_);
-      if (!came_.wait(lock, stop, [&] { return !waiting_.empty(); })) return;
+      came_.wait_for(lock, stop, kPause, [&] { return !waiting_.empty(); });
       images.swap(waiting_);
     }
+    for (; images_.find(next_image_); ++next_image_) closed.emplace_back(next_image_, 0);
+    std::erase_if(closed, [&](auto& one) {
+      if (images_.find(one.first)->kind == profile::ImageKind::kUnknown) return ++one.second == kMostPauses;
+      note_image(one.first);
+      return true;
+    });
     for (const uint32_t image : images) {
       if (stop.stop_requested()) return;
       look_into_later(image, stop);

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <unordered_set>
@@ -41,8 +42,8 @@ class FunctionProbes {
   FunctionProbes(const FunctionProbes&) = delete;
   FunctionProbes& operator=(const FunctionProbes&) = delete;
 
-  // Fails: kNotFound (no such image or function, with what may have been meant), kLimit (too many), kUnsupported (it cannot be probed).
-  Result<void> find();
+  // `not_yet`: paths of images that count when they are mapped again, not now. Fails: kNotFound (no such image or function, with what may have been meant), kLimit (too many), kUnsupported (it cannot be probed).
+  Result<void> find(std::set<std::string> not_yet = {});
   // What was found. Fails: nothing of an event can be attached; then nothing is.
   Result<void> attach();
   void detach();
@@ -61,6 +62,8 @@ class FunctionProbes {
   Result<void> attach(const Found& found);
   void look_into_later(uint32_t image, const std::stop_token& stop);
   void follow(const std::stop_token& stop);
+  // Of files that nobody has looked into.
+  void warn_of_unseen();
   void warn(std::string warning);
 
   const Options options_;
@@ -72,7 +75,9 @@ class FunctionProbes {
 
   mutable std::mutex mutex_;
   std::condition_variable_any came_;
-  std::unordered_set<uint32_t> noted_;
+  std::set<std::string> not_yet_;
+  uint32_t next_image_ = 1;  // of the thread
+  std::unordered_set<uint32_t> noted_, looked_into_;
   std::vector<uint32_t> waiting_;
   std::vector<std::string> warnings_;
   size_t places_ = 0, files_ = 0;  // that are attached

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "process/procfs/maps_file.h"
 #include "process/procfs/proc_fs.h"
 
 namespace cicada::bpf_source {
@@ -35,6 +36,19 @@ std::vector<Pid> own_processes() {
     }
   }
   return own;
+}
+
+std::set<std::string> own_files_of(Pid held) {
+  std::set<std::string> paths;
+  const Result<process::MapsFile> own = process::read_maps(static_cast<Pid>(::getpid()), process::MapsFilter::kExecutable), its = process::read_maps(held, process::MapsFilter::kExecutable);
+  if (!own || !its) return paths;
+  for (const process::MapsEntry& entry : own->entries) paths.insert(entry.path);
+  // What it has mapped since then is elsewhere.
+  for (const process::MapsEntry& entry : its->entries) {
+    const bool is_copy = std::any_of(own->entries.begin(), own->entries.end(), [&](const process::MapsEntry& other) { return other.range.begin == entry.range.begin && other.path == entry.path; });
+    if (!is_copy) paths.erase(entry.path);
+  }
+  return paths;
 }
 
 }  // namespace cicada::bpf_source

@@ -105,6 +105,18 @@ refused() {
   [[ $(wc -l <err) == 1 ]] && grep -qF -- "$2" err || fail "-e $1: not \"$2\": $(cat err)"
   [[ ! -e n.cicada ]] || fail "-e $1 left a recording"
 }
+# A word that is an event and a function is neither until it is said which.
+printf 'int faults(void) { return 0; }\nint main(void) { return faults(); }\n' >both.c
+gcc -O0 -o both both.c
+refused faults "-e faults: it is an event, and a function of $T/both; write counter:faults or u:faults" "-- ./both"
+"$CICADA" record -q --force -e u:faults,counter:faults/period=1/ -o both.cicada -- ./both >/dev/null 2>err || fail "record -e u:faults,counter:faults ended with $?: $(cat err)"
+"$CICADA" convert --force --event u:faults both.cicada both.folded 2>/dev/null
+[[ $(value both.folded) == 1 ]] || fail "faults() is called once, not $(value both.folded) times"
+# What only cicada itself has is not the command's.
+refused u:bpf_program__attach_uprobe "no function bpf_program__attach_uprobe in the" "-- ./both"
+# A file that is mapped later: what is not seen is said.
+"$CICADA" record --force -e 'u:/^(hit|a64l)$/' -o later.folded -- sh -c "$WORKLOADS/hits 1 100; true" >/dev/null 2>err || fail "record -- sh ended with $?: $(cat err)"
+grep -qE "$WORKLOADS/hits was mapped while this was recorded|files were mapped too late to look for functions in them, as $WORKLOADS/hits" err || fail "calls that are not seen are not spoken of: $(cat err)"
 refused u:libc:mallok "u:libc:mallok: no function mallok in libc; did you mean malloc"
 refused mallok "u:mallok: no function mallok in the"
 refused cylces 'no event "cylces"; did you mean cycles? (of a function: u:cylces)'

@@ -132,6 +132,17 @@ class TreeText {
   std::vector<Pending> pending_, lines_;
 };
 
+// "cpu-clock (1,200 samples), page-faults (3); --event shows them". Empty: there are no others.
+std::string other_events(const profile::ProfileSnapshot& profile) {
+  std::string names;
+  for (uint32_t i = 0; i < profile.header.events.size(); ++i) {
+    const profile::EventId id{static_cast<uint8_t>(i)};
+    const uint64_t samples = id == main_event(profile) ? 0 : count_samples(profile, id);
+    if (samples != 0) names += fmt::format("{}{} ({}{})", names.empty() ? "" : ", ", profile.header.events[i].name, grouped_digits(samples), names.empty() ? " samples" : "");
+  }
+  return names.empty() ? "" : names + "; --event shows them";
+}
+
 }  // namespace
 
 std::string format_cpu_time(const profile::ProfileSnapshot& profile) {
@@ -155,8 +166,8 @@ std::string format_report_header(const profile::ProfileSnapshot& profile, const 
   const profile::Event& event = profile.event(main_event(profile));
   append_line(out, "CPU", format_cpu_time(profile));
   append_line(out, "rate", profile::rate_text(event));
-  // A sample of another tool's file has a value of each of its events.
-  append_line(out, "samples", grouped_digits(header.kernel.empty() ? count_samples(profile, main_event(profile)) : count_samples(profile)));
+  append_line(out, "samples", grouped_digits(count_samples(profile, main_event(profile))));
+  append_line(out, "more", other_events(profile));
   std::string lost;
   for (const profile::Count& count : event.counts)
     if (count.outcome && count.value != 0 && !count.name.starts_with("stored"))

@@ -30,12 +30,19 @@ constexpr size_t kMaxNearNames = 20'000;      // that are compared with one that
 constexpr uint64_t kWorkPerLetters = 2;
 constexpr size_t kShownOverloads = 3, kLongWord = 9;
 
-// What one pattern has at one address, the best so far.
+// What one pattern has at one address, the best so far. An IFUNC has the address of what chooses its code, which may have a name of its own: who asks for both, as `mem*`
+// does, means the function.
 struct Best {
   const Candidate* symbol = nullptr;
   bool exact = false;
+  bool is_better(const Candidate& other, bool is_exact) const {
+    if (symbol == nullptr) return true;
+    if (is_exact != exact) return is_exact;
+    const bool is_function = other.kind == Kind::kIndirect;
+    return is_function != (symbol->kind == Kind::kIndirect) ? is_function : SymbolIndexBuilder::better(other, *symbol);
+  }
   void offer(const Candidate& other, bool is_exact) {
-    if (symbol != nullptr && (is_exact != exact ? exact : !SymbolIndexBuilder::better(other, *symbol))) return;
+    if (!is_better(other, is_exact)) return;
     symbol = &other;
     exact = is_exact;
   }

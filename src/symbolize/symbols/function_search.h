@@ -44,7 +44,7 @@ inline constexpr size_t kMaxPatterns = 1024, kMaxPatternBytes = 16 << 10, kMaxFu
 
 // A pattern is a function's name: the linkage name; or demangled, with its parameters, without them, or without template arguments, too
 // (names/demangle.h); or a regular expression between slashes. Clones of a function have its name; their cold and partial pieces (.cold, .part.0) only their own. Where it has no
-// parameters, `*` stands for any letters, `?` for one. Of two symbols at one address the one that is exactly meant is shown, else the better one.
+// parameters, `*` stands for any letters, `?` for one. Of two symbols at one address the one that is exactly meant is shown, else an IFUNC, else the better one.
 // Labels (STT_NOTYPE) are found by their exact name only. What is in no executable PT_LOAD is left out.
 FunctionSearch search_functions(const elf::ElfFile& image, std::span<const SymbolIndexBuilder::Candidate> symbols,
                                 std::span<const std::string> patterns, size_t limit, const std::stop_token& stop = {});

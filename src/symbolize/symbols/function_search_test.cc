@@ -234,6 +234,8 @@ int main(int c, char** v) {
     EXPECT_EQ(names_of("may_fail"), Names{"may_fail(int)"}) << "without its cold part";
     EXPECT_EQ(names_of("main::{lambda(int)#1}::operator()"), Names{"main::{lambda(int)#1}::operator()(int) const"});
     EXPECT_TRUE(names_of("abort").empty()) << "only its stub is here";
+    EXPECT_EQ(names_of("/^choo?se[^_]*$/"), Names{"chosen"}) << "not what chooses it, at the same address";
+    EXPECT_EQ(names_of("choose"), Names{"choose"});
     const FunctionSearch some = (*symbols)->find_functions(Names{"chosen", "scaled", "main"}, 100);
     ASSERT_EQ(some.functions.size(), 3U);
     EXPECT_TRUE(some.functions[0].indirect);
