@@ -15,7 +15,8 @@
 
 namespace cicada::bpf_source {
 
-// Of events without a kind: whether the images have functions of those names, `not_yet` (paths) left out. Fails (kInvalid): with both spellings. Files that cannot be read have none.
-Result<void> refuse_ambiguous(std::span<const EventSpec> events, process::ImageRegistry& images, std::shared_ptr<ImageReader> reader, const std::set<std::string>& not_yet);
+// Of events without a kind: whether the programs among the images (not their libraries) have functions of those names, `inherited` (paths) left out. Waits for those that are
+// being opened, a second at most. Fails (kInvalid): with both spellings. Files that cannot be read have none.
+Result<void> refuse_ambiguous(std::span<const EventSpec> events, process::ImageRegistry& images, std::shared_ptr<ImageReader> reader, const std::set<std::string>& inherited);
 
 }  // namespace cicada::bpf_source

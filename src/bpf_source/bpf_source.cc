@@ -425,11 +425,11 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
   if (!machine) parts->wait_for_tables();
   if (is_any_probe(events))
     for (const Pid pid : own_processes()) kernel.leave_out_of_probes(pid);
-  const std::set<std::string> not_yet = config.from_exec && !config.pids.empty() ? own_files_of(config.pids.front()) : std::set<std::string>{};
-  if (!machine) TRY(refuse_ambiguous(config.events.events, *parts->images, image_reader, not_yet));
+  const std::set<std::string> inherited = config.from_exec && !config.pids.empty() ? own_files_of(config.pids.front()) : std::set<std::string>{};
+  if (!machine) TRY(refuse_ambiguous(config.events.events, *parts->images, image_reader, inherited));
   if (parts->functions) {
     if (machine) parts->wait_for_first_scan();
-    TRY(parts->functions->find(not_yet));
+    TRY(parts->functions->find(inherited));
   }
   return std::unique_ptr<BpfSource>(new BpfSource(std::move(parts)));
 }

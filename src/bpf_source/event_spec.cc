@@ -102,7 +102,7 @@ class SpecParser {
     if (name.starts_with(kCounter)) {
       const std::string_view own = name.substr(kCounter.size());
       const EventType* type = find_event_type(own);
-      if (type == nullptr) return fail(begin + kCounter.size(), "no clock or counter \"{}\"; {}", own, near_event_types(own).empty() ? "`cicada record --help` lists them" : "did you mean " + near_event_types(own) + "?");
+      if (type == nullptr) return fail(begin + kCounter.size(), "no clock or counter \"{}\"; {} (of a function: u:counter:{})", own, near_event_types(own).empty() ? "`cicada record --help` lists them" : "did you mean " + near_event_types(own) + "?", own);
       spec.type = *type;
       return {};
     }

@@ -309,8 +309,9 @@ TEST(EventSpecs, ErrorsPointAtTheColumn) {
   EXPECT_EQ(error_of("cs/period=1"), "cs/period=1: column 12: expected \"/\" at the end of the terms");
   EXPECT_EQ(error_of("cs/period=1,freq=2/"), "cs/period=1,freq=2/: column 13: a second rate: an event has one period or frequency");
   EXPECT_EQ(error_of("cs/period/"), "cs/period/: column 10: expected \"=N\" after period");
-  EXPECT_EQ(error_of("counter:cylces"), "counter:cylces: column 9: no clock or counter \"cylces\"; did you mean cycles?");
+  EXPECT_EQ(error_of("counter:cylces"), "counter:cylces: column 9: no clock or counter \"cylces\"; did you mean cycles? (of a function: u:counter:cylces)");
   EXPECT_EQ(error_of("u:fn/period=2"), "u:fn/period=2: column 14: expected \"/\" at the end of the terms");
+  EXPECT_TRUE(parse_event_specs("u:github.com/a/b.F[<-chan int]"));
   EXPECT_EQ(error_of("u:fn/return"), "u:fn/return: column 12: expected \"/\" at the end of the terms");
   EXPECT_EQ(error_of("cs//"), "cs//: column 4: no term \"\"; there are period=N, stop=N and freq=HZ");
   EXPECT_EQ(error_of("cs/period=1/x"), "cs/period=1/x: column 13: expected a comma or the end, found \"x\"");

@@ -117,6 +117,11 @@ std::vector<size_t> FunctionFinder::events_that_mean(const std::string& path) co
   return wanted;
 }
 
+bool FunctionFinder::is_any_wanting(const std::string& path) const {
+  const std::vector<size_t> wanted = events_that_mean(path);
+  return std::any_of(wanted.begin(), wanted.end(), [&](size_t event) { return sums_[event].images == 0 || !events_[event].place.image.starts_with('/'); });
+}
+
 Result<std::vector<FunctionFinder::Found>> FunctionFinder::look_into(uint32_t image, const std::stop_token& stop) {
   auto info = images_.find(image);
   if (!info) return make_error(ErrorKind::kNotFound, "image {}: no such image", image);

@@ -56,8 +56,9 @@ class FunctionFinder {
       : events_(std::move(events)), whole_machine_(whole_machine), images_(images), reader_(std::move(reader)), sums_(events_.size()) {}
 
   const std::vector<Event>& events() const { return events_; }
-  // Whether an event may have functions in an image of that path.
+  // Whether an event may have functions in an image of that path; of the second, whether it has them in no file that its path names.
   bool is_any_meant(const std::string& path) const { return !events_that_mean(path).empty(); }
+  bool is_any_wanting(const std::string& path) const;
   // What is asked of the numbers of places, by Place::number; the first is nobody's. More come with each look.
   std::span<const event_fields> place_fields() const { return place_fields_; }
   // In an image of the registry. The same file is searched once an event, whatever its images. Fails: kGone (it is not open, perhaps not yet), what reading it says.

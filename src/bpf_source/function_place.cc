@@ -112,7 +112,9 @@ bool has_open_terms(std::string_view function) {
   const size_t slash = function.find('/');
   if (slash == std::string_view::npos || function.front() == '"' || function.find("operator") != std::string_view::npos) return false;
   const std::string_view behind = function.substr(slash + 1);
-  return behind == "return" || (behind.find_first_of("=<>") != std::string_view::npos && std::isalpha(static_cast<unsigned char>(behind.front())) != 0);
+  size_t name = 0;
+  while (name < behind.size() && (std::isalnum(static_cast<unsigned char>(behind[name])) != 0 || behind[name] == '_')) ++name;
+  return behind == "return" || (name != 0 && name < behind.size() && std::string_view("=<>!").find(behind[name]) != std::string_view::npos);
 }
 
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }

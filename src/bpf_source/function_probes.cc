@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bpf_source/function_probes.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -15,8 +17,8 @@ namespace {
 
 constexpr size_t kMostWarnings = 20;
 constexpr unsigned kDetachingThreads = 16;
-constexpr std::chrono::milliseconds kPause{20};
-constexpr int kMostPauses = 250;  // until a file is given up that does not open
+constexpr std::chrono::milliseconds kWait{1}, kPause{20};
+constexpr uint64_t kMostWaitNs = 3'000'000'000;  // for files that are being opened, when recording begins
 
 std::vector<FunctionFinder::Event> whats(const std::vector<FunctionProbes::Event>& events) {
   std::vector<FunctionFinder::Event> all;
@@ -39,41 +41,39 @@ void FunctionProbes::warn(std::string warning) {
   else if (warnings_.size() == kMostWarnings) warnings_.emplace_back("more about functions is left out here; `-v` says all");
 }
 
-Result<void> FunctionProbes::find(std::set<std::string> not_yet) {
-  not_yet_ = std::move(not_yet);
+void FunctionProbes::look_into_now(uint32_t image, const std::string& path, uint64_t deadline_ns) {
+  while (finder_.is_any_meant(path) && images_.is_opening(image) && monotonic_ns() < deadline_ns) std::this_thread::sleep_for(kWait);
+  auto found = finder_.look_into(image, {});
+  // One that is still being opened is published, and noted, when it is open.
+  if (!found && found.error().kind() == ErrorKind::kGone) return;
+  if (!found) diagnostics().info(path, "no function of it is probed: {}", found.error().message());
+  for (size_t i = 0; found && i < found->size(); ++i) found_.push_back(std::move((*found)[i]));
+  looked_into_.insert(image);
+  const std::lock_guard lock(mutex_);
+  noted_.insert(image);
+  std::erase(waiting_, image);
+}
+
+Result<void> FunctionProbes::find(const std::set<std::string>& inherited) {
   const uint64_t began_ns = monotonic_ns();
   const std::vector<FunctionFinder::Event>& events = finder_.events();
   for (const FunctionFinder::Event& event : events) {
     if (options_.whole_machine && event.place.image.empty())
       return make_error(ErrorKind::kInvalid, "{}: of the whole machine a program or library has to be named, as in u:libc:malloc", event.name);
   }
-  const auto take = [&](std::vector<Found> found) {
-    for (Found& one : found) found_.push_back(std::move(one));
-  };
+  std::vector<std::pair<uint32_t, std::string>> later;
   for (uint32_t& id = next_image_; const auto image = images_.find(id); ++id) {
-    if (not_yet_.contains(image->path)) {
-      const std::lock_guard lock(mutex_);
-      noted_.erase(id);
-      std::erase(waiting_, id);
-      continue;
-    }
-    auto found = finder_.look_into(id, {});
-    // One that is still being opened is published, and noted, when it is open.
-    const bool is_closed = !found && found.error().kind() == ErrorKind::kGone;
-    if (!found && !is_closed) diagnostics().info(image->path, "no function of it is probed: {}", found.error().message());
-    if (found) take(*std::move(found));
-    const std::lock_guard lock(mutex_);
-    if (is_closed) continue;
-    noted_.insert(id);
-    looked_into_.insert(id);
+    if (inherited.contains(image->path)) later.emplace_back(id, image->path);
+    else look_into_now(id, image->path, began_ns + kMostWaitNs);
   }
-  take(finder_.look_into_paths({}));
-  size_t places = 0;
-  for (const Found& one : found_) places += one.places.size();
-  if (places > most_places()) return make_error(ErrorKind::kLimit, "{}: {} places, {} at most{}", events.front().name, places, most_places(), options_.multi ? "" : " (Linux 6.6 and later attach more)");
+  for (Found& one : finder_.look_into_paths({})) found_.push_back(std::move(one));
   for (size_t i = 0; i < events.size(); ++i) {
     if (std::none_of(found_.begin(), found_.end(), [&](const Found& one) { return one.event == i; })) return finder_.nothing_found(i);
   }
+  for (const auto& [id, path] : later) look_into_now(id, path, began_ns + kMostWaitNs);
+  size_t places = 0;
+  for (const Found& one : found_) places += one.places.size();
+  if (places > most_places()) return make_error(ErrorKind::kLimit, "{}: {} places, {} at most{}", events.front().name, places, most_places(), options_.multi ? "" : " (Linux 6.6 and later attach more)");
   finding_ns_ = monotonic_ns() - began_ns;
   return {};
 }
@@ -123,8 +123,6 @@ void FunctionProbes::detach() {
   if (thread_.joinable()) {
     thread_.request_stop();
     thread_.join();
-    thread_ = {};
-    warn_of_unseen();
   }
   const uint64_t began_ns = monotonic_ns();
   // Each waits some 50 ms for the kernel, and most of that beside others. Begins first: no call begins any more whose return is not seen.
@@ -135,15 +133,16 @@ void FunctionProbes::detach() {
   detaching_ns_ = std::max(detaching_ns_, monotonic_ns() - began_ns);
 }
 
-void FunctionProbes::warn_of_unseen() {
+std::string FunctionProbes::text_of_unseen() const {
   size_t unseen = 0;
-  std::string one;
+  std::string first;
   for (uint32_t id = 1; const auto image = images_.find(id); ++id) {
-    if (looked_into_.contains(id) || not_yet_.contains(image->path) || !finder_.is_any_meant(image->path)) continue;
-    ++unseen;
-    one = image->path;
+    const bool is_program = image->kind != profile::ImageKind::kUnknown || images_.is_opening(id);
+    if (!is_program || looked_into_.contains(id) || !finder_.is_any_wanting(image->path)) continue;
+    if (unseen++ == 0) first = image->path;
   }
-  if (unseen != 0) warn(fmt::format("{} files were mapped too late to look for functions in them, as {}: what was called there is not counted; of a program or library that its path names it is", unseen, one));
+  if (unseen == 0) return {};
+  return fmt::format("{} files were mapped too late to look for functions in them, as {}: what was called there is not counted; if a file's path names it, it is", unseen, first);
 }
 
 void FunctionProbes::note_image(uint32_t image) {
@@ -163,20 +162,26 @@ void FunctionProbes::look_into_later(uint32_t image, const std::stop_token& stop
     warn(fmt::format("{}, which was mapped later, is not probed: {}", images_.find(image)->path, found.error().message()));
     return;
   }
+  std::optional<size_t> said;  // of an event once
   for (const Found& one : *found) {
     const auto places = [&] {
       const std::lock_guard lock(mutex_);
       return places_;
     }();
     const Result<void> done = places + one.places.size() > most_places() ? make_error(ErrorKind::kLimit, "{}: {}: more than {} places", name_of(one), one.path, most_places()) : attach(one);
-    if (done) warn(fmt::format("{}: {} was mapped while this was recorded: calls in its first milliseconds are not counted; if its path names it, they are", name_of(one), one.path));
-    else warn(fmt::format("mapped later and not probed: {}", done.error().message()));
+    if (!done) {
+      warn(fmt::format("mapped later and not probed: {}", done.error().message()));
+    } else if (said != one.event) {
+      const bool is_path = finder_.events()[one.event].place.image.starts_with('/');
+      warn(fmt::format("{}: {} was found while the recording went on: what was called there before is not counted{}", name_of(one), one.path, is_path ? "" : "; if its path names it, it is"));
+      said = one.event;
+    }
   }
 }
 
 // Who runs for a moment only has ended before its file is open, and then nobody publishes what it mapped: so new images are looked for, too.
 void FunctionProbes::follow(const std::stop_token& stop) {
-  std::vector<std::pair<uint32_t, int>> closed;  // and how often they were seen so
+  std::set<uint32_t> opening;
   while (!stop.stop_requested()) {
     std::vector<uint32_t> images;
     {
@@ -184,10 +189,12 @@ void FunctionProbes::follow(const std::stop_token& stop) {
       came_.wait_for(lock, stop, kPause, [&] { return !waiting_.empty(); });
       images.swap(waiting_);
     }
-    for (; images_.find(next_image_); ++next_image_) closed.emplace_back(next_image_, 0);
-    std::erase_if(closed, [&](auto& one) {
-      if (images_.find(one.first)->kind == profile::ImageKind::kUnknown) return ++one.second == kMostPauses;
-      note_image(one.first);
+    for (; images_.find(next_image_); ++next_image_) opening.insert(next_image_);
+    std::erase_if(opening, [&](uint32_t image) {
+      if (images_.is_opening(image)) return false;
+      // Of a program that is gone already nobody will call anything.
+      const auto info = images_.find(image);
+      if (info->kind != profile::ImageKind::kUnknown && ::access(info->path.c_str(), F_OK) == 0) note_image(image);
       return true;
     });
     for (const uint32_t image : images) {
@@ -206,6 +213,7 @@ std::string FunctionProbes::statistics() const {
 // Once nothing is looked into any more.
 std::vector<std::string> FunctionProbes::warnings() const {
   std::vector<std::string> all = finder_.warnings();
+  if (std::string unseen = text_of_unseen(); !unseen.empty()) all.push_back(std::move(unseen));
   const std::lock_guard lock(mutex_);
   all.insert(all.end(), warnings_.begin(), warnings_.end());
   return all;

@@ -42,8 +42,8 @@ class FunctionProbes {
   FunctionProbes(const FunctionProbes&) = delete;
   FunctionProbes& operator=(const FunctionProbes&) = delete;
 
-  // `not_yet`: paths of images that count when they are mapped again, not now. Fails: kNotFound (no such image or function, with what may have been meant), kLimit (too many), kUnsupported (it cannot be probed).
-  Result<void> find(std::set<std::string> not_yet = {});
+  // `inherited`: paths of images that nobody may come to run: an event needs another one. Fails: kNotFound (no such image or function, with what may have been meant), kLimit (too many), kUnsupported (it cannot be probed).
+  Result<void> find(const std::set<std::string>& inherited = {});
   // What was found. Fails: nothing of an event can be attached; then nothing is.
   Result<void> attach();
   void detach();
@@ -62,8 +62,10 @@ class FunctionProbes {
   Result<void> attach(const Found& found);
   void look_into_later(uint32_t image, const std::stop_token& stop);
   void follow(const std::stop_token& stop);
-  // Of files that nobody has looked into.
-  void warn_of_unseen();
+  // Looked into, or noted for later.
+  void look_into_now(uint32_t image, const std::string& path, uint64_t deadline_ns);
+  // What says that there are files that nobody has looked into.
+  std::string text_of_unseen() const;
   void warn(std::string warning);
 
   const Options options_;
@@ -75,7 +77,6 @@ class FunctionProbes {
 
   mutable std::mutex mutex_;
   std::condition_variable_any came_;
-  std::set<std::string> not_yet_;
   uint32_t next_image_ = 1;  // of the thread
   std::unordered_set<uint32_t> noted_, looked_into_;
   std::vector<uint32_t> waiting_;

@@ -46,7 +46,7 @@ SECONDS_OF_BOOT=900 SECONDS_OF_SILENCE=300 "$here/boot.sh" "$suite" '
 cat "$work/said"
 [[ $(grep -c '^round .* ended 0 storm 0 .*switches [1-9]' "$work/said") == 9 && $(grep -c '^killed 137' "$work/said") == 9 ]] || { echo "FAILED: a recording, or the storm beside it, ended otherwise"; exit 1; }
 # Locks find out who has them from Linux 6.16 on.
-if [[ $suite == sid ]]; then grep -q '^locks $' "$work/said"; else grep -q '^locks .*t:lock:contention_end: locks are held there' "$work/said"; fi || { echo "FAILED: probes where locks are held"; exit 1; }
+if [[ $suite == sid ]]; then grep -q '^locks $' "$work/said"; else grep -q '^locks .*lock:contention_end: locks are held there' "$work/said"; fi || { echo "FAILED: probes where locks are held"; exit 1; }
 ! grep -q 'does not add up' "$work/said" || { echo "FAILED: hits are not accounted for"; exit 1; }
 grep -q '^left 0$' "$work/said" || { echo "FAILED: programs are left"; exit 1; }
 grep -q '^last 0$' "$work/said" || { echo "FAILED: no recording afterwards"; exit 1; }

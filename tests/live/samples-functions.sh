@@ -115,8 +115,8 @@ refused faults "-e faults: it is an event, and a function of $T/both; write coun
 # What only cicada itself has is not the command's.
 refused u:bpf_program__attach_uprobe "no function bpf_program__attach_uprobe in the" "-- ./both"
 # A file that is mapped later: what is not seen is said.
-"$CICADA" record --force -e 'u:/^(hit|a64l)$/' -o later.folded -- sh -c "$WORKLOADS/hits 1 100; true" >/dev/null 2>err || fail "record -- sh ended with $?: $(cat err)"
-grep -qE "$WORKLOADS/hits was mapped while this was recorded|files were mapped too late to look for functions in them, as $WORKLOADS/hits" err || fail "calls that are not seen are not spoken of: $(cat err)"
+"$CICADA" record --force -e 'u:/^(hit|a64l)$/' -o later.folded -- sh -c "$WORKLOADS/hits 1 100 20; true" >/dev/null 2>err || fail "record -- sh ended with $?: $(cat err)"
+grep -qE "$WORKLOADS/hits was found while the recording went on|files were mapped too late to look for functions in them, as $WORKLOADS/hits" err || fail "calls that are not seen are not spoken of: $(cat err)"
 refused u:libc:mallok "u:libc:mallok: no function mallok in libc; did you mean malloc"
 refused mallok "u:mallok: no function mallok in the"
 refused cylces 'no event "cylces"; did you mean cycles? (of a function: u:cylces)'

@@ -194,6 +194,12 @@ std::optional<ImageInfo> ImageRegistry::find(uint32_t id) const {
   return ImageInfo{id, image->job.path, image->job.build_id, image->job.owner, image->kind, image->job.deleted, image->job.contents.size};
 }
 
+bool ImageRegistry::is_opening(uint32_t id) const {
+  const std::lock_guard lock(mutex_);
+  const ImageEntry* image = table_.find(id);
+  return image != nullptr && image->state == ImageState::kOpening;
+}
+
 ImageRegistryCounts ImageRegistry::counts() const {
   const std::lock_guard lock(mutex_);
   ImageRegistryCounts counts = counts_;

@@ -64,6 +64,8 @@ class ImageRegistry final : public ImageSource {
   std::shared_ptr<const UniqueFd> root(uint32_t image) const;
   // Nothing: no such id.
   std::optional<ImageInfo> find(uint32_t image) const;
+  // Its file has not been opened yet, nor has that failed.
+  bool is_opening(uint32_t image) const;
   ImageRegistryCounts counts() const;
 
  private:

@@ -85,7 +85,10 @@ TEST(ImageRegistry, OpensOnAWorkerThenAnswersAtOnce) {
   const ImageBinding first = images.resolve(mapped.file());
   EXPECT_EQ(first.state, BindingState::kPending);
   EXPECT_EQ(first.image, 1u);
+  EXPECT_TRUE(images.is_opening(1));
   wait_until_ready(images, first.image);
+  EXPECT_FALSE(images.is_opening(1));
+  EXPECT_FALSE(images.is_opening(2)) << "there is none";
   const ImageBinding again = images.resolve(mapped.file());
   EXPECT_EQ(again.state, BindingState::kImage);
   EXPECT_EQ(again.image, 1u);
