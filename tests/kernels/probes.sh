@@ -2,21 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # probes.sh SUITE: on that suite's kernel threads pass tracepoints and USDT probes, and call functions of theirs and the kernel's, as often, with the numbers and texts, and at
 # least as long as they say.
-set -euo pipefail
-suite=${1:?usage: probes.sh SUITE}
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-((EUID == 0)) || { echo "SKIP: needs root"; exit 77; }
-fail() {
-  echo "FAILED: $*"
-  cat "$work/said"
-  exit 1
-}
+source "$(dirname "$0")/lib.sh"
 
 # Calls are timed on one thread: where each CPU of the emulator is a thread of its own, it runs stale code when two threads step over different instructions of one page (6.1
 # and 6.12; never with one thread for all CPUs, nor on real CPUs).
-EMULATOR_THREADS=${EMULATOR_THREADS:-multi multi multi single} SECONDS_OF_SILENCE=150 "$here/boot.sh" "$suite" '
+EMULATOR_THREADS=${EMULATOR_THREADS:-multi multi multi single} SECONDS_OF_SILENCE=150 boot '
   cicada record --stats -e t:syscalls:sys_enter_getppid -o calls.folded -- calls 2 2000 >calls.truth 2>calls.err; echo "record $? calls"
   cicada record --stats -e k:__x64_sys_getppid -o kernel.folded -- calls 2 2000 >kernel.truth 2>kernel.err; echo "record $? kernel"
   cicada record --stats -e "f:__task_pid_nr_ns/type==1/,fr:__task_pid_nr_ns/retval>0,type==1/,fr:ksys_write/retval>0,value=count,unit=bytes/,k:ksys_write/value=count,unit=bytes,count<65536/,rawtp:sys_enter/arg1==110/" -o places.cicada -- calls 2 2000 >kernel-places.truth 2>kernel-places.err; echo "record $? kernel-places"
@@ -40,8 +30,7 @@ EMULATOR_THREADS=${EMULATOR_THREADS:-multi multi multi single} SECONDS_OF_SILENC
   cicada convert --event u:nested/return timed.cicada nested.folded
   cicada record --stats -e k:__x64_sys_getppid/return/ -o timed-kernel.folded -- calls 2 2000 >timed-kernel.truth 2>timed-kernel.err; echo "record $? timed-kernel"
   for file in *.folded *.truth *.err; do echo "--- $file"; cat $file; done
-  true' >"$work/said" || { code=$?; cat "$work/said"; exit $code; }
-awk -v directory="$work" '/^--- / { out = directory "/" $2; next } out { print > out }' "$work/said"
+  true'
 
 grep -q '^record 0 calls' "$work/said" || fail "record -e t:syscalls:sys_enter_getppid"
 awk -v lost="$(awk '/ lost: /{ gsub(",", "", $1); n += $1 } END { print n + 0 }' "$work/calls.err")" '/;ask;/ { n += $NF } END { exit !(n + lost == 4000 && lost < 40) }' "$work/calls.folded" || fail "hits of a tracepoint are neither stored nor lost"

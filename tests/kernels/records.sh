@@ -3,20 +3,10 @@
 # records.sh SUITE: on that suite's kernel cicada loads, walks real stacks without frame pointers, and they are what the workload said;
 # `doctor` finds nothing missing. Where a library is loaded over another one, that the map has changed is seen in what this kernel's mm_struct has
 # (bpf/map_version.bpf.h). Threads wait as long as they say by their own clocks, and are woken by who says so. Of a user, a name, a control group only these are sampled. On a kernel that is too old (5.10): one line that says so, and `doctor` says the same.
-set -euo pipefail
-suite=${1:?usage: records.sh SUITE}
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-((EUID == 0)) || { echo "SKIP: needs root"; exit 77; }
-fail() {
-  echo "FAILED: $*"
-  cat "$work/said"
-  exit 1
-}
+source "$(dirname "$0")/lib.sh"
 
 # A step takes half a minute where two compilers run beside it.
-SECONDS_OF_SILENCE=150 "$here/boot.sh" "$suite" '
+SECONDS_OF_SILENCE=150 boot '
   cicada doctor >doctor; echo "doctor $?"
   for name in chain_gcc_O2_pie recursion in_kernel; do
     for seconds in 2 6 18; do  # an emulator that gets little CPU time loses interrupts, but not those of the first moments
@@ -48,8 +38,7 @@ SECONDS_OF_SILENCE=150 "$here/boot.sh" "$suite" '
   kill $inside $outside
   setpriv --nnp true 2>/dev/null
   for file in doctor *.txt *.folded *.truth *.err; do echo "--- $file"; cat $file; done
-  true' >"$work/said" || { code=$?; cat "$work/said"; exit $code; }
-awk -v directory="$work" '/^--- / { out = directory "/" $2; next } out { print > out }' "$work/said"
+  true'
 
 if grep -q '^ok  *kernel  *5\.\|^MISSING *kernel' "$work/doctor"; then
   grep -q '^doctor 1$' "$work/said" && grep -q '^MISSING .*kernel' "$work/doctor" || fail "doctor does not say that this kernel is too old"
