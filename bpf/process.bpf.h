@@ -51,7 +51,7 @@ static __always_inline void send_miss(struct task_struct *task, struct process_v
 }
 
 // First sight of a process that nobody announced. Null: table full, or the process is on its way out. A call of its own, for its stack.
-static __noinline struct process_value *adopt_process(struct task_struct *task, __u32 flags) {
+static __noinline __attribute__((unused)) struct process_value *adopt_process(struct task_struct *task, __u32 flags) {
   __s32 pid = task->tgid;
   if (task->flags & PF_EXITING) return 0;
   struct process_value fresh = {

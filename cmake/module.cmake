@@ -5,7 +5,13 @@
 # the directories of the modules it may see (DEPS and what those see). Includes are written "module/file.h" and resolve only
 # through that view, so an include the graph forbids does not compile. *_test.cc and *_for_test.cc become one GoogleTest binary,
 # `NAME_tests`.
+
+# These are not of the target `all`: `./dev test` builds and runs them under sanitizers, and elsewhere if it is asked for them.
 add_custom_target(unit_tests)
+function(add_unit_test_program TARGET)
+  set_target_properties(${TARGET} PROPERTIES EXCLUDE_FROM_ALL ON)
+  add_dependencies(unit_tests ${TARGET})
+endfunction()
 # Those of modules in which threads meet (label `threads`): CI runs them under the thread sanitizer.
 add_custom_target(threads_tests)
 set(modules_with_threads base process parser attach web live serve benchmark ingest bpf_source engine)
@@ -59,7 +65,7 @@ function(add_module NAME)
     endif()
     add_test(NAME unit.${NAME} COMMAND ${NAME}_tests)
     set(labels unit)
-    add_dependencies(unit_tests ${NAME}_tests)
+    add_unit_test_program(${NAME}_tests)
     if(NAME IN_LIST modules_with_threads)
       list(APPEND labels threads)
       add_dependencies(threads_tests ${NAME}_tests)
@@ -88,7 +94,7 @@ function(add_fuzz_target NAME MODULE)
   else()
     add_executable(${NAME}_replay ${ARGN} $<TARGET_OBJECTS:fuzz_replay>)
     use_view(${NAME}_replay ${MODULE})
-    add_dependencies(unit_tests ${NAME}_replay)
+    add_unit_test_program(${NAME}_replay)
     add_test(NAME fuzz.${NAME} COMMAND ${NAME}_replay 1000 ${CMAKE_CURRENT_BINARY_DIR}/seeds/${NAME}_fuzz ${CMAKE_CURRENT_SOURCE_DIR}/${NAME}_fuzz)
     set_tests_properties(fuzz.${NAME} PROPERTIES LABELS unit FIXTURES_REQUIRED fuzz_seeds TIMEOUT 120)
   endif()

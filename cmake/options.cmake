@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Warnings, sanitizers and the compiler cache: what every target shares.
-option(CICADA_WERROR "warnings are errors (CI)" OFF)
+option(CICADA_WERROR "warnings are errors" OFF)
 set(CICADA_SANITIZE "" CACHE STRING "address,undefined or thread; empty for none")
 option(CICADA_FUZZ "build the libFuzzer targets (clang only)" OFF)
 

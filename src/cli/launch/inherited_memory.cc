@@ -18,6 +18,12 @@
 namespace cicada::cli {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;  // its memory is the sanitizer's, too
+#else
+constexpr bool kSanitized = false;
+#endif
+
 constexpr uint64_t kLeastBytes = 64 << 10;   // smaller mappings: not worth a look at whose they are
 constexpr uint64_t kLeastOfABegin = 16 << 10;  // the begin of a library, which nobody relocates: each has some
 
@@ -85,7 +91,7 @@ char* ExecBlock::add(const std::string& text) {
 }
 
 void give_back_inherited_memory(const ExecBlock& kept) {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  if (kSanitized) return;
   const int maps = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC), marks = ::open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
   if (maps < 0 || marks < 0) return;
   std::array<char, 16 << 10> buffer;
@@ -100,7 +106,6 @@ void give_back_inherited_memory(const ExecBlock& kept) {
     std::memmove(buffer.data(), text.data(), filled);
   }
   [[maybe_unused]] const ssize_t written = ::write(marks, "5", 1);  // the peak is what there is
-#endif
 }
 
 }  // namespace cicada::cli
