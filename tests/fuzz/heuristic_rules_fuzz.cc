@@ -29,6 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     unwind::StackDepths depths;
     depths.add_code(kBegin, rest);
     depths.set_absolute(0x400000);
+    if ((what & 0x80) != 0) depths.set_assembly();
     for (uint32_t i = 0; i < 7; ++i) {
       const auto begin = static_cast<uint32_t>(kBegin + rest.size() * i / 7);
       if ((what >> 4 & i) != 0) depths.add_candidate(begin);

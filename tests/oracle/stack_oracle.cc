@@ -27,13 +27,21 @@ struct Totals {
   std::map<std::string, uint64_t> classes;
 };
 
+int32_t probe_of(const StackState& state) { return state.copy_register == 11 ? state.copy : StackState::kUnknown; }
+
 // CFI that a stack depth cannot be compared with: another register's, an expression, a signal frame, the outermost frame.
 const char* find_incomparable(const StackState& state, const unwind_rule& cfi) {
   if (cfi.cfa_kind == CFA_PLT) return nullptr;
+  // libcrypto's sha1_multi_block pushes rbx and rbp; its CFI says rbx twice.
+  for (unsigned i = 0; i < SAVED_COUNT; ++i) {
+    for (unsigned other = 0; other < SAVED_COUNT; ++other)
+      if (other != i && cfi.saved[i] != 0 && state.saved[other] == -cfi.saved[i] && state.saved[i] != state.saved[other]) return "fine, but a register in another one's slot";
+  }
+  if (cfi.cfa_kind == CFA_DEREF && state.to_rule().cfa_kind == CFA_DEREF) return nullptr;
   if (cfi.cfa_kind != CFA_OFFSET) return "not a register + offset";
   if (cfi.via_base != 0) return "registers saved elsewhere";
   if (cfi.cfa_reg == 6 && state.frame == StackState::kUnknown) return "from rbp, while only rsp is followed";
-  return cfi.cfa_reg == 6 || cfi.cfa_reg == 7 || (cfi.cfa_reg == 11 && state.probe != StackState::kUnknown) ? nullptr : "from another register";
+  return cfi.cfa_reg == 6 || cfi.cfa_reg == 7 || (cfi.cfa_reg == 11 && probe_of(state) != StackState::kUnknown) ? nullptr : "from another register";
 }
 
 // Empty: both say the same. The CFI of a register that was popped may still name its slot, which is then below the stack pointer; where CFI
@@ -41,8 +49,10 @@ const char* find_incomparable(const StackState& state, const unwind_rule& cfi) {
 // `seen`: where each register was last saved, in order of address; a load may have restored it while CFI still names the slot.
 std::string compare(const StackState& state, const unwind_rule& cfi, uint64_t address, std::array<int, SAVED_COUNT>& seen) {
   if (cfi.cfa_kind == CFA_PLT) return state.stack == 8 + ((address & 15) >= static_cast<uint64_t>(cfi.cfa_offset) ? 8 : 0) ? "" : "CFA";
-  const int32_t depth = cfi.cfa_reg == 7 ? state.stack : cfi.cfa_reg == 6 ? state.frame : cfi.cfa_reg == 11 ? state.probe : StackState::kUnknown;
-  if (depth != cfi.cfa_offset) return "CFA";
+  const unwind_rule rule = state.to_rule();
+  const bool same_place = rule.cfa_reg == cfi.cfa_reg && rule.cfa_offset == cfi.cfa_offset && rule.cfa_addend == cfi.cfa_addend;
+  const int32_t depth = cfi.cfa_reg == 7 ? state.stack : cfi.cfa_reg == 6 ? state.frame : cfi.cfa_reg == 11 ? probe_of(state) : StackState::kUnknown;
+  if (cfi.cfa_kind == CFA_DEREF ? !same_place : depth != cfi.cfa_offset) return "CFA";
   static constexpr const char* kNames[] = {"rbx", "rbp", "r12", "r13", "r14", "r15"};
   for (unsigned i = 0; i < SAVED_COUNT; ++i) {
     const int ours = state.saved[i], theirs = -cfi.saved[i];
@@ -82,7 +92,7 @@ void compare_file(const std::string& path, bool verbose, Totals& totals) {
         if (!difference.empty()) {
           file.different += end - at;
           file.classes[difference] += end - at;
-          if (verbose && ++printed[difference] <= 12) {
+          if (verbose && ++printed[difference] <= 40) {
             std::printf("  %#lx +%u %s: %s; CFI %s\n", (table.base() + at).value, end - at, difference.c_str(), unwind::to_text(range.state.to_rule()).c_str(),
                         unwind::to_text(cfi).c_str());
           }

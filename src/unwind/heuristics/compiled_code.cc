@@ -25,6 +25,21 @@ bool never_returns(std::string_view name) {
 // Parts that the compiler has put elsewhere have symbols like functions: what jumps to them knows their stack.
 bool is_part(std::string_view name) { return name.find(".cold") != std::string_view::npos; }
 
+// The code that is asked for, ascending.
+class Wanted {
+ public:
+  Wanted(const std::vector<Range<LinkAddr>>& code, LinkAddr base) : code_(code), base_(base) {}
+  bool contains(LinkAddr address) const {
+    if (address < base_ || address - base_ > UINT32_MAX) return false;
+    const auto after = std::upper_bound(code_.begin(), code_.end(), address, [](LinkAddr at, const Range<LinkAddr>& range) { return at < range.begin; });
+    return after != code_.begin() && std::prev(after)->contains(address);
+  }
+
+ private:
+  const std::vector<Range<LinkAddr>>& code_;
+  LinkAddr base_;
+};
+
 void add_symbols(const elf::ElfFile& elf, const elf::Section& section, LinkAddr base, WorkBudget& budget, StackDepths& depths) {
   if (section.link >= elf.sections().size()) return;
   const Bytes strings = elf.contents(elf.sections()[section.link]);
@@ -73,15 +88,57 @@ void add_pointers(const elf::ElfFile& elf, const elf::Section& section, LinkAddr
   }
 }
 
-}  // namespace
+// A function that is not called by its name has its address in data.
+void add_entries_of_assembly(const elf::ElfFile& elf, const elf::Section& section, const Wanted& wanted, LinkAddr base, WorkBudget& budget, StackDepths& depths) {
+  ByteCursor entries(elf.contents(section));
+  if (section.type == SHT_RELA) {
+    for (size_t i = 0; i < kMaxRelocations && entries.remaining() >= sizeof(Elf64_Rela); ++i) {
+      entries.skip(8);
+      const uint64_t info = entries.u64();
+      const LinkAddr target(entries.u64());
+      if (!budget.spend(sizeof(Elf64_Rela))) return;
+      if (ELF64_R_TYPE(info) == ARCH_RELOCATION_RELATIVE && wanted.contains(target)) depths.add_candidate(static_cast<uint32_t>(target - base));
+    }
+    return;
+  }
+  for (size_t i = 0; i < kMaxSymbols && entries.remaining() >= sizeof(Elf64_Sym); ++i) {
+    entries.skip(4);
+    const uint8_t info = entries.u8();
+    entries.skip(1);
+    const uint16_t index = entries.u16();
+    const LinkAddr begin(entries.u64());
+    const uint64_t size = entries.u64();
+    if (!budget.spend(sizeof(Elf64_Sym))) return;
+    if (index == SHN_UNDEF || ELF64_ST_TYPE(info) > STT_FUNC || ELF64_ST_TYPE(info) == STT_OBJECT || !wanted.contains(begin)) continue;
+    // Assemblers' labels have no type.
+    if (ELF64_ST_TYPE(info) == STT_FUNC) depths.add_function(static_cast<uint32_t>(begin - base), static_cast<uint32_t>(std::min<uint64_t>(size, UINT32_MAX)));
+    else depths.add_candidate(static_cast<uint32_t>(begin - base));
+  }
+}
 
-StackDepths read_functions(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base) {
-  StackDepths depths;
+std::vector<CodeRule> rules_of(const std::vector<StackRange>& ranges) {
+  std::vector<CodeRule> rules;
+  for (const StackRange& range : ranges) {
+    const unwind_rule rule = range.state.to_rule();
+    if (!rules.empty() && rules.back().end == range.begin && std::memcmp(&rules.back().rule, &rule, sizeof rule) == 0) rules.back().end = range.end;
+    else rules.push_back({range.begin, range.end, rule});
+  }
+  return rules;
+}
+
+void add_code(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base, StackDepths& depths) {
   for (const Range<LinkAddr>& range : code) {
     if (range.begin < base || range.begin - base > UINT32_MAX) continue;
     const Bytes bytes = elf.contents_at(range.begin);
     depths.add_code(static_cast<uint32_t>(range.begin - base), bytes.first(std::min<uint64_t>(bytes.size(), range.size())));
   }
+}
+
+}  // namespace
+
+StackDepths read_functions(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base) {
+  StackDepths depths;
+  add_code(elf, code, base, depths);
   WorkBudget budget(kLeastWorkBytes + kUsualRatio * elf.bytes().size());
   for (const elf::Section& section : elf.sections()) {
     if (section.type == SHT_SYMTAB || section.type == SHT_DYNSYM) add_symbols(elf, section, base, budget, depths);
@@ -93,13 +150,20 @@ StackDepths read_functions(const elf::ElfFile& elf, const std::vector<Range<Link
 }
 
 std::vector<CodeRule> find_compiled_code_rules(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base) {
-  std::vector<CodeRule> rules;
-  for (const StackRange& range : read_functions(elf, code, base).find()) {
-    const unwind_rule rule = range.state.to_rule();
-    if (!rules.empty() && rules.back().end == range.begin && std::memcmp(&rules.back().rule, &rule, sizeof rule) == 0) rules.back().end = range.end;
-    else rules.push_back({range.begin, range.end, rule});
+  return rules_of(read_functions(elf, code, base).find());
+}
+
+std::vector<CodeRule> find_assembly_rules(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base) {
+  if (code.empty()) return {};
+  StackDepths depths;
+  depths.set_assembly();
+  add_code(elf, code, base, depths);
+  const Wanted wanted(code, base);
+  WorkBudget budget(kLeastWorkBytes + kUsualRatio * elf.bytes().size());
+  for (const elf::Section& section : elf.sections()) {
+    if (section.type == SHT_SYMTAB || section.type == SHT_DYNSYM || section.type == SHT_RELA) add_entries_of_assembly(elf, section, wanted, base, budget, depths);
   }
-  return rules;
+  return rules_of(depths.find());
 }
 
 }  // namespace cicada::unwind

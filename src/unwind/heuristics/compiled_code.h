@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows for an image that was compiled without CFI as a whole (musl's libc on Debian, static programs with it, -fno-asynchronous-unwind-tables):
-// its functions by their symbols, by the calls to them and by who takes their address; their stacks by stack_depth.h.
+// its functions by their symbols, by the calls to them and by who takes their address; their stacks by stack_depth.h. And for hand-written assembly without CFI in
+// images that have CFI: codecs, linear algebra.
 #pragma once
 #include <vector>
 
@@ -16,5 +17,8 @@ StackDepths read_functions(const elf::ElfFile& elf, const std::vector<Range<Link
 
 // Ascending, disjoint, offsets from `base`, within `code`.
 std::vector<CodeRule> find_compiled_code_rules(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base);
+
+// The same for `code` that lies between what CFI covers. Only what is in it is looked at, so that it costs nothing elsewhere.
+std::vector<CodeRule> find_assembly_rules(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base);
 
 }  // namespace cicada::unwind

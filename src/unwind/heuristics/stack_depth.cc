@@ -55,6 +55,11 @@ bool StackDepths::is_reached(uint32_t offset) const {
   return code != nullptr && reached_[code->first + (offset - code->begin)];
 }
 
+bool StackDepths::is_entry_like(uint32_t offset) const {
+  const Code* const code = find_code(offset);
+  return code != nullptr && entry_like_[code->first + (offset - code->begin)];
+}
+
 std::vector<StackRange> StackDepths::find() {
   std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.begin != b.begin ? a.begin < b.begin : a.size > b.size; });
   const auto same = [](const Entry& a, const Entry& b) { return a.begin == b.begin; };
@@ -63,6 +68,7 @@ std::vector<StackRange> StackDepths::find() {
   functions_.known = entries_.size();
   for (int pass = 0; pass < kPasses; ++pass) {
     reached_.assign(code_bytes_, false);
+    entry_like_.assign(is_assembly_ ? code_bytes_ : 0, false);
     ranges_before_ = std::exchange(ranges_, {});
     alone_before_ = std::exchange(alone_, {});
     taken_before_ = std::exchange(taken_alone_, {});
@@ -88,7 +94,8 @@ void StackDepths::follow_all() {
   for (const Entry& entry : entries_) new_entries_.push_back(entry.begin);
   taken_.clear();
   std::vector<uint32_t> in_data = candidates_;
-  for (int round = 0; round < kRoundsOfCalls && !new_entries_.empty(); ++round) {
+  bool others_are_known = !is_assembly_;
+  for (int round = 0; round < kRoundsOfCalls; ++round) {
     called_.clear();
     for (const uint32_t begin : std::exchange(new_entries_, {})) follow({begin, {}}, true);
     insert_found(called_, Entry::kCalled);
@@ -100,7 +107,33 @@ void StackDepths::follow_all() {
       insert_found(in_data, Entry::kInData);
       in_data.clear();
     }
+    if (new_entries_.empty() && !std::exchange(others_are_known, true)) {
+      follow_behind_others();
+      insert_found(called_, Entry::kCalled);
+    }
+    if (new_entries_.empty() && taken_.empty()) return;
   }
+}
+
+// Where code begins, and at multiples of 16 behind what does not go on and its padding; one after the other: it may be a part of the one before, which jumps to it.
+void StackDepths::follow_behind_others() {
+  called_.clear();
+  std::vector<uint32_t> found;
+  for (const Code& code : code_) {
+    bool has_ended = true;
+    for (uint32_t at = 0; at < code.bytes.size() && steps_ != 0;) {
+      --steps_;
+      const auto insn = decode_instruction(code.bytes.subspan(at));
+      const bool is_padding = insn && insn->is_padding();
+      const uint32_t begin = code.begin + at;
+      const bool may_begin = has_ended && !is_padding && (begin % 16 == 0 || at == 0);
+      if (may_begin && found.size() < kMaxFunctions - entries_.size() && !is_reached(begin) && entry_at(begin) == nullptr && !lies_in_function(begin) && follow({begin, {}}, true))
+        found.push_back(begin);
+      if (!is_padding) has_ended = insn && (insn->flow() == Flow::kReturn || insn->flow() == Flow::kJump || insn->flow() == Flow::kIndirectJump || insn->flow() == Flow::kTrap);
+      at += insn ? insn->length : 1;
+    }
+  }
+  add_entries(found, Entry::kBehindAnother);
 }
 
 void StackDepths::insert_found(std::vector<uint32_t>& found, Entry::Evidence evidence) {
@@ -110,33 +143,44 @@ void StackDepths::insert_found(std::vector<uint32_t>& found, Entry::Evidence evi
     return find_code(begin) == nullptr || entry_at(begin) != nullptr || lies_in_function(begin) || is_reached(begin);
   });
   if (found.size() > kMaxFunctions - entries_.size()) found.resize(kMaxFunctions - entries_.size());
-  const size_t before = entries_.size();
-  for (const uint32_t begin : found) entries_.push_back({begin, 0, evidence});
-  std::inplace_merge(entries_.begin(), entries_.begin() + static_cast<ptrdiff_t>(before), entries_.end());
+  add_entries(found, evidence);
   new_entries_ = found;
 }
 
-void StackDepths::follow(const Part& part, bool is_entry) {
+// Ascending, not there yet.
+void StackDepths::add_entries(const std::vector<uint32_t>& begins, Entry::Evidence evidence) {
+  const size_t before = entries_.size();
+  for (const uint32_t begin : begins) entries_.push_back({begin, 0, evidence});
+  std::inplace_merge(entries_.begin(), entries_.begin() + static_cast<ptrdiff_t>(before), entries_.end());
+}
+
+// False: it is given up. An entry that is not in entries_ has to prove that it is one.
+bool StackDepths::follow(const Part& part, bool is_entry) {
   const Code* const code = find_code(part.begin);
-  if (code == nullptr) return;
+  if (code == nullptr) return false;
   const auto after = std::upper_bound(entries_.begin(), entries_.end(), Entry{part.begin, 0, Entry::kCalled});
   uint32_t end = after == entries_.end() ? code->end : std::min(code->end, after->begin);
   const auto next_part = std::upper_bound(part_begins_.begin(), part_begins_.end(), part.begin);
   if (next_part != part_begins_.end()) end = std::min(end, *next_part);
   StackFlow::Function function;
+  if (is_assembly_) {
+    function.helpers_begin = int64_t{code->begin} - part.begin;
+    function.helpers_end = int64_t{code->end} - part.begin;
+  }
   const Entry* const entry = is_entry ? entry_at(part.begin) : nullptr;
   if (entry != nullptr && entry->size != 0) {
     function.size_known = true;
     if (entry->size < end - entry->begin) end = entry->begin + entry->size;
   }
-  if (is_entry && repeat(part.begin, end, function.size_known)) return;
+  if (is_entry && repeat(part.begin, end, function.size_known)) return true;
   function.code = code->bytes.subspan(part.begin - code->begin, end - part.begin);
   function.state = part.state;
   const uint64_t steps_before = steps_;
-  const bool followed = flow_.follow(function, part.begin, never_, steps_) && (entry == nullptr || is_function(*entry, function.code));
+  const Entry unproved{part.begin, 0, Entry::kBehindAnother};
+  const bool followed = flow_.follow(function, part.begin, never_, steps_) && (!is_entry || is_function(entry != nullptr ? *entry : unproved, function.code));
   if (!followed || !take_leaves(part.begin, is_entry)) {
-    if (is_entry) given_up_.push_back(part.begin);
-    return;
+    if (entry != nullptr) given_up_.push_back(part.begin);
+    return false;
   }
   if (is_entry && !flow_.returns()) found_never_.insert(part.begin);
   const size_t first_range = ranges_.size(), first_taken = taken_.size();
@@ -151,12 +195,13 @@ void StackDepths::follow(const Part& part, bool is_entry) {
       if (static_cast<uint64_t>(value) >= *absolute_) note(taken_, value - static_cast<int64_t>(*absolute_));
     }
   }
-  if (!is_entry || !flow_.is_alone()) return;
+  if (!is_entry || !flow_.is_alone()) return true;
   const auto number = [](size_t n) { return static_cast<uint32_t>(n); };
   const size_t first_address = taken_alone_.size();
   taken_alone_.insert(taken_alone_.end(), taken_.begin() + static_cast<ptrdiff_t>(first_taken), taken_.end());
   alone_.push_back({part.begin, end, function.size_known, flow_.returns(), number(first_range), number(ranges_.size()), number(first_address),
                     number(taken_alone_.size()), steps_before - steps_});
+  return true;
 }
 
 void StackDepths::add_range(const StackRange& range) {
@@ -164,6 +209,9 @@ void StackDepths::add_range(const StackRange& range) {
   const Code* const code = find_code(range.begin);
   const auto first = reached_.begin() + static_cast<ptrdiff_t>(code->first + (range.begin - code->begin));
   std::fill(first, first + (range.end - range.begin), true);
+  if (!is_assembly_ || !range.state.is_entry()) return;
+  const auto same = entry_like_.begin() + (first - reached_.begin());
+  std::fill(same, same + (range.end - range.begin), true);
 }
 
 // What the pass before found of the entry. False: it has to be followed.
@@ -180,6 +228,7 @@ bool StackDepths::repeat(uint32_t begin, uint32_t end, bool size_known) {
 
 // An address in data may be that of a place in a function, for a jump. A function begins like one, returns, or ends with a call of another.
 bool StackDepths::is_function(const Entry& entry, Bytes code) const {
+  if (is_assembly_) return is_function_of_assembly(entry);
   const bool aligned = entry.begin % 16 == 0;
   if (entry.evidence == Entry::kCalled || flow_.has_return() || (aligned && entry.evidence == Entry::kTakenByCode)) return true;
   const auto first = decode_instruction(code);
@@ -191,6 +240,16 @@ bool StackDepths::is_function(const Entry& entry, Bytes code) const {
   });
 }
 
+// It has to leave as a function does, whatever says that it is one: what V8's interpreter goes on in is none. Functions may share an end.
+bool StackDepths::is_function_of_assembly(const Entry& entry) const {
+  if (flow_.has_return() || flow_.has_tail_jump()) return true;
+  return std::any_of(flow_.leaves().begin(), flow_.leaves().end(), [&](const StackFlow::Jump& jump) {
+    const int64_t target = jump.target + entry.begin;
+    if (!jump.state.is_entry() || target < 0 || target > UINT32_MAX) return false;
+    return entry.evidence == Entry::kCalled || entry_at(static_cast<uint64_t>(target)) != nullptr || is_entry_like(static_cast<uint32_t>(target));
+  });
+}
+
 // False: the function at `begin` leaves as functions do not.
 bool StackDepths::take_leaves(uint32_t begin, bool is_entry) {
   const size_t before = parts_.size();
@@ -198,6 +257,10 @@ bool StackDepths::take_leaves(uint32_t begin, bool is_entry) {
     const int64_t target = jump.target + begin;
     const bool entry = target >= 0 && entry_at(static_cast<uint64_t>(target)) != nullptr;
     if (jump.state.is_entry()) {
+      if (is_assembly_ && target >= 0 && target <= UINT32_MAX && is_reached(static_cast<uint32_t>(target)) && !is_entry_like(static_cast<uint32_t>(target))) {
+        parts_.resize(before);
+        return false;
+      }
       if (!entry && target >= 0 && find_code(static_cast<uint64_t>(target)) != nullptr) called_.push_back(static_cast<uint32_t>(target));
       continue;
     }

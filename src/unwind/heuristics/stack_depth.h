@@ -31,10 +31,14 @@ class StackDepths {
   void add_code(uint32_t begin, Bytes bytes);
   void add_function(uint32_t begin, uint32_t size);
   // Data has this address: a function's, or that of a place in one.
-  void add_candidate(uint32_t begin) { candidates_.push_back(begin); }
+  void add_candidate(uint32_t begin) {
+    if (candidates_.size() < kMaxCandidates) candidates_.push_back(begin);
+  }
   // A function, or a slot with a pointer to one, that never returns; others are found.
   void add_never_returning(uint32_t function) { named_.functions.insert(function); }
   void add_never_returning_slot(uint32_t slot) { named_.slots.insert(slot); }
+  // Written by hand: functions that nothing here refers to begin where the one before has ended, aligned. Callers may know what their callees leave alone.
+  void set_assembly() { is_assembly_ = true; }
   // Immediate operands may be addresses, this one offset 0: the image is not relocated.
   void set_absolute(uint64_t base) { absolute_ = base; }
 
@@ -48,6 +52,7 @@ class StackDepths {
   const std::vector<uint32_t>& given_up() const { return given_up_; }
 
  private:
+  static constexpr size_t kMaxCandidates = 1 << 20;
   struct Code {
     uint32_t begin, end;
     uint64_t first;  // bytes of code before it
@@ -55,7 +60,7 @@ class StackDepths {
   };
   struct Entry {
     uint32_t begin, size;  // 0: unknown
-    enum Evidence : uint8_t { kCalled, kTakenByCode, kInData } evidence = kCalled;  // of the latter two: its address
+    enum Evidence : uint8_t { kCalled, kTakenByCode, kInData, kBehindAnother } evidence = kCalled;  // of the two in the middle: its address
     bool operator<(const Entry& other) const { return begin < other.begin; }
   };
   struct Part {
@@ -78,13 +83,17 @@ class StackDepths {
   bool lies_in_function(uint32_t offset) const;
   bool is_reached(uint32_t offset) const;
   void follow_all();
-  void follow(const Part& part, bool is_entry);
+  bool follow(const Part& part, bool is_entry);
   bool repeat(uint32_t begin, uint32_t end, bool size_known);
   void add_range(const StackRange& range);
+  bool is_entry_like(uint32_t offset) const;
   bool is_function(const Entry& entry, Bytes code) const;
+  bool is_function_of_assembly(const Entry& entry) const;
   bool take_leaves(uint32_t begin, bool is_entry);
   void insert_found(std::vector<uint32_t>& found, Entry::Evidence evidence);
+  void add_entries(const std::vector<uint32_t>& begins, Entry::Evidence evidence);
   void follow_parts();
+  void follow_behind_others();
   bool is_padding(uint32_t begin, uint32_t end) const;
   std::vector<StackRange> merge();
 
@@ -92,11 +101,12 @@ class StackDepths {
   std::vector<Entry> entries_;
   std::vector<uint32_t> candidates_;
   std::optional<uint64_t> absolute_;
+  bool is_assembly_ = false;
   uint64_t code_bytes_ = 0;
   uint64_t steps_ = 0;
 
   StackFlow flow_;
-  std::vector<bool> reached_;  // by byte of code
+  std::vector<bool> reached_, entry_like_;  // by byte of code; the latter of assembly: with a stack as on a function's entry
   std::vector<StackRange> ranges_, ranges_before_;
   std::vector<Alone> alone_, alone_before_;  // the latter ascending
   std::vector<uint32_t> taken_alone_, taken_before_;

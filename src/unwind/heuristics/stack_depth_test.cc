@@ -111,6 +111,140 @@ TEST(StackDepths, LoopsOfStackProbesEndWhereTheyBegan) {
   EXPECT_EQ(depth_at(ranges, 36), 8);
 }
 
+unwind_rule rule_at(const std::vector<StackRange>& ranges, uint32_t at) {
+  for (const StackRange& range : ranges)
+    if (range.begin <= kBegin + at && kBegin + at < range.end) return range.state.to_rule();
+  return {};
+}
+
+// mov %rsp,%rcx; and $-16,%rsp; sub $48,%rsp; vpaddw %xmm0,%xmm1,%xmm1; mov %rcx,%rsp; ret
+const Code kKeptInRegister = {0x48, 0x89, 0xe1, 0x48, 0x83, 0xe4, 0xf0, 0x48, 0x83, 0xec, 0x30, 0xc5, 0xf1, 0xfd, 0xc8, 0x48, 0x89, 0xcc, 0xc3};
+
+TEST(StackDepths, FindsWhereARegisterKeepsTheStackThatIsRealigned) {
+  const auto ranges = find(kKeptInRegister, {{0, 19}});
+  for (const uint32_t at : {7u, 11u, 15u}) {
+    EXPECT_EQ(rule_at(ranges, at).cfa_kind, CFA_OFFSET) << at;
+    EXPECT_EQ(rule_at(ranges, at).cfa_reg, 2) << "rcx";
+    EXPECT_EQ(rule_at(ranges, at).cfa_offset, 8);
+  }
+  EXPECT_EQ(depth_at(ranges, 18), 8);
+  // Written to in between: nothing is known.
+  Code code = kKeptInRegister;
+  const Code writes = {0x48, 0x0f, 0xaf, 0xc8};  // imul %rax,%rcx
+  std::copy(writes.begin(), writes.end(), code.begin() + 11);
+  EXPECT_EQ(rule_at(find(code, {{0, 19}}), 15).cfa_kind, CFA_NONE);
+  const Code writes_unsaid = {0x0f, 0xa2, 0x90, 0x90};  // cpuid
+  std::copy(writes_unsaid.begin(), writes_unsaid.end(), code.begin() + 11);
+  EXPECT_EQ(rule_at(find(code, {{0, 19}}), 15).cfa_kind, CFA_NONE);
+  for (const Code& other : {Code{0xc5, 0xfb, 0x93, 0xca}, Code{0xfe, 0xc5, 0x90, 0x90}, Code{0x80, 0xcd, 0x20, 0x90}, Code{0xe2, 0x00, 0x90, 0x90}}) {  // kmovd %k2,%ecx; dec %ch; or $32,%ch; loop
+    std::copy(other.begin(), other.end(), code.begin() + 11);
+    EXPECT_EQ(rule_at(find(code, {{0, 19}}), 15).cfa_kind, CFA_NONE) << int{other[0]};
+  }
+}
+
+TEST(StackDepths, WhatIsStoredOverTheKeptStackEndsThat) {
+  // mov %rsp,%rax; and $-32,%rsp; push %rax; …; nop; ret
+  const auto after = [](const Code& then) {
+    Code code = {0x48, 0x89, 0xe0, 0x48, 0x83, 0xe4, 0xe0, 0x50};
+    code.insert(code.end(), then.begin(), then.end());
+    const auto at = static_cast<uint32_t>(code.size());
+    code.insert(code.end(), {0x90, 0xc3});
+    return rule_at(find(code, {{0, at + 2}}), at);
+  };
+  EXPECT_EQ(after({0x90}).cfa_kind, CFA_DEREF);
+  EXPECT_EQ(after({0xc5, 0xfd, 0x7f, 0x44, 0x24, 0x20}).cfa_kind, CFA_DEREF) << "vmovdqa %ymm0,0x20(%rsp)";
+  for (const Code& store : {Code{0x89, 0x0c, 0x24}, Code{0xc5, 0xfd, 0x7f, 0x44, 0x24, 0xe8}, Code{0x62, 0xf1, 0xfe, 0x48, 0x7f, 0x0c, 0x24}, Code{0x9d}}) {
+    EXPECT_EQ(after(store).cfa_kind, CFA_OFFSET) << "from rax, after " << int{store[0]};
+    EXPECT_EQ(after(store).cfa_reg, 0);
+  }
+}
+
+TEST(StackDepths, FindsWhereMemoryKeepsTheStackThatIsRealigned) {
+  // 0: mov %rsp,%rax; 3: push %rbx; 4: sub $64,%rsp; 8: and $-64,%rsp; 12: mov %rax,0x30(%rsp); 17: xor %eax,%eax; 19: push %rcx; 20: pop %rcx;
+  // 21: mov 0x30(%rsp),%rax; 26: mov -8(%rax),%rbx; 30: lea (%rax),%rsp; 33: ret
+  const auto ranges = find({0x48, 0x89, 0xe0, 0x53, 0x48, 0x83, 0xec, 0x40, 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x89, 0x44, 0x24, 0x30, 0x31, 0xc0, 0x51, 0x59,
+                            0x48, 0x8b, 0x44, 0x24, 0x30, 0x48, 0x8b, 0x58, 0xf8, 0x48, 0x8d, 0x20, 0xc3},
+                           {{0, 34}});
+  EXPECT_EQ(rule_at(ranges, 12).cfa_reg, 0) << "rax";
+  EXPECT_EQ(rule_at(ranges, 12).cfa_offset, 8);
+  EXPECT_EQ(rule_at(ranges, 12).saved[SAVED_RBX], -2);
+  for (const auto& [at, offset] : {std::pair(17u, 0x30), {19u, 0x30}, {20u, 0x38}, {21u, 0x30}, {26u, 0x30}, {30u, 0x30}}) {
+    EXPECT_EQ(rule_at(ranges, at).cfa_kind, CFA_DEREF) << at;
+    EXPECT_EQ(rule_at(ranges, at).cfa_reg, 7);
+    EXPECT_EQ(rule_at(ranges, at).cfa_offset, offset) << at;
+    EXPECT_EQ(rule_at(ranges, at).cfa_addend, 8);
+  }
+  EXPECT_EQ(rule_at(ranges, 30).saved[SAVED_RBX], 0);
+  EXPECT_EQ(depth_at(ranges, 33), 8);
+}
+
+std::vector<StackRange> find_assembly(const Code& code) {
+  StackDepths depths;
+  depths.set_assembly();
+  depths.add_code(kBegin, code);
+  return depths.find();
+}
+
+TEST(StackDepths, AssemblyBeginsWhereAnotherFunctionHasEnded) {
+  // 0: push %rbx; pop %rbx; ret   16: sub $24,%rsp; jmp 32   32: add $24,%rsp; ret   48: push %rbx; ret (what is no function)
+  Code code(64, 0xcc);
+  const auto put = [&](size_t at, const Code& bytes) { std::copy(bytes.begin(), bytes.end(), code.begin() + static_cast<ptrdiff_t>(at)); };
+  put(0, {0x53, 0x5b, 0xc3});
+  put(16, {0x48, 0x83, 0xec, 0x18, 0xeb, 0x0a});
+  put(32, {0x48, 0x83, 0xc4, 0x18, 0xc3});
+  put(48, {0x53, 0xc3});
+  const auto ranges = find_assembly(code);
+  EXPECT_EQ(depth_at(ranges, 1), 16);
+  EXPECT_EQ(depth_at(ranges, 20), 32);
+  EXPECT_EQ(depth_at(ranges, 32), 32) << "the loop of a function, and no function";
+  EXPECT_EQ(depth_at(ranges, 48), 0);
+  EXPECT_TRUE(find(code, {}).empty());
+}
+
+TEST(StackDepths, AssemblyKnowsWhatItsCalleesLeaveAlone) {
+  // 0: mov %rsp,%rcx; and $-16,%rsp; 7: call 32; 12: mov %rcx,%rsp; ret   32: ret
+  Code code(33, 0xcc);
+  const Code caller = {0x48, 0x89, 0xe1, 0x48, 0x83, 0xe4, 0xf0, 0xe8, 0x14, 0, 0, 0, 0x48, 0x89, 0xcc, 0xc3};
+  std::copy(caller.begin(), caller.end(), code.begin());
+  code[32] = 0xc3;
+  EXPECT_EQ(rule_at(find_assembly(code), 12).cfa_reg, 2);
+  EXPECT_EQ(depth_at(find_assembly(code), 15), 8);
+  EXPECT_EQ(rule_at(find(code, {{0, 16}, {32, 1}}), 12).cfa_kind, CFA_NONE) << "compilers do not";
+  code[8] = 0x14, code[9] = 0x10;
+  EXPECT_EQ(rule_at(find_assembly(code), 12).cfa_kind, CFA_NONE) << "a call of code that is not here";
+}
+
+TEST(StackDepths, APartOfAFunctionOfAssemblyIsNone) {
+  // 0: sub $24,%rsp; test; je 16; jmp *%rax; data   16: add $24,%rsp; ret   32: addps; jmp 16   48: mulps; jmp 16: cases of the jump table
+  Code code(64, 0x90);
+  const auto put = [&](size_t at, const Code& bytes) { std::copy(bytes.begin(), bytes.end(), code.begin() + static_cast<ptrdiff_t>(at)); };
+  put(0, {0x48, 0x83, 0xec, 0x18, 0x85, 0xff, 0x74, 0x08, 0xff, 0xe0, 6, 6, 6, 6, 6, 6});
+  put(16, {0x48, 0x83, 0xc4, 0x18, 0xc3, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6});
+  put(32, {0x0f, 0x58, 0xc1, 0xeb, 0xeb});
+  put(48, {0x0f, 0x59, 0xc1, 0xeb, 0xdb});
+  const auto ranges = find_assembly(code);
+  EXPECT_EQ(depth_at(ranges, 16), 32);
+  EXPECT_NE(depth_at(ranges, 32), 8);
+  EXPECT_NE(depth_at(ranges, 48), 8);
+  // What goes on with another stack than its own: V8's interpreter enters compiled code so.
+  EXPECT_EQ(depth_at(find_assembly({0x48, 0x8b, 0x45, 0xf0, 0x53, 0xff, 0xe1}), 4), 0);
+}
+
+TEST(StackDepths, AssemblyHasABudget) {
+  // A hundred functions jump to the same 20,000 instructions and an impossible one; behind them is a good one.
+  constexpr size_t kBad = 100, kPlace = 2048, kLong = 20'000;
+  Code code(kPlace + kLong, 0x90);
+  for (size_t i = 0; i < kBad; ++i) {
+    const auto distance = static_cast<uint32_t>(kPlace - 16 * i - 5);
+    code[16 * i] = 0xe9, code[16 * i + 1] = static_cast<uint8_t>(distance), code[16 * i + 2] = static_cast<uint8_t>(distance >> 8), code[16 * i + 3] = code[16 * i + 4] = 0;
+  }
+  const Code good = {0x53, 0x5b, 0xc3};
+  std::copy(good.begin(), good.end(), code.begin() + 16 * kBad);
+  code.back() = 0x06;
+  EXPECT_EQ(depth_at(find_assembly(code), 16 * kBad + 1), 0) << "what is looked at has a bound, and it was reached";
+  EXPECT_EQ(depth_at(find_assembly(Code(code.begin() + 16 * (kBad - 1), code.end())), 17), 16);
+}
+
 // Whatever the bytes: disjoint, ascending, inside, in bounded time.
 TEST(StackDepths, AnyBytes) {
   uint64_t random = 88172645463325252u;
@@ -120,6 +254,7 @@ TEST(StackDepths, AnyBytes) {
     Code code(1 + next() % 400);
     for (uint8_t& byte : code) byte = next() % 3 == 0 ? static_cast<uint8_t>(next()) : kLikely[next() % sizeof kLikely];
     StackDepths depths;
+    if (round % 2 != 0) depths.set_assembly();
     depths.add_code(kBegin, code);
     for (uint64_t i = next() % 20; i > 0; --i) depths.add_function(static_cast<uint32_t>(kBegin + next() % (code.size() + 8)), static_cast<uint32_t>(next() % 64));
     for (uint64_t i = next() % 4; i > 0; --i) depths.add_candidate(static_cast<uint32_t>(next()));

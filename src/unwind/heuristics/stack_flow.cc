@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kMaxAttempts = 8;           // one more for each call found not to return
 constexpr uint64_t kVisitsPerInstruction = 16;
+constexpr size_t kManyBuckets = 256;
 constexpr size_t kMaxOutside = 1 << 16;  // calls, addresses, jumps to elsewhere
 
 template <typename T>
@@ -26,7 +27,8 @@ bool StackFlow::follow(const Function& function, uint32_t origin, const NeverRet
   origin_ = origin;
   never_ = &never;
   steps_ = &steps;
-  dead_calls_.clear();
+  if (dead_calls_.bucket_count() > kManyBuckets) dead_calls_ = {};  // clear() goes through all
+  else dead_calls_.clear();
   alone_ = true;
   if (index_.size() < size_) index_.resize(size_);
   Outcome outcome = Outcome::kAgain;
@@ -59,7 +61,7 @@ void StackFlow::forget() {
   leaves_.clear();
   fixed_ = 0;
   visits_ = 0;
-  returns_ = has_return_ = false;
+  returns_ = has_return_ = has_tail_jump_ = false;
 }
 
 StackFlow::Outcome StackFlow::attempt() {
@@ -177,6 +179,7 @@ StackFlow::Outcome StackFlow::run(uint32_t at) {
         alone_ = false;
         if (never_returns(*insn, next)) return Outcome::kDone;
         returns_ = true;
+        has_tail_jump_ = has_tail_jump_ || state.is_entry();
         note_indirect(state);
         return Outcome::kDone;
       case Flow::kJump:
@@ -185,7 +188,8 @@ StackFlow::Outcome StackFlow::run(uint32_t at) {
         if (outcome != Outcome::kDone) return outcome;
         if (changed) work_.push_back(static_cast<uint32_t>(target));
         if (flow == Flow::kJump) return Outcome::kDone;
-        if (compared && insn->jumps_if_not_equal()) state.stack = state.probe;
+        if (compared && insn->jumps_if_not_equal()) state.stack = state.copy;
+        if (insn->is_loop()) state.forget_scratch();
         break;
       }
       case Flow::kCall:
@@ -194,7 +198,13 @@ StackFlow::Outcome StackFlow::run(uint32_t at) {
         [[fallthrough]];
       case Flow::kIndirectCall:
         alone_ = false;
-        state.probe = StackState::kUnknown;
+        record.state.forget_red_zone();
+        state.forget_red_zone();
+        if (flow == Flow::kIndirectCall || target < function_.helpers_begin || target >= function_.helpers_end) state.forget_scratch();
+        if (!state.has_rule()) {
+          returns_ = true;
+          return Outcome::kDone;
+        }
         if (never_returns(*insn, next)) return Outcome::kDone;
         if (next <= size_) deferred_.push_back({static_cast<uint32_t>(next), at + 1, state});
         return Outcome::kDone;

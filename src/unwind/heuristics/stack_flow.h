@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stack's states in one function, followed along its control flow.
 //
-// A function is given up where two ways to an instruction contradict each other, where it returns at another depth than it began with, and where
-// it cannot be decoded. But what directly follows a call may contradict a jump to there: then the call does not return.
+// A function is given up where two ways to an instruction contradict each other, where it returns at another depth than it began with (one that is not known may be
+// right), and where it cannot be decoded. Where nothing leads to the CFA any more it is not followed further. But what directly follows a call may contradict a
+// jump to there: then the call does not return.
 // Code reached only through a jump table has the state of the jump, if all indirect jumps of the function have the same.
 //
 // Reused from function to function for its memory (8 MiB at most). One thread.
@@ -39,6 +40,7 @@ class StackFlow {
     Bytes code;             // its begin to where it ends at the latest; at most kMaxFunctionBytes are looked at
     bool size_known = false;  // all of it is this function's
     StackState state;       // at its begin
+    int64_t helpers_begin = 0, helpers_end = 0;  // what is called there may leave alone a register that its caller needs
   };
 
   // `steps`: instructions that may be looked at; counted down. `origin`: the function's begin in the image. False: given up.
@@ -53,6 +55,7 @@ class StackFlow {
   bool returns() const { return returns_; }                    // or leaves
   bool is_alone() const { return alone_ && leaves_.empty(); }  // neither calls nor jumps to elsewhere
   bool has_return() const { return has_return_; }              // an instruction, and it found the stack as it should
+  bool has_tail_jump() const { return has_tail_jump_; }        // the same of an indirect jump
 
  private:
   enum class Outcome : uint8_t { kDone, kFailed, kAgain };
@@ -97,7 +100,7 @@ class StackFlow {
   std::vector<Range> ranges_;
   std::vector<int64_t> calls_, addresses_, immediates_;
   std::vector<Jump> leaves_;
-  bool returns_ = false, has_return_ = false;
+  bool returns_ = false, has_return_ = false, has_tail_jump_ = false;
   bool alone_ = true;   // no call, no indirect jump
   bool joined_ = false;  // while guessing: what was known before
 };

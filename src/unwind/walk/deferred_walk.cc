@@ -90,6 +90,7 @@ class DeferredWalk::Walk {
     if (image == nullptr) return END_NO_TABLE;
     const unwind_rule& rule = image->rows().find(link);
     if (rule.cfa_kind == CFA_NONE || rule.cfa_kind == CFA_FRAME_POINTER) return step_by_frame_pointer(END_NO_RULE);
+    rule_ = {};
     if (is_handler_return(rule))
       return known_ == ARCH_ALL_REGISTERS && regs_.exact_ip ? step_by_image(*image, StepBy::kHandlerReturn, link) : END_UNSUPPORTED_RULE;
     if (rule.cfa_kind == CFA_UNSUPPORTED) return step_by_image(*image, StepBy::kCallFrameInformation, link);
@@ -97,6 +98,7 @@ class DeferredWalk::Walk {
     const int end = unwind_step(&stack_, &rule, &regs_);
     if (end == END_UNSUPPORTED_RULE) {  // a rule of the table, but it needs a register that only the full CFI may still know
       regs_ = before;
+      rule_ = rule;
       return step_by_image(*image, StepBy::kCallFrameInformation, link);
     }
     known_ = regs_.all_registers ? ARCH_ALL_REGISTERS : ARCH_CALLEE_SAVED;
@@ -123,7 +125,7 @@ class DeferredWalk::Walk {
   }
 
   int end_of(const ImageStep& step) {
-    if (step.assumed && (step.outcome != dwarf::FrameStep::kDone || !is_plausible(step.registers))) return END_UNSUPPORTED_RULE;
+    if (step.assumed && (step.outcome != dwarf::FrameStep::kDone || !is_plausible(step.registers.value[ARCH_SP], step.registers.value[ARCH_RETURN]))) return END_UNSUPPORTED_RULE;
     switch (step.outcome) {
       case dwarf::FrameStep::kDone:
         return take(step.registers, step.exact_ip);
@@ -133,7 +135,18 @@ class DeferredWalk::Walk {
       case dwarf::FrameStep::kUnknownRegister:
         break;
     }
-    return END_UNSUPPORTED_RULE;
+    return step_by_assumption();
+  }
+
+  // Assembly without call-frame information, which keeps its stack pointer in a register while it calls its own helpers, leaves it alone there.
+  int step_by_assumption() {
+    unwind_regs caller = regs_;
+    caller.all_registers = true;
+    if (rule_.cfa_kind != CFA_OFFSET || unwind_step(&stack_, &rule_, &caller) != END_NONE || !is_plausible(caller.gpr[ARCH_SP], caller.ip)) return END_UNSUPPORTED_RULE;
+    regs_ = caller;
+    regs_.all_registers = false;
+    known_ = ARCH_CALLEE_SAVED;
+    return END_NONE;
   }
 
   // The next frame's registers.
@@ -157,8 +170,8 @@ class DeferredWalk::Walk {
 
   // Where the CFA came from a register that the callee may have changed: it is above the stack pointer, and a return address into a mapping
   // is below it.
-  bool is_plausible(const dwarf::Registers& caller) const {
-    return caller.value[ARCH_SP] > regs_.gpr[ARCH_SP] && view_.find_mapping(RuntimeAddr(caller.value[ARCH_RETURN] - 1));
+  bool is_plausible(uint64_t sp, uint64_t return_address) const {
+    return sp > regs_.gpr[ARCH_SP] && view_.find_mapping(RuntimeAddr(return_address - 1));
   }
 
   AddressSpaceView& view_;
@@ -171,6 +184,7 @@ class DeferredWalk::Walk {
   std::vector<uint64_t> frames_;
   int end_ = END_NONE;
   std::optional<Asked> asked_;
+  unwind_rule rule_{};  // of the table, for the frame that asks; it needs a register that is not known
 };
 
 DeferredWalk::DeferredWalk(const StackCopy& from, AddressSpaceView& view, size_t max_frames)

@@ -11,6 +11,7 @@ namespace cicada::unwind {
 namespace {
 
 constexpr size_t kLongest = 15;
+constexpr uint32_t kMostSaved = 16 << 10;
 
 // What follows an opcode: M is ModRM; digits are bytes of immediate, z: four (two with 66), v: eight with REX.W or else like z,
 // a: an absolute address of eight, g: z or 1 byte if ModRM.reg is 0 or 1 (test). x: not decoded.
@@ -126,16 +127,20 @@ class Decoder {
   // R X B are inverted and where REX has them once the first byte is shifted.
   uint8_t read_vex(uint8_t first) {
     insn_.vex = true;
+    is_evex_ = first == 0x62;
     insn_.map = 1;
     const uint8_t payload = at_.u8();
     rex_ = static_cast<uint8_t>(~payload >> 5 & 7);
+    uint8_t length = payload >> 2 & 1;
     if (first == 0xc5) {
       rex_ &= 4;
     } else {
       insn_.map = payload & (first == 0xc4 ? 31 : 15);
-      insn_.wide = (at_.u8() & 0x80) != 0;
-      if (first == 0x62) at_.skip(1);
+      const uint8_t second = at_.u8();
+      insn_.wide = (second & 0x80) != 0;
+      length = first == 0x62 ? at_.u8() >> 5 & 3 : second >> 2 & 1;
     }
+    insn_.vector = static_cast<uint8_t>(16 << std::min<uint8_t>(length, 2));
     insn_.opcode = at_.u8();
     const bool known = insn_.map >= 1 && insn_.map <= 3;
     if (!known && !(first == 0x62 && (insn_.map == 5 || insn_.map == 6))) return kUnknown;
@@ -165,6 +170,7 @@ class Decoder {
     } else if (insn_.mod == 0 && low == 5) {
       insn_.rm = kRip, far = true;
     }
+    insn_.scaled = is_evex_ && insn_.mod == 1;
     if (far) insn_.displacement = at_.s32();
     else if (insn_.mod == 1) insn_.displacement = at_.s8();
   }
@@ -185,6 +191,7 @@ class Decoder {
 
   ByteCursor at_;
   uint8_t rex_ = 0;
+  bool is_evex_ = false;
   Instruction& insn_;
 };
 
@@ -203,6 +210,7 @@ Destination one_byte_destination(const Instruction& insn) {
       return Destination::kRm;
     case 0xf6: case 0xf7: return between(insn.reg & 7, 2, 3) ? Destination::kRm : Destination::kNowhere;
     case 0xfe: case 0xff: return (insn.reg & 7) < 2 ? Destination::kRm : Destination::kNowhere;
+    case 0x90: return insn.is_nop() ? Destination::kNowhere : Destination::kReg;  // xchg %r8,%rax
     default: return between(op, 0x91, 0x97) || between(op, 0xb0, 0xbf) ? Destination::kReg : Destination::kNowhere;
   }
 }
@@ -215,13 +223,13 @@ bool has_byte_operand(const Instruction& insn) {
          op == 0xd2 || op == 0xf6 || op == 0xfe;
 }
 
-// The second map; the same with VEX.
+// The second map; the same with VEX, but for masks.
 Destination two_byte_destination(uint8_t op) {
   if (between(op, 0x40, 0x4f)) return Destination::kReg;  // cmov
   if (between(op, 0x90, 0x9f)) return Destination::kRm;   // set
   switch (op) {
     case 0x02: case 0x03: case 0x2c: case 0x2d: case 0x50: case 0xaf: case 0xb6: case 0xb7: case 0xb8: case 0xbc: case 0xbd: case 0xbe:
-    case 0xbf: case 0xc5: case 0xd7: return Destination::kReg;
+    case 0xbf: case 0xc5: case 0xd7: case 0x78: case 0x79: return Destination::kReg;
     case 0x7e: case 0xa4: case 0xa5: case 0xab: case 0xac: case 0xad: case 0xae: case 0xb0: case 0xb1: case 0xb3: case 0xba: case 0xbb: case 0xc7:
       return Destination::kRm;
     case 0xc0: case 0xc1: return Destination::kBoth;
@@ -231,6 +239,7 @@ Destination two_byte_destination(uint8_t op) {
 
 Destination destination(const Instruction& insn) {
   if (insn.map == 0) return one_byte_destination(insn);
+  if (insn.map == 1 && insn.vex && between(insn.opcode, 0x90, 0x9f)) return Destination::kReg;  // kmov
   if (insn.map == 1) return two_byte_destination(insn.opcode);
   if (insn.map == 2) return between(insn.opcode, 0xf0, 0xf7) ? Destination::kReg : Destination::kNowhere;  // movbe, crc32, BMI
   if (insn.map == 3 && between(insn.opcode, 0x14, 0x17)) return Destination::kRm;                          // pextr
@@ -272,10 +281,49 @@ bool Instruction::is_prologue() const {
 
 bool Instruction::writes(GeneralRegister wanted) const {
   const Destination where = destination(*this);
-  if (where == Destination::kNowhere || (!rex && !vex && wanted < kR8 && has_byte_operand(*this))) return wanted < kRsp && where != Destination::kNowhere;
+  if (where == Destination::kNowhere) return false;
+  if (!rex && !vex && wanted < kR8 && has_byte_operand(*this)) return wanted < kRsp && !(where == Destination::kRm && has_modrm && mod != 3);  // al … bl, ah … bh
   const bool into_reg = reg == wanted && where != Destination::kRm;
   const bool into_rm = has_modrm && mod == 3 && rm == wanted && where != Destination::kReg;
   return into_reg || into_rm;
+}
+
+uint32_t Instruction::stored_bytes() const {
+  if (!has_modrm || mod == 3) return 0;
+  if (map == 0) {
+    const Destination where = one_byte_destination(*this);
+    if (is(0, 0x8f)) return 16;  // pop: at the displacement from the stack pointer behind it
+    return where == Destination::kRm || where == Destination::kBoth ? 8 : between(opcode, 0xd8, 0xdf) ? 128 : 0;
+  }
+  if (map == 1) {
+    switch (opcode) {
+      case 0x11: case 0x13: case 0x17: case 0x29: case 0x2b: case 0x7e: case 0x7f: case 0xc3: case 0xd6: case 0xe7: return vector;
+      case 0xae: case 0xc7: return kMostSaved;  // fxsave, xsave
+      default: return two_byte_destination(opcode) == Destination::kRm || two_byte_destination(opcode) == Destination::kBoth ? 16 : 0;
+    }
+  }
+  if (map == 2) return !vex ? (opcode == 0xf1 ? 8 : 0) : opcode == 0x2e || opcode == 0x2f || opcode == 0x8e || opcode == 0x8a || opcode == 0x8b || opcode == 0x63 || between(opcode, 0x10, 0x35) ? vector : 0;
+  if (map == 3) return between(opcode, 0x14, 0x1d) || opcode == 0x39 || opcode == 0x3b ? vector : 0;
+  return vector;
+}
+
+bool Instruction::writes_unsaid(GeneralRegister wanted) const {
+  if (map == 3 && between(opcode, 0x60, 0x63)) return wanted == kRcx;  // pcmpestri
+  if (vex) return wanted != kRsp && map == 2 && (opcode == 0xf3 || opcode == 0xf6);  // blsr and mulx: another operand
+  if (map == 1 && (opcode == 0x05 || opcode == 0x34)) return wanted == kRcx || wanted == kR11;  // system calls
+  const bool string = map == 0 && (between(opcode, 0xa4, 0xa7) || between(opcode, 0xaa, 0xaf) || between(opcode, 0x6c, 0x6f));
+  switch (wanted) {
+    case kRsi: case kRdi: return string;
+    case kRcx: return string || (map == 0 && between(opcode, 0xe0, 0xe2)) || (map == 1 && (opcode == 0xa2 || opcode == 0x01));
+    case kRbx: return map == 1 && opcode == 0xa2;
+    case kRax: case kRdx: break;
+    default: return false;
+  }
+  if (map == 1) return opcode == 0x01 || between(opcode, 0x31, 0x33) || opcode == 0xa2 || between(opcode, 0xb0, 0xb1) || opcode == 0xc7;
+  if (map != 0) return false;
+  const bool multiplies = (opcode & 0xfe) == 0xf6 && (reg & 7) >= 4;
+  const bool accumulates = opcode < 0x38 && (between(opcode & 7, 4, 5));  // add $1,%eax
+  return string || multiplies || accumulates || (opcode == 0x90 && !is_nop()) || between(opcode, 0x91, 0x99) || between(opcode, 0xa0, 0xa3) || opcode == 0xd7 || between(opcode, 0xe4, 0xe5) || between(opcode, 0xec, 0xed) || opcode == 0x9f;
 }
 
 std::optional<Instruction> decode_instruction(Bytes code) {

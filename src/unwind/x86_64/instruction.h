@@ -20,6 +20,8 @@ struct Instruction {
   uint8_t map = 0;  // 0: one-byte opcodes, 1: 0f, 2: 0f 38, 3: 0f 3a, 5 and 6: EVEX only
   uint8_t opcode = 0;
   bool vex = false;        // VEX or EVEX
+  uint8_t vector = 16;     // bytes of a vector
+  bool scaled = false;     // EVEX: the displacement has one byte, and counts operands, or parts of one
   bool wide = false;       // 64-bit operands (REX.W)
   bool rex = false;        // any REX: byte registers 4 to 7 are spl … dil, not ah … bh
   bool operand16 = false;  // 66
@@ -34,17 +36,22 @@ struct Instruction {
 
   bool is(uint8_t opcode_map, uint8_t code) const { return !vex && map == opcode_map && opcode == code; }
   bool is_group(uint8_t code, uint8_t extension) const { return is(0, code) && (reg & 7) == extension; }
-  bool is_nop() const { return is(0, 0x90) || is(1, 0x1f); }
+  bool is_nop() const { return (is(0, 0x90) && reg == kRax) || is(1, 0x1f); }
   bool is_padding() const { return is_nop() || is(0, 0xcc); }  // between functions
   bool is_ip_relative() const { return rm == kRip; }           // the memory operand: at `displacement` from the instruction's end
   bool loads_address() const { return is(0, 0x8d) && is_ip_relative(); }
   bool loads_immediate() const { return is(0, 0xc7) || (map == 0 && !vex && (opcode & 0xf8) == 0xb8); }
   Flow flow() const;
+  bool is_loop() const { return map == 0 && !vex && opcode >= 0xe0 && opcode <= 0xe2; }  // it writes rcx
   bool jumps_if_not_equal() const { return is(0, 0x75) || is(1, 0x85); }
   // endbr64, push, sub $…,%rsp: what many functions begin with, and few other blocks.
   bool is_prologue() const;
   // Errs on the side of yes. Not for what push, pop, call, ret and leave do to rsp and rbp.
   bool writes(GeneralRegister wanted) const;
+  // Bytes that it writes to its memory operand; 0: none. Errs on the side of more.
+  uint32_t stored_bytes() const;
+  // What no operand names: mul, cpuid, rep movs and the like. Errs on the side of yes.
+  bool writes_unsaid(GeneralRegister wanted) const;
 };
 
 // The instruction at the begin of `code`. Nothing: it is cut off, longer than 15 bytes, or of an unknown kind.

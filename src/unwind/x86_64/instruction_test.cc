@@ -76,6 +76,27 @@ TEST(DecodeInstruction, ReadsOperands) {
   EXPECT_EQ(jump->immediate, -2);
 }
 
+TEST(Instruction, WritesWhatNoOperandNames) {
+  const auto written = [](const Code& code) {
+    std::vector<int> registers;
+    for (int reg = kRax; reg <= kR15; ++reg)
+      if (decode_instruction(code)->writes_unsaid(static_cast<GeneralRegister>(reg))) registers.push_back(reg);
+    return registers;
+  };
+  using Registers = std::vector<int>;
+  EXPECT_EQ(written({0x48, 0xf7, 0xe1}), (Registers{kRax, kRdx})) << "mul %rcx";
+  EXPECT_EQ(written({0x48, 0xf7, 0xd9}), Registers{}) << "neg %rcx";
+  EXPECT_EQ(written({0x0f, 0xa2}), (Registers{kRax, kRcx, kRdx, kRbx})) << "cpuid";
+  EXPECT_EQ(written({0x0f, 0x05}), (Registers{kRcx, kR11})) << "syscall";
+  EXPECT_EQ(written({0xf3, 0x48, 0xa5}), (Registers{kRax, kRcx, kRdx, kRsi, kRdi})) << "rep movsq";
+  EXPECT_EQ(written({0x48, 0x99}), (Registers{kRax, kRdx})) << "cqto";
+  EXPECT_EQ(written({0xc5, 0xf1, 0xfd, 0xc8}), Registers{}) << "vpaddw";
+  EXPECT_EQ(written({0xc4, 0x42, 0x71, 0xf7, 0xc0}), Registers{}) << "shlx";
+  EXPECT_EQ(written({0xc4, 0xe2, 0xf3, 0xf6, 0xc2}).size(), 15u) << "mulx: any but rsp";
+  EXPECT_EQ(written({0x48, 0x89, 0xc8}), Registers{}) << "mov %rcx,%rax";
+  EXPECT_EQ(written({0x66, 0x0f, 0x3a, 0x61, 0xc1, 0x00}), Registers{kRcx}) << "pcmpestri";
+}
+
 TEST(Instruction, ByteRegistersAreNotTheStackPointer) {
   EXPECT_FALSE(decode_instruction(Code{0x80, 0xcc, 0x0c})->writes(kRsp));       // or $12,%ah
   EXPECT_TRUE(decode_instruction(Code{0x40, 0x80, 0xcc, 0x0c})->writes(kRsp));  // or $12,%spl

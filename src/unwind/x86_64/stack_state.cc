@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A callee-saved register counts as saved by the first push, or the first store to the stack, in a function: compilers do not write one
-// before they have saved it, and have no other use for the caller's value.
+// A callee-saved register counts as saved by the first push, or the first store to the stack, in a function: neither compilers nor people write one
+// before they have saved it, and they have no other use for the caller's value.
 #include "unwind/x86_64/stack_state.h"
+
+#include <iterator>
 
 namespace cicada::unwind {
 namespace {
 
 constexpr int64_t kDeepest = 1 << 28;
+constexpr int64_t kRedZone = 128;
 constexpr int64_t kFarthestSave = 128;  // words: unwind_rule's field
 
 std::optional<size_t> saved_index(uint8_t reg) {
@@ -18,6 +21,13 @@ std::optional<size_t> saved_index(uint8_t reg) {
   }
 }
 
+constexpr bool is_callee_saved(uint8_t reg) { return reg == kRbx || reg == kRbp || (reg >= kR12 && reg <= kR15); }
+
+__u8 dwarf_number(uint8_t reg) {
+  static constexpr __u8 kNumbers[] = {0, 2, 1, 3, 7, 6, 4, 5};
+  return reg < std::size(kNumbers) ? kNumbers[reg] : reg;
+}
+
 }  // namespace
 
 bool StackState::set_stack(int64_t depth) {
@@ -27,19 +37,55 @@ bool StackState::set_stack(int64_t depth) {
 }
 
 std::optional<int64_t> StackState::position(uint8_t reg) const {
-  const int32_t depth = reg == kRsp ? stack : reg == kRbp ? frame : reg == kR11 ? probe : kUnknown;
+  const int32_t depth = reg == kRsp ? stack : reg == kRbp ? frame : reg == copy_register && reg != kNoRegister ? copy : kUnknown;
   if (depth == kUnknown) return std::nullopt;
   return depth;
 }
 
 bool StackState::set(uint8_t reg, std::optional<int64_t> depth) {
+  if (reg == kRsp) kept_at = kept = kUnknown;
   if (reg == kRsp && depth) return set_stack(*depth);
   const bool known = depth && *depth > -kDeepest && *depth < kDeepest;
   const int32_t value = known ? static_cast<int32_t>(*depth) : kUnknown;
   if (reg == kRsp) stack = value;
   if (reg == kRbp) frame = value;
-  if (reg == kR11) probe = value;
+  if (reg == copy_register && reg != kNoRegister) copy = value;
+  if (copy == kUnknown) copy_register = kNoRegister;
   return true;
+}
+
+void StackState::make_copy(uint8_t reg, int64_t depth) {
+  if (reg == kRsp || reg == kRbp || depth <= -kDeepest || depth >= kDeepest) return;
+  copy = static_cast<int32_t>(depth);
+  copy_register = reg;
+}
+
+void StackState::forget_scratch() {
+  if (copy != kUnknown && !is_callee_saved(copy_register)) set(copy_register, std::nullopt);
+}
+
+// rsp goes down by that. What is below it and its red zone is lost.
+void StackState::move_kept(int64_t amount) {
+  if (!is_kept()) return;
+  const int64_t after = kept_at + amount;
+  if (after >= -kRedZone && after < kDeepest) kept_at = static_cast<int32_t>(after);
+  else kept_at = kept = kUnknown;
+}
+
+// An address that points `depth` below the CFA is stored at `at`, from rsp up.
+void StackState::keep(std::optional<int64_t> depth, int64_t at) {
+  overwrite(at, 8);
+  if (!depth || stack != kUnknown || at < -kRedZone || at >= kDeepest || *depth > INT16_MAX || *depth <= INT16_MIN) return;
+  kept_at = static_cast<int32_t>(at);
+  kept = static_cast<int32_t>(*depth);
+}
+
+void StackState::forget_red_zone() {
+  if (is_kept() && kept_at < 0) kept_at = kept = kUnknown;
+}
+
+void StackState::overwrite(int64_t at, int64_t bytes) {
+  if (is_kept() && at < kept_at + 8 && at + bytes > kept_at) kept_at = kept = kUnknown;
 }
 
 bool StackState::save(uint8_t reg, int64_t depth) {
@@ -56,18 +102,28 @@ void StackState::restore(uint8_t reg, int64_t depth) {
 }
 
 bool StackState::push(uint8_t reg) {
-  if (stack == kUnknown) return !saved_index(reg) || saved[*saved_index(reg)] != 0;
+  if (stack == kUnknown) {
+    const auto depth = position(reg);
+    move_kept(8);
+    keep(depth, 0);
+    return !saved_index(reg) || saved[*saved_index(reg)] != 0 || depth;
+  }
   return set_stack(int64_t{stack} + 8) && save(reg, stack);
 }
 
 bool StackState::pop(uint8_t reg) {
+  if (stack == kUnknown) {
+    const auto popped = kept_at == 0 ? std::optional<int64_t>(kept) : std::nullopt;
+    move_kept(-8);
+    return set(reg, popped);
+  }
   if (stack != kUnknown) restore(reg, stack);
   if (!set(reg, std::nullopt)) return false;
   return stack == kUnknown || set_stack(int64_t{stack} - 8);
 }
 
 bool StackState::leave() {
-  stack = kUnknown;
+  set(kRsp, std::nullopt);
   if (frame == kUnknown) return true;
   const int64_t depth = frame;
   frame = kUnknown;
@@ -76,6 +132,10 @@ bool StackState::leave() {
 }
 
 bool StackState::add(uint8_t reg, int64_t amount) {
+  if (reg == kRsp && stack == kUnknown) {
+    move_kept(-amount);
+    return true;
+  }
   const auto before = position(reg);
   return set(reg, before ? std::optional(*before - amount) : std::nullopt);
 }
@@ -83,13 +143,22 @@ bool StackState::add(uint8_t reg, int64_t amount) {
 bool StackState::apply(const Instruction& insn) {
   const uint8_t op = insn.opcode;
   const bool one_byte = insn.map == 0 && !insn.vex;
+  if (is_kept() && insn.rm == kRsp && insn.has_modrm && insn.mod != 3 && !insn.indexed && !(one_byte && op == 0x89 && insn.wide)) {
+    for (int64_t unit = 1; unit <= (insn.scaled ? insn.vector : 1); unit *= 2) overwrite(insn.displacement * unit, insn.stored_bytes());
+  }
   if (!one_byte) {
+    if (insn.is(1, 0xa0) || insn.is(1, 0xa1) || insn.is(1, 0xa8) || insn.is(1, 0xa9)) return false;  // push and pop of fs and gs
     forget_written(insn);
     return true;
   }
   if ((op & 0xf0) == 0x50) {
     if (insn.operand16) return false;
     return op < 0x58 ? push(insn.reg) : pop(insn.reg);
+  }
+  if (insn.is_group(0xff, 6) && insn.mod != 3 && insn.rm == kRsp && !insn.indexed && stack == kUnknown && insn.displacement == kept_at && !insn.operand16) {
+    move_kept(8);  // a copy of what is kept
+    keep(kept, 0);
+    return true;
   }
   if (insn.is(0, 0x68) || insn.is(0, 0x6a) || insn.is(0, 0x9c) || insn.is_group(0xff, 6)) return !insn.operand16 && push(kNoRegister);
   if (insn.is(0, 0x9d) || insn.is_group(0x8f, 0)) return !insn.operand16 && pop(insn.is(0, 0x8f) && insn.mod == 3 ? insn.rm : uint8_t{kNoRegister});
@@ -98,30 +167,58 @@ bool StackState::apply(const Instruction& insn) {
   if (insn.wide && insn.mod == 3) {
     if (insn.is_group(0x81, 0) || insn.is_group(0x83, 0)) return add(insn.rm, insn.immediate);
     if (insn.is_group(0x81, 5) || insn.is_group(0x83, 5)) return add(insn.rm, -insn.immediate);
-    if (op == 0x89) return set(insn.rm, position(insn.reg));
-    if (op == 0x8b) return set(insn.reg, position(insn.rm));
+    if (insn.rm == kRsp && (insn.is_group(0x81, 4) || insn.is_group(0x83, 4))) {
+      stack = kept_at = kept = kUnknown;
+      return true;
+    }
+    if (op == 0x89 || op == 0x8b) {
+      const uint8_t to = op == 0x89 ? insn.rm : insn.reg, from = op == 0x89 ? insn.reg : insn.rm;
+      const auto depth = position(from);
+      if (!set(to, depth)) return false;
+      if (from == kRsp && depth) make_copy(to, *depth);
+      return true;
+    }
   }
   if (insn.wide && insn.has_modrm && insn.mod != 3 && !insn.indexed) {
     const auto base = position(insn.rm);
     const auto depth = base ? std::optional(*base - insn.displacement) : std::nullopt;
-    if (op == 0x8d) return set(insn.reg, depth);
+    const bool is_aligned = insn.rm == kRsp && stack == kUnknown;
+    if (op == 0x8d) {
+      if (is_aligned && insn.reg == kRsp) return add(kRsp, insn.displacement);
+      if (!set(insn.reg, depth)) return false;
+      // GCC's ends of loops, and what it keeps of a stack that it aligns.
+      if (depth && (insn.reg == kR10 || insn.reg == kR11)) make_copy(insn.reg, *depth);
+      return true;
+    }
+    if (op == 0x89 && is_aligned) keep(position(insn.reg), insn.displacement);
     if (op == 0x89) return !depth || save(insn.reg, *depth);
     if (op == 0x8b && depth) restore(insn.reg, *depth);
+    if (op == 0x8b && is_aligned && insn.displacement == kept_at) {
+      const int32_t known = kept;
+      if (insn.reg == kRsp || insn.reg == kRbp) return set(insn.reg, known);
+      make_copy(insn.reg, known);
+      return true;
+    }
   }
   forget_written(insn);
   return true;
 }
 
 void StackState::forget_written(const Instruction& insn) {
-  for (const GeneralRegister reg : {kRsp, kRbp, kR11}) {
-    if ((insn.reg == reg || insn.rm == reg) && insn.writes(reg)) set(reg, std::nullopt);
+  for (const GeneralRegister reg : {kRsp, kRbp}) {
+    if (((insn.reg == reg || insn.rm == reg) && insn.writes(reg)) || insn.writes_unsaid(reg)) set(reg, std::nullopt);
   }
+  if (const auto reg = static_cast<GeneralRegister>(copy_register); reg != kNoRegister && (insn.writes(reg) || insn.writes_unsaid(reg))) set(reg, std::nullopt);
 }
 
 std::optional<StackState> StackState::meet(const StackState& a, const StackState& b) {
   StackState both = a;
   if (a.frame != b.frame) both.frame = kUnknown;
-  if (a.probe != b.probe) both.probe = kUnknown;
+  if (a.copy != b.copy || a.copy_register != b.copy_register) {
+    both.copy = kUnknown;
+    both.copy_register = kNoRegister;
+  }
+  if (a.kept_at != b.kept_at || a.kept != b.kept) both.kept_at = both.kept = kUnknown;
   if (a.stack != b.stack) {
     both.stack = kUnknown;
     if (!both.has_rule()) return std::nullopt;
@@ -138,8 +235,22 @@ unwind_rule StackState::to_rule() const {
   unwind_rule rule{};
   if (!has_rule()) return rule;
   rule.cfa_kind = CFA_OFFSET;
-  rule.cfa_reg = stack != kUnknown ? X86_RSP : frame != kUnknown ? X86_RBP : X86_R11;
-  rule.cfa_offset = stack != kUnknown ? stack : frame != kUnknown ? frame : probe;
+  const bool by_copy = copy != kUnknown && (is_callee_saved(copy_register) || kept_at < 0);  // unknown, or where a call or a signal writes
+  if (stack != kUnknown) {
+    rule.cfa_reg = X86_RSP;
+    rule.cfa_offset = stack;
+  } else if (frame != kUnknown) {
+    rule.cfa_reg = X86_RBP;
+    rule.cfa_offset = frame;
+  } else if (by_copy) {
+    rule.cfa_reg = dwarf_number(copy_register);
+    rule.cfa_offset = copy;
+  } else {
+    rule.cfa_kind = CFA_DEREF;
+    rule.cfa_reg = X86_RSP;
+    rule.cfa_offset = kept_at;
+    rule.cfa_addend = static_cast<__s16>(kept);
+  }
   for (size_t i = 0; i < saved.size(); ++i) rule.saved[i] = static_cast<__s8>(-int{saved[i]});
   return rule;
 }

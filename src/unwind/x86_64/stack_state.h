@@ -16,17 +16,22 @@ struct StackState {
   static constexpr int32_t kUnknown = INT32_MIN;
   int32_t stack = 8;         // where rsp points
   int32_t frame = kUnknown;  // where rbp points
-  int32_t probe = kUnknown;  // where r11 points: GCC's end of a loop of stack probes
+  int32_t copy = kUnknown;   // where the register points that rsp was copied to last, or GCC's end of a loop of stack probes (r11)
+  uint8_t copy_register = kNoRegister;
+  // Once rsp has been rounded down it is not known how far. What it was may be kept in memory, so far above it:
+  int32_t kept_at = kUnknown;
+  int32_t kept = kUnknown;  // where the address that is kept points
   std::array<uint8_t, SAVED_COUNT> saved{};  // words below the CFA where a register's value in the caller is; 0: still in the register
 
   bool operator==(const StackState& other) const {
-    return stack == other.stack && frame == other.frame && probe == other.probe && same_saved(other.saved);
+    return stack == other.stack && frame == other.frame && copy == other.copy && copy_register == other.copy_register && kept_at == other.kept_at &&
+           kept == other.kept && same_saved(other.saved);
   }
   // As on entry of a function, so that any function can be jumped to.
   bool is_entry() const { return stack == 8 && same_saved({}); }
   // All that matters while the stack pointer can be followed.
   bool same_stack(const StackState& other) const { return stack == other.stack && same_saved(other.saved); }
-  bool has_rule() const { return stack != kUnknown || frame != kUnknown || probe != kUnknown; }
+  bool has_rule() const { return stack != kUnknown || frame != kUnknown || copy != kUnknown || is_kept(); }
   unwind_rule to_rule() const;
 
   // False: compilers write no such thing. Not for jumps, calls (which change nothing here) and returns.
@@ -35,8 +40,12 @@ struct StackState {
   static std::optional<StackState> meet(const StackState& a, const StackState& b);
   // cmp %r11,%rsp: where they are equal the loop of stack probes is over.
   bool compares_probe(const Instruction& insn) const {
-    return probe != kUnknown && insn.is(0, 0x39) && insn.mod == 3 && insn.rm == kRsp && insn.reg == kR11;
+    return copy != kUnknown && insn.is(0, 0x39) && insn.mod == 3 && insn.rm == kRsp && insn.reg == copy_register;
   }
+  // A call of a function that follows the conventions.
+  void forget_scratch();
+  // Any call: what is below the stack pointer is its callee's.
+  void forget_red_zone();
 
  private:
   // std::array's == is a call of memcmp, for six bytes.
@@ -48,6 +57,11 @@ struct StackState {
   bool add(uint8_t reg, int64_t amount);
   bool save(uint8_t reg, int64_t depth);
   void restore(uint8_t reg, int64_t depth);
+  bool is_kept() const { return kept_at != kUnknown; }
+  void move_kept(int64_t amount);
+  void keep(std::optional<int64_t> depth, int64_t at);
+  void overwrite(int64_t at, int64_t bytes);
+  void make_copy(uint8_t reg, int64_t depth);
   std::optional<int64_t> position(uint8_t reg) const;
   bool set(uint8_t reg, std::optional<int64_t> depth);
   void forget_written(const Instruction& insn);
