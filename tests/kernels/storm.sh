@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # storm.sh SUITE SECONDS [LENGTH]: on that suite's kernel the programs that run at every context switch survive a storm of switches, threads and processes
-# that come and go, CPUs that go away and come back, two recordings at once of LENGTH (60) seconds and half of it, and cicada killed in the middle: the
+# that come and go, CPUs that go away and come back, two recordings at once of twice LENGTH (60) seconds and half of it, and cicada killed in the middle: the
 # machine goes on, and no program of cicada's is left in the kernel. The storm begins when both recordings are attached, and ends with the shorter one: what
 # is loaded or written during it takes the emulator many minutes.
 source "$(dirname "$0")/lib.sh"
@@ -11,7 +11,7 @@ seconds=${2:?usage: storm.sh SUITE SECONDS [LENGTH]} length=${3:-60}
 export EMULATOR_THREADS=${EMULATOR_THREADS:-single single}
 # As a whole: bash reads a script while it runs it, and an hour is long enough to edit it.
 main() {
-SECONDS_OF_BOOT=$((seconds + length + 300)) boot '
+SECONDS_OF_BOOT=$((seconds + 2 * length + 300)) boot '
   length='"$length"'
   # How many programs at switches that process has attached.
   attached() { cat /proc/$1/fdinfo/* 2>/dev/null | grep -cE "^link_type:.(tracing|raw_tracepoint)"; }
@@ -25,7 +25,7 @@ SECONDS_OF_BOOT=$((seconds + length + 300)) boot '
       2) what="--user nobody --comm switch_storm --cpu 0" ;;
     esac
     begun=$(cut -d. -f1 /proc/uptime)
-    cicada record -q --force -a -e off-cpu/period=100000/ $what -d $length -o a.cicada 2>a.err & a=$!
+    cicada record -q --force -a -e off-cpu/period=100000/ $what -d $((2 * length)) -o a.cicada 2>a.err & a=$!
     cicada record -q --force -a -e off-cpu -e wakeups -d $((length / 2)) -o b.cicada 2>b.err & b=$!
     tries=0
     while { [ $(attached $a) = 0 ] || [ $(attached $b) = 0 ]; } && [ $tries -lt 600 ]; do tries=$((tries + 1)); sleep 0.2; done
