@@ -39,8 +39,11 @@ grep -q '^record 0 kernel' "$work/said" || fail "record -e k:__x64_sys_getppid"
 awk -v lost="$(awk '/ lost: /{ gsub(",", "", $1); n += $1 } END { print n + 0 }' "$work/kernel.err")" '/;ask;/ { n += $NF } END { exit !(n + lost == 4000 && lost < 40) }' "$work/kernel.folded" || fail "calls of a function of the kernel are neither stored nor lost"
 value() { awk '{ sum += $NF } END { printf "%.0f\n", sum }' "$work/$1.folded"; }
 grep -q '^record 0 kernel-places' "$work/said" || fail "record -e f:… -e fr:… -e rawtp:…"
-for name in fentry fexit raw; do
-  awk -v lost="$(awk '/ lost: /{ gsub(",", "", $1); n += $1 } END { print n + 0 }' "$work/kernel-places.err")" '/;ask;/ { n += $NF } END { exit !(n + lost >= 4000 && n <= 4000 && lost < 40) }' "$work/$name.folded" || fail "$name: calls are neither stored nor lost"
+# A kernel that preempts programs (the newest) skips a program while another one of its kind, of any task, is preempted on that CPU, and counts it: how many is not cicada's to say.
+lost_of() { awk -v event="($2," '/ samples? in / { on = index($0, event) } on && / lost: / { gsub(",", "", $1); n += $1 } END { print n + 0 }' "$work/$1.err"; }
+for place in fentry=f:__task_pid_nr_ns fexit=fr:__task_pid_nr_ns raw=rawtp:sys_enter; do
+  awk -v lost="$(lost_of kernel-places "${place#*=}")" '/;ask;/ { n += $NF } END { exit !(n + lost >= 4000 && n <= 4000 && n > 2000) }' "$work/${place%=*}.folded" ||
+    fail "${place#*=}: calls are neither stored nor lost"
 done
 ! grep -h ';ask;' "$work"/{fentry,fexit,raw}.folded | grep -qE 'bpf|traceiter|trampoline' || fail "the program's own frames are in the stack"
 ! grep -h ';ask;' "$work"/{fentry,fexit}.folded | grep -v ';__task_pid_nr_ns [0-9]*$' || fail "a stack does not end in the function"
@@ -57,7 +60,8 @@ grep -q '^record 0 usdt' "$work/said" || fail "record -e usdt:hits:place"
 grep -q '^record 0 texts$' "$work/said" && grep -q '^record 0 texts-kernel$' "$work/said" || fail "record -e u:take/by=str(arg0)/"
 groups() { awk '{ split($0, frame, ";"); hits[frame[1]] += $NF } END { for (text in hits) print hits[text], text }' "$work/texts_$1.folded" | sort; }
 diff <(said take texts | sort) <(groups take) || fail "texts that a function is handed"
-diff <(said open texts | sort) <(groups open | grep ' /no/such/') || fail "texts that a system call is handed"
+awk -v lost="$(lost_of texts syscalls:sys_enter_openat)" 'NR == FNR { said[$2] = $1; left += $1; next } { if (!($2 in said) || $1 > said[$2]) wrong++; left -= $1 } END { exit !(left <= lost && !wrong) }' \
+  <(said open texts) <(groups open | grep ' /no/such/') || fail "texts that a system call is handed"
 groups take_odd | grep -q '^3 \[unreadable\]$' && groups take_odd | grep -q '^1 \[null\]$' || fail "texts that are not there: $(groups take_odd)"
 # The kernel skips a program of a kprobe while another one runs on that CPU.
 groups kernel | grep ' /no/such/' | awk '{ n += $1 } END { exit !(NR == 2 && n > 1560 && n <= 1600) }' || fail "texts that a function of the kernel is handed: $(groups kernel)"
