@@ -89,6 +89,8 @@ static __always_inline int is_in_tracepoint(__u64 address, volatile struct code_
   return is_in(address, known);
 }
 
+#define FRAME_OF_TRAMPOLINE 1  // behind the program's own
+
 // How many frames are the program's own and those that called it at the place with that index. It is looked for each time: who else is called there changes.
 __weak __noinline __u32 frames_of_program(struct kernel_stack *stack, __u32 frames, __u32 index) {
   if (!stack) return 0;
@@ -101,6 +103,12 @@ __weak __noinline __u32 frames_of_program(struct kernel_stack *stack, __u32 fram
       if (is_function) return i;
       own = i + 1;
     }
+  }
+  // From Linux 7 on the function may jump to the trampoline that calls the program, not call it: then it is not on the stack, and the trampoline is where it would be.
+  __u64 begin = place_code[index & (MAX_KERNEL_PLACES - 1)][0].begin;
+  if (is_function && begin && frames > FRAME_OF_TRAMPOLINE) {
+    stack->frames[FRAME_OF_TRAMPOLINE] = begin + 1;
+    return FRAME_OF_TRAMPOLINE;
   }
   if (is_function || own == 0 || own >= frames || own >= MAX_FRAMES_OF_SWITCH) return 0;
   return own + is_in_tracepoint(stack->frames[own], &place_code[index & (MAX_KERNEL_PLACES - 1)][MAX_PLACE_CODE - 1]);
