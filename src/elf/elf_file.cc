@@ -70,7 +70,9 @@ Result<ElfFile> ElfFile::parse_bytes(Bytes bytes, const std::string& name) {
     for (uint64_t i = 0; i < header.segment_count; ++i) {
       ByteCursor cursor(segments, i * header.segment_size);
       elf.segments_.push_back(read_segment(cursor));
+      if (elf.segments_.back().type == PT_LOAD) elf.loaded_.push_back(elf.segments_.back());
     }
+    std::stable_sort(elf.loaded_.begin(), elf.loaded_.end(), [](const Segment& a, const Segment& b) { return a.address < b.address; });
   }
   if (sections.empty()) return elf;
   std::vector<uint32_t> names(header.section_count);
@@ -101,14 +103,13 @@ Bytes ElfFile::contents(const Section& section) const {
 }
 
 Bytes ElfFile::contents_at(LinkAddr address) const {
-  for (const Segment& segment : segments_) {
-    if (segment.type != PT_LOAD || address < segment.address) continue;
-    const uint64_t skipped = address - segment.address;
-    if (skipped >= segment.file_size) continue;
-    const auto whole = find_subspan(bytes_, segment.offset.value, segment.file_size);
-    return whole ? whole->subspan(skipped) : Bytes();
-  }
-  return {};
+  const auto after = std::upper_bound(loaded_.begin(), loaded_.end(), address, [](LinkAddr a, const Segment& segment) { return a < segment.address; });
+  if (after == loaded_.begin()) return {};
+  const Segment& segment = *std::prev(after);
+  const uint64_t skipped = address - segment.address;
+  if (skipped >= segment.file_size) return {};
+  const auto whole = find_subspan(bytes_, segment.offset.value, segment.file_size);
+  return whole ? whole->subspan(skipped) : Bytes();
 }
 
 // Sections first: in a separate debug file the segments keep their sizes but not their contents.

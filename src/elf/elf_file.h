@@ -62,6 +62,7 @@ class ElfFile {
   uint16_t type_ = 0;
   LinkAddr entry_;
   std::vector<Segment> segments_;
+  std::vector<Segment> loaded_;  // PT_LOAD, by address: the last one that begins before an address has it
   std::vector<Section> sections_;
 };
 

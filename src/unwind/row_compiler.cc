@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "code/executable_ranges.h"
 #include "unwind/arch.h"
 #include "unwind/cfi/row_shard.h"
 #include "unwind/heuristics/heuristic_rules.h"
-#include "unwind/rows/executable_ranges.h"
 
 namespace cicada::unwind {
 namespace {
@@ -26,9 +26,9 @@ RowShard compile_in_parts(const RowShard::Image& image, unsigned threads) {
 }
 
 // Executable sections, as far as they are in `code`.
-std::vector<Range<LinkAddr>> find_code_sections(const elf::ElfFile& elf, const ExecutableRanges& code) {
+std::vector<Range<LinkAddr>> find_code_sections(const elf::ElfFile& elf, const code::ExecutableRanges& code) {
   std::vector<Range<LinkAddr>> found;
-  if (const auto sections = ExecutableRanges::find_code(elf)) {
+  if (const auto sections = code::ExecutableRanges::find_code(elf)) {
     for (const Range<LinkAddr>& range : sections->ranges()) {
       size_t hint = 0;
       if (code.contains(range, hint)) found.push_back(range);
@@ -40,7 +40,7 @@ std::vector<Range<LinkAddr>> find_code_sections(const elf::ElfFile& elf, const E
 }  // namespace
 
 Result<UnwindRows> compile_rows(const elf::ElfFile& elf, const RowLimits& limits) {
-  const auto code = ExecutableRanges::find(elf);
+  const auto code = code::ExecutableRanges::find(elf);
   if (!code) return make_error(ErrorKind::kLimit, "executable segments span more than 4 GiB");
   if (code->ranges().empty()) return UnwindRows();
   const LinkAddr base(code->ranges().front().begin.value & ~uint64_t{0xffff});

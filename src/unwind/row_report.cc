@@ -59,7 +59,7 @@ std::string print_unsupported(const elf::ElfFile& elf, const UnwindRows& table) 
 std::string print_stats(const elf::ElfFile& elf, const UnwindRows& table, double compile_ms) {
   const RowStats& stats = table.stats();
   const UnsupportedCode unsupported = count_unsupported(elf, table);
-  const auto code = ExecutableRanges::find_code(elf);
+  const auto code = code::ExecutableRanges::find_code(elf);
   const uint64_t executable = code ? code->total_bytes() : 0;
   const TableLayout layout = TableLayout::plan(table, 0);
   const TableLayout::Parts& parts = layout.parts();
@@ -89,7 +89,7 @@ std::string print_stats(const elf::ElfFile& elf, const UnwindRows& table, double
 
 UnsupportedCode count_unsupported(const elf::ElfFile& elf, const UnwindRows& table) {
   UnsupportedCode count;
-  const auto code = ExecutableRanges::find(elf);
+  const auto code = code::ExecutableRanges::find(elf);
   if (!code) return count;
   const FdeList fdes(elf, *code, table.base());
   auto row = table.rows().begin();

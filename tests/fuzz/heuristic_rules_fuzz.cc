@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "unwind/heuristics/go_code.h"
-#include "unwind/heuristics/stack_depth.h"
+#include "code/stack_depth.h"
 #include "unwind/x86_64/start_code.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if ((what & 6) == 6) {
     // Seven functions, found or given, cut into the bytes.
     constexpr uint32_t kBegin = 0x1000;
-    unwind::StackDepths depths;
+    code::StackDepths depths;
     depths.add_code(kBegin, rest);
     depths.set_absolute(0x400000);
     if ((what & 0x80) != 0) depths.set_assembly();
@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       else depths.add_function(begin, (what & 8) != 0 ? static_cast<uint32_t>(rest.size() / 7) : 0);
     }
     uint32_t last = kBegin;
-    for (const unwind::StackRange& range : depths.find()) {
+    for (const code::StackRange& range : depths.find()) {
       if (range.begin < last || range.end <= range.begin || range.end > kBegin + rest.size()) std::abort();
       last = range.end;
     }

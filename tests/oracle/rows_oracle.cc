@@ -27,7 +27,7 @@
 #include "libdw_rule.h"
 #include "unwind/row_compiler.h"
 #include "unwind/row_report.h"
-#include "unwind/rows/executable_ranges.h"
+#include "code/executable_ranges.h"
 #include "unwind/rows/table_layout.h"
 #include "unwind/rows/table_lookup_for_test.h"
 #include "unwind/x86_64/handler_return.h"
@@ -105,7 +105,7 @@ class FileComparison {
     }
     elf_end(handle);
     ::close(fd);
-    const auto code = unwind::ExecutableRanges::find_code(*elf);
+    const auto code = code::ExecutableRanges::find_code(*elf);
     ++totals_.files;
     const unwind::UnsupportedCode unsupported = unwind::count_unsupported(*elf, table_);
     totals_.simple += unsupported.simple_bytes;

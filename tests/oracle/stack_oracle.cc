@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the stack's depth from the code of images that have CFI (unwind/heuristics/stack_depth.h), and compares it with what the CFI says, byte by byte.
+// Reads the stack's depth from the code of images that have CFI (code/stack_depth.h), and compares it with what the CFI says, byte by byte.
 // Exit code 1 if more than 0.1 % of the bytes understood differ, or less than half of the code with CFI is understood.
 //
 //   stack_oracle [-v] FILE…
@@ -10,15 +10,15 @@
 #include <map>
 #include <string>
 
-#include "unwind/heuristics/compiled_code.h"
+#include "code/executable_ranges.h"
+#include "code/image_functions.h"
 #include "unwind/row_compiler.h"
 #include "unwind/row_report.h"
-#include "unwind/rows/executable_ranges.h"
 
 namespace cicada::oracle {
 namespace {
 
-using unwind::StackState;
+using code::StackState;
 
 double percent(uint64_t part, uint64_t whole) { return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole); }
 
@@ -67,15 +67,15 @@ std::string compare(const StackState& state, const unwind_rule& cfi, uint64_t ad
 void compare_file(const std::string& path, bool verbose, Totals& totals) {
   const auto elf = elf::ElfFile::open(path);
   if (!elf) return;
-  const auto code = unwind::ExecutableRanges::find_code(*elf);
+  const auto code = code::ExecutableRanges::find_code(*elf);
   const auto compiled = unwind::compile_rows(*elf);
   if (!code || !compiled || compiled->empty()) return;
   const unwind::UnwindRows& table = *compiled;
-  unwind::StackDepths depths = unwind::read_functions(*elf, code->ranges(), table.base());
+  code::StackDepths depths = code::read_functions(*elf, code->ranges(), table.base());
   Totals file;
   std::array<int, SAVED_COUNT> seen{};
   std::map<std::string, int> printed;
-  for (const unwind::StackRange& range : depths.find()) {
+  for (const code::StackRange& range : depths.find()) {
     for (uint32_t at = range.begin; at < range.end;) {
       const auto after = std::upper_bound(table.rows().begin(), table.rows().end(), at, [](uint32_t a, const unwind::Row& row) { return a < row.begin; });
       const uint32_t end = after == table.rows().end() ? range.end : std::min(range.end, after->begin);

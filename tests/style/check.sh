@@ -30,9 +30,9 @@ forbid() {
 forbid 'std::(views|source_location|expected)\b' '\.(cc|h)$' 'clang 14 does not have it'
 forbid '^\s*throw\b' '^src/.*\.(cc|h)$' 'we do not throw: return a Result'
 forbid '\bassert\(' '^src/.*\.(cc|h)$' 'CHECK for our own promises, Result for input'
-forbid '\b(printf|puts|fputs|perror)\(|std::(cout|cerr|clog)\b|fmt::print\(' '^src/(abi|benchmark|ingest|replay|bpf_source|engine|dwarf|elf|live|perfdata|probes|process|profile|sampler|sink|symbolize|unwind)/.*([^t]|[^s]t)\.(cc|h)$' 'only cli prints: use base/diagnostics.h'
+forbid '\b(printf|puts|fputs|perror)\(|std::(cout|cerr|clog)\b|fmt::print\(' '^src/(abi|benchmark|code|ingest|replay|bpf_source|engine|dwarf|elf|live|perfdata|probes|process|profile|sampler|sink|symbolize|unwind)/.*([^t]|[^s]t)\.(cc|h)$' 'only cli prints: use base/diagnostics.h'
 forbid '#include "\.\./|#include "src/' '\.(cc|h)$' 'includes go through the module view: "module/file.h"'
-forbid '#include <(CLI/|nlohmann/|elfutils/libdw|libelf|gelf)' '^src/(abi|base|benchmark|ingest|replay|bpf_source|engine|dwarf|elf|live|perfdata|probes|process|profile|sampler|sink|symbolize|unwind)/.*\.h$' 'heavy headers stay out of headers'
+forbid '#include <(CLI/|nlohmann/|elfutils/libdw|libelf|gelf)' '^src/(abi|base|benchmark|code|ingest|replay|bpf_source|engine|dwarf|elf|live|perfdata|probes|process|profile|sampler|sink|symbolize|unwind)/.*\.h$' 'heavy headers stay out of headers'
 forbid '^\s*using namespace std;' '\.(cc|h)$' 'not std'
 forbid '\b(TODO|FIXME|XXX)\b' '^(src|bpf)/.*\.(cc|h|c)$' 'an open end belongs into an issue'
 

@@ -13,7 +13,7 @@ constexpr uint64_t kMaxSectionBytes = 0xffffffff;
 
 }  // namespace
 
-FdeList::FdeList(const elf::ElfFile& elf, const ExecutableRanges& code, LinkAddr base) {
+FdeList::FdeList(const elf::ElfFile& elf, const code::ExecutableRanges& code, LinkAddr base) {
   for (const dwarf::CallFrameSection& section : dwarf::find_frame_sections(elf)) {
     if (section.bytes.size() > kMaxSectionBytes || sections_.size() == 2) continue;
     sections_.push_back({section, dwarf::FdeReader(section)});
@@ -23,7 +23,7 @@ FdeList::FdeList(const elf::ElfFile& elf, const ExecutableRanges& code, LinkAddr
   drop_overlaps();
 }
 
-void FdeList::collect(uint32_t section_number, const ExecutableRanges& code, LinkAddr base) {
+void FdeList::collect(uint32_t section_number, const code::ExecutableRanges& code, LinkAddr base) {
   Section& section = sections_[section_number];
   entries_.reserve(entries_.size() + section.section.bytes.size() / 96);
   size_t hint = 0;

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "code/executable_ranges.h"
 #include "dwarf/frame_sections.h"
-#include "unwind/rows/executable_ranges.h"
 
 namespace cicada::unwind {
 
@@ -25,7 +25,7 @@ class FdeList {
   };
 
   // Borrows from `elf`.
-  FdeList(const elf::ElfFile& elf, const ExecutableRanges& code, LinkAddr base);
+  FdeList(const elf::ElfFile& elf, const code::ExecutableRanges& code, LinkAddr base);
 
   size_t size() const { return order_.size(); }
   Fde operator[](size_t i) const;
@@ -42,7 +42,7 @@ class FdeList {
   };
   static constexpr uint32_t kSecondSection = uint32_t{1} << 31;
 
-  void collect(uint32_t section_number, const ExecutableRanges& code, LinkAddr base);
+  void collect(uint32_t section_number, const code::ExecutableRanges& code, LinkAddr base);
   void sort();
   void drop_overlaps();
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "code/image_functions.h"
 #include "unwind/arch.h"
-#include "unwind/heuristics/compiled_code.h"
 #include "unwind/heuristics/go_code.h"
 #include "unwind/rows/row_editor.h"
 
@@ -17,7 +17,6 @@ namespace {
 constexpr uint64_t kMaxSearchedBytes = 32 << 20;
 constexpr uint64_t kStartBytes = 512;  // in which crtbegin.o's functions are
 constexpr uint64_t kSmallestStartCode = 96;  // crtbegin.o's code is the first of .text that has no CFI
-constexpr uint64_t kSmallestAssembly = 16;
 constexpr uint64_t kMaxInitBytes = 256;      // sections that are longer hold more than crti.o's
 
 // The begin of the part of `gaps` that can matter to `range`.
@@ -41,37 +40,30 @@ std::vector<CodeRule> within(std::vector<CodeRule> rules, const std::vector<Rang
 }
 
 // What of `code` no FDE covers, no pattern explains and is no padding, of images that have CFI for the most of their code: hand-written assembly.
-std::vector<Range<LinkAddr>> find_assembly(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, const std::vector<Range<LinkAddr>>& gaps, std::vector<CodeRule> explained,
+std::vector<Range<LinkAddr>> find_assembly(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, const std::vector<Range<LinkAddr>>& gaps, const std::vector<CodeRule>& explained,
                                            LinkAddr base) {
-  const auto by_begin = [](const CodeRule& a, const CodeRule& b) { return a.begin < b.begin; };
-  std::sort(explained.begin(), explained.end(), by_begin);
-  std::vector<Range<LinkAddr>> found;
-  uint64_t looks = kMaxSearchedBytes;  // of all gaps together
-  const auto take = [&](Range<LinkAddr> part) {
-    const Bytes bytes = elf.contents_at(part.begin);
-    uint64_t padding = 0;
-    for (; padding < std::min<uint64_t>(part.size(), bytes.size()) && looks != 0; --looks) {
-      const auto insn = decode_instruction(bytes.subspan(padding));
-      if (!insn || !insn->is_padding()) break;
-      padding += insn->length;
-    }
-    if (looks == 0) return;
-    if (padding + kSmallestAssembly <= part.size()) found.push_back({part.begin + padding, part.end});
-  };
+  std::vector<Range<LinkAddr>> parts, known;
   for (const Range<LinkAddr>& range : code) {
     for (auto gap = first_gap(gaps, range); gap != gaps.end() && gap->begin < range.end; ++gap) {
-      Range<LinkAddr> part = intersect(*gap, range);
+      const Range<LinkAddr> part = intersect(*gap, range);
       // Where a program or the loader begins: nothing called that.
-      if (part.begin < base || part.end - base > UINT32_MAX || part.contains(elf.entry())) continue;
-      auto rule = std::lower_bound(explained.begin(), explained.end(), CodeRule{static_cast<uint32_t>(part.begin - base), 0, {}}, by_begin);
-      for (; rule != explained.end() && base + rule->begin < part.end; ++rule) {
-        if (base + rule->begin > part.begin) take({part.begin, base + rule->begin});
-        part.begin = std::max(part.begin, std::min(part.end, base + rule->end));
-      }
-      take(part);
+      if (part.begin >= base && part.end - base <= UINT32_MAX && !part.contains(elf.entry())) parts.push_back(part);
     }
   }
-  return found;
+  for (const CodeRule& rule : explained) known.push_back({base + rule.begin, base + rule.end});
+  std::sort(known.begin(), known.end());
+  return code::without_padding(elf, code::subtract(parts, known));
+}
+
+// Ascending, disjoint, offsets from `base`.
+std::vector<CodeRule> rules_of(code::StackDepths depths) {
+  std::vector<CodeRule> rules;
+  for (const code::StackRange& range : depths.find()) {
+    const unwind_rule rule = range.state.to_rule();
+    if (!rules.empty() && rules.back().end == range.begin && std::memcmp(&rules.back().rule, &rule, sizeof rule) == 0) rules.back().end = range.end;
+    else rules.push_back({range.begin, range.end, rule});
+  }
+  return rules;
 }
 
 bool is_init_section(std::string_view name) { return name == ".init" || name == ".fini"; }
@@ -147,7 +139,7 @@ void apply(std::vector<CodeRule> patches, RowTable& table) {
 
 }  // namespace
 
-void add_heuristic_rules(const elf::ElfFile& elf, const ExecutableRanges& code, const std::vector<Range<LinkAddr>>& gaps, RowTable& table) {
+void add_heuristic_rules(const elf::ElfFile& elf, const code::ExecutableRanges& code, const std::vector<Range<LinkAddr>>& gaps, RowTable& table) {
   Patches patches(elf, table.base);
   std::vector<CodeRule> by_frame_pointer;
   uint64_t budget = kMaxSearchedBytes;
@@ -161,7 +153,7 @@ void add_heuristic_rules(const elf::ElfFile& elf, const ExecutableRanges& code, 
   const auto go_functions = elf::GoFunctions::find(elf);
   const bool go = go_functions || elf.find_section(".note.go.buildid") != nullptr;
   const bool program = elf.type() == ET_EXEC || !elf.interpreter().empty();  // the entry of a library means nothing
-  const auto sections = ExecutableRanges::find_code(elf);
+  const auto sections = code::ExecutableRanges::find_code(elf);
   if (!sections) return;
   // A libc without CFI, or a static program with one in it.
   const bool starts_programs = elf.type() == ET_EXEC || elf.entry().value != 0 || table.stats.covered_bytes * 2 < code.total_bytes();
@@ -206,9 +198,9 @@ void add_heuristic_rules(const elf::ElfFile& elf, const ExecutableRanges& code, 
   if (go_functions) go_code = within(find_go_rules(*go_functions, table.base), gaps, table.base);
   std::vector<CodeRule> compiled;
   if (!go && table.stats.covered_bytes * 2 < sections->total_bytes()) {
-    compiled = within(find_compiled_code_rules(elf, sections->ranges(), table.base), gaps, table.base);
+    compiled = within(rules_of(code::read_functions(elf, sections->ranges(), table.base)), gaps, table.base);
   } else if (!go) {
-    compiled = find_assembly_rules(elf, find_assembly(elf, sections->ranges(), gaps, patches.rules(), table.base), table.base);
+    compiled = rules_of(code::read_assembly(elf, find_assembly(elf, sections->ranges(), gaps, patches.rules(), table.base), table.base));
   }
   // An image without any FDE has no table unless something is to be said; it is walked by frame pointer as a whole.
   if (table.stats.fdes == 0 && patches.rules().empty() && go_code.empty() && compiled.empty()) return;

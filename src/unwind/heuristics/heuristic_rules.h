@@ -6,19 +6,19 @@
 //  * what calls exit with the result of the call before (musl's __libc_start_main): nothing of interest is above it;
 //  * lazy-binding stubs of linkers that write no CFI for them (lld), and the C runtime's start files;
 //  * Go (go_code.h);
-//  * code of images that have CFI for less than half of theirs, and assembly in the gaps of others (compiled_code.h, by stack_depth.h and stack_flow.h);
+//  * code of images that have CFI for less than half of theirs, and assembly in the gaps of others (code/image_functions.h, by code/stack_depth.h);
 // and CFA_FRAME_POINTER for all other code without CFI amid code that has some (64 bytes and more, some of V8's built-ins). What code looks like is the architecture's (arch.h).
 //
 // Only where it can be: gaps of at least nine bytes between FDEs that are not alignment padding, all code of Go images. At most
 // 32 MiB of code are searched per image: 20 ms for patterns, two seconds for what is read instruction by instruction.
 #pragma once
+#include "code/executable_ranges.h"
 #include "elf/elf_file.h"
-#include "unwind/rows/executable_ranges.h"
 #include "unwind/rows/row_table.h"
 
 namespace cicada::unwind {
 
 // `gaps`: what no FDE covers and is not padding, in ascending order.
-void add_heuristic_rules(const elf::ElfFile& elf, const ExecutableRanges& code, const std::vector<Range<LinkAddr>>& gaps, RowTable& table);
+void add_heuristic_rules(const elf::ElfFile& elf, const code::ExecutableRanges& code, const std::vector<Range<LinkAddr>>& gaps, RowTable& table);
 
 }  // namespace cicada::unwind

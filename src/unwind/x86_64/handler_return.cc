@@ -4,11 +4,17 @@
 
 #include <algorithm>
 
+#include "code/arch.h"
 #include "unwind/rows/row_editor.h"
-#include "unwind/x86_64/instruction.h"
 
 namespace cicada::unwind {
 namespace {
+
+using code::decode_instruction;
+using code::Instruction;
+using code::kRbp;
+using code::kRip;
+using code::kRsp;
 
 constexpr uint32_t kMaxBytes = 64;    // from the store to the row
 constexpr int kMaxInstructions = 24;  // from the store to the jump

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "base/seeded_hash.h"
-#include "unwind/arch.h"
+#include "code/arch.h"
 
-namespace cicada::unwind {
+namespace cicada::code {
 
 // What never returns: callees, and slots that hold a pointer to one. Offsets of the image.
 struct NeverReturning {
@@ -105,4 +105,4 @@ class StackFlow {
   bool joined_ = false;  // while guessing: what was known before
 };
 
-}  // namespace cicada::unwind
+}  // namespace cicada::code

@@ -7,7 +7,7 @@
 
 #include "base/byte_cursor.h"
 
-namespace cicada::unwind {
+namespace cicada::code {
 
 // Hardware numbers, not DWARF's.
 enum GeneralRegister : uint8_t { kRax, kRcx, kRdx, kRbx, kRsp, kRbp, kRsi, kRdi, kR8, kR9, kR10, kR11, kR12, kR13, kR14, kR15, kRip, kNoRegister };
@@ -57,4 +57,4 @@ struct Instruction {
 // The instruction at the begin of `code`. Nothing: it is cut off, longer than 15 bytes, or of an unknown kind.
 std::optional<Instruction> decode_instruction(Bytes code);
 
-}  // namespace cicada::unwind
+}  // namespace cicada::code

@@ -15,9 +15,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "unwind/heuristics/stack_flow.h"
+#include "code/stack_flow.h"
 
-namespace cicada::unwind {
+namespace cicada::code {
 
 // Offsets from where the caller says.
 struct StackRange {
@@ -44,6 +44,14 @@ class StackDepths {
 
   // Ascending, disjoint.
   std::vector<StackRange> find();
+
+  // Which code is whose, instead: of functions that could be followed, and of assembly that could not, up to what is known again. Ascending, disjoint. Costs less: what
+  // their stacks are like is not kept, and fewer instructions are looked at.
+  struct FunctionCode {
+    uint32_t begin, end;
+    uint32_t function;  // where it begins
+  };
+  std::vector<FunctionCode> find_functions();
 
   struct Functions {
     uint64_t known = 0, found = 0, given_up = 0;  // found: by a call or an address
@@ -82,10 +90,12 @@ class StackDepths {
   const Entry* entry_at(uint64_t offset) const;
   bool lies_in_function(uint32_t offset) const;
   bool is_reached(uint32_t offset) const;
+  void prepare();
+  void run_pass(uint64_t max_steps);
   void follow_all();
   bool follow(const Part& part, bool is_entry);
   bool repeat(uint32_t begin, uint32_t end, bool size_known);
-  void add_range(const StackRange& range);
+  void add_range(const StackRange& range, uint32_t function);
   bool is_entry_like(uint32_t offset) const;
   bool is_function(const Entry& entry, Bytes code) const;
   bool is_function_of_assembly(const Entry& entry) const;
@@ -101,7 +111,7 @@ class StackDepths {
   std::vector<Entry> entries_;
   std::vector<uint32_t> candidates_;
   std::optional<uint64_t> absolute_;
-  bool is_assembly_ = false;
+  bool is_assembly_ = false, only_functions_ = false;
   uint64_t code_bytes_ = 0;
   uint64_t steps_ = 0;
 
@@ -117,7 +127,9 @@ class StackDepths {
   NeverReturning named_, never_;          // never_: what the pass before found, too
   std::unordered_set<uint32_t, SeededHash> found_never_;
   std::vector<uint32_t> given_up_;
+  std::vector<FunctionCode> owned_;    // if only_functions_
+  std::vector<uint32_t> possible_;     // ascending; what may be functions of assembly, but could not be followed
   Functions functions_;
 };
 
-}  // namespace cicada::unwind
+}  // namespace cicada::code

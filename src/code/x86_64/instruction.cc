@@ -2,12 +2,12 @@
 //   [legacy prefixes] [REX | VEX | EVEX] opcode [ModRM [SIB] [displacement]] [immediate]
 //
 // Two tables of 256 entries say what follows an opcode of the first two maps; the other maps are uniform.
-#include "unwind/x86_64/instruction.h"
+#include "code/x86_64/instruction.h"
 
 #include <algorithm>
 #include <array>
 
-namespace cicada::unwind {
+namespace cicada::code {
 namespace {
 
 constexpr size_t kLongest = 15;
@@ -332,4 +332,4 @@ std::optional<Instruction> decode_instruction(Bytes code) {
   return insn;
 }
 
-}  // namespace cicada::unwind
+}  // namespace cicada::code

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What follows a call is looked at only when nothing else is left: a call may not return, and what lies behind it has its state then from the
 // jumps to it, which say the truth.
-#include "unwind/heuristics/stack_flow.h"
+#include "code/stack_flow.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace cicada::unwind {
+namespace cicada::code {
 namespace {
 
 constexpr int kMaxAttempts = 8;           // one more for each call found not to return
@@ -306,4 +306,4 @@ void StackFlow::write_ranges() {
   next_is(UINT32_MAX);
 }
 
-}  // namespace cicada::unwind
+}  // namespace cicada::code

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "unwind/heuristics/compiled_code.h"
+#include "code/image_functions.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/work_budget.h"
 
-namespace cicada::unwind {
+namespace cicada::code {
 namespace {
 
 constexpr size_t kMaxSymbols = 1 << 18, kMaxRelocations = 1 << 18;  // of one section
 constexpr uint64_t kMaxNameBytes = 4096;                            // a longer name says nothing here
+constexpr uint64_t kSmallestCode = 16, kMaxLooks = 32 << 20;        // for padding, of all gaps together
 constexpr uint64_t kLeastWorkBytes = 64 << 20, kUsualRatio = 4;     // of all sections, which may share tables and names; to the file's size
 
 bool never_returns(std::string_view name) {
@@ -116,16 +116,6 @@ void add_entries_of_assembly(const elf::ElfFile& elf, const elf::Section& sectio
   }
 }
 
-std::vector<CodeRule> rules_of(const std::vector<StackRange>& ranges) {
-  std::vector<CodeRule> rules;
-  for (const StackRange& range : ranges) {
-    const unwind_rule rule = range.state.to_rule();
-    if (!rules.empty() && rules.back().end == range.begin && std::memcmp(&rules.back().rule, &rule, sizeof rule) == 0) rules.back().end = range.end;
-    else rules.push_back({range.begin, range.end, rule});
-  }
-  return rules;
-}
-
 void add_code(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base, StackDepths& depths) {
   for (const Range<LinkAddr>& range : code) {
     if (range.begin < base || range.begin - base > UINT32_MAX) continue;
@@ -149,21 +139,34 @@ StackDepths read_functions(const elf::ElfFile& elf, const std::vector<Range<Link
   return depths;
 }
 
-std::vector<CodeRule> find_compiled_code_rules(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base) {
-  return rules_of(read_functions(elf, code, base).find());
-}
-
-std::vector<CodeRule> find_assembly_rules(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base) {
-  if (code.empty()) return {};
+StackDepths read_assembly(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base) {
   StackDepths depths;
   depths.set_assembly();
+  if (code.empty()) return depths;
   add_code(elf, code, base, depths);
   const Wanted wanted(code, base);
   WorkBudget budget(kLeastWorkBytes + kUsualRatio * elf.bytes().size());
   for (const elf::Section& section : elf.sections()) {
     if (section.type == SHT_SYMTAB || section.type == SHT_DYNSYM || section.type == SHT_RELA) add_entries_of_assembly(elf, section, wanted, base, budget, depths);
   }
-  return rules_of(depths.find());
+  return depths;
 }
 
-}  // namespace cicada::unwind
+std::vector<Range<LinkAddr>> without_padding(const elf::ElfFile& elf, std::vector<Range<LinkAddr>> gaps) {
+  uint64_t looks = kMaxLooks;
+  std::erase_if(gaps, [&](Range<LinkAddr>& gap) {
+    Bytes bytes = elf.contents_at(gap.begin);
+    while (gap.size() >= kSmallestCode) {
+      if (looks == 0 || bytes.empty()) return true;
+      --looks;
+      const auto insn = decode_instruction(bytes);
+      if (!insn || !insn->is_padding()) return false;
+      bytes = bytes.subspan(insn->length);
+      gap.begin = gap.begin + insn->length;
+    }
+    return true;
+  });
+  return gaps;
+}
+
+}  // namespace cicada::code

@@ -6,7 +6,7 @@
 
 #include "elf/elf_file.h"
 
-namespace cicada::unwind {
+namespace cicada::code {
 
 class ExecutableRanges {
  public:
@@ -24,4 +24,8 @@ class ExecutableRanges {
   std::vector<Range<LinkAddr>> ranges_;
 };
 
-}  // namespace cicada::unwind
+// What of `ranges` is in none of `others`. Each by begin; `others` may overlap.
+std::vector<Range<LinkAddr>> subtract(const std::vector<Range<LinkAddr>>& ranges, const std::vector<Range<LinkAddr>>& others);
+uint64_t total_bytes(const std::vector<Range<LinkAddr>>& ranges);
+
+}  // namespace cicada::code

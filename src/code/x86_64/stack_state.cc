@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A callee-saved register counts as saved by the first push, or the first store to the stack, in a function: neither compilers nor people write one
 // before they have saved it, and they have no other use for the caller's value.
-#include "unwind/x86_64/stack_state.h"
+#include "code/x86_64/stack_state.h"
 
 #include <iterator>
 
-namespace cicada::unwind {
+namespace cicada::code {
 namespace {
 
 constexpr int64_t kDeepest = 1 << 28;
@@ -255,4 +255,4 @@ unwind_rule StackState::to_rule() const {
   return rule;
 }
 
-}  // namespace cicada::unwind
+}  // namespace cicada::code

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "abi/unwind_table.h"
-#include "unwind/x86_64/instruction.h"
+#include "code/x86_64/instruction.h"
 
-namespace cicada::unwind {
+namespace cicada::code {
 
 // All in bytes below the CFA, but `saved`.
 struct StackState {
@@ -67,4 +67,4 @@ struct StackState {
   void forget_written(const Instruction& insn);
 };
 
-}  // namespace cicada::unwind
+}  // namespace cicada::code

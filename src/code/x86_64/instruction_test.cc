@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "unwind/x86_64/instruction.h"
+#include "code/x86_64/instruction.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace cicada::unwind {
+namespace cicada::code {
 namespace {
 
 using Code = std::vector<uint8_t>;
@@ -106,4 +106,4 @@ TEST(Instruction, ByteRegistersAreNotTheStackPointer) {
 }
 
 }  // namespace
-}  // namespace cicada::unwind
+}  // namespace cicada::code

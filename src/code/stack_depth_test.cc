@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "unwind/heuristics/stack_depth.h"
+#include "code/stack_depth.h"
 
 #include <gtest/gtest.h>
 
 #include <initializer_list>
 
-namespace cicada::unwind {
+namespace cicada::code {
 namespace {
 
 using Code = std::vector<uint8_t>;
@@ -269,4 +269,4 @@ TEST(StackDepths, AnyBytes) {
 }
 
 }  // namespace
-}  // namespace cicada::unwind
+}  // namespace cicada::code

@@ -4,19 +4,19 @@
 //
 // A function that jumps elsewhere with a stack as on its entry makes a tail call. With another stack it jumps to a part of itself that the
 // compiler has put elsewhere, which is then followed with that state; if it is another function's begin, it is given up.
-#include "unwind/heuristics/stack_depth.h"
+#include "code/stack_depth.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace cicada::unwind {
+namespace cicada::code {
 namespace {
 
 constexpr uint64_t kMaxCodeBytes = 32 << 20;
 constexpr size_t kMaxFunctions = 1 << 18;
 constexpr size_t kMaxParts = 1 << 16;
 // Instructions looked at in each pass. Compiled code has one in four bytes and needs 1.2 looks.
-constexpr uint64_t kMaxSteps = 6 << 20, kFewestSteps = 1 << 16;
+constexpr uint64_t kMaxSteps = 6 << 20, kMaxStepsOfFunctions = 2 << 20, kFewestSteps = 1 << 16;
 constexpr uint32_t kMaxPadding = 15;
 constexpr int kPasses = 2, kRoundsOfParts = 4, kRoundsOfCalls = 64;
 
@@ -60,32 +60,69 @@ bool StackDepths::is_entry_like(uint32_t offset) const {
   return code != nullptr && entry_like_[code->first + (offset - code->begin)];
 }
 
-std::vector<StackRange> StackDepths::find() {
+void StackDepths::prepare() {
   std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.begin != b.begin ? a.begin < b.begin : a.size > b.size; });
   const auto same = [](const Entry& a, const Entry& b) { return a.begin == b.begin; };
   entries_.erase(std::unique(entries_.begin(), entries_.end(), same), entries_.end());
   std::erase_if(entries_, [&](const Entry& entry) { return find_code(entry.begin) == nullptr; });
   functions_.known = entries_.size();
-  for (int pass = 0; pass < kPasses; ++pass) {
-    reached_.assign(code_bytes_, false);
-    entry_like_.assign(is_assembly_ ? code_bytes_ : 0, false);
-    ranges_before_ = std::exchange(ranges_, {});
-    alone_before_ = std::exchange(alone_, {});
-    taken_before_ = std::exchange(taken_alone_, {});
-    std::sort(alone_before_.begin(), alone_before_.end(), [](const Alone& a, const Alone& b) { return a.begin < b.begin; });
-    parts_.clear();
-    given_up_.clear();
-    steps_ = std::min(code_bytes_ + kFewestSteps, kMaxSteps);
-    part_begins_.clear();
-    never_ = named_;
-    never_.functions.merge(found_never_);
-    found_never_.clear();
-    follow_all();
-    follow_parts();
-  }
+}
+
+void StackDepths::run_pass(uint64_t max_steps) {
+  reached_.assign(code_bytes_, false);
+  entry_like_.assign(is_assembly_ ? code_bytes_ : 0, false);
+  ranges_before_ = std::exchange(ranges_, {});
+  alone_before_ = std::exchange(alone_, {});
+  taken_before_ = std::exchange(taken_alone_, {});
+  std::sort(alone_before_.begin(), alone_before_.end(), [](const Alone& a, const Alone& b) { return a.begin < b.begin; });
+  parts_.clear();
+  given_up_.clear();
+  owned_.clear();
+  possible_.clear();
+  steps_ = std::min(code_bytes_ + kFewestSteps, max_steps);
+  part_begins_.clear();
+  never_ = named_;
+  never_.functions.merge(found_never_);
+  found_never_.clear();
+  follow_all();
+  follow_parts();
+}
+
+std::vector<StackRange> StackDepths::find() {
+  prepare();
+  for (int pass = 0; pass < kPasses; ++pass) run_pass(kMaxSteps);
   functions_.found = entries_.size() - functions_.known;
   functions_.given_up = given_up_.size();
   return merge();
+}
+
+// In assembly nothing is known to never return, so the second pass would find what the first one has found.
+std::vector<StackDepths::FunctionCode> StackDepths::find_functions() {
+  only_functions_ = true;
+  prepare();
+  for (int pass = 0; pass < (is_assembly_ ? 1 : kPasses); ++pass) run_pass(kMaxStepsOfFunctions);
+  std::stable_sort(owned_.begin(), owned_.end(), [](const FunctionCode& a, const FunctionCode& b) { return a.begin < b.begin; });
+  std::vector<FunctionCode> functions;
+  uint32_t done = 0;
+  auto possible = possible_.begin();
+  // What nobody owns, from `done` to `end`.
+  const auto add_possible = [&](uint32_t end) {
+    for (; possible != possible_.end() && *possible < end; ++possible) {
+      const Code* const code = find_code(*possible);
+      if (*possible < done || code == nullptr) continue;
+      const uint32_t next = std::next(possible) == possible_.end() ? UINT32_MAX : *std::next(possible);
+      functions.push_back({*possible, std::min({end, next, code->end}), *possible});
+    }
+  };
+  for (FunctionCode owned : owned_) {
+    owned.begin = std::max(owned.begin, done);
+    if (owned.begin >= owned.end) continue;
+    add_possible(owned.begin);
+    functions.push_back(owned);
+    done = owned.end;
+  }
+  add_possible(UINT32_MAX);
+  return functions;
 }
 
 // Entries, what they call, and then what nobody calls but whose address is taken.
@@ -127,8 +164,10 @@ void StackDepths::follow_behind_others() {
       const bool is_padding = insn && insn->is_padding();
       const uint32_t begin = code.begin + at;
       const bool may_begin = has_ended && !is_padding && (begin % 16 == 0 || at == 0);
-      if (may_begin && found.size() < kMaxFunctions - entries_.size() && !is_reached(begin) && entry_at(begin) == nullptr && !lies_in_function(begin) && follow({begin, {}}, true))
-        found.push_back(begin);
+      if (may_begin && found.size() < kMaxFunctions - entries_.size() && !is_reached(begin) && entry_at(begin) == nullptr && !lies_in_function(begin)) {
+        if (follow({begin, {}}, true)) found.push_back(begin);
+        else if (possible_.size() < kMaxFunctions) possible_.push_back(begin);
+      }
       if (!is_padding) has_ended = insn && (insn->flow() == Flow::kReturn || insn->flow() == Flow::kJump || insn->flow() == Flow::kIndirectJump || insn->flow() == Flow::kTrap);
       at += insn ? insn->length : 1;
     }
@@ -184,7 +223,7 @@ bool StackDepths::follow(const Part& part, bool is_entry) {
   }
   if (is_entry && !flow_.returns()) found_never_.insert(part.begin);
   const size_t first_range = ranges_.size(), first_taken = taken_.size();
-  for (const StackFlow::Range& range : flow_.ranges()) add_range({part.begin + range.begin, part.begin + range.end, range.state});
+  for (const StackFlow::Range& range : flow_.ranges()) add_range({part.begin + range.begin, part.begin + range.end, range.state}, part.begin);
   const auto note = [&](std::vector<uint32_t>& to, int64_t address) {
     if (address >= 0 && find_code(static_cast<uint64_t>(address)) != nullptr) to.push_back(static_cast<uint32_t>(address));
   };
@@ -195,7 +234,7 @@ bool StackDepths::follow(const Part& part, bool is_entry) {
       if (static_cast<uint64_t>(value) >= *absolute_) note(taken_, value - static_cast<int64_t>(*absolute_));
     }
   }
-  if (!is_entry || !flow_.is_alone()) return true;
+  if (!is_entry || !flow_.is_alone() || only_functions_) return true;
   const auto number = [](size_t n) { return static_cast<uint32_t>(n); };
   const size_t first_address = taken_alone_.size();
   taken_alone_.insert(taken_alone_.end(), taken_.begin() + static_cast<ptrdiff_t>(first_taken), taken_.end());
@@ -204,8 +243,14 @@ bool StackDepths::follow(const Part& part, bool is_entry) {
   return true;
 }
 
-void StackDepths::add_range(const StackRange& range) {
-  ranges_.push_back(range);
+void StackDepths::add_range(const StackRange& range, uint32_t function) {
+  if (!only_functions_) {
+    ranges_.push_back(range);
+  } else if (!owned_.empty() && owned_.back().end == range.begin && owned_.back().function == function) {
+    owned_.back().end = range.end;
+  } else {
+    owned_.push_back({range.begin, range.end, function});
+  }
   const Code* const code = find_code(range.begin);
   const auto first = reached_.begin() + static_cast<ptrdiff_t>(code->first + (range.begin - code->begin));
   std::fill(first, first + (range.end - range.begin), true);
@@ -220,7 +265,7 @@ bool StackDepths::repeat(uint32_t begin, uint32_t end, bool size_known) {
   if (before == alone_before_.end() || before->begin != begin || before->size_known != size_known || before->steps > steps_) return false;
   if (end > before->end || before->first_range == before->last_range || ranges_before_[before->last_range - 1].end > end) return false;
   steps_ -= before->steps;
-  for (uint32_t i = before->first_range; i < before->last_range; ++i) add_range(ranges_before_[i]);
+  for (uint32_t i = before->first_range; i < before->last_range; ++i) add_range(ranges_before_[i], begin);
   taken_.insert(taken_.end(), taken_before_.begin() + before->first_address, taken_before_.begin() + before->last_address);
   if (!before->returns) found_never_.insert(begin);
   return true;
@@ -320,4 +365,4 @@ std::vector<StackRange> StackDepths::merge() {
   return merged;
 }
 
-}  // namespace cicada::unwind
+}  // namespace cicada::code

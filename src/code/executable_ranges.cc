@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "unwind/rows/executable_ranges.h"
+#include "code/executable_ranges.h"
 
 #include <algorithm>
 
-namespace cicada::unwind {
+namespace cicada::code {
 
 std::optional<ExecutableRanges> ExecutableRanges::find(const elf::ElfFile& elf) {
   std::vector<Range<LinkAddr>> ranges;
@@ -25,10 +25,27 @@ std::optional<ExecutableRanges> ExecutableRanges::find_code(const elf::ElfFile& 
   return ranges.empty() ? find(elf) : merge(std::move(ranges));
 }
 
-uint64_t ExecutableRanges::total_bytes() const {
+uint64_t ExecutableRanges::total_bytes() const { return code::total_bytes(ranges_); }
+
+uint64_t total_bytes(const std::vector<Range<LinkAddr>>& ranges) {
   uint64_t total = 0;
-  for (const Range<LinkAddr>& range : ranges_) total += range.size();
+  for (const Range<LinkAddr>& range : ranges) total += range.size();
   return total;
+}
+
+std::vector<Range<LinkAddr>> subtract(const std::vector<Range<LinkAddr>>& ranges, const std::vector<Range<LinkAddr>>& others) {
+  std::vector<Range<LinkAddr>> rest;
+  auto next = others.begin();
+  LinkAddr done;
+  for (const Range<LinkAddr>& range : ranges) {
+    done = std::max(done, range.begin);
+    for (; next != others.end() && next->begin < range.end; ++next) {
+      if (done < next->begin) rest.push_back({done, next->begin});
+      done = std::max(done, next->end);
+    }
+    if (done < range.end) rest.push_back({done, range.end});
+  }
+  return rest;
 }
 
 std::optional<ExecutableRanges> ExecutableRanges::merge(std::vector<Range<LinkAddr>> ranges) {
@@ -59,4 +76,4 @@ bool ExecutableRanges::contains(Range<LinkAddr> code, size_t& hint) const {
   return code.end <= ranges_[hint].end;
 }
 
-}  // namespace cicada::unwind
+}  // namespace cicada::code
