@@ -4,10 +4,12 @@
 //   heuristic_rules.h    signal trampolines, entry points, lazy-binding stubs
 //   start_code.h       the C runtime's start files
 //   handler_return.h   functions that return to an exception's handler
+//   popped_registers.h   the end of functions with a realigned stack
 #pragma once
 #include "abi/arch.h"
 #if defined(__x86_64__)
 #include "unwind/x86_64/heuristic_rules.h"
 #include "unwind/x86_64/handler_return.h"
+#include "unwind/x86_64/popped_registers.h"
 #include "unwind/x86_64/start_code.h"
 #endif

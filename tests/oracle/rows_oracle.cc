@@ -22,12 +22,12 @@
 #include <string>
 #include <vector>
 
+#include "code/executable_ranges.h"
 #include "dwarf/frame_sections.h"
 #include "libdw_fdes.h"
 #include "libdw_rule.h"
 #include "unwind/row_compiler.h"
 #include "unwind/row_report.h"
-#include "code/executable_ranges.h"
 #include "unwind/rows/table_layout.h"
 #include "unwind/rows/table_lookup_for_test.h"
 #include "unwind/x86_64/handler_return.h"
@@ -48,6 +48,7 @@ struct Explained {
 constexpr Explained kExplained[] = {
     {"libgcrypt.so", "libdw has no CFA", 10,
      "def_cfa_register after def_cfa_expression: libdw refuses, libgcc (and we) go back to the last offset, as its authors mean"},
+    {"", "behind pop %rbp", 100'000, "GCC's epilogues of realigned stacks go on to find registers at rbp, which they have restored (unwind/x86_64/popped_registers.h)"},
     {"", "a return to a handler", 300, "the CFI's rule leads to a handler as if that were a return address: followed in user space (unwind/x86_64/handler_return.h)"},
 };
 
@@ -74,6 +75,7 @@ class FileComparison {
 
   bool run() {
     auto elf = elf::ElfFile::open(path_);
+    elf_ = elf ? &*elf : nullptr;
     if (!elf || (elf->type() != ET_DYN && elf->type() != ET_EXEC)) return false;
     const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
     ::Elf* handle = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, nullptr);
@@ -170,8 +172,22 @@ class FileComparison {
       }
       std::string difference = compare(frame, signal, *rule);
       if (!difference.empty() && unwind::is_handler_return(*rule)) difference = "a return to a handler, " + difference;
+      if (!difference.empty() && rule->via_base == 0 && is_behind_pop(at)) difference = "behind pop %rbp, " + difference;
       if (!difference.empty()) report(at, difference);
     }
+  }
+
+  // In or at the end of `pop %rbp` or leave; lea -8(%r10),%rsp; ret.
+  bool is_behind_pop(uint64_t at) const {
+    const auto byte = [&](uint64_t address) {
+      const Bytes bytes = elf_->contents_at(LinkAddr(address));
+      return bytes.empty() ? 0 : bytes[0];
+    };
+    for (uint64_t behind = at; behind + 4 >= at; --behind) {
+      if (byte(behind - 1) != 0x5d && byte(behind - 1) != 0xc9) continue;
+      if (byte(behind) == 0x49 && byte(behind + 1) == 0x8d && byte(behind + 3) == 0xf8 && byte(behind + 4) == 0xc3) return true;
+    }
+    return false;
   }
 
   void report(uint64_t pc, const std::string& difference) {
@@ -185,6 +201,7 @@ class FileComparison {
   }
 
   const std::string& path_;
+  const elf::ElfFile* elf_ = nullptr;
   bool verbose_;
   Totals& totals_;
   unwind::UnwindRows table_;

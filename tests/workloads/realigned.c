@@ -16,7 +16,13 @@ NOINLINE void realigned(size_t n) {
   realigned_leaf(&v, p, n);
   NO_TAIL_CALL();
 }
-NOINLINE void calls_realigned(size_t n) { realigned(n); NO_TAIL_CALL(); }
+// Its CFA is relative to rbp, which realigned() has restored before it returns.
+NOINLINE void calls_realigned(size_t n) {
+  volatile char *p = alloca(n);
+  p[0] = 1;
+  realigned(n);
+  NO_TAIL_CALL();
+}
 int main(int argc, char **argv) {
   begin(argc, argv);
   puts("chain main;calls_realigned;realigned;realigned_leaf");
