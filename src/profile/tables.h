@@ -42,10 +42,11 @@ struct Frame {
 
 enum class NameSource : uint8_t {
   kNone, kSymtab, kDynsym, kMiniDebugInfo, kDebugFile, kDwarf, kPerfMap, kJitDump, kKernel, kKallsyms, kVdso, kPlt, kDebuginfod,
-  kCallFrame,  // no name: image + begin of the function, from the unwind table
-  kGoTable,    // .gopclntab of a Go program without symbols
+  kFunctionBegin,  // no name: image + begin of the function, from the unwind table or the code
+  kGoTable,        // .gopclntab of a Go program without symbols
+  kProgramStart,   // _start and main of a program without symbols, by its code
 };
-inline constexpr NameSource kLastNameSource = NameSource::kGoTable;
+inline constexpr NameSource kLastNameSource = NameSource::kProgramStart;
 
 struct Function {
   StringId name;         // as shown: demangled

@@ -56,7 +56,7 @@ bool NameWriter::write(Profile& profile, size_t most) {
       const NamedAddresses::PositionId innermost = names_.innermost[next_];
       if (!innermost.valid() || !frames_[next_].valid()) continue;
       profile.set_place(frames_[next_], place(profile, innermost));
-      if (names_.positions_of(next_).back().source != NameSource::kCallFrame) ++named_;
+      if (names_.positions_of(next_).back().source != NameSource::kFunctionBegin) ++named_;
     }
   }
   return next_ < frames_.size();

@@ -444,7 +444,7 @@ SymbolizeStats Symbolizer::finish(Profile& profile, NamingDeadlines deadlines) {
   SymbolizeStats stats;
   const auto is_named = [&](size_t frame) {
     const auto locations = profile.locations(FrameId(frame));
-    return !locations.empty() && locations.back().source != NameSource::kCallFrame;
+    return !locations.empty() && locations.back().source != NameSource::kFunctionBegin;
   };
   for (size_t i = 0; i < profile.frames().size(); ++i) stats.named_before += is_named(i);
 

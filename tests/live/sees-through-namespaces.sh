@@ -36,7 +36,7 @@ kill -KILL "$inner"
 # One that comes while recording.
 "$CICADA" record -F 997 -o recording.txt --as-root -- unshare --user --map-root-user --mount --pid --fork --mount-proc \
   bash enter.sh "$T" "$WORKLOADS/chain_gcc_O2_pie" 1 >truth 2>err || fail "record ended with $?"
-# Judged is the program: its process was unshare and bash before, which are stripped, so that their stacks do not begin with a _start.
+# Judged is the program: its process was unshare and bash before.
 awk -v RS= -v ORS='\n\n' '!/\/(unshare|bash)\)/' recording.txt >program.txt
 mv program.txt recording.txt
 compare_with_truth program

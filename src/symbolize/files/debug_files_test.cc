@@ -55,7 +55,7 @@ class DebugFiles : public ::testing::Test {
     const std::vector<LinkAddr> addresses{LinkAddr(address)};
     const NamedAddresses named = name_checked(*image, addresses);
     const auto positions = named.positions_of(0);
-    if (positions.empty() || positions.back().source == profile::NameSource::kCallFrame) return "-";
+    if (positions.empty() || positions.back().source == profile::NameSource::kFunctionBegin) return "-";
     const NamedAddresses::Position& outermost = positions.back();
     return fmt::format("{} {} {}", named.text(named.functions[outermost.function].shown), static_cast<int>(outermost.source), outermost.line);
   }

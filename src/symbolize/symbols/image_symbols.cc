@@ -9,8 +9,8 @@
 #include "symbolize/dwarf/dwarf_names.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/files/mini_debug_info.h"
-#include "symbolize/symbols/call_frame_functions.h"
 #include "symbolize/symbols/plt_symbols.h"
+#include "symbolize/symbols/unnamed_functions.h"
 
 namespace cicada::symbolize {
 namespace {
@@ -51,10 +51,11 @@ struct ImageSymbols::Parts {
   PltSymbols plt;
   SymbolIndex index;
 
-  std::mutex mutex;  // of what the first question that needs it opens
-  bool dwarf_opened = false, functions_read = false;
+  // Of what the first question that needs it opens.
+  std::mutex mutex, unnamed_mutex;
+  bool dwarf_opened = false;
   std::unique_ptr<DwarfNames> dwarf;
-  CallFrameFunctions functions;
+  std::optional<UnnamedFunctions> unnamed;
 
   bool has_symtab() const { return elf.find_section(".symtab") != nullptr; }
   // Every symbol table of the image and its companions; not the PLT.
@@ -83,10 +84,11 @@ struct ImageSymbols::Parts {
     }
     return dwarf.get();
   }
-  std::optional<LinkAddr> find_function_begin(LinkAddr address) {
-    const std::lock_guard lock(mutex);
-    if (!std::exchange(functions_read, true)) functions = CallFrameFunctions::read(elf);
-    return functions.find_begin(address);
+  // `use` is called with the lock held.
+  auto with_unnamed(auto use) {
+    const std::lock_guard lock(unnamed_mutex);
+    if (!unnamed) unnamed.emplace(elf);
+    return use(*unnamed);
   }
 };
 
@@ -131,7 +133,12 @@ std::optional<Symbol> ImageSymbols::find_symbol(LinkAddr address) const { return
 FunctionSearch ImageSymbols::find_functions(std::span<const std::string> patterns, size_t limit, const std::stop_token& stop) const {
   SymbolIndexBuilder tables;
   parts_->append_tables(tables);
+  const bool has_symbols = !tables.candidates().empty();
+  if (!parts_->has_symtab() && !parts_->debug) {
+    for (const auto& [code, name] : parts_->with_unnamed([](UnnamedFunctions& all) { return all.named(); })) tables.append(code, name, NameSource::kProgramStart);
+  }
   FunctionSearch search = search_functions(parts_->elf, tables.candidates(), patterns, limit, stop);
+  search.has_symbols = has_symbols;
   const auto is_line = [](const std::string& pattern) { return parse_source_line(pattern).has_value(); };
   const DwarfNames* dwarf = std::any_of(patterns.begin(), patterns.end(), is_line) ? parts_->open_dwarf() : nullptr;
   if (dwarf == nullptr) return search;
@@ -157,7 +164,7 @@ size_t ImageSymbols::shrink(size_t max_bytes) {
   parts.elf.drop_pages();
   if (parts.debug) parts.debug->file.elf.drop_pages();
   if (parts.alternate) parts.alternate->drop_pages();
-  const size_t tables = parts.index.memory_bytes() + parts.functions.memory_bytes() + (parts.mini ? parts.mini->bytes().size() : 0);
+  const size_t tables = parts.index.memory_bytes() + (parts.unnamed ? parts.unnamed->memory_bytes() : 0) + (parts.mini ? parts.mini->bytes().size() : 0);
   const size_t dwarf = parts.dwarf == nullptr ? 0 : parts.dwarf->memory_bytes();
   if (tables < max_bytes && dwarf <= max_bytes - tables) return tables + dwarf;
   parts.dwarf.reset();
@@ -197,10 +204,11 @@ NamedAddresses ImageSymbols::name(std::span<const LinkAddr> addresses, NameDepth
     }
     if (positions.empty() || positions.back().linkage_name.empty()) {
       positions.clear();
-      const auto begin = parts_->options.places ? parts_->find_function_begin(addresses[i]) : std::nullopt;
-      if (!begin) return;
-      place = fmt::format("{}+{:#x}", profile::file_name(parts_->path), begin->value);
-      positions.push_back({.linkage_name = place, .source = NameSource::kCallFrame});
+      if (!parts_->options.places) return;
+      const auto function = parts_->with_unnamed([&](UnnamedFunctions& all) { return all.find(addresses[i]); });
+      if (!function) return;
+      place = function->name.empty() ? fmt::format("{}+{:#x}", profile::file_name(parts_->path), function->begin.value) : function->name;
+      positions.push_back({.linkage_name = place, .source = function->name.empty() ? NameSource::kFunctionBegin : NameSource::kProgramStart});
     }
     builder.set(i, positions);
   };

@@ -35,8 +35,8 @@ class ImageSymbols {
                                             const SymbolizeOptions& options);
   ~ImageSymbols();
 
-  // `addresses` sorted ascending; link addresses. Where a function without a symbol begins (options.places; kCallFrame), the unwind table
-  // says. Ends soon after `stop` is requested: the answer is cut short then.
+  // `addresses` sorted ascending; link addresses. Where a function without a symbol begins (options.places; kFunctionBegin), the unwind table
+  // says, or the code. Ends soon after `stop` is requested: the answer is cut short then.
   NamedAddresses name(std::span<const LinkAddr> addresses, NameDepth depth, DemangleCache& demangled, const std::stop_token& stop = {}) const;
   // Cuts sorted addresses into parts of about `size`, such that no compilation unit is decoded for two of them. Each part holds
   // indices, ascending; together they are all.

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where functions begin that no symbol names: the unwind tables of a stripped image still have an entry for each, and in code that they leave out, the instructions tell.
+// Samples of one function are then one line of a profile ("libc.so.6+0x155900"), not one a sampled instruction; nobody else's name is lent to it. Two have a name all the
+// same: where a program starts, and its main().
+// Borrows the image. Owns its lists. Threads: one; the caller locks.
+#pragma once
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/address.h"
+#include "code/program_start.h"
+#include "elf/elf_file.h"
+
+namespace cicada::symbolize {
+
+class UnnamedFunctions {
+ public:
+  struct Function {
+    LinkAddr begin;
+    std::string_view name;  // empty, or static
+  };
+  struct NamedFunction {
+    Range<LinkAddr> code;
+    std::string_view name;
+  };
+
+  explicit UnnamedFunctions(const elf::ElfFile& elf) : elf_(elf), start_(code::find_program_start(elf)) {}
+  // The function that contains the address. The first question reads the unwind tables; the first about code that they leave out follows the image's instructions,
+  // which takes a third of a second at most.
+  std::optional<Function> find(LinkAddr address);
+  // _start and main, as far as unwind tables tell where they end.
+  std::vector<NamedFunction> named();
+
+  size_t memory_bytes() const { return tables_ ? (tables_->capacity() + gaps_.capacity()) * sizeof gaps_[0] + (followed_ ? followed_->capacity() * sizeof(Code) : 0) : 0; }
+
+ private:
+  struct Code {
+    Range<LinkAddr> code;
+    LinkAddr function;
+  };
+  void read_tables();
+  std::vector<Code> follow_code() const;
+  std::string_view name_of(LinkAddr begin) const;
+
+  const elf::ElfFile& elf_;
+  std::optional<code::ProgramStart> start_;
+  std::optional<std::vector<Range<LinkAddr>>> tables_;  // by begin
+  std::vector<Range<LinkAddr>> gaps_;                   // in code, which tables_ leaves out
+  std::optional<std::vector<Code>> followed_;           // by begin
+};
+
+}  // namespace cicada::symbolize
