@@ -142,7 +142,7 @@ std::string FunctionProbes::text_of_unseen() const {
     if (unseen++ == 0) first = image->path;
   }
   if (unseen == 0) return {};
-  return fmt::format("{} files were mapped too late to look for functions in them, as {}: what was called there is not counted; if a file's path names it, it is", unseen, first);
+  return fmt::format("{} mapped too late to look for functions in {}, as {}: what was called there is not counted; if a file's path names it, it is", unseen == 1 ? "1 file was" : fmt::format("{} files were", unseen), unseen == 1 ? "it" : "them", first);
 }
 
 void FunctionProbes::note_image(uint32_t image) {
@@ -207,7 +207,7 @@ void FunctionProbes::follow(const std::stop_token& stop) {
 std::string FunctionProbes::statistics() const {
   const auto ms = [](uint64_t ns) { return static_cast<double>(ns) * 1e-6; };
   const std::lock_guard lock(mutex_);
-  return fmt::format("functions: {} places in {} files found in {:.0f} ms, attached in {:.0f} ms, detached in {:.0f} ms", places_, files_, ms(finding_ns_), ms(attaching_ns_), ms(detaching_ns_));
+  return fmt::format("functions: {} places in {} found in {:.0f} ms, attached in {:.0f} ms, detached in {:.0f} ms", places_, files_ == 1 ? "1 file" : fmt::format("{} files", files_), ms(finding_ns_), ms(attaching_ns_), ms(detaching_ns_));
 }
 
 // Once nothing is looked into any more.
