@@ -48,7 +48,7 @@ struct Explained {
 constexpr Explained kExplained[] = {
     {"libgcrypt.so", "libdw has no CFA", 10,
      "def_cfa_register after def_cfa_expression: libdw refuses, libgcc (and we) go back to the last offset, as its authors mean"},
-    {"", "behind pop %rbp", 100'000, "GCC's epilogues of realigned stacks go on to find registers at rbp, which they have restored (unwind/x86_64/popped_registers.h)"},
+    {"", "behind pop %rbp", 8000, "GCC's epilogues of realigned stacks go on to find registers at rbp, which they have restored (unwind/x86_64/popped_registers.h)"},
     {"", "a return to a handler", 300, "the CFI's rule leads to a handler as if that were a return address: followed in user space (unwind/x86_64/handler_return.h)"},
 };
 
@@ -172,20 +172,23 @@ class FileComparison {
       }
       std::string difference = compare(frame, signal, *rule);
       if (!difference.empty() && unwind::is_handler_return(*rule)) difference = "a return to a handler, " + difference;
-      if (!difference.empty() && rule->via_base == 0 && is_behind_pop(at)) difference = "behind pop %rbp, " + difference;
+      const bool at_frame = difference.find("ours 0, libdw kind 5 [ 0x9c:0 0x76") != std::string::npos;  // call_frame_cfa, breg6
+      if (at_frame && rule->via_base == 0 && is_behind_pop(at)) difference = "behind pop %rbp, " + difference;
       if (!difference.empty()) report(at, difference);
     }
   }
 
-  // In or at the end of `pop %rbp` or leave; lea -8(%r10),%rsp; ret.
+  // Behind `pop %rbp` or leave, with `lea -8(%r10),%rsp` (or -16, of another register) behind it.
   bool is_behind_pop(uint64_t at) const {
-    const auto byte = [&](uint64_t address) {
-      const Bytes bytes = elf_->contents_at(LinkAddr(address));
-      return bytes.empty() ? 0 : bytes[0];
-    };
-    for (uint64_t behind = at; behind + 4 >= at; --behind) {
-      if (byte(behind - 1) != 0x5d && byte(behind - 1) != 0xc9) continue;
-      if (byte(behind) == 0x49 && byte(behind + 1) == 0x8d && byte(behind + 3) == 0xf8 && byte(behind + 4) == 0xc3) return true;
+    constexpr uint64_t kNear = 32;
+    const Bytes near = elf_->contents_at(LinkAddr(at - 2 * kNear));
+    if (near.size() < 4 * kNear) return false;
+    for (size_t lea = kNear; lea < 3 * kNear; ++lea) {
+      const bool moves_stack = (near[lea] & 0xfe) == 0x48 && near[lea + 1] == 0x8d && (near[lea + 2] & 0xf8) == 0x60 && (near[lea + 3] == 0xf8 || near[lea + 3] == 0xf0);
+      if (!moves_stack || (near[lea] == 0x48 && near[lea + 2] == 0x65)) continue;  // of rbp
+      for (size_t pop = lea - kNear; pop < std::min<size_t>(lea, 2 * kNear); ++pop) {
+        if (near[pop] == 0x5d || near[pop] == 0xc9) return true;
+      }
     }
     return false;
   }
