@@ -66,7 +66,7 @@ for how in "interpreted -Xint" "C1 -XX:TieredStopAtLevel=1 -XX:-Inline" "C2 -XX:
   judge "$name"
 done
 
-start "${java[@]}" -XX:-Inline Chain 6
+start "${java[@]}" -XX:-Inline Chain 12
 sleep 2
 "$CICADA" record -q --force -F 499 "${events[@]}" -p "$pid" -o recording.cicada || fail "record -p ended with $?"
 wait "$pid"
