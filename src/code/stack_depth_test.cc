@@ -48,10 +48,20 @@ TEST(StackDepths, FollowsPushesAndTheirRegisters) {
 TEST(StackDepths, UsesTheFramePointerWhereTheStackIsRealigned) {
   // push %rbp; mov %rsp,%rbp; and $-32,%rsp; nop; leave; ret
   const auto ranges = find({0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xe4, 0xe0, 0x90, 0xc9, 0xc3}, {{0, 11}});
-  EXPECT_EQ(depth_at(ranges, 4), 16);
+  EXPECT_EQ(depth_at(ranges, 1), 16);
   EXPECT_EQ(depth_at(ranges, 8), -16);
   EXPECT_EQ(saved_at(ranges, 8, SAVED_RBP), -2);
   EXPECT_EQ(depth_at(ranges, 10), 8);
+}
+
+TEST(StackDepths, PrefersTheFramePointerWhereThereIsAFrame) {
+  // push %rbp; mov %rsp,%rbp; push $1; call *%rax; nop; leave; ret: who knows what the callee has popped
+  const auto ranges = find({0x55, 0x48, 0x89, 0xe5, 0x6a, 0x01, 0xff, 0xd0, 0x90, 0xc9, 0xc3}, {{0, 11}});
+  EXPECT_EQ(depth_at(ranges, 1), 16) << "not set up yet";
+  for (const uint32_t at : {4u, 6u, 8u, 9u}) EXPECT_EQ(depth_at(ranges, at), -16) << at;
+  EXPECT_EQ(depth_at(ranges, 10), 8);
+  // push %rbp; push %rbx; mov %rsp,%rbp; nop; pop %rbx; pop %rbp; ret: no frame
+  EXPECT_EQ(depth_at(find({0x55, 0x53, 0x48, 0x89, 0xe5, 0x90, 0x5b, 0x5d, 0xc3}, {{0, 9}}), 5), 24);
 }
 
 TEST(StackDepths, FollowsSavesByStores) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Hand-written assembly as codecs have it: no call-frame information, rbp is data, the old stack pointer is kept in a register or in memory while the new one is aligned,
-# a function has several ends or shares another one's, and helpers leave alone what their callers keep. Called through a table only.
+# a function has several ends or shares another one's, and helpers leave alone what their callers keep or pop what they have pushed. Called through a table only.
 	.text
 	# Work that a sample can be in; rbp is a counter.
 	.macro WORK turns
@@ -99,8 +99,39 @@ codec_shared_end:
 	mov $1000, %eax
 	jmp 4b
 
+	# V8's builtins: the callee pops what the caller has pushed for it, so that only the frame pointer says where the caller's frame is.
+	.p2align 4
+	.globl codec_popped_for
+	.type codec_popped_for, @function
+codec_popped_for:
+	push %rbp
+	mov %rsp, %rbp
+	sub $0x20, %rsp
+	push $3
+	push $4
+	call codec_pops
+	mov $2000, %eax
+6:	imul $11, %r8, %r8
+	dec %eax
+	jnz 6b
+	leave
+	ret
+
+	.p2align 4
+	.globl codec_pops
+	.type codec_pops, @function
+codec_pops:
+	push %rbp
+	mov %rsp, %rbp
+	mov $2000, %eax
+7:	imul $13, %r8, %r8
+	dec %eax
+	jnz 7b
+	pop %rbp
+	ret $16
+
 	.section .data.rel.ro, "aw"
 	.globl codec_table
 codec_table:
-	.quad codec_pushes, codec_register, codec_memory, codec_shared_end
+	.quad codec_pushes, codec_register, codec_memory, codec_shared_end, codec_popped_for
 	.section .note.GNU-stack, "", @progbits

@@ -236,10 +236,13 @@ unwind_rule StackState::to_rule() const {
   if (!has_rule()) return rule;
   rule.cfa_kind = CFA_OFFSET;
   const bool by_copy = copy != kUnknown && (is_callee_saved(copy_register) || kept_at < 0);  // unknown, or where a call or a signal writes
-  if (stack != kUnknown) {
+  const bool has_frame = frame != kUnknown && int64_t{saved[SAVED_RBP]} * 8 == frame;  // push %rbp; mov %rsp,%rbp
+  // Where the stack pointer is behind a call is only known if the callee leaves its arguments there, as V8's do not.
+  const bool by_frame = has_frame || (stack == kUnknown && frame != kUnknown);
+  if (stack != kUnknown && !by_frame) {
     rule.cfa_reg = X86_RSP;
     rule.cfa_offset = stack;
-  } else if (frame != kUnknown) {
+  } else if (by_frame) {
     rule.cfa_reg = X86_RBP;
     rule.cfa_offset = frame;
   } else if (by_copy) {
