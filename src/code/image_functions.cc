@@ -126,6 +126,11 @@ void add_code(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code,
 
 }  // namespace
 
+bool is_compiled_without_cfi(const elf::ElfFile& elf, uint64_t covered, uint64_t total) {
+  const bool may_have_libc = elf.interpreter().empty() && (elf.type() == ET_EXEC || elf.entry().value != 0);
+  return covered < total / (may_have_libc ? 2 : 8);
+}
+
 StackDepths read_functions(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base) {
   StackDepths depths;
   add_code(elf, code, base, depths);

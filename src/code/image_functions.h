@@ -10,8 +10,12 @@
 
 namespace cicada::code {
 
-// Of an image that was compiled without CFI as a whole (musl's libc on Debian, static programs with it, -fno-asynchronous-unwind-tables): what `elf` says of its
-// functions that begin in `code` (ascending, disjoint). Offsets are of `base`.
+// Whether compilers have left out CFI of an image, of which some covers `covered` of `total` bytes of code. Otherwise what it does not cover is hand-written: codecs'
+// libraries have more assembly than C. A static program has a libc in it, which may be without (musl's on Debian).
+bool is_compiled_without_cfi(const elf::ElfFile& elf, uint64_t covered, uint64_t total);
+
+// Of such an image (or one compiled with -fno-asynchronous-unwind-tables): what `elf` says of its functions that begin in `code` (ascending, disjoint). Offsets are of
+// `base`.
 StackDepths read_functions(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base);
 
 // Hand-written assembly in an image that has CFI (codecs, linear algebra): `code` is what lies between what CFI covers. Only what is in it is looked at, so that it

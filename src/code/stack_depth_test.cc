@@ -188,6 +188,27 @@ TEST(StackDepths, FindsWhereMemoryKeepsTheStackThatIsRealigned) {
   EXPECT_EQ(depth_at(ranges, 33), 8);
 }
 
+// As GMP's __gmpn_sqr_basecase: what has not been written to is not restored.
+TEST(StackDepths, EndsRestoreWhatWasWrittenTo) {
+  // 0: add $-16,%rsp; 4: mov %rbx,8(%rsp); 9: mov %r12,(%rsp); 13: test %edi,%edi; 15: je 26; 17: mov %rdi,%rbx; 20: add $8,%rsp; 24: pop %rbx; 25: ret
+  // 26: add $16,%rsp; 30: ret
+  const Code code = {0x48, 0x83, 0xc4, 0xf0, 0x48, 0x89, 0x5c, 0x24, 0x08, 0x4c, 0x89, 0x24, 0x24, 0x85, 0xff, 0x74, 0x09, 0x48, 0x89,
+               0xfb, 0x48, 0x83, 0xc4, 0x08, 0x5b, 0xc3, 0x48, 0x83, 0xc4, 0x10, 0xc3};
+  const auto ranges = find(code, {{0, 31}});
+  EXPECT_EQ(depth_at(ranges, 13), 24);
+  EXPECT_EQ(saved_at(ranges, 13, SAVED_RBX), -2);
+  EXPECT_EQ(saved_at(ranges, 13, SAVED_R12), -3);
+  EXPECT_EQ(depth_at(ranges, 24), 16);
+  EXPECT_EQ(saved_at(ranges, 24, SAVED_RBX), -2);
+  EXPECT_EQ(saved_at(ranges, 24, SAVED_R12), 0);
+  EXPECT_EQ(depth_at(ranges, 30), 8);
+  EXPECT_EQ(saved_at(ranges, 30, SAVED_RBX), 0);
+  // mov %rdi,%rbx on the other way, too: it would come back changed.
+  Code wrong = code;
+  wrong.insert(wrong.begin() + 26, {0x48, 0x89, 0xfb});
+  EXPECT_TRUE(find(wrong, {{0, 34}}).empty());
+}
+
 std::vector<StackRange> find_assembly(const Code& code) {
   StackDepths depths;
   depths.set_assembly();
@@ -209,6 +230,23 @@ TEST(StackDepths, AssemblyBeginsWhereAnotherFunctionHasEnded) {
   EXPECT_EQ(depth_at(ranges, 32), 32) << "the loop of a function, and no function";
   EXPECT_EQ(depth_at(ranges, 48), 0);
   EXPECT_TRUE(find(code, {}).empty());
+}
+
+TEST(StackDepths, AlignedCodeBehindATailJumpOfAssemblyIsAnotherFunction) {
+  // 0: jmp *%rcx; 2: ret (a case) 16: push %rbx; pop %rbx; ret
+  Code code(32, 0x90);
+  const auto put = [&](size_t at, const Code& bytes) { std::copy(bytes.begin(), bytes.end(), code.begin() + static_cast<ptrdiff_t>(at)); };
+  put(0, {0xff, 0xe1, 0xc3});
+  put(16, {0x53, 0x5b, 0xc3});
+  StackDepths depths;
+  depths.set_assembly();
+  depths.add_code(kBegin, code);
+  const auto functions = depths.find_functions();
+  ASSERT_EQ(functions.size(), 2U);
+  EXPECT_EQ(functions[0].function, kBegin);
+  EXPECT_EQ(functions[0].end, kBegin + 3);
+  EXPECT_EQ(functions[1].function, kBegin + 16);
+  EXPECT_EQ(functions[1].end, kBegin + 19);
 }
 
 TEST(StackDepths, AssemblyKnowsWhatItsCalleesLeaveAlone) {

@@ -226,7 +226,8 @@ StackFlow::Outcome StackFlow::run(uint32_t at) {
   }
 }
 
-// Blocks that no direct jump leads to. Where the size is not known the next function may follow, and contradicts by its first return.
+// Blocks that no direct jump leads to. Where the size is not known the next function may follow, and contradicts by its first return; in assembly also where the code
+// is aligned, if the stack is as on entry: then it is followed by itself.
 StackFlow::Outcome StackFlow::guess_rest() {
   if (indirect_.size() != 1) return Outcome::kDone;
   for (uint32_t at = 0; at < size_;) {
@@ -240,6 +241,7 @@ StackFlow::Outcome StackFlow::guess_rest() {
     if (!insn) break;
     if (insn->is_nop() || insn->flow() == Flow::kTrap) {
       at += insn->length;
+      if (function_.is_assembly() && !function_.size_known && indirect_.front().is_entry() && (at + origin_) % 16 == 0) break;
     } else if (!guess(at)) {
       break;
     }

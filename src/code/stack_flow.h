@@ -40,7 +40,8 @@ class StackFlow {
     Bytes code;             // its begin to where it ends at the latest; at most kMaxFunctionBytes are looked at
     bool size_known = false;  // all of it is this function's
     StackState state;       // at its begin
-    int64_t helpers_begin = 0, helpers_end = 0;  // what is called there may leave alone a register that its caller needs
+    int64_t helpers_begin = 0, helpers_end = 0;  // of assembly: what is called there may leave alone a register that its caller needs
+    bool is_assembly() const { return helpers_begin != helpers_end; }
   };
 
   // `steps`: instructions that may be looked at; counted down. `origin`: the function's begin in the image. False: given up.

@@ -32,6 +32,11 @@ __u8 dwarf_number(uint8_t reg) {
 
 bool StackState::set_stack(int64_t depth) {
   if (depth < 8 || depth > kDeepest) return false;
+  // What leaves the stack is not needed any more, or was not: some ends restore only what has been written to.
+  for (size_t i = 0; depth < stack && i < saved.size(); ++i) {
+    const int64_t slot = int64_t{saved[i]} * 8;
+    if (slot > depth && slot <= stack && (written >> i & 1) == 0) saved[i] = 0;
+  }
   stack = static_cast<int32_t>(depth);
   return true;
 }
@@ -98,7 +103,25 @@ bool StackState::save(uint8_t reg, int64_t depth) {
 
 void StackState::restore(uint8_t reg, int64_t depth) {
   const auto index = saved_index(reg);
-  if (index && int64_t{saved[*index]} * 8 == depth) saved[*index] = 0;
+  if (!index || int64_t{saved[*index]} * 8 != depth) return;
+  saved[*index] = 0;
+  written &= static_cast<uint8_t>(~(1U << *index));
+}
+
+void StackState::note_written(uint8_t reg) {
+  const auto index = saved_index(reg);
+  if (index && saved[*index] != 0) written |= static_cast<uint8_t>(1U << *index);
+}
+
+void StackState::note_written(const Instruction& insn) {
+  if (same_saved({})) return;
+  for (const uint8_t reg : {insn.reg, insn.rm}) {
+    if (is_callee_saved(reg) && insn.writes(static_cast<GeneralRegister>(reg))) note_written(reg);
+  }
+  if (insn.map == 0 || (insn.vex && insn.map != 2)) return;
+  for (const GeneralRegister reg : {kRbx, kRbp, kR12, kR13, kR14, kR15}) {
+    if (insn.writes_unsaid(reg)) note_written(reg);
+  }
 }
 
 bool StackState::push(uint8_t reg) {
@@ -117,7 +140,8 @@ bool StackState::pop(uint8_t reg) {
     move_kept(-8);
     return set(reg, popped);
   }
-  if (stack != kUnknown) restore(reg, stack);
+  restore(reg, stack);
+  note_written(reg);
   if (!set(reg, std::nullopt)) return false;
   return stack == kUnknown || set_stack(int64_t{stack} - 8);
 }
@@ -128,6 +152,7 @@ bool StackState::leave() {
   const int64_t depth = frame;
   frame = kUnknown;
   restore(kRbp, depth);
+  note_written(kRbp);
   return set_stack(depth - 8);
 }
 
@@ -143,6 +168,7 @@ bool StackState::add(uint8_t reg, int64_t amount) {
 bool StackState::apply(const Instruction& insn) {
   const uint8_t op = insn.opcode;
   const bool one_byte = insn.map == 0 && !insn.vex;
+  note_written(insn);
   if (is_kept() && insn.rm == kRsp && insn.has_modrm && insn.mod != 3 && !insn.indexed && !(one_byte && op == 0x89 && insn.wide)) {
     for (int64_t unit = 1; unit <= (insn.scaled ? insn.vector : 1); unit *= 2) overwrite(insn.displacement * unit, insn.stored_bytes());
   }
@@ -223,10 +249,12 @@ std::optional<StackState> StackState::meet(const StackState& a, const StackState
     both.stack = kUnknown;
     if (!both.has_rule()) return std::nullopt;
   }
+  both.written |= b.written;
   for (size_t i = 0; i < both.saved.size(); ++i) {
     if (a.saved[i] == b.saved[i]) continue;
     if (a.saved[i] != 0 && b.saved[i] != 0) return std::nullopt;
     both.saved[i] = 0;  // on one way it is still in the register, so it is on both
+    both.written &= static_cast<uint8_t>(~(1U << i));
   }
   return both;
 }

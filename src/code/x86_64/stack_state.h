@@ -22,10 +22,11 @@ struct StackState {
   int32_t kept_at = kUnknown;
   int32_t kept = kUnknown;  // where the address that is kept points
   std::array<uint8_t, SAVED_COUNT> saved{};  // words below the CFA where a register's value in the caller is; 0: still in the register
+  uint8_t written = 0;                       // bits as of saved[]: the register has been written to since it was saved
 
   bool operator==(const StackState& other) const {
     return stack == other.stack && frame == other.frame && copy == other.copy && copy_register == other.copy_register && kept_at == other.kept_at &&
-           kept == other.kept && same_saved(other.saved);
+           kept == other.kept && same_saved(other.saved) && written == other.written;
   }
   // As on entry of a function, so that any function can be jumped to.
   bool is_entry() const { return stack == 8 && same_saved({}); }
@@ -65,6 +66,8 @@ struct StackState {
   std::optional<int64_t> position(uint8_t reg) const;
   bool set(uint8_t reg, std::optional<int64_t> depth);
   void forget_written(const Instruction& insn);
+  void note_written(uint8_t reg);
+  void note_written(const Instruction& insn);
 };
 
 }  // namespace cicada::code

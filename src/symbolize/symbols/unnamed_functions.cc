@@ -69,7 +69,7 @@ std::vector<UnnamedFunctions::Code> UnnamedFunctions::follow_code() const {
   const auto sections = code::ExecutableRanges::find_code(elf_);
   if (!sections || sections->ranges().empty()) return {};
   const LinkAddr base(sections->ranges().front().begin.value & ~uint64_t{0xffff});
-  const bool has_tables = code::total_bytes(gaps_) * 2 <= sections->total_bytes();
+  const bool has_tables = !code::is_compiled_without_cfi(elf_, sections->total_bytes() - code::total_bytes(gaps_), sections->total_bytes());
   code::StackDepths depths = has_tables ? code::read_assembly(elf_, code::without_padding(elf_, gaps_), base) : code::read_functions(elf_, sections->ranges(), base);
   // Nothing in the image calls these.
   if (!has_tables && start_ && start_->start >= base) depths.add_function(static_cast<uint32_t>(start_->start - base), 0);

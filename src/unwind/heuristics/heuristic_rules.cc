@@ -197,7 +197,7 @@ void add_heuristic_rules(const elf::ElfFile& elf, const code::ExecutableRanges& 
   std::vector<CodeRule> go_code;
   if (go_functions) go_code = within(find_go_rules(*go_functions, table.base), gaps, table.base);
   std::vector<CodeRule> compiled;
-  if (!go && table.stats.covered_bytes * 2 < sections->total_bytes()) {
+  if (!go && code::is_compiled_without_cfi(elf, table.stats.covered_bytes, sections->total_bytes())) {
     compiled = within(rules_of(code::read_functions(elf, sections->ranges(), table.base)), gaps, table.base);
   } else if (!go) {
     compiled = rules_of(code::read_assembly(elf, find_assembly(elf, sections->ranges(), gaps, patches.rules(), table.base), table.base));

@@ -6,7 +6,7 @@
 //  * what calls exit with the result of the call before (musl's __libc_start_main): nothing of interest is above it;
 //  * lazy-binding stubs of linkers that write no CFI for them (lld), and the C runtime's start files;
 //  * Go (go_code.h);
-//  * code of images that have CFI for less than half of theirs, and assembly in the gaps of others (code/image_functions.h, by code/stack_depth.h);
+//  * code of images that were compiled without CFI, and assembly in the gaps of others (code/image_functions.h, by code/stack_depth.h);
 // and CFA_FRAME_POINTER for all other code without CFI amid code that has some (64 bytes and more, some of V8's built-ins). What code looks like is the architecture's (arch.h).
 //
 // Only where it can be: gaps of at least nine bytes between FDEs that are not alignment padding, all code of Go images. At most
