@@ -127,8 +127,14 @@ void add_code(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code,
 }  // namespace
 
 bool is_compiled_without_cfi(const elf::ElfFile& elf, uint64_t covered, uint64_t total) {
-  const bool may_have_libc = elf.interpreter().empty() && (elf.type() == ET_EXEC || elf.entry().value != 0);
-  return covered < total / (may_have_libc ? 2 : 8);
+  // Linkers write CFI for their stubs.
+  for (const elf::Section& section : elf.sections()) {
+    if (!section.name.starts_with(".plt") || (section.flags & SHF_EXECINSTR) == 0) continue;
+    covered -= std::min(covered, section.size);
+    total -= std::min(total, section.size);
+  }
+  const bool is_library = elf.type() == ET_DYN && elf.interpreter().empty() && elf.entry().value == 0;
+  return covered < total / (is_library ? 8 : 2);
 }
 
 StackDepths read_functions(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base) {

@@ -11,7 +11,7 @@
 namespace cicada::code {
 
 // Whether compilers have left out CFI of an image, of which some covers `covered` of `total` bytes of code. Otherwise what it does not cover is hand-written: codecs'
-// libraries have more assembly than C. A static program has a libc in it, which may be without (musl's on Debian).
+// libraries have more assembly than C; programs do not, and a static one has a libc in it, which may be without (musl's on Debian).
 bool is_compiled_without_cfi(const elf::ElfFile& elf, uint64_t covered, uint64_t total);
 
 // Of such an image (or one compiled with -fno-asynchronous-unwind-tables): what `elf` says of its functions that begin in `code` (ascending, disjoint). Offsets are of

@@ -209,6 +209,45 @@ TEST(StackDepths, EndsRestoreWhatWasWrittenTo) {
   EXPECT_TRUE(find(wrong, {{0, 34}}).empty());
 }
 
+TEST(StackDepths, ASlotThatHasLeftTheStackIsStillARegistersValue) {
+  // push %rbx; test %edi,%edi; je +7; call f (at 24); mov %eax,%ebx; add $8,%rsp; mov -8(%rsp),%rbx; ret
+  Code code = {0x53, 0x85, 0xff, 0x74, 0x07, 0xe8, 0x0e, 0, 0, 0, 0x89, 0xc3, 0x48, 0x83, 0xc4, 0x08, 0x48, 0x8b, 0x5c, 0x24, 0xf8, 0xc3, 0x90, 0x90, 0xc3};
+  const auto ranges = find(code, {{0, 22}, {24, 1}});
+  EXPECT_EQ(depth_at(ranges, 16), 8);
+  EXPECT_EQ(saved_at(ranges, 16, SAVED_RBX), -2);
+  EXPECT_EQ(saved_at(ranges, 21, SAVED_RBX), 0);
+  // Without the last load it is no function.
+  code.erase(code.begin() + 16, code.begin() + 21);
+  EXPECT_EQ(depth_at(find(code, {{0, 17}}), 12), 0);
+}
+
+TEST(StackDepths, ChangedRegistersAreNotTakenForTheCallers) {
+  // push %rbx; pop %rax; WRITE; mov %rax,%rbx; ret
+  const auto depth_with = [](const Code& write) {
+    Code code = {0x53, 0x58};
+    code.insert(code.end(), write.begin(), write.end());
+    code.insert(code.end(), {0x48, 0x89, 0xc3, 0xc3});
+    return depth_at(find(code, {{0, static_cast<uint32_t>(code.size())}}), 2);
+  };
+  EXPECT_EQ(depth_with({0x48, 0x89, 0xfb}), 0);              // mov %rdi,%rbx
+  // push %rbx; WRITE; add $8,%rsp; ret
+  const auto accepted = [](const Code& write) {
+    Code code = {0x53};
+    code.insert(code.end(), write.begin(), write.end());
+    code.insert(code.end(), {0x48, 0x83, 0xc4, 0x08, 0xc3});
+    return depth_at(find(code, {{0, static_cast<uint32_t>(code.size())}}), 1) != 0;
+  };
+  EXPECT_TRUE(accepted({0x90}));
+  EXPECT_TRUE(accepted({0x89, 0xf8}));                         // mov %edi,%eax
+  EXPECT_FALSE(accepted({0xb7, 0x01}));                        // mov $1,%bh
+  EXPECT_FALSE(accepted({0x48, 0x87, 0xfb}));                  // xchg %rdi,%rbx
+  EXPECT_FALSE(accepted({0x0f, 0x44, 0xdf}));                  // cmove %edi,%ebx
+  EXPECT_FALSE(accepted({0xf3, 0x0f, 0xb8, 0xdf}));            // popcnt %edi,%ebx
+  EXPECT_FALSE(accepted({0x0f, 0xa2}));                        // cpuid
+  EXPECT_FALSE(accepted({0xc4, 0xe2, 0xe3, 0xf6, 0xc7}));      // mulx %rdi,%rbx,%rax
+  EXPECT_FALSE(accepted({0x50, 0x5b}));                        // push %rax; pop %rbx
+}
+
 std::vector<StackRange> find_assembly(const Code& code) {
   StackDepths depths;
   depths.set_assembly();

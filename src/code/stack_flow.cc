@@ -288,8 +288,9 @@ void StackFlow::write_ranges() {
     const Record& record = records_[index_[at]];
     if (record.length == 0 || record.doubtful) return;  // not looked at, or not believed
     const uint32_t end = std::min(at + record.length, next);
-    if (!ranges_.empty() && ranges_.back().end == at && ranges_.back().state == record.state) ranges_.back().end = end;
-    else ranges_.push_back({at, end, record.state});
+    const StackState state = record.state.settled();
+    if (!ranges_.empty() && ranges_.back().end == at && ranges_.back().state == state) ranges_.back().end = end;
+    else ranges_.push_back({at, end, state});
   };
   const bool sparse = reached_.size() < size_ / 16;
   if (sparse) std::sort(reached_.begin() + 1, reached_.end());

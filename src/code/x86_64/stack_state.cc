@@ -32,11 +32,6 @@ __u8 dwarf_number(uint8_t reg) {
 
 bool StackState::set_stack(int64_t depth) {
   if (depth < 8 || depth > kDeepest) return false;
-  // What leaves the stack is not needed any more, or was not: some ends restore only what has been written to.
-  for (size_t i = 0; depth < stack && i < saved.size(); ++i) {
-    const int64_t slot = int64_t{saved[i]} * 8;
-    if (slot > depth && slot <= stack && (written >> i & 1) == 0) saved[i] = 0;
-  }
   stack = static_cast<int32_t>(depth);
   return true;
 }
@@ -115,10 +110,11 @@ void StackState::note_written(uint8_t reg) {
 
 void StackState::note_written(const Instruction& insn) {
   if (same_saved({})) return;
-  for (const uint8_t reg : {insn.reg, insn.rm}) {
+  for (const uint8_t reg : {insn.reg, insn.rm, uint8_t{kRbx}}) {  // rbx: also by bh
     if (is_callee_saved(reg) && insn.writes(static_cast<GeneralRegister>(reg))) note_written(reg);
   }
-  if (insn.map == 0 || (insn.vex && insn.map != 2)) return;
+  const bool says_all = !insn.is(1, 0xa2) && !(insn.vex && insn.map == 2 && (insn.opcode == 0xf3 || insn.opcode == 0xf6));
+  if (says_all) return;
   for (const GeneralRegister reg : {kRbx, kRbp, kR12, kR13, kR14, kR15}) {
     if (insn.writes_unsaid(reg)) note_written(reg);
   }
@@ -137,6 +133,7 @@ bool StackState::push(uint8_t reg) {
 bool StackState::pop(uint8_t reg) {
   if (stack == kUnknown) {
     const auto popped = kept_at == 0 ? std::optional<int64_t>(kept) : std::nullopt;
+    note_written(reg);
     move_kept(-8);
     return set(reg, popped);
   }
@@ -148,7 +145,10 @@ bool StackState::pop(uint8_t reg) {
 
 bool StackState::leave() {
   set(kRsp, std::nullopt);
-  if (frame == kUnknown) return true;
+  if (frame == kUnknown) {
+    note_written(kRbp);
+    return true;
+  }
   const int64_t depth = frame;
   frame = kUnknown;
   restore(kRbp, depth);
@@ -252,11 +252,20 @@ std::optional<StackState> StackState::meet(const StackState& a, const StackState
   both.written |= b.written;
   for (size_t i = 0; i < both.saved.size(); ++i) {
     if (a.saved[i] == b.saved[i]) continue;
-    if (a.saved[i] != 0 && b.saved[i] != 0) return std::nullopt;
-    both.saved[i] = 0;  // on one way it is still in the register, so it is on both
-    both.written &= static_cast<uint8_t>(~(1U << i));
+    if ((a.saved[i] != 0 && b.saved[i] != 0) || (both.written >> i & 1) != 0) return std::nullopt;
+    both.saved[i] = 0;  // on both ways it is still in the register
   }
   return both;
+}
+
+StackState StackState::settled() const {
+  StackState state = *this;
+  state.written = 0;
+  for (size_t i = 0; i < saved.size(); ++i) {
+    if (stack != kUnknown && int64_t{saved[i]} * 8 > stack && (written >> i & 1) == 0) state.saved[i] = 0;
+    if (state.saved[i] != 0) state.written |= static_cast<uint8_t>(1U << i);
+  }
+  return state;
 }
 
 unwind_rule StackState::to_rule() const {

@@ -28,10 +28,12 @@ struct StackState {
     return stack == other.stack && frame == other.frame && copy == other.copy && copy_register == other.copy_register && kept_at == other.kept_at &&
            kept == other.kept && same_saved(other.saved) && written == other.written;
   }
-  // As on entry of a function, so that any function can be jumped to.
-  bool is_entry() const { return stack == 8 && same_saved({}); }
+  // As on entry of a function, so that any function can be jumped to: what has been written to is restored.
+  bool is_entry() const { return stack == 8 && written == 0; }
   // All that matters while the stack pointer can be followed.
   bool same_stack(const StackState& other) const { return stack == other.stack && same_saved(other.saved); }
+  // Without what does not matter for rules: a register that was not written to needs no slot that has left the stack; whether others were does not matter.
+  StackState settled() const;
   bool has_rule() const { return stack != kUnknown || frame != kUnknown || copy != kUnknown || is_kept(); }
   unwind_rule to_rule() const;
 
