@@ -327,9 +327,9 @@ void StackDepths::follow_parts() {
     std::sort(part_begins_.begin(), part_begins_.end());
     for (size_t i = 0; i < parts.size();) {
       size_t end = i + 1;
-      bool agree = true;
-      for (; end < parts.size() && parts[end].begin == parts[i].begin; ++end) agree = agree && parts[end].state == parts[i].state;
-      if (agree && !is_reached(parts[i].begin)) follow(parts[i], false);
+      auto state = std::optional(parts[i].state);
+      for (; end < parts.size() && parts[end].begin == parts[i].begin; ++end) state = state ? StackState::meet(*state, parts[end].state) : state;
+      if (state && !is_reached(parts[i].begin)) follow({parts[i].begin, *state}, false);
       i = end;
     }
   }
