@@ -28,7 +28,7 @@ struct GoFunction {
 
 class GoFunctions {
  public:
-  // Nothing: not a Go program, its table is not in a section, or of a version that is not known.
+  // Nothing: not a Go program, or its table is of a version that is not known. Looks through the relocated data of a program that has no section for it.
   static std::optional<GoFunctions> find(const ElfFile& elf);
   static std::optional<GoFunctions> read(Bytes table);
 
@@ -54,6 +54,8 @@ class GoFunctions {
 
  private:
   explicit GoFunctions(Bytes bytes) : bytes_(bytes) {}
+  static std::optional<GoFunctions> search(const ElfFile& elf);
+  bool begins_functions_in(const ElfFile& elf) const;
   bool read_header();
   std::optional<GoFunction> read_function(uint32_t begin, uint32_t end, uint64_t offset) const;
 

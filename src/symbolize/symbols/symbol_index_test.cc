@@ -62,6 +62,30 @@ TEST(SymbolIndex, HasTheFunctionsOfAGoProgram) {
   EXPECT_EQ(go.index.find(LinkAddr(0x401000))->source, NameSource::kGoTable);
 }
 
+TEST(SymbolIndex, FindsTheTableOfAGoProgramAmidOtherData) {
+  elf::GoTableBuilder table(0xfffffff0);
+  table.add(0x40, {}, 0, "main.main");
+  std::vector<uint8_t> data(40, 1);
+  const std::vector<uint8_t> decoy = elf::GoTableBuilder(0xfffffff1).build(), bytes = table.build();  // of no functions
+  data.insert(data.end(), decoy.begin(), decoy.end());
+  data.resize((data.size() + 31) / 32 * 32 + 8);
+  data.insert(data.end(), bytes.begin(), bytes.end());
+  const auto name_of_main = [&](bool is_go, uint64_t text) {
+    ElfImage image;
+    image.add_text(text, 0x1000);
+    image.add({".data.rel.ro", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, 0x500018, 0, 0, data});
+    if (is_go) image.add({".note.go.buildid", SHT_NOTE, SHF_ALLOC, 0x400100, 0, 0, {0, 0, 0, 0}});
+    Indexed go{image.parse(), {}};
+    SymbolIndexBuilder builder;
+    builder.append_go(go.elf);
+    go.index = builder.build();
+    return go.at(elf::GoTableBuilder::kText);
+  };
+  EXPECT_EQ(name_of_main(true, elf::GoTableBuilder::kText), "main.main");
+  EXPECT_EQ(name_of_main(false, elf::GoTableBuilder::kText), "-") << "another program's data";
+  EXPECT_EQ(name_of_main(true, elf::GoTableBuilder::kText + 0x1000), "-") << "no code is there";
+}
+
 TEST(SymbolIndex, ChoosesOneAliasWhateverTheOrder) {
   std::vector<Sym> aliases{{"__write", 0x1000, 8}, {"write", 0x1000, 8, STT_FUNC, STB_WEAK}, {"_write", 0x1000, 8}, {"local", 0x1000, 8, STT_FUNC, STB_LOCAL}};
   std::sort(aliases.begin(), aliases.end(), [](const Sym& a, const Sym& b) { return a.name < b.name; });

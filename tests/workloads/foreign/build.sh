@@ -22,12 +22,13 @@ stale() {
 }
 c_options=(-O2 -fomit-frame-pointer -D_GNU_SOURCE -I "$here/..")
 case $name in
-  go | go_stripped | go_waits)
+  go | go_stripped | go_pie | go_waits)
     need go
     export HOME=$directory GOCACHE=$directory/go-cache GOFLAGS=-mod=mod GO111MODULE=off
     options=()
     [[ $name != go_stripped ]] || options=(-ldflags "-s -w")
-    source=$here/${name%_stripped}.go
+    [[ $name != go_pie ]] || options=(-buildmode=pie -ldflags "-s -w -linkmode=external")  # as Debian's: gcc links it
+    source=${name%_stripped} source=$here/${source%_pie}.go
     ! stale "$directory/$name" "$source" || go build "${options[@]}" -o "$directory/$name" "$source" >&2
     say "$directory/$name"
     ;;
