@@ -16,9 +16,9 @@ constexpr uint64_t kMaxCodeBytes = 32 << 20;
 constexpr size_t kMaxFunctions = 1 << 18;
 constexpr size_t kMaxParts = 1 << 16;
 // Instructions looked at in each pass. Compiled code has one in four bytes and needs 1.2 looks.
-constexpr uint64_t kMaxSteps = 6 << 20, kMaxStepsOfFunctions = 2 << 20, kFewestSteps = 1 << 16;
+constexpr uint64_t kMaxSteps = 6 << 20, kMaxStepsOfFunctions = 2 << 20, kFewestSteps = 1 << 16, kFewestStepsOfBlocks = 1 << 12;
 constexpr uint32_t kMaxPadding = 15;
-constexpr int kPasses = 2, kRoundsOfParts = 4, kRoundsOfCalls = 64;
+constexpr int kPasses = 2, kRoundsOfParts = 4, kRoundsOfCalls = 64, kRoundsOfBlocks = 2;
 
 }  // namespace
 
@@ -79,6 +79,9 @@ void StackDepths::run_pass(uint64_t max_steps) {
   given_up_.clear();
   owned_.clear();
   possible_.clear();
+  jumps_.clear();
+  unproved_.clear();
+  sorted_.clear();
   steps_ = std::min(code_bytes_ + kFewestSteps, max_steps);
   part_begins_.clear();
   never_ = named_;
@@ -130,12 +133,17 @@ void StackDepths::follow_all() {
   new_entries_.clear();
   for (const Entry& entry : entries_) new_entries_.push_back(entry.begin);
   taken_.clear();
+  jumped_to_.clear();
   std::vector<uint32_t> in_data = candidates_;
   bool others_are_known = !is_assembly_;
   for (int round = 0; round < kRoundsOfCalls; ++round) {
     called_.clear();
-    for (const uint32_t begin : std::exchange(new_entries_, {})) follow({begin, {}}, true);
+    for (const uint32_t begin : std::exchange(new_entries_, {})) follow({begin, {}});
     insert_found(called_, Entry::kCalled);
+    if (new_entries_.empty()) {
+      insert_found(jumped_to_, Entry::kJumpedTo);
+      jumped_to_.clear();
+    }
     if (new_entries_.empty()) {
       insert_found(taken_, Entry::kTakenByCode);
       taken_.clear();
@@ -144,17 +152,31 @@ void StackDepths::follow_all() {
       insert_found(in_data, Entry::kInData);
       in_data.clear();
     }
-    if (new_entries_.empty() && !std::exchange(others_are_known, true)) {
-      follow_behind_others();
-      insert_found(called_, Entry::kCalled);
-    }
-    if (new_entries_.empty() && taken_.empty()) return;
+    if (new_entries_.empty() && !std::exchange(others_are_known, true)) follow_others();
+    if (new_entries_.empty() && taken_.empty() && jumped_to_.empty()) return;
   }
+}
+
+// Of assembly, what nothing refers to.
+void StackDepths::follow_others() {
+  called_.clear();
+  const int rounds = proved_.empty() ? kRoundsOfBlocks : 1;  // one suffices to the second pass
+  for (int round = 0; round < rounds; ++round) {
+    follow_behind_others();
+    bool more = follow_blocks();
+    // What jumps to functions that are known by now may be one, too.
+    std::vector<uint32_t> again = std::exchange(unproved_, {});
+    std::sort(again.begin(), again.end());
+    std::erase_if(given_up_, [&](uint32_t begin) { return std::binary_search(again.begin(), again.end(), begin); });
+    for (const uint32_t begin : again) more = follow({begin, {}}) || more;
+    if (!more) break;
+  }
+  insert_found(called_, Entry::kCalled);
 }
 
 // Where code begins, and at multiples of 16 behind what does not go on and its padding; one after the other: it may be a part of the one before, which jumps to it.
 void StackDepths::follow_behind_others() {
-  called_.clear();
+  possible_.clear();
   std::vector<uint32_t> found;
   for (const Code& code : code_) {
     bool has_ended = true;
@@ -165,19 +187,94 @@ void StackDepths::follow_behind_others() {
       const uint32_t begin = code.begin + at;
       const bool may_begin = has_ended && !is_padding && (begin % 16 == 0 || at == 0);
       if (may_begin && found.size() < kMaxFunctions - entries_.size() && !is_reached(begin) && entry_at(begin) == nullptr && !lies_in_function(begin)) {
-        if (follow({begin, {}}, true)) found.push_back(begin);
+        if (follow({begin, {}})) found.push_back(begin);
         else if (possible_.size() < kMaxFunctions) possible_.push_back(begin);
       }
-      if (!is_padding) has_ended = insn && (insn->flow() == Flow::kReturn || insn->flow() == Flow::kJump || insn->flow() == Flow::kIndirectJump || insn->flow() == Flow::kTrap);
+      if (!is_padding) has_ended = insn && insn->ends_block();
       at += insn ? insn->length : 1;
     }
   }
   add_entries(found, Entry::kBehindAnother);
 }
 
+// Blocks that only a jump to where a register says can lead to (a case of a table, what goes on behind a helper): behind code that does not go on, with the state of the
+// jump before, if they return with the stack that this leaves, or jump to what is known to have it. Then whose jump it is has proved to be a function, if that stack is not
+// the one that all functions begin with. True: one that was not one before.
+bool StackDepths::follow_blocks() {
+  if (jumps_.empty()) return false;
+  sort_ranges();
+  std::stable_sort(jumps_.begin(), jumps_.end(), [](const Part& a, const Part& b) { return a.begin < b.begin; });
+  const std::vector<Part> jumps = jumps_;
+  std::vector<uint32_t> proved;
+  uint64_t in_vain = 0;  // instructions of what is no such block: most of what V8's builtins have between them
+  auto jump = jumps.begin();
+  auto known = sorted_.begin();
+  for (const Code& code : code_) {
+    bool has_ended = true;
+    for (uint32_t at = 0; at < code.bytes.size() && steps_ != 0 && jump != jumps.end();) {
+      const uint32_t begin = code.begin + at;
+      while (known != sorted_.end() && ranges_[known->second].end <= begin) ++known;
+      const bool is_known = known != sorted_.end() && known->first <= begin;
+      if (is_known || reached_[code.first + at]) {  // what goes on is reached as far as it does
+        has_ended = true;
+        at = is_known ? ranges_[known->second].end - code.begin : at + 1;
+        continue;
+      }
+      --steps_;
+      const auto insn = decode_instruction(code.bytes.subspan(at));
+      const bool is_padding = insn && insn->is_padding();
+      while (std::next(jump) != jumps.end() && std::next(jump)->begin <= begin) ++jump;
+      const bool may_begin = has_ended && !is_padding && begin > jump->begin && begin - jump->begin < StackFlow::kMaxFunctionBytes;
+      if (may_begin && in_vain < code_bytes_ / 16 + kFewestStepsOfBlocks) {
+        const uint64_t before = steps_;
+        if (!follow({begin, jump->state}, Role::kBlock)) in_vain += before - steps_;
+        else if (!jump->state.is_entry() && proved_.insert(jump->begin).second) proved.push_back(jump->begin);
+      }
+      if (!is_padding) has_ended = insn && insn->ends_block();
+      at += insn ? insn->length : 1;
+    }
+  }
+  std::vector<uint32_t> found;
+  bool any = false;
+  for (const uint32_t begin : proved) {
+    if (is_reached(begin) || !follow({begin, {}})) continue;
+    any = true;
+    if (entry_at(begin) == nullptr && found.size() < kMaxFunctions - entries_.size()) found.push_back(begin);
+  }
+  add_entries(found, Entry::kBehindAnother);
+  return any;
+}
+
+void StackDepths::sort_ranges() {
+  sorted_.clear();
+  for (const StackRange& range : ranges_) sorted_.emplace_back(range.begin, static_cast<uint32_t>(sorted_.size()));
+  std::sort(sorted_.begin(), sorted_.end());
+}
+
+// What the flow has followed last, if it jumps to other code that is known, and with the stack that it is known to have, or did so `before`.
+bool StackDepths::is_proved(uint32_t begin, Begins& before) {
+  if (before.contains(begin)) return true;
+  bool known = false;
+  for (const StackFlow::Jump& jump : flow_.leaves()) {
+    const int64_t target = jump.target + begin;
+    if (jump.state.is_entry() || target < 0 || target > UINT32_MAX) continue;
+    const auto after = std::upper_bound(sorted_.begin(), sorted_.end(), std::pair(static_cast<uint32_t>(target), UINT32_MAX));
+    if (after == sorted_.begin()) continue;
+    const StackRange& range = ranges_[std::prev(after)->second];
+    if (target >= range.end) continue;
+    if (!range.state.same_stack(jump.state.settled())) return false;
+    known = true;
+  }
+  if (known) before.insert(begin);
+  return known;
+}
+
 void StackDepths::insert_found(std::vector<uint32_t>& found, Entry::Evidence evidence) {
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
+  for (const uint32_t begin : found) {
+    if (const Entry* const known = entry_at(begin); known != nullptr && evidence < known->evidence) entries_[static_cast<size_t>(known - entries_.data())].evidence = evidence;
+  }
   std::erase_if(found, [&](uint32_t begin) {
     return find_code(begin) == nullptr || entry_at(begin) != nullptr || lies_in_function(begin) || is_reached(begin);
   });
@@ -194,7 +291,8 @@ void StackDepths::add_entries(const std::vector<uint32_t>& begins, Entry::Eviden
 }
 
 // False: it is given up. An entry that is not in entries_ has to prove that it is one.
-bool StackDepths::follow(const Part& part, bool is_entry) {
+bool StackDepths::follow(const Part& part, Role role) {
+  const bool is_entry = role == Role::kFunction;
   const Code* const code = find_code(part.begin);
   if (code == nullptr) return false;
   const auto after = std::upper_bound(entries_.begin(), entries_.end(), Entry{part.begin, 0, Entry::kCalled});
@@ -216,7 +314,13 @@ bool StackDepths::follow(const Part& part, bool is_entry) {
   function.state = part.state;
   const uint64_t steps_before = steps_;
   const Entry unproved{part.begin, 0, Entry::kBehindAnother};
-  const bool followed = flow_.follow(function, part.begin, never_, steps_) && (!is_entry || is_function(entry != nullptr ? *entry : unproved, function.code));
+  bool followed = flow_.follow(function, part.begin, never_, steps_);
+  if (followed && is_assembly_ && is_entry && flow_.jump_state() != nullptr) jumps_.push_back({part.begin, *flow_.jump_state()});
+  if (is_entry && followed && !is_function(entry != nullptr ? *entry : unproved, function.code)) {
+    followed = false;
+    if (entry != nullptr) unproved_.push_back(part.begin);
+  }
+  if (role == Role::kBlock) followed = followed && (flow_.has_return() || is_proved(part.begin, proved_blocks_));
   if (!followed || !take_leaves(part.begin, is_entry)) {
     if (entry != nullptr) given_up_.push_back(part.begin);
     return false;
@@ -272,7 +376,7 @@ bool StackDepths::repeat(uint32_t begin, uint32_t end, bool size_known) {
 }
 
 // An address in data may be that of a place in a function, for a jump. A function begins like one, returns, or ends with a call of another.
-bool StackDepths::is_function(const Entry& entry, Bytes code) const {
+bool StackDepths::is_function(const Entry& entry, Bytes code) {
   if (is_assembly_) return is_function_of_assembly(entry);
   const bool aligned = entry.begin % 16 == 0;
   if (entry.evidence == Entry::kCalled || flow_.has_return() || (aligned && entry.evidence == Entry::kTakenByCode)) return true;
@@ -286,13 +390,18 @@ bool StackDepths::is_function(const Entry& entry, Bytes code) const {
 }
 
 // It has to leave as a function does, whatever says that it is one: what V8's interpreter goes on in is none. Functions may share an end.
-bool StackDepths::is_function_of_assembly(const Entry& entry) const {
-  if (flow_.has_return() || flow_.has_tail_jump()) return true;
-  return std::any_of(flow_.leaves().begin(), flow_.leaves().end(), [&](const StackFlow::Jump& jump) {
-    const int64_t target = jump.target + entry.begin;
-    if (!jump.state.is_entry() || target < 0 || target > UINT32_MAX) return false;
-    return entry.evidence == Entry::kCalled || entry_at(static_cast<uint64_t>(target)) != nullptr || is_entry_like(static_cast<uint32_t>(target));
-  });
+bool StackDepths::is_function_of_assembly(const Entry& entry) {
+  if (flow_.has_return() || flow_.has_tail_jump() || is_proved(entry.begin, proved_)) return true;
+  return std::any_of(flow_.leaves().begin(), flow_.leaves().end(), [&](const StackFlow::Jump& jump) { return leads_to_function(entry, jump); });
+}
+
+// A tail call. Where it goes to a place that is not known it counts if a call of `entry` has said what that is; a jump knows no more than who jumps.
+bool StackDepths::leads_to_function(const Entry& entry, const StackFlow::Jump& jump) const {
+  const int64_t target = jump.target + entry.begin;
+  if (!jump.state.is_entry() || target < 0 || target > UINT32_MAX) return false;
+  if (entry.evidence == Entry::kCalled || is_entry_like(static_cast<uint32_t>(target))) return true;
+  const Entry* const other = entry_at(static_cast<uint64_t>(target));
+  return (other != nullptr && other->evidence == Entry::kCalled) || (entry.evidence == Entry::kJumpedTo && find_code(static_cast<uint64_t>(target)) == nullptr);
 }
 
 // False: the function at `begin` leaves as functions do not.
@@ -306,7 +415,7 @@ bool StackDepths::take_leaves(uint32_t begin, bool is_entry) {
         parts_.resize(before);
         return false;
       }
-      if (!entry && target >= 0 && find_code(static_cast<uint64_t>(target)) != nullptr) called_.push_back(static_cast<uint32_t>(target));
+      if (!entry && target >= 0 && find_code(static_cast<uint64_t>(target)) != nullptr) (is_assembly_ ? jumped_to_ : called_).push_back(static_cast<uint32_t>(target));
       continue;
     }
     if (entry || target < 0 || find_code(static_cast<uint64_t>(target)) == nullptr) {
@@ -329,7 +438,7 @@ void StackDepths::follow_parts() {
       size_t end = i + 1;
       auto state = std::optional(parts[i].state);
       for (; end < parts.size() && parts[end].begin == parts[i].begin; ++end) state = state ? StackState::meet(*state, parts[end].state) : state;
-      if (state && !is_reached(parts[i].begin)) follow({parts[i].begin, *state}, false);
+      if (state && !is_reached(parts[i].begin)) follow({parts[i].begin, *state}, Role::kPart);
       i = end;
     }
   }

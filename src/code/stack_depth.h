@@ -68,13 +68,14 @@ class StackDepths {
   };
   struct Entry {
     uint32_t begin, size;  // 0: unknown
-    enum Evidence : uint8_t { kCalled, kTakenByCode, kInData, kBehindAnother } evidence = kCalled;  // of the two in the middle: its address
+    enum Evidence : uint8_t { kCalled, kJumpedTo, kTakenByCode, kInData, kBehindAnother } evidence = kCalled;  // of kTakenByCode and kInData: its address
     bool operator<(const Entry& other) const { return begin < other.begin; }
   };
   struct Part {
     uint32_t begin;
     StackState state;
   };
+  using Begins = std::unordered_set<uint32_t, SeededHash>;
 
   // An entry that the pass before has followed and that depends on nothing which that pass may have learnt: it calls nothing and leaves by
   // returning only. So its ranges are what they were, and the addresses it takes, even if it must end earlier now, behind the last range.
@@ -93,17 +94,24 @@ class StackDepths {
   void prepare();
   void run_pass(uint64_t max_steps);
   void follow_all();
-  bool follow(const Part& part, bool is_entry);
+  // A function has to prove that it is one; a block that it belongs to one, by a return or a jump to what is known.
+  enum class Role : uint8_t { kFunction, kPart, kBlock };
+  bool follow(const Part& part, Role role = Role::kFunction);
   bool repeat(uint32_t begin, uint32_t end, bool size_known);
   void add_range(const StackRange& range, uint32_t function);
   bool is_entry_like(uint32_t offset) const;
-  bool is_function(const Entry& entry, Bytes code) const;
-  bool is_function_of_assembly(const Entry& entry) const;
+  bool is_function(const Entry& entry, Bytes code);
+  bool is_function_of_assembly(const Entry& entry);
+  bool leads_to_function(const Entry& entry, const StackFlow::Jump& jump) const;
   bool take_leaves(uint32_t begin, bool is_entry);
   void insert_found(std::vector<uint32_t>& found, Entry::Evidence evidence);
   void add_entries(const std::vector<uint32_t>& begins, Entry::Evidence evidence);
   void follow_parts();
+  void follow_others();
   void follow_behind_others();
+  bool follow_blocks();
+  void sort_ranges();
+  bool is_proved(uint32_t begin, Begins& before);
   bool is_padding(uint32_t begin, uint32_t end) const;
   std::vector<StackRange> merge();
 
@@ -120,13 +128,17 @@ class StackDepths {
   std::vector<StackRange> ranges_, ranges_before_;
   std::vector<Alone> alone_, alone_before_;  // the latter ascending
   std::vector<uint32_t> taken_alone_, taken_before_;
-  std::vector<uint32_t> called_, taken_;  // not entries yet
+  std::vector<uint32_t> called_, jumped_to_, taken_;  // not entries yet; what other functions jump to is called, too, but in assembly
   std::vector<Part> parts_;               // what functions jump to that lies elsewhere and is none
   std::vector<uint32_t> new_entries_;
   std::vector<uint32_t> part_begins_;    // ascending
+  // Of assembly that jumps to where a register says: functions, also those that have not proved to be one, and their states there.
+  std::vector<Part> jumps_;
+  std::vector<std::pair<uint32_t, uint32_t>> sorted_;  // what ranges_ had when blocks were begun with: { begin, index }
+  Begins proved_, proved_blocks_;  // functions, by the blocks that they jump to; both, by other code that they jump to
   NeverReturning named_, never_;          // never_: what the pass before found, too
   std::unordered_set<uint32_t, SeededHash> found_never_;
-  std::vector<uint32_t> given_up_;
+  std::vector<uint32_t> given_up_, unproved_;  // the latter could be followed, but nothing shows that they are functions
   std::vector<FunctionCode> owned_;    // if only_functions_
   std::vector<uint32_t> possible_;     // ascending; what may be functions of assembly, but could not be followed
   Functions functions_;

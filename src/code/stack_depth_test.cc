@@ -317,6 +317,47 @@ TEST(StackDepths, APartOfAFunctionOfAssemblyIsNone) {
   EXPECT_EQ(depth_at(find_assembly({0x48, 0x8b, 0x45, 0xf0, 0x53, 0xff, 0xe1}), 4), 0);
 }
 
+// A function that jumps to where r8 says, 32 bytes below its CFA; a helper; and what r8 says, which lies right behind that and is `block`.
+Code code_with_block(const Code& block) {
+  Code code(96, 0xcc);
+  const auto put = [&](size_t at, const Code& bytes) { std::copy(bytes.begin(), bytes.end(), code.begin() + static_cast<ptrdiff_t>(at)); };
+  put(0, {0x4c, 0x8d, 0x05, 0x1d, 0, 0, 0});                              // 0: lea 36(%rip),%r8
+  put(7, {0x48, 0x83, 0xec, 0x18, 0xe8, 0x10, 0, 0, 0, 0x41, 0xff, 0xe0});  // sub $24,%rsp; call 32; 16: jmp *%r8
+  put(32, {0x31, 0xc0, 0x90, 0xc3});                                        // xor %eax,%eax; nop; ret
+  put(36, block);
+  return code;
+}
+
+TEST(StackDepths, BlocksOfAssemblyHaveTheStackOfTheJumpBefore) {
+  // cltd; add $24,%rsp; ret
+  const auto ranges = find_assembly(code_with_block({0x99, 0x48, 0x83, 0xc4, 0x18, 0xc3}));
+  EXPECT_EQ(depth_at(ranges, 0), 8);
+  EXPECT_EQ(depth_at(ranges, 16), 32);
+  EXPECT_EQ(depth_at(ranges, 36), 32);
+  EXPECT_EQ(depth_at(ranges, 41), 8);
+  // What returns with another stack is no such block, and then nothing shows that what jumps is a function.
+  const auto other = find_assembly(code_with_block({0x99, 0x48, 0x83, 0xc4, 0x10, 0xc3}));
+  EXPECT_EQ(depth_at(other, 0), 0);
+  EXPECT_EQ(depth_at(other, 36), 0);
+  EXPECT_EQ(depth_at(other, 32), 8);
+}
+
+TEST(StackDepths, BlocksOfAssemblyMayJumpToWhatIsKnown) {
+  // 64: sub $24,%rsp; 68: nop; add $24,%rsp; ret
+  const auto with_end = [](uint8_t distance) {
+    Code code = code_with_block({0x99, 0xeb, distance});
+    const Code end = {0x48, 0x83, 0xec, 0x18, 0x90, 0x48, 0x83, 0xc4, 0x18, 0xc3};
+    std::copy(end.begin(), end.end(), code.begin() + 64);
+    return find_assembly(code);
+  };
+  const auto ranges = with_end(29);  // to 68
+  EXPECT_EQ(depth_at(ranges, 68), 32);
+  EXPECT_EQ(depth_at(ranges, 36), 32);
+  EXPECT_EQ(depth_at(ranges, 0), 8);
+  EXPECT_EQ(depth_at(with_end(25), 36), 0) << "it has another stack where the other function begins";
+  EXPECT_EQ(depth_at(with_end(34), 36), 0) << "and where it returns";
+}
+
 TEST(StackDepths, AssemblyHasABudget) {
   // A hundred functions jump to the same 20,000 instructions and an impossible one; behind them is a good one.
   constexpr size_t kBad = 100, kPlace = 2048, kLong = 20'000;

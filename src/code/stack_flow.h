@@ -57,6 +57,8 @@ class StackFlow {
   bool is_alone() const { return alone_ && leaves_.empty(); }  // neither calls nor jumps to elsewhere
   bool has_return() const { return has_return_; }              // an instruction, and it found the stack as it should
   bool has_tail_jump() const { return has_tail_jump_; }        // the same of an indirect jump
+  // Of its indirect jumps, which all have it. Null: it has none, or they differ.
+  const StackState* jump_state() const { return indirect_.size() == 1 ? &indirect_.front() : nullptr; }
 
  private:
   enum class Outcome : uint8_t { kDone, kFailed, kAgain };

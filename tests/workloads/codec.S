@@ -130,8 +130,39 @@ codec_pops:
 	pop %rbp
 	ret $16
 
+	# dav1d: what goes on behind a helper is told by a register, lies behind other code, and is entered by the name of nothing.
+	.p2align 4
+	.globl codec_continues
+	.type codec_continues, @function
+codec_continues:
+	lea 9f(%rip), %r9
+	sub $0x78, %rsp
+	call codec_inner
+	mov $1000, %eax
+8:	imul $15, %r8, %r8
+	dec %eax
+	jnz 8b
+	jmp *%r9
+
+	.p2align 4
+	.globl codec_inner
+	.type codec_inner, @function
+codec_inner:
+	mov $1000, %eax
+1:	imul $17, %r8, %r8
+	dec %eax
+	jnz 1b
+	ret
+9:	call codec_helper
+	mov $1000, %eax
+1:	imul $19, %r8, %r8
+	dec %eax
+	jnz 1b
+	add $0x78, %rsp
+	ret
+
 	.section .data.rel.ro, "aw"
 	.globl codec_table
 codec_table:
-	.quad codec_pushes, codec_register, codec_memory, codec_shared_end, codec_popped_for
+	.quad codec_pushes, codec_register, codec_memory, codec_shared_end, codec_popped_for, codec_continues
 	.section .note.GNU-stack, "", @progbits

@@ -42,6 +42,10 @@ struct Instruction {
   bool loads_address() const { return is(0, 0x8d) && is_ip_relative(); }
   bool loads_immediate() const { return is(0, 0xc7) || (map == 0 && !vex && (opcode & 0xf8) == 0xb8); }
   Flow flow() const;
+  bool ends_block() const {  // what is behind it is reached from elsewhere
+    const Flow leads = flow();
+    return leads == Flow::kReturn || leads == Flow::kJump || leads == Flow::kIndirectJump || leads == Flow::kTrap;
+  }
   bool is_loop() const { return map == 0 && !vex && opcode >= 0xe0 && opcode <= 0xe2; }  // it writes rcx
   bool jumps_if_not_equal() const { return is(0, 0x75) || is(1, 0x85); }
   // endbr64, push, sub $…,%rsp: what many functions begin with, and few other blocks.
