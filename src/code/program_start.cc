@@ -5,28 +5,18 @@
 
 #include "code/arch.h"
 #include "code/executable_ranges.h"
+#include "elf/dynamic_entries.h"
 
 namespace cicada::code {
 namespace {
 
-constexpr size_t kMaxDynamicEntries = 4096, kMaxNameBytes = 256;
+constexpr size_t kMaxNameBytes = 256;
 
 // DT_SONAME; nothing: it has none, so it is no library.
 std::optional<std::string_view> find_library_name(const elf::ElfFile& elf) {
-  for (const elf::Segment& segment : elf.segments()) {
-    if (segment.type != PT_DYNAMIC) continue;
-    ByteCursor entries(find_subspan(elf.bytes(), segment.offset.value, segment.file_size).value_or(Bytes()));
-    std::optional<uint64_t> name;
-    LinkAddr strings;
-    for (size_t i = 0; i < kMaxDynamicEntries && entries.remaining() >= sizeof(Elf64_Dyn); ++i) {
-      const uint64_t tag = entries.u64(), value = entries.u64();
-      if (tag == DT_NULL) break;
-      if (tag == DT_SONAME) name = value;
-      if (tag == DT_STRTAB) strings = LinkAddr(value);
-    }
-    if (name) return text_at(elf.contents_at(strings), *name, kMaxNameBytes);
-  }
-  return std::nullopt;
+  const elf::DynamicEntries entries(elf);
+  const auto name = entries.find(DT_SONAME);
+  return name ? std::optional(text_at(entries.strings(), *name, kMaxNameBytes)) : std::nullopt;
 }
 
 class StartCode {

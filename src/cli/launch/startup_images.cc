@@ -14,7 +14,7 @@
 #include "abi/arch.h"
 #include "base/file_mapping.h"
 #include "base/seeded_hash.h"
-#include "elf/elf_file.h"
+#include "elf/dynamic_entries.h"
 
 namespace cicada::cli {
 namespace {
@@ -55,25 +55,16 @@ struct DynamicNames {
 
 DynamicNames read_dynamic(const elf::ElfFile& elf) {
   DynamicNames names;
-  const auto segment = std::find_if(elf.segments().begin(), elf.segments().end(), [](const elf::Segment& s) { return s.type == PT_DYNAMIC; });
-  if (segment == elf.segments().end()) return names;
-  const auto bytes = find_subspan(elf.bytes(), segment->offset.value, segment->file_size);
-  if (!bytes) return names;
-  std::vector<uint64_t> needed, paths;
-  uint64_t strings = 0;
-  for (ByteCursor cursor(*bytes); cursor.remaining() >= 16;) {
-    const uint64_t tag = cursor.u64();
-    const uint64_t value = cursor.u64();
-    if (tag == DT_NULL) break;
+  const elf::DynamicEntries entries(elf);
+  std::vector<uint64_t> needed;
+  std::optional<uint64_t> path;
+  entries.for_each([&](uint64_t tag, uint64_t value) {
     if (tag == DT_NEEDED && needed.size() < kMaxImages) needed.push_back(value);
-    if (tag == DT_RUNPATH || tag == DT_RPATH) paths.assign(1, value);
-    if (tag == DT_STRTAB) strings = value;
-  }
-  if (strings == 0) return names;
-  const Bytes table = elf.contents_at(LinkAddr(strings));
-  const auto text = [&](uint64_t offset) { return std::string(text_at(table, offset, PATH_MAX)); };
-  for (const uint64_t offset : needed) names.needed.push_back(text(offset));
-  for (const uint64_t offset : paths) names.run_path = text(offset);
+    if (tag == DT_RUNPATH || tag == DT_RPATH) path = value;
+  });
+  const Bytes strings = entries.strings();
+  for (const uint64_t offset : needed) names.needed.emplace_back(text_at(strings, offset, PATH_MAX));
+  if (path) names.run_path = text_at(strings, *path, PATH_MAX);
   return names;
 }
 

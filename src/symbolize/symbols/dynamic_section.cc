@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "elf/dynamic_entries.h"
+
 namespace cicada::symbolize {
 namespace {
 
@@ -38,16 +40,8 @@ uint64_t count_by_gnu_hash(Bytes table) {
 
 DynamicSection DynamicSection::read(const elf::ElfFile& elf) {
   DynamicSection dynamic;
-  const auto segment = std::find_if(elf.segments().begin(), elf.segments().end(), [](const elf::Segment& s) { return s.type == PT_DYNAMIC; });
-  if (segment == elf.segments().end()) return dynamic;
-  const auto bytes = find_subspan(elf.bytes(), segment->offset.value, segment->file_size);
-  if (!bytes) return dynamic;
-
   uint64_t symtab = 0, strtab = 0, strings_size = 0, hash = 0, gnu_hash = 0, jmprel = 0, jmprel_size = 0;
-  for (ByteCursor cursor(*bytes); cursor.remaining() >= 16;) {
-    const uint64_t tag = cursor.u64();
-    const uint64_t value = cursor.u64();
-    if (tag == DT_NULL) break;
+  elf::DynamicEntries(elf).for_each([&](uint64_t tag, uint64_t value) {
     if (tag == DT_SYMTAB) symtab = value;
     if (tag == DT_STRTAB) strtab = value;
     if (tag == DT_STRSZ) strings_size = value;
@@ -56,7 +50,7 @@ DynamicSection DynamicSection::read(const elf::ElfFile& elf) {
     if (tag == DT_JMPREL) jmprel = value;
     if (tag == DT_PLTRELSZ) jmprel_size = value;
     if (tag == DT_PLTGOT) dynamic.plt_got_ = LinkAddr(value);
-  }
+  });
   const auto first_bytes = [&](uint64_t address, uint64_t size) {
     const Bytes rest = address == 0 ? Bytes() : elf.contents_at(LinkAddr(address));
     return rest.first(std::min<uint64_t>(rest.size(), size));
