@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/work_budget.h"
+#include "elf/dynamic_entries.h"
 
 namespace cicada::code {
 namespace {
@@ -133,7 +134,8 @@ bool is_compiled_without_cfi(const elf::ElfFile& elf, uint64_t covered, uint64_t
     covered -= std::min(covered, section.size);
     total -= std::min(total, section.size);
   }
-  const bool is_library = elf.type() == ET_DYN && elf.interpreter().empty() && elf.entry().value == 0;
+  // Old linkers give libraries an entry, and a static program that may lie anywhere has no interpreter.
+  const bool is_library = elf.type() == ET_DYN && elf.interpreter().empty() && (elf::DynamicEntries(elf).find(DT_FLAGS_1).value_or(0) & DF_1_PIE) == 0;
   return covered < total / (is_library ? 8 : 2);
 }
 

@@ -20,6 +20,14 @@ constexpr uint64_t kMaxSteps = 6 << 20, kMaxStepsOfFunctions = 2 << 20, kFewestS
 constexpr uint32_t kMaxPadding = 15;
 constexpr int kPasses = 2, kRoundsOfParts = 4, kRoundsOfCalls = 64, kRoundsOfBlocks = 2;
 
+bool same_cfa(const StackState& a, const StackState& b) {
+  if (a.stack != StackState::kUnknown || b.stack != StackState::kUnknown) return a.stack == b.stack;
+  return a.frame == b.frame && a.copy == b.copy && a.copy_register == b.copy_register && a.kept_at == b.kept_at && a.kept == b.kept;
+}
+
+// All that matters of the stack. Where it cannot be followed that is where else the CFA is found.
+bool same_stack(const StackState& a, const StackState& b) { return a.stack == StackState::kUnknown ? a == b : a.same_stack(b); }
+
 }  // namespace
 
 void StackDepths::add_code(uint32_t begin, Bytes bytes) {
@@ -30,7 +38,7 @@ void StackDepths::add_code(uint32_t begin, Bytes bytes) {
 }
 
 void StackDepths::add_function(uint32_t begin, uint32_t size) {
-  if (entries_.size() < kMaxFunctions) entries_.push_back({begin, size, Entry::kCalled});
+  if (entries_.size() < kMaxFunctions) entries_.push_back({begin, size, Entry::kNamed});
 }
 
 const StackDepths::Code* StackDepths::find_code(uint64_t offset) const {
@@ -79,9 +87,9 @@ void StackDepths::run_pass(uint64_t max_steps) {
   given_up_.clear();
   owned_.clear();
   possible_.clear();
-  jumps_.clear();
+  jumpers_.clear();
   unproved_.clear();
-  sorted_.clear();
+  known_.clear();
   steps_ = std::min(code_bytes_ + kFewestSteps, max_steps);
   part_begins_.clear();
   never_ = named_;
@@ -163,21 +171,22 @@ void StackDepths::follow_others() {
   const int rounds = proved_.empty() ? kRoundsOfBlocks : 1;  // one suffices to the second pass
   for (int round = 0; round < rounds; ++round) {
     follow_behind_others();
+    sort_known();
     bool more = follow_blocks();
     // What jumps to functions that are known by now may be one, too.
     std::vector<uint32_t> again = std::exchange(unproved_, {});
     std::sort(again.begin(), again.end());
     std::erase_if(given_up_, [&](uint32_t begin) { return std::binary_search(again.begin(), again.end(), begin); });
+    std::erase_if(again, [&](uint32_t begin) { return is_reached(begin); });
     for (const uint32_t begin : again) more = follow({begin, {}}) || more;
-    if (!more) break;
+    if (!more || steps_ < code_bytes_ / 4) break;
   }
   insert_found(called_, Entry::kCalled);
 }
 
 // Where code begins, and at multiples of 16 behind what does not go on and its padding; one after the other: it may be a part of the one before, which jumps to it.
 void StackDepths::follow_behind_others() {
-  possible_.clear();
-  std::vector<uint32_t> found;
+  std::vector<uint32_t> found, possible;
   for (const Code& code : code_) {
     bool has_ended = true;
     for (uint32_t at = 0; at < code.bytes.size() && steps_ != 0;) {
@@ -188,85 +197,101 @@ void StackDepths::follow_behind_others() {
       const bool may_begin = has_ended && !is_padding && (begin % 16 == 0 || at == 0);
       if (may_begin && found.size() < kMaxFunctions - entries_.size() && !is_reached(begin) && entry_at(begin) == nullptr && !lies_in_function(begin)) {
         if (follow({begin, {}})) found.push_back(begin);
-        else if (possible_.size() < kMaxFunctions) possible_.push_back(begin);
+        else if (possible.size() < kMaxFunctions) possible.push_back(begin);
       }
       if (!is_padding) has_ended = insn && insn->ends_block();
       at += insn ? insn->length : 1;
     }
   }
   add_entries(found, Entry::kBehindAnother);
+  if (steps_ != 0 || possible_.empty()) possible_ = std::move(possible);
 }
 
 // Blocks that only a jump to where a register says can lead to (a case of a table, what goes on behind a helper): behind code that does not go on, with the state of the
-// jump before, if they return with the stack that this leaves, or jump to what is known to have it. Then whose jump it is has proved to be a function, if that stack is not
-// the one that all functions begin with. True: one that was not one before.
+// jump before, if they return with the stack that this leaves, or jump to what is known to have it. If something refers to whose jump it is, and its stack is not the one that
+// all functions begin with, that is proved to be a function. True: one that was not one before.
 bool StackDepths::follow_blocks() {
-  if (jumps_.empty()) return false;
-  sort_ranges();
-  std::stable_sort(jumps_.begin(), jumps_.end(), [](const Part& a, const Part& b) { return a.begin < b.begin; });
-  const std::vector<Part> jumps = jumps_;
+  if (jumpers_.empty()) return false;
+  std::stable_sort(jumpers_.begin(), jumpers_.end(), [](const Jumper& a, const Jumper& b) { return a.begin < b.begin; });
+  const std::vector<Jumper> jumpers = jumpers_;
   std::vector<uint32_t> proved;
   uint64_t in_vain = 0;  // instructions of what is no such block: most of what V8's builtins have between them
-  auto jump = jumps.begin();
-  auto known = sorted_.begin();
+  auto jumper = jumpers.begin();
+  auto known = known_.begin();
   for (const Code& code : code_) {
     bool has_ended = true;
-    for (uint32_t at = 0; at < code.bytes.size() && steps_ != 0 && jump != jumps.end();) {
+    for (uint32_t at = 0; at < code.bytes.size() && steps_ != 0;) {
       const uint32_t begin = code.begin + at;
-      while (known != sorted_.end() && ranges_[known->second].end <= begin) ++known;
-      const bool is_known = known != sorted_.end() && known->first <= begin;
+      while (known != known_.end() && known->end <= begin) ++known;
+      const bool is_known = known != known_.end() && known->begin <= begin;
       if (is_known || reached_[code.first + at]) {  // what goes on is reached as far as it does
         has_ended = true;
-        at = is_known ? ranges_[known->second].end - code.begin : at + 1;
+        at = is_known ? known->end - code.begin : at + 1;
         continue;
       }
       --steps_;
       const auto insn = decode_instruction(code.bytes.subspan(at));
       const bool is_padding = insn && insn->is_padding();
-      while (std::next(jump) != jumps.end() && std::next(jump)->begin <= begin) ++jump;
-      const bool may_begin = has_ended && !is_padding && begin > jump->begin && begin - jump->begin < StackFlow::kMaxFunctionBytes;
-      if (may_begin && in_vain < code_bytes_ / 16 + kFewestStepsOfBlocks) {
+      while (std::next(jumper) != jumpers.end() && std::next(jumper)->begin <= begin) ++jumper;
+      if (has_ended && !is_padding && may_be_block(begin, *jumper) && in_vain < code_bytes_ / 16 + kFewestStepsOfBlocks) {
         const uint64_t before = steps_;
-        if (!follow({begin, jump->state}, Role::kBlock)) in_vain += before - steps_;
-        else if (!jump->state.is_entry() && proved_.insert(jump->begin).second) proved.push_back(jump->begin);
+        if (!follow_block(begin, jumper->state)) in_vain += before - steps_;
+        else if (jumper->is_known && !jumper->state.is_entry() && proved_.insert(jumper->begin).second) proved.push_back(jumper->begin);
       }
       if (!is_padding) has_ended = insn && insn->ends_block();
       at += insn ? insn->length : 1;
     }
   }
-  std::vector<uint32_t> found;
   bool any = false;
-  for (const uint32_t begin : proved) {
-    if (is_reached(begin) || !follow({begin, {}})) continue;
-    any = true;
-    if (entry_at(begin) == nullptr && found.size() < kMaxFunctions - entries_.size()) found.push_back(begin);
-  }
-  add_entries(found, Entry::kBehindAnother);
+  for (const uint32_t begin : proved) any = (!is_reached(begin) && follow({begin, {}})) || any;
   return any;
 }
 
-void StackDepths::sort_ranges() {
-  sorted_.clear();
-  for (const StackRange& range : ranges_) sorted_.emplace_back(range.begin, static_cast<uint32_t>(sorted_.size()));
-  std::sort(sorted_.begin(), sorted_.end());
+// Not what lies in another function, as its size says.
+bool StackDepths::may_be_block(uint32_t begin, const Jumper& jumper) const {
+  if (begin <= jumper.begin || begin - jumper.begin >= StackFlow::kMaxFunctionBytes) return false;
+  return !lies_in_function(begin) || std::prev(std::upper_bound(entries_.begin(), entries_.end(), Entry{begin, 0, Entry::kCalled}))->begin == jumper.begin;
+}
+
+// What rbp and other registers point to may be another function's: it goes without first.
+bool StackDepths::follow_block(uint32_t begin, const StackState& state) {
+  StackState stack = state;
+  if (stack.stack != StackState::kUnknown) {
+    stack.frame = stack.copy = StackState::kUnknown;
+    stack.copy_register = kNoRegister;
+  }
+  return follow({begin, stack}, Role::kBlock) || (stack != state && follow({begin, state}, Role::kBlock));
+}
+
+void StackDepths::sort_known() {
+  known_.clear();
+  for (const FunctionCode& owned : owned_) known_.push_back({owned.begin, owned.end, 0});
+  for (const StackRange& range : ranges_) known_.push_back({range.begin, range.end, static_cast<uint32_t>(known_.size())});
+  std::sort(known_.begin(), known_.end(), [](const Known& a, const Known& b) { return a.begin < b.begin; });
+}
+
+// Null: nothing is known of it.
+const StackDepths::Known* StackDepths::find_known(int64_t offset) const {
+  const auto after = std::upper_bound(known_.begin(), known_.end(), offset, [](int64_t at, const Known& known) { return at < known.begin; });
+  return after != known_.begin() && offset < std::prev(after)->end ? &*std::prev(after) : nullptr;
 }
 
 // What the flow has followed last, if it jumps to other code that is known, and with the stack that it is known to have, or did so `before`.
 bool StackDepths::is_proved(uint32_t begin, Begins& before) {
   if (before.contains(begin)) return true;
-  bool known = false;
+  bool leads_on = false;
   for (const StackFlow::Jump& jump : flow_.leaves()) {
-    const int64_t target = jump.target + begin;
-    if (jump.state.is_entry() || target < 0 || target > UINT32_MAX) continue;
-    const auto after = std::upper_bound(sorted_.begin(), sorted_.end(), std::pair(static_cast<uint32_t>(target), UINT32_MAX));
-    if (after == sorted_.begin()) continue;
-    const StackRange& range = ranges_[std::prev(after)->second];
-    if (target >= range.end) continue;
-    if (!range.state.same_stack(jump.state.settled())) return false;
-    known = true;
+    const Known* const known = jump.state.is_entry() ? nullptr : find_known(jump.target + begin);
+    if (known == nullptr) continue;
+    if (!only_functions_ && !same_stack(ranges_[known->range].state, jump.state.settled())) {
+      // Neither is believed, if something refers to the function; a block has only been guessed.
+      if (&before == &proved_ && entry_at(begin) != nullptr && parts_.size() < kMaxParts) parts_.push_back({static_cast<uint32_t>(jump.target + begin), jump.state});
+      return false;
+    }
+    leads_on = true;
   }
-  if (known) before.insert(begin);
-  return known;
+  if (leads_on) before.insert(begin);
+  return leads_on;
 }
 
 void StackDepths::insert_found(std::vector<uint32_t>& found, Entry::Evidence evidence) {
@@ -315,7 +340,9 @@ bool StackDepths::follow(const Part& part, Role role) {
   const uint64_t steps_before = steps_;
   const Entry unproved{part.begin, 0, Entry::kBehindAnother};
   bool followed = flow_.follow(function, part.begin, never_, steps_);
-  if (followed && is_assembly_ && is_entry && flow_.jump_state() != nullptr) jumps_.push_back({part.begin, *flow_.jump_state()});
+  if (followed && is_assembly_ && is_entry && flow_.jump_state() != nullptr) {
+    jumpers_.push_back({part.begin, *flow_.jump_state(), entry != nullptr && entry->evidence != Entry::kBehindAnother});
+  }
   if (is_entry && followed && !is_function(entry != nullptr ? *entry : unproved, function.code)) {
     followed = false;
     if (entry != nullptr) unproved_.push_back(part.begin);
@@ -379,18 +406,19 @@ bool StackDepths::repeat(uint32_t begin, uint32_t end, bool size_known) {
 bool StackDepths::is_function(const Entry& entry, Bytes code) {
   if (is_assembly_) return is_function_of_assembly(entry);
   const bool aligned = entry.begin % 16 == 0;
-  if (entry.evidence == Entry::kCalled || flow_.has_return() || (aligned && entry.evidence == Entry::kTakenByCode)) return true;
+  if (entry.evidence <= Entry::kNamed || flow_.has_return() || (aligned && entry.evidence == Entry::kTakenByCode)) return true;
   const auto first = decode_instruction(code);
   if (aligned && first && first->is_prologue()) return true;
   return std::any_of(flow_.leaves().begin(), flow_.leaves().end(), [&](const StackFlow::Jump& jump) {
     const int64_t target = jump.target + entry.begin;
     const Entry* const other = target < 0 ? nullptr : entry_at(static_cast<uint64_t>(target));
-    return jump.state.is_entry() && other != nullptr && other->evidence == Entry::kCalled;
+    return jump.state.is_entry() && other != nullptr && other->evidence <= Entry::kNamed;
   });
 }
 
 // It has to leave as a function does, whatever says that it is one: what V8's interpreter goes on in is none. Functions may share an end.
 bool StackDepths::is_function_of_assembly(const Entry& entry) {
+  if (flow_.reads_callers_frame() && entry.evidence != Entry::kCalled) return false;
   if (flow_.has_return() || flow_.has_tail_jump() || is_proved(entry.begin, proved_)) return true;
   return std::any_of(flow_.leaves().begin(), flow_.leaves().end(), [&](const StackFlow::Jump& jump) { return leads_to_function(entry, jump); });
 }
@@ -401,7 +429,7 @@ bool StackDepths::leads_to_function(const Entry& entry, const StackFlow::Jump& j
   if (!jump.state.is_entry() || target < 0 || target > UINT32_MAX) return false;
   if (entry.evidence == Entry::kCalled || is_entry_like(static_cast<uint32_t>(target))) return true;
   const Entry* const other = entry_at(static_cast<uint64_t>(target));
-  return (other != nullptr && other->evidence == Entry::kCalled) || (entry.evidence == Entry::kJumpedTo && find_code(static_cast<uint64_t>(target)) == nullptr);
+  return (other != nullptr && other->evidence == Entry::kCalled) || (entry.evidence <= Entry::kJumpedTo && find_code(static_cast<uint64_t>(target)) == nullptr);
 }
 
 // False: the function at `begin` leaves as functions do not.
@@ -431,6 +459,7 @@ bool StackDepths::take_leaves(uint32_t begin, bool is_entry) {
 void StackDepths::follow_parts() {
   for (int round = 0; round < kRoundsOfParts && !parts_.empty(); ++round) {
     std::vector<Part> parts = std::exchange(parts_, {});
+    sort_known();
     std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.begin < b.begin; });
     for (const Part& part : parts) part_begins_.push_back(part.begin);
     std::sort(part_begins_.begin(), part_begins_.end());
@@ -438,7 +467,9 @@ void StackDepths::follow_parts() {
       size_t end = i + 1;
       auto state = std::optional(parts[i].state);
       for (; end < parts.size() && parts[end].begin == parts[i].begin; ++end) state = state ? StackState::meet(*state, parts[end].state) : state;
-      if (state && !is_reached(parts[i].begin)) follow({parts[i].begin, *state}, Role::kPart);
+      const Known* const known = only_functions_ ? nullptr : find_known(parts[i].begin);
+      const bool differs = known != nullptr && state && !same_cfa(ranges_[known->range].state, state->settled());  // merge() believes neither
+      if (state && (differs || !is_reached(parts[i].begin))) follow({parts[i].begin, *state}, Role::kPart);
       i = end;
     }
   }
@@ -448,8 +479,12 @@ void StackDepths::follow_parts() {
 bool StackDepths::is_padding(uint32_t begin, uint32_t end) const {
   const Code* const code = find_code(begin);
   if (begin >= end || end - begin > kMaxPadding || code == nullptr) return false;
-  const auto insn = decode_instruction(code->bytes.subspan(begin - code->begin));
-  return insn && insn->is_padding();
+  for (uint32_t at = begin; at < end;) {
+    const auto insn = decode_instruction(code->bytes.subspan(at - code->begin));
+    if (!insn || !insn->is_padding()) return false;
+    at += insn->length;
+  }
+  return true;
 }
 
 // Where two functions disagree about the same bytes, neither is believed.

@@ -68,12 +68,21 @@ class StackDepths {
   };
   struct Entry {
     uint32_t begin, size;  // 0: unknown
-    enum Evidence : uint8_t { kCalled, kJumpedTo, kTakenByCode, kInData, kBehindAnother } evidence = kCalled;  // of kTakenByCode and kInData: its address
+    enum Evidence : uint8_t { kCalled, kNamed, kJumpedTo, kTakenByCode, kInData, kBehindAnother } evidence = kCalled;  // of kTakenByCode and kInData: its address
     bool operator<(const Entry& other) const { return begin < other.begin; }
   };
   struct Part {
     uint32_t begin;
     StackState state;
+  };
+  // Code that jumps to where a register says.
+  struct Jumper {
+    uint32_t begin;
+    StackState state;  // of all its jumps
+    bool is_known;     // something refers to it
+  };
+  struct Known {
+    uint32_t begin, end, range;  // in ranges_, unless only_functions_
   };
   using Begins = std::unordered_set<uint32_t, SeededHash>;
 
@@ -110,7 +119,10 @@ class StackDepths {
   void follow_others();
   void follow_behind_others();
   bool follow_blocks();
-  void sort_ranges();
+  void sort_known();
+  const Known* find_known(int64_t offset) const;
+  bool may_be_block(uint32_t begin, const Jumper& jumper) const;
+  bool follow_block(uint32_t begin, const StackState& state);
   bool is_proved(uint32_t begin, Begins& before);
   bool is_padding(uint32_t begin, uint32_t end) const;
   std::vector<StackRange> merge();
@@ -132,9 +144,8 @@ class StackDepths {
   std::vector<Part> parts_;               // what functions jump to that lies elsewhere and is none
   std::vector<uint32_t> new_entries_;
   std::vector<uint32_t> part_begins_;    // ascending
-  // Of assembly that jumps to where a register says: functions, also those that have not proved to be one, and their states there.
-  std::vector<Part> jumps_;
-  std::vector<std::pair<uint32_t, uint32_t>> sorted_;  // what ranges_ had when blocks were begun with: { begin, index }
+  std::vector<Jumper> jumpers_;  // of assembly, also those that have not proved to be functions
+  std::vector<Known> known_;     // ascending; what was known when it was sorted
   Begins proved_, proved_blocks_;  // functions, by the blocks that they jump to; both, by other code that they jump to
   NeverReturning named_, never_;          // never_: what the pass before found, too
   std::unordered_set<uint32_t, SeededHash> found_never_;

@@ -248,10 +248,12 @@ TEST(StackDepths, ChangedRegistersAreNotTakenForTheCallers) {
   EXPECT_FALSE(accepted({0x50, 0x5b}));                        // push %rax; pop %rbx
 }
 
-std::vector<StackRange> find_assembly(const Code& code) {
+// `in_data`: data has the address of this place in the code.
+std::vector<StackRange> find_assembly(const Code& code, std::optional<uint32_t> in_data = std::nullopt) {
   StackDepths depths;
   depths.set_assembly();
   depths.add_code(kBegin, code);
+  if (in_data) depths.add_candidate(kBegin + *in_data);
   return depths.find();
 }
 
@@ -330,16 +332,18 @@ Code code_with_block(const Code& block) {
 
 TEST(StackDepths, BlocksOfAssemblyHaveTheStackOfTheJumpBefore) {
   // cltd; add $24,%rsp; ret
-  const auto ranges = find_assembly(code_with_block({0x99, 0x48, 0x83, 0xc4, 0x18, 0xc3}));
+  const auto ranges = find_assembly(code_with_block({0x99, 0x48, 0x83, 0xc4, 0x18, 0xc3}), 0);
   EXPECT_EQ(depth_at(ranges, 0), 8);
   EXPECT_EQ(depth_at(ranges, 16), 32);
   EXPECT_EQ(depth_at(ranges, 36), 32);
   EXPECT_EQ(depth_at(ranges, 41), 8);
   // What returns with another stack is no such block, and then nothing shows that what jumps is a function.
-  const auto other = find_assembly(code_with_block({0x99, 0x48, 0x83, 0xc4, 0x10, 0xc3}));
+  const auto other = find_assembly(code_with_block({0x99, 0x48, 0x83, 0xc4, 0x10, 0xc3}), 0);
   EXPECT_EQ(depth_at(other, 0), 0);
   EXPECT_EQ(depth_at(other, 36), 0);
   EXPECT_EQ(depth_at(other, 32), 8);
+  // Nor is it shown for what nothing refers to.
+  EXPECT_EQ(depth_at(find_assembly(code_with_block({0x99, 0x48, 0x83, 0xc4, 0x18, 0xc3})), 0), 0);
 }
 
 TEST(StackDepths, BlocksOfAssemblyMayJumpToWhatIsKnown) {
@@ -348,7 +352,7 @@ TEST(StackDepths, BlocksOfAssemblyMayJumpToWhatIsKnown) {
     Code code = code_with_block({0x99, 0xeb, distance});
     const Code end = {0x48, 0x83, 0xec, 0x18, 0x90, 0x48, 0x83, 0xc4, 0x18, 0xc3};
     std::copy(end.begin(), end.end(), code.begin() + 64);
-    return find_assembly(code);
+    return find_assembly(code, 0);
   };
   const auto ranges = with_end(29);  // to 68
   EXPECT_EQ(depth_at(ranges, 68), 32);
@@ -356,6 +360,47 @@ TEST(StackDepths, BlocksOfAssemblyMayJumpToWhatIsKnown) {
   EXPECT_EQ(depth_at(ranges, 0), 8);
   EXPECT_EQ(depth_at(with_end(25), 36), 0) << "it has another stack where the other function begins";
   EXPECT_EQ(depth_at(with_end(34), 36), 0) << "and where it returns";
+}
+
+TEST(StackDepths, AGuessThatFailsLeavesNothing) {
+  // 16: push %rbx; jmp *%rcx, which is no function; 19: test %edi,%edi; je 25; pop %rbx; ret; 25: jmp 4
+  Code code(48, 0xcc);
+  const auto put = [&](size_t at, const Code& bytes) { std::copy(bytes.begin(), bytes.end(), code.begin() + static_cast<ptrdiff_t>(at)); };
+  put(0, {0xc3});
+  put(16, {0x53, 0xff, 0xe1, 0x85, 0xff, 0x74, 0x02, 0x5b, 0xc3, 0xeb, 0xe9});
+  EXPECT_EQ(depth_at(find_assembly(code), 17), 0);
+  put(25, {0x5b, 0xc3, 0xcc});  // pop %rbx; ret instead
+  EXPECT_EQ(depth_at(find_assembly(code), 17), 16);
+}
+
+TEST(StackDepths, AWordThatIsPushedOverASaveIsNoSave) {
+  // push %rbp; add $8,%rsp; push %rax; cltd; pop %rax; ret
+  const auto ranges = find({0x55, 0x48, 0x83, 0xc4, 0x08, 0x50, 0x99, 0x58, 0xc3}, {{0, 9}});
+  EXPECT_EQ(depth_at(ranges, 6), 16);
+  EXPECT_EQ(saved_at(ranges, 6, SAVED_RBP), 0);
+  // With xor %ebp,%ebp before: what rbp was is lost.
+  EXPECT_TRUE(find({0x55, 0x31, 0xed, 0x48, 0x83, 0xc4, 0x08, 0x50, 0x99, 0x58, 0xc3}, {{0, 11}}).empty());
+}
+
+TEST(StackDepths, CodeThatUsesItsCallersFrameIsNoFunction) {
+  // 0: ret   16: mov -16(%rbp),%rdi; jmp *%rax (V8's interpreter goes on so)   32: call 16; ret
+  Code code(48, 0xcc);
+  const auto put = [&](size_t at, const Code& bytes) { std::copy(bytes.begin(), bytes.end(), code.begin() + static_cast<ptrdiff_t>(at)); };
+  put(0, {0xc3});
+  put(16, {0x48, 0x8b, 0x7d, 0xf0, 0xff, 0xe0});
+  EXPECT_EQ(depth_at(find_assembly(code), 16), 0);
+  put(32, {0xe8, 0xeb, 0xff, 0xff, 0xff, 0xc3});
+  EXPECT_EQ(depth_at(find_assembly(code), 16), 8) << "it is called";
+}
+
+TEST(StackDepths, BelievesNothingOfCodeThatRunsAtTwoDepths) {
+  // 0: sub $24,%rsp; jmp 33   32: cltd; cltd; jmp *%rax
+  Code code(48, 0xcc);
+  const auto put = [&](size_t at, const Code& bytes) { std::copy(bytes.begin(), bytes.end(), code.begin() + static_cast<ptrdiff_t>(at)); };
+  put(32, {0x99, 0x99, 0xff, 0xe0});
+  EXPECT_EQ(depth_at(find_assembly(code, 0), 33), 8);
+  put(0, {0x48, 0x83, 0xec, 0x18, 0xeb, 0x1b});
+  EXPECT_EQ(depth_at(find_assembly(code, 0), 33), 0);
 }
 
 TEST(StackDepths, AssemblyHasABudget) {

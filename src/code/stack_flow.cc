@@ -61,7 +61,7 @@ void StackFlow::forget() {
   leaves_.clear();
   fixed_ = 0;
   visits_ = 0;
-  returns_ = has_return_ = has_tail_jump_ = false;
+  returns_ = has_return_ = has_tail_jump_ = reads_callers_frame_ = false;
 }
 
 StackFlow::Outcome StackFlow::attempt() {
@@ -209,10 +209,12 @@ StackFlow::Outcome StackFlow::run(uint32_t at) {
         if (next <= size_) deferred_.push_back({static_cast<uint32_t>(next), at + 1, state});
         return Outcome::kDone;
       case Flow::kNext:
+        reads_callers_frame_ = reads_callers_frame_ || (insn->has_modrm && insn->mod != 3 && insn->rm == kRbp && !insn->is_nop() && state.has_callers_frame());
         if (insn->loads_address()) append_bounded(addresses_, next + insn->displacement);
         if (insn->loads_immediate() && insn->immediate > 0) append_bounded(immediates_, insn->immediate);
         if (!state.apply(*insn)) return Outcome::kFailed;
         if (!state.has_rule()) {
+          if (next < size_ && index_[static_cast<size_t>(next)] != 0) return Outcome::kFailed;  // what is behind has a rule from another way
           returns_ = true;
           return Outcome::kDone;
         }
@@ -252,35 +254,38 @@ StackFlow::Outcome StackFlow::guess_rest() {
 // False: something contradicts the jump's state at `at`, and nothing is changed. Code for which nothing speaks (it does not return, nor jump to what is
 // known) gets no rule: it may be another function's part.
 bool StackFlow::guess(uint32_t at) {
-  const size_t calls = calls_.size(), leaves = leaves_.size(), addresses = addresses_.size();
-  const StackState state = indirect_.front();
-  const bool had_return = std::exchange(has_return_, false);
+  const Evidence before{calls_.size(), leaves_.size(), addresses_.size(), immediates_.size(), std::exchange(has_return_, false), has_tail_jump_, indirect_.front()};
   fixed_ = static_cast<uint32_t>(records_.size());
   joined_ = false;
   bool changed = false;
-  join(at, state, 0, changed);
+  join(at, before.jump, 0, changed);
   work_.push_back(at);
-  if (drain() != Outcome::kDone || indirect_.size() != 1) {
-    undo_guess(calls, leaves, addresses);
-    return false;
+  const bool fits = drain() == Outcome::kDone && indirect_.size() == 1;
+  if (fits && (joined_ || has_return_)) {
+    has_return_ = has_return_ || before.has_return;
+    return true;
   }
-  const bool confirmed = joined_ || has_return_;
-  has_return_ = has_return_ || had_return;
-  if (confirmed) return true;
-  for (size_t i = fixed_; i < records_.size(); ++i) records_[i].doubtful = true;
-  calls_.resize(calls);
-  leaves_.resize(leaves);
-  addresses_.resize(addresses);
-  return true;
-}
-
-void StackFlow::undo_guess(size_t calls, size_t leaves, size_t addresses) {
+  forget_since(before);
+  if (fits) {
+    for (size_t i = fixed_; i < records_.size(); ++i) records_[i].doubtful = true;
+    return true;
+  }
   for (size_t i = fixed_; i < reached_.size(); ++i) index_[reached_[i]] = 0;
   reached_.resize(fixed_);
   records_.resize(fixed_);
-  calls_.resize(calls);
-  leaves_.resize(leaves);
-  addresses_.resize(addresses);
+  return false;
+}
+
+void StackFlow::forget_since(const Evidence& before) {
+  work_.clear();
+  deferred_.clear();
+  calls_.resize(before.calls);
+  leaves_.resize(before.leaves);
+  addresses_.resize(before.addresses);
+  immediates_.resize(before.immediates);
+  has_return_ = before.has_return;
+  has_tail_jump_ = before.has_tail_jump;
+  indirect_.assign(1, before.jump);
 }
 
 void StackFlow::write_ranges() {

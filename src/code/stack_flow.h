@@ -57,6 +57,7 @@ class StackFlow {
   bool is_alone() const { return alone_ && leaves_.empty(); }  // neither calls nor jumps to elsewhere
   bool has_return() const { return has_return_; }              // an instruction, and it found the stack as it should
   bool has_tail_jump() const { return has_tail_jump_; }        // the same of an indirect jump
+  bool reads_callers_frame() const { return reads_callers_frame_; }  // by rbp, before it has saved that or made it its own
   // Of its indirect jumps, which all have it. Null: it has none, or they differ.
   const StackState* jump_state() const { return indirect_.size() == 1 ? &indirect_.front() : nullptr; }
 
@@ -73,13 +74,20 @@ class StackFlow {
     StackState state;
   };
 
+  // What had been found before a guess.
+  struct Evidence {
+    size_t calls, leaves, addresses, immediates;
+    bool has_return, has_tail_jump;
+    StackState jump;
+  };
+
   Outcome attempt();
   Outcome drain();
   Outcome run(uint32_t at);
   Outcome join(int64_t target, const StackState& state, uint32_t behind_call, bool& changed);
   Outcome guess_rest();
   bool guess(uint32_t at);
-  void undo_guess(size_t calls, size_t leaves, size_t addresses);
+  void forget_since(const Evidence& before);
   bool begins_function(int64_t at) const;
   void note_indirect(const StackState& state);
   bool never_returns(const Instruction& insn, int64_t next) const;
@@ -99,11 +107,12 @@ class StackFlow {
   std::deque<Deferred> deferred_;
   std::unordered_set<uint32_t, SeededHash> dead_calls_;
   std::vector<StackState> indirect_;  // distinct states of indirect jumps, two at most
-  uint32_t fixed_ = 0;  // while guessing: the records before it must not change
+  uint32_t fixed_ = 0;  // while guessing: the stack and what is saved of the records before it must not change
   std::vector<Range> ranges_;
   std::vector<int64_t> calls_, addresses_, immediates_;
   std::vector<Jump> leaves_;
   bool returns_ = false, has_return_ = false, has_tail_jump_ = false;
+  bool reads_callers_frame_ = false;
   bool alone_ = true;   // no call, no indirect jump
   bool joined_ = false;  // while guessing: what was known before
 };

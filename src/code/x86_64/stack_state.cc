@@ -82,6 +82,9 @@ void StackState::keep(std::optional<int64_t> depth, int64_t at) {
 
 void StackState::forget_red_zone() {
   if (is_kept() && kept_at < 0) kept_at = kept = kUnknown;
+  for (size_t i = 0; i < saved.size(); ++i) {
+    if (stack != kUnknown && int64_t{saved[i]} * 8 > stack && (written >> i & 1) == 0) saved[i] = 0;  // still in the register
+  }
 }
 
 void StackState::overwrite(int64_t at, int64_t bytes) {
@@ -127,7 +130,17 @@ bool StackState::push(uint8_t reg) {
     keep(depth, 0);
     return !saved_index(reg) || saved[*saved_index(reg)] != 0 || depth;
   }
-  return set_stack(int64_t{stack} + 8) && save(reg, stack);
+  return set_stack(int64_t{stack} + 8) && reuse(reg) && save(reg, stack);
+}
+
+// Another register is pushed where one was saved. False: that one has been written to since.
+bool StackState::reuse(uint8_t reg) {
+  for (size_t i = 0; i < saved.size(); ++i) {
+    if (int64_t{saved[i]} * 8 != stack || saved_index(reg) == i) continue;
+    if ((written >> i & 1) != 0) return false;
+    saved[i] = 0;
+  }
+  return true;
 }
 
 bool StackState::pop(uint8_t reg) {
@@ -245,10 +258,8 @@ std::optional<StackState> StackState::meet(const StackState& a, const StackState
     both.copy_register = kNoRegister;
   }
   if (a.kept_at != b.kept_at || a.kept != b.kept) both.kept_at = both.kept = kUnknown;
-  if (a.stack != b.stack) {
-    both.stack = kUnknown;
-    if (!both.has_rule()) return std::nullopt;
-  }
+  if (a.stack != b.stack) both.stack = kUnknown;
+  if (!both.has_rule()) return std::nullopt;
   both.written |= b.written;
   for (size_t i = 0; i < both.saved.size(); ++i) {
     if (a.saved[i] == b.saved[i]) continue;

@@ -30,6 +30,7 @@ struct StackState {
   }
   // As on entry of a function, so that any function can be jumped to: what has been written to is restored.
   bool is_entry() const { return stack == 8 && written == 0; }
+  bool has_callers_frame() const { return frame == kUnknown && saved[SAVED_RBP] == 0; }  // in rbp
   // All that matters while the stack pointer can be followed.
   bool same_stack(const StackState& other) const { return stack == other.stack && same_saved(other.saved); }
   // Without what does not matter for rules: a register that was not written to needs no slot that has left the stack; whether others were does not matter.
@@ -59,6 +60,7 @@ struct StackState {
   bool leave();
   bool add(uint8_t reg, int64_t amount);
   bool save(uint8_t reg, int64_t depth);
+  bool reuse(uint8_t reg);
   void restore(uint8_t reg, int64_t depth);
   bool is_kept() const { return kept_at != kUnknown; }
   void move_kept(int64_t amount);
