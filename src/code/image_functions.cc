@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "base/work_budget.h"
+#include "code/executable_ranges.h"
+#include "code/program_start.h"
 #include "elf/dynamic_entries.h"
 
 namespace cicada::code {
@@ -11,7 +13,10 @@ namespace {
 
 constexpr size_t kMaxSymbols = 1 << 18, kMaxRelocations = 1 << 18;  // of one section
 constexpr uint64_t kMaxNameBytes = 4096;                            // a longer name says nothing here
+constexpr size_t kStubBytes = 8;  // or a multiple
 constexpr uint64_t kSmallestCode = 16, kMaxLooks = 32 << 20;        // for padding, of all gaps together
+constexpr size_t kMaxOdd = 1 << 20;
+constexpr uint64_t kNearBytes = 4 << 20, kMaxCallBytes = 96 << 20, kFunctionAlignment = 16;
 constexpr uint64_t kLeastWorkBytes = 64 << 20, kUsualRatio = 4;     // of all sections, which may share tables and names; to the file's size
 
 bool never_returns(std::string_view name) {
@@ -89,6 +94,19 @@ void add_pointers(const elf::ElfFile& elf, const elf::Section& section, LinkAddr
   }
 }
 
+// Of functions of other images: which slot one jumps to tells whether its caller goes on.
+void add_stubs(const elf::ElfFile& elf, const elf::Section& section, LinkAddr base, WorkBudget& budget, StackDepths& depths) {
+  const Bytes code = elf.contents(section);
+  for (size_t at = 0; at < code.size() && budget.spend(kStubBytes); at += kStubBytes) {
+    size_t jump = at;
+    auto insn = decode_instruction(code.subspan(jump));
+    if (insn && insn->is_branch_target()) insn = decode_instruction(code.subspan(jump += insn->length));
+    if (!insn || insn->flow() != Flow::kIndirectJump || !insn->is_ip_relative()) continue;
+    const LinkAddr stub = section.address + at, slot = section.address + (jump + insn->length + static_cast<uint64_t>(insn->displacement));
+    if (stub >= base && stub - base <= UINT32_MAX && slot >= base && slot - base <= UINT32_MAX) depths.add_stub(static_cast<uint32_t>(stub - base), static_cast<uint32_t>(slot - base));
+  }
+}
+
 // A function that is not called by its name has its address in data.
 void add_entries_of_assembly(const elf::ElfFile& elf, const elf::Section& section, const Wanted& wanted, LinkAddr base, WorkBudget& budget, StackDepths& depths) {
   ByteCursor entries(elf.contents(section));
@@ -115,6 +133,45 @@ void add_entries_of_assembly(const elf::ElfFile& elf, const elf::Section& sectio
     if (ELF64_ST_TYPE(info) == STT_FUNC) depths.add_function(static_cast<uint32_t>(begin - base), static_cast<uint32_t>(std::min<uint64_t>(size, UINT32_MAX)));
     else depths.add_candidate(static_cast<uint32_t>(begin - base));
   }
+}
+
+// What is near some of `code`, which ascends: ascending, disjoint.
+std::vector<Range<LinkAddr>> find_near(const std::vector<Range<LinkAddr>>& code) {
+  std::vector<Range<LinkAddr>> near;
+  for (const Range<LinkAddr>& range : code) {
+    const LinkAddr begin = range.begin - std::min(range.begin.value, kNearBytes), end = range.end + std::min(UINT64_MAX - range.end.value, kNearBytes);
+    if (!near.empty() && begin <= near.back().end) near.back().end = end;
+    else near.push_back({begin, end});
+  }
+  return near;
+}
+
+// What bytes that look like calls lead to: of every hundred bytes one or two do, and few of those that are none lead to `code`, fewer where functions begin or twice to one
+// place.
+void add_called(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base, StackDepths& depths) {
+  const auto sections = ExecutableRanges::find_code(elf);
+  if (!sections) return;
+  const Wanted wanted(code, base);
+  const std::vector<Range<LinkAddr>> all_near = find_near(code);
+  uint64_t looks = kMaxCallBytes;
+  std::vector<uint32_t> once;  // at odd places
+  for (const Range<LinkAddr>& range : sections->ranges()) {
+    for (const Range<LinkAddr>& part : all_near) {
+      const Range<LinkAddr> near{std::max(range.begin, part.begin), std::min(range.end, part.end)};
+      if (near.empty()) continue;
+      const Bytes all = elf.contents_at(near.begin), bytes = all.first(std::min<uint64_t>({all.size(), near.size(), looks}));
+      looks -= bytes.size();
+      find_possible_calls(bytes, [&](int64_t offset) {
+        const LinkAddr target(near.begin.value + static_cast<uint64_t>(offset));
+        if (!wanted.contains(target)) return;
+        const auto begin = static_cast<uint32_t>(target - base);
+        if (target.value % kFunctionAlignment == 0) depths.add_candidate(begin);
+        else if (once.size() < kMaxOdd) once.push_back(begin);
+      });
+    }
+  }
+  std::sort(once.begin(), once.end());
+  for (auto at = std::adjacent_find(once.begin(), once.end()); at != once.end(); at = std::adjacent_find(std::upper_bound(at, once.end(), *at), once.end())) depths.add_candidate(*at);
 }
 
 void add_code(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base, StackDepths& depths) {
@@ -148,6 +205,13 @@ StackDepths read_functions(const elf::ElfFile& elf, const std::vector<Range<Link
     if (section.type == SHT_RELA) add_pointers(elf, section, base, budget, depths);
   }
   if (elf.entry() >= base && elf.entry() - base <= UINT32_MAX && elf.entry().value != 0) depths.add_candidate(static_cast<uint32_t>(elf.entry() - base));
+  for (const elf::Section& section : elf.sections()) {
+    if (section.name.starts_with(".plt") && (section.flags & SHF_EXECINSTR) != 0) add_stubs(elf, section, base, budget, depths);
+  }
+  add_called(elf, code, base, depths);
+  // What the entry calls is not followed from there: nothing called the entry.
+  const auto program = find_program_start(elf);
+  if (program && program->main && *program->main >= base && *program->main - base <= UINT32_MAX) depths.add_function(static_cast<uint32_t>(*program->main - base), 0);
   if (elf.type() == ET_EXEC) depths.set_absolute(base.value);
   return depths;
 }

@@ -48,6 +48,11 @@ const StackDepths::Code* StackDepths::find_code(uint64_t offset) const {
   return offset < code.end ? &code : nullptr;
 }
 
+bool StackDepths::is_unread(int64_t offset) const {
+  const auto after = std::upper_bound(unread_.begin(), unread_.end(), offset, [](int64_t at, const Unread& unread) { return at < unread.begin; });
+  return after != unread_.begin() && offset < std::prev(after)->end && find_code(static_cast<uint64_t>(offset)) == nullptr;
+}
+
 const StackDepths::Entry* StackDepths::entry_at(uint64_t offset) const {
   const auto at = std::lower_bound(entries_.begin(), entries_.end(), offset, [](const Entry& entry, uint64_t wanted) { return entry.begin < wanted; });
   return at != entries_.end() && at->begin == offset ? &*at : nullptr;
@@ -156,9 +161,11 @@ void StackDepths::follow_all() {
       insert_found(taken_, Entry::kTakenByCode);
       taken_.clear();
     }
-    if (new_entries_.empty()) {
+    if (new_entries_.empty() || round == kRoundsOfCalls / 2) {  // a long chain of calls must not keep others out
+      const std::vector<uint32_t> called = std::exchange(new_entries_, {});
       insert_found(in_data, Entry::kInData);
       in_data.clear();
+      new_entries_.insert(new_entries_.end(), called.begin(), called.end());
     }
     if (new_entries_.empty() && !std::exchange(others_are_known, true)) follow_others();
     if (new_entries_.empty() && taken_.empty() && jumped_to_.empty()) return;
@@ -429,7 +436,7 @@ bool StackDepths::leads_to_function(const Entry& entry, const StackFlow::Jump& j
   if (!jump.state.is_entry() || target < 0 || target > UINT32_MAX) return false;
   if (entry.evidence == Entry::kCalled || is_entry_like(static_cast<uint32_t>(target))) return true;
   const Entry* const other = entry_at(static_cast<uint64_t>(target));
-  return (other != nullptr && other->evidence == Entry::kCalled) || (entry.evidence <= Entry::kJumpedTo && find_code(static_cast<uint64_t>(target)) == nullptr);
+  return (other != nullptr && other->evidence == Entry::kCalled) || (entry.evidence <= Entry::kJumpedTo && find_code(static_cast<uint64_t>(target)) == nullptr && !is_unread(target));
 }
 
 // False: the function at `begin` leaves as functions do not.
@@ -446,6 +453,7 @@ bool StackDepths::take_leaves(uint32_t begin, bool is_entry) {
       if (!entry && target >= 0 && find_code(static_cast<uint64_t>(target)) != nullptr) (is_assembly_ ? jumped_to_ : called_).push_back(static_cast<uint32_t>(target));
       continue;
     }
+    if (is_unread(target)) continue;
     if (entry || target < 0 || find_code(static_cast<uint64_t>(target)) == nullptr) {
       parts_.resize(before);
       return false;

@@ -29,6 +29,8 @@ class StackDepths {
  public:
   // Borrows the bytes.
   void add_code(uint32_t begin, Bytes bytes);
+  // More code of the same kind, which is read another time: nothing is known of it. Ascending; it may be what add_code() has, too.
+  void add_unread(uint32_t begin, uint32_t end) { unread_.push_back({begin, end}); }
   void add_function(uint32_t begin, uint32_t size);
   // Data has this address: a function's, or that of a place in one.
   void add_candidate(uint32_t begin) {
@@ -37,6 +39,10 @@ class StackDepths {
   // A function, or a slot with a pointer to one, that never returns; others are found.
   void add_never_returning(uint32_t function) { named_.functions.insert(function); }
   void add_never_returning_slot(uint32_t slot) { named_.slots.insert(slot); }
+  // A stub that jumps to where that slot says: the slots come first.
+  void add_stub(uint32_t begin, uint32_t slot) {
+    if (named_.slots.contains(slot)) named_.functions.insert(begin);
+  }
   // Written by hand: functions that nothing here refers to begin where the one before has ended, aligned. Callers may know what their callees leave alone.
   void set_assembly() { is_assembly_ = true; }
   // Immediate operands may be addresses, this one offset 0: the image is not relocated.
@@ -97,6 +103,7 @@ class StackDepths {
   };
 
   const Code* find_code(uint64_t offset) const;
+  bool is_unread(int64_t offset) const;
   const Entry* entry_at(uint64_t offset) const;
   bool lies_in_function(uint32_t offset) const;
   bool is_reached(uint32_t offset) const;
@@ -127,7 +134,12 @@ class StackDepths {
   bool is_padding(uint32_t begin, uint32_t end) const;
   std::vector<StackRange> merge();
 
+  struct Unread {
+    uint32_t begin, end;
+  };
+
   std::vector<Code> code_;
+  std::vector<Unread> unread_;
   std::vector<Entry> entries_;
   std::vector<uint32_t> candidates_;
   std::optional<uint64_t> absolute_;

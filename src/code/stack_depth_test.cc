@@ -441,5 +441,33 @@ TEST(StackDepths, AnyBytes) {
   }
 }
 
+TEST(StackDepths, AStubTellsWhetherItsCallerGoesOn) {
+  // sub $8,%rsp; call 0x20; then push %rbx, which is not reached; 0x20 is a stub outside
+  const Code code = {0x48, 0x83, 0xec, 0x08, 0xe8, 0x17, 0, 0, 0, 0x53, 0xc3};
+  for (const bool returns : {false, true}) {
+    StackDepths depths;
+    depths.add_code(kBegin, code);
+    depths.add_function(kBegin, 0);
+    if (!returns) depths.add_never_returning_slot(0x9000);
+    depths.add_stub(kBegin + 0x20, 0x9000);
+    const auto ranges = depths.find();
+    EXPECT_EQ(depth_at(ranges, 4), returns ? 0 : 16) << "ret with rbx on top: not a function";
+    EXPECT_EQ(depth_at(ranges, 9), 0);
+  }
+}
+
+TEST(StackDepths, NothingIsConcludedFromJumpsToCodeThatIsReadLater) {
+  // push %rbx; test; je 0x1000 with rbx on the stack; pop %rbx; ret
+  const Code code = {0x53, 0x85, 0xff, 0x0f, 0x84, 0xf7, 0x0f, 0, 0, 0x5b, 0xc3};
+  for (const bool unread : {false, true}) {
+    StackDepths depths;
+    depths.add_code(kBegin, code);
+    depths.add_function(kBegin, 0);
+    if (unread) depths.add_unread(kBegin, kBegin + 0x2000);
+    const auto ranges = depths.find();
+    EXPECT_EQ(depth_at(ranges, 1), unread ? 16 : 0) << "elsewhere is no code of a function: given up; a part of it may be read later";
+  }
+}
+
 }  // namespace
 }  // namespace cicada::code

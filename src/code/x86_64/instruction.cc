@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 namespace cicada::code {
 namespace {
@@ -276,7 +277,7 @@ Flow Instruction::flow() const {
 bool Instruction::is_prologue() const {
   const bool push = map == 0 && !vex && (opcode & 0xf8) == 0x50;
   const bool reserve = (is_group(0x83, 5) || is_group(0x81, 5)) && mod == 3 && rm == kRsp;
-  return push || reserve || (is(1, 0x1e) && mod == 3 && reg == 7);
+  return push || reserve || is_branch_target();
 }
 
 bool Instruction::writes(GeneralRegister wanted) const {
@@ -330,6 +331,20 @@ std::optional<Instruction> decode_instruction(Bytes code) {
   std::optional<Instruction> insn(std::in_place);
   if (!Decoder(code, *insn).decode()) insn.reset();
   return insn;
+}
+
+void find_possible_calls(Bytes code, const std::function<void(int64_t target)>& found) {
+  constexpr uint8_t kCall = 0xe8;
+  constexpr size_t kLength = 5;
+  size_t at = 0;
+  while (code.size() - at >= kLength) {
+    const auto* const call = static_cast<const uint8_t*>(std::memchr(code.data() + at, kCall, code.size() - at - (kLength - 1)));
+    if (call == nullptr) return;
+    at = static_cast<size_t>(call - code.data()) + 1;
+    int32_t distance = 0;
+    std::memcpy(&distance, call + 1, sizeof distance);
+    found(static_cast<int64_t>(at + kLength - 1) + distance);
+  }
 }
 
 }  // namespace cicada::code

@@ -3,6 +3,7 @@
 // Source: Intel SDM volume 2, chapter 2 (format) and appendix A (opcode maps).
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "base/byte_cursor.h"
@@ -48,6 +49,7 @@ struct Instruction {
   }
   bool is_loop() const { return map == 0 && !vex && opcode >= 0xe0 && opcode <= 0xe2; }  // it writes rcx
   bool jumps_if_not_equal() const { return is(0, 0x75) || is(1, 0x85); }
+  bool is_branch_target() const { return is(1, 0x1e) && mod == 3 && (reg & 7) == 7; }  // endbr64
   // endbr64, push, sub $…,%rsp: what many functions begin with, and few other blocks.
   bool is_prologue() const;
   // Errs on the side of yes. Not for what push, pop, call, ret and leave do to rsp and rbp.
@@ -60,5 +62,8 @@ struct Instruction {
 
 // The instruction at the begin of `code`. Nothing: it is cut off, longer than 15 bytes, or of an unknown kind.
 std::optional<Instruction> decode_instruction(Bytes code);
+
+// Where calls of `code` lead, as offsets from its begin, and whatever else looks like one: instructions are not told apart, a gigabyte takes a second.
+void find_possible_calls(Bytes code, const std::function<void(int64_t target)>& found);
 
 }  // namespace cicada::code

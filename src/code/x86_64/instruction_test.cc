@@ -105,5 +105,19 @@ TEST(Instruction, ByteRegistersAreNotTheStackPointer) {
   EXPECT_TRUE(decode_instruction(Code{0xbd, 1, 0, 0, 0})->writes(kRbp));        // mov $1,%ebp
 }
 
+TEST(Instruction, PossibleCallsAreFoundWhereverTheyAre) {
+  std::vector<int64_t> found;
+  const auto find = [&](const Code& code) {
+    found.clear();
+    find_possible_calls(code, [&](int64_t target) { found.push_back(target); });
+    return found;
+  };
+  EXPECT_EQ(find({0x90, 0xe8, 0x10, 0, 0, 0, 0xc3}), std::vector<int64_t>{0x16});
+  EXPECT_EQ(find({0xe8, 0xfb, 0xff, 0xff, 0xff}), std::vector<int64_t>{0}) << "itself";
+  EXPECT_EQ(find({0xe8, 0xe8, 0, 0, 0, 0}), (std::vector<int64_t>{5 + 0xe8, 6})) << "one of them is none";
+  EXPECT_EQ(find({0x90, 0xe8, 0x10, 0, 0}), std::vector<int64_t>{}) << "cut off";
+  EXPECT_EQ(find({}), std::vector<int64_t>{});
+}
+
 }  // namespace
 }  // namespace cicada::code
