@@ -620,6 +620,11 @@ std::vector<std::string> BpfSource::statistics() const {
       fmt::format("images: {} known, {} opened, {} failed, {} not ELF, {} replaced, {} could not be read", images.images, images.opened,
                   images.open_failed, images.not_elf, images.replaced, images.unreadable),
   };
+  const auto& reads = p.unwinders->code_reads();
+  if (const uint64_t count = reads.waits.count(); count != 0) {
+    lines.push_back(fmt::format("code without CFI: {} KiB read in {} turns; stacks waited {:.0f} ms for the first, {:.0f} ms at most{}", reads.bytes >> 10, count,
+                                static_cast<double>(reads.first_ns) * 1e-6, static_cast<double>(reads.waits.longest_ns()) * 1e-6, quantiles(reads.waits)));
+  }
   if (p.functions) lines.push_back(p.functions->statistics());
   return lines;
 }

@@ -45,6 +45,7 @@ class FakeReader final : public ImageReader {
     return std::vector<symbolize::FunctionReturns>(functions.size(), {{}, true});
   }
   Result<unwind::UnwindRows> compile_rows(const process::ImageInfo&, int, const std::stop_token&) override { return nothing(); }
+  Result<std::vector<unwind::CodeRule>> read_code(const process::ImageInfo&, int, const unwind::CodeQuestion&, const std::stop_token&) override { return nothing(); }
   Result<std::vector<unwind::ImageStep>> take_steps(const process::ImageInfo&, int, uint32_t, std::span<const unwind::StepQuestion>, const std::stop_token&) override { return nothing(); }
   size_t questions = 0;  // about parameters
 

@@ -27,6 +27,16 @@ void TableLoader::request_again(uint32_t image) {
   enqueue(image);
 }
 
+void TableLoader::request_newer(uint32_t image, uint64_t version) {
+  const std::lock_guard lock(mutex_);
+  Newer& newer = newer_[image];
+  const auto now = std::chrono::steady_clock::now();
+  if (newer.version >= version || now < newer.not_before || refused_.contains(image)) return;
+  newer.not_before = now + newer.pause;
+  newer.pause = std::min(2 * newer.pause, kMaxNewerAfter);
+  enqueue(image);
+}
+
 void TableLoader::enqueue(uint32_t image) {
   if (!queued_.insert(image).second) return;
   WorkQueue::Job job = images_.job_of(image);
@@ -66,6 +76,10 @@ void TableLoader::load(uint32_t image) {
       never_fits = loaded.error().kind() == ErrorKind::kLimit;
     } else {
       diagnostics().info((*unwinder)->name(), "unwind table of {} KiB loaded", (rows.bytes().size() + 1023) >> 10);
+      if ((*unwinder)->version() != 0) {
+        const std::lock_guard lock(mutex_);
+        newer_[image].version = (*unwinder)->version();
+      }
     }
   } else {
     diagnostics().info(fmt::format("image {}", image), "no unwind table: {}", unwinder.error().message());

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/work_queue.h"
@@ -26,6 +27,9 @@ class TableLoader final : public ingest::TableRequests {
   // its stacks are finished in user space.
   void request(uint32_t image);
   void request_again(uint32_t image) override;
+  // Comes at once, then after kNewerAfter, twice that … kMaxNewerAfter: each costs the whole table.
+  void request_newer(uint32_t image, uint64_t version) override;
+  static constexpr std::chrono::milliseconds kNewerAfter{20}, kMaxNewerAfter{1000};
   bool idle() const;
   uint64_t requested() const;  // images, ever
   uint64_t compiled() const;   // tables put into the kernel or found to be none; those that came back count again
@@ -35,11 +39,17 @@ class TableLoader final : public ingest::TableRequests {
   void enqueue(uint32_t image);  // under mutex_
   void load(uint32_t image);
   void note_over(uint32_t image, bool never_fits);
+  struct Newer {
+    uint64_t version = 0;  // that is loaded
+    std::chrono::steady_clock::time_point not_before;
+    std::chrono::milliseconds pause = kNewerAfter;
+  };
 
   TableStore& store_;
   ingest::ImageUnwinders& images_;
   mutable std::mutex mutex_;
   std::unordered_set<uint32_t> requested_, queued_, refused_;
+  std::unordered_map<uint32_t, Newer> newer_;  // by image
   uint64_t compiled_ = 0;
   WorkQueue queue_;
 };

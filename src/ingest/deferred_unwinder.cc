@@ -79,12 +79,17 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
     if (const auto held = held_.find(image); held != held_.end()) return held->second.get();
     const auto found = images_.find(image);
     if (!found) {
-      missing_ = image;
+      missing_.image = image;
       return nullptr;
     }
     return held_.emplace(image, *found ? **found : nullptr).first->second.get();
   }
-  uint32_t missing() const { return missing_; }
+  bool waits_for_code(uint32_t image, LinkAddr address) override {
+    if (ending_.stop_requested()) return false;
+    missing_ = {image, address};
+    return true;
+  }
+  const Missing& missing() const { return missing_; }
 
   // Another process may have the pid by now; its bytes hardly read as a trampoline, too.
   std::optional<uint64_t> read_code(RuntimeAddr address) override {
@@ -123,7 +128,7 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
   const uint32_t address_space_;
   const uint64_t time_ns_;
   std::unordered_map<uint32_t, std::shared_ptr<const unwind::ImageUnwinder>> held_;
-  uint32_t missing_ = 0;
+  Missing missing_;
 };
 
 DeferredUnwinder::DeferredUnwinder(MappingHistory& mappings, ImageUnwinders& images, TableRequests& tables, const JavaMachines* java)
@@ -231,11 +236,15 @@ void DeferredUnwinder::give_up_turn(uint32_t owner) {
 std::set<uint32_t> DeferredUnwinder::settle(std::vector<UnwindJob>& jobs, std::vector<Outcome> outcomes) {
   std::set<uint32_t> missing;
   for (size_t i = 0; i < jobs.size(); ++i) {
-    const bool waits =
-        !outcomes.empty() && outcomes[i].missing != 0 && !ending_.stop_requested() && monotonic_ns() < jobs[i].arrived_ns + in_ns(kMaxWaitForTables);
-    if (waits) {
-      missing.insert(outcomes[i].missing);
-      stacks_.park(outcomes[i].missing, std::move(jobs[i]));
+    const Missing what = outcomes.empty() ? Missing() : outcomes[i].missing;
+    if (what.image != 0 && !ending_.stop_requested() && monotonic_ns() < jobs[i].arrived_ns + in_ns(kMaxWaitForTables)) {
+      missing.insert(what.image);
+      if (what.code) {
+        Unread& unread = unread_[what.image];
+        unread.code.push_back(*what.code);
+        unread.since_ns = std::min<uint64_t>(unread.since_ns, jobs[i].start().time_ns);
+      }
+      stacks_.park(what.image, std::move(jobs[i]));
       continue;
     }
     stacks_.forget(jobs[i]);
@@ -273,14 +282,21 @@ void DeferredUnwinder::compile(uint32_t image) {
     if (compiling_.contains(image)) return;
     compiling_.insert(image);
   }
-  const auto run = [this, image](WorkQueue::Attempt&) {
-    static_cast<void>(images_.get(image));  // whoever needs it sees why there is none
-    table_is_there(image);
-  };
   WorkQueue::Job job = images_.job_of(image);
-  job.run = run;
+  job.run = [this, image](WorkQueue::Attempt&) { compile_now(image); };
   job.give_up = [this, image](const Error&) { no_table_comes(image); };
   if (compilers_.submit(std::move(job)) == 0) no_table_comes(image);
+}
+
+void DeferredUnwinder::compile_now(uint32_t image) {
+  Unread unread;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto asked = unread_.extract(image)) unread = std::move(asked.mapped());
+  }
+  const auto unwinder = images_.get(image);  // whoever needs it sees why there is none
+  if (unwinder && !unread.code.empty()) images_.read_code(image, unread.code, unread.since_ns);
+  table_is_there(image);
 }
 
 // Also told by others who compile: the stacks need not wait for their turn among the compilers.
@@ -345,9 +361,12 @@ std::vector<DeferredUnwinder::Outcome> DeferredUnwinder::walk(uint32_t owner, st
 
 void DeferredUnwinder::ask_for_table(const UnwindJob& job) {
   const unwind_request& start = job.start();
-  if (start.end_reason != END_NO_TABLE) return;
+  if (start.end_reason != END_NO_TABLE && start.end_reason != END_UNSUPPORTED_RULE) return;
   const auto mapping = mappings_.find_mapping(start.address_space, RuntimeAddr(start.ip));
-  if (mapping && mapping->image != 0) tables_.request_again(mapping->image);
+  if (!mapping || mapping->image == 0) return;
+  if (start.end_reason == END_NO_TABLE) return tables_.request_again(mapping->image);
+  const auto unwinder = images_.find(mapping->image);
+  if (unwinder && *unwinder && (**unwinder)->version() != 0) tables_.request_newer(mapping->image, (**unwinder)->version());
 }
 
 }  // namespace cicada::ingest

@@ -72,10 +72,15 @@ class DeferredUnwinder {
 
  private:
   class View;
-  // What one stack came to. `missing`: this image's table, with which it begins anew; 0: none.
+  // What it begins anew with: this image's table (0: nothing is missing), or rules of code in it that has not been read yet.
+  struct Missing {
+    uint32_t image = 0;
+    std::optional<LinkAddr> code;
+  };
+  // What one stack came to.
   struct Outcome {
     FinishedWalk walk;
-    uint32_t missing = 0;
+    Missing missing;
   };
 
   void begin_turn(uint32_t owner);
@@ -85,6 +90,7 @@ class DeferredUnwinder {
   std::vector<Outcome> walk(uint32_t owner, std::span<const UnwindJob> jobs);
   void ask_for_table(const UnwindJob& job);
   void compile(uint32_t image);
+  void compile_now(uint32_t image);
   void table_is_there(uint32_t image);
   void no_table_comes(uint32_t image);
 
@@ -105,6 +111,11 @@ class DeferredUnwinder {
   WaitingStacks stacks_{kMaxBytes};
   std::map<uint32_t, std::optional<std::vector<UnwindJob>>> turns_;  // by owner: what is walked; nothing: the turn is to come
   std::set<uint32_t> compiling_;        // images
+  struct Unread {
+    std::vector<LinkAddr> code;
+    uint64_t since_ns = UINT64_MAX;  // when the first that asks was sampled
+  };
+  std::map<uint32_t, Unread> unread_;   // by image: what is asked for
   std::vector<FinishedWalk> results_;
   std::stop_source ending_;             // nothing is waited for any more; walks end with what there is
   WorkQueue walkers_, compilers_;       // their jobs use all of this

@@ -12,6 +12,7 @@
 
 #include "abi/frame.h"
 #include "base/monotonic_clock.h"
+#include "unwind/rows/row_table.h"
 
 namespace cicada::ingest {
 namespace {
@@ -63,7 +64,9 @@ class ScriptedMappings final : public MappingHistory {
 class Tables final : public TableRequests {
  public:
   std::vector<uint32_t> requested;  // read after finish(); again with each attempt
+  std::vector<std::pair<uint32_t, uint64_t>> newer;
   void request_again(uint32_t image) override { requested.push_back(image); }
+  void request_newer(uint32_t image, uint64_t version) override { newer.emplace_back(image, version); }
 };
 
 class DeferredUnwinderTest : public testing::Test {
@@ -208,6 +211,9 @@ class SlowReader final : public ImageUnwinders::Reader {
     while (!comes && !stop.stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return unwind::UnwindRows();
   }
+  Result<std::vector<unwind::CodeRule>> read_code(const process::ImageInfo&, int, const unwind::CodeQuestion&, const std::stop_token&) override {
+    return make_error(ErrorKind::kUnsupported, "no code");
+  }
   Result<std::vector<unwind::ImageStep>> take_steps(const process::ImageInfo&, int, uint32_t, std::span<const unwind::StepQuestion>,
                                                     const std::stop_token&) override {
     return make_error(ErrorKind::kUnsupported, "no steps");
@@ -326,6 +332,98 @@ TEST_F(DeferredUnwinderTest, IsBoundedInBytesAndFinishesWhatItTook) {
   const std::vector<FinishedWalk> finished = unwinder.take();
   ASSERT_EQ(finished.size(), taken);
   for (size_t i = 0; i < taken; ++i) EXPECT_EQ(finished[i].sample.value, i);
+}
+
+// Rows that leave all code unread, and rules of it, or none.
+class UnreadCode final : public ImageUnwinders::Reader {
+ public:
+  std::atomic<int> asked = 0;
+  std::atomic<bool> fails = false, comes = true;
+  Result<unwind::UnwindRows> compile_rows(const process::ImageInfo&, int, const std::stop_token&) override {
+    unwind::RowTable table;
+    table.rows = {{0, table.rules.insert(unwind::unread_rule())}, {0x1000, 0}};
+    return unwind::UnwindRows(std::move(table));
+  }
+  Result<std::vector<unwind::CodeRule>> read_code(const process::ImageInfo&, int, const unwind::CodeQuestion& question, const std::stop_token& stop) override {
+    ++asked;
+    while (!comes && !stop.stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(question.pieces.size(), 1U);
+    if (fails) return make_error(ErrorKind::kGone, "the parser is gone");
+    return std::vector<unwind::CodeRule>{{0, 0x1000, unwind::stack_pointer_plus(16)}};
+  }
+  Result<std::vector<unwind::ImageStep>> take_steps(const process::ImageInfo&, int, uint32_t, std::span<const unwind::StepQuestion>, const std::stop_token&) override {
+    return make_error(ErrorKind::kUnsupported, "no steps");
+  }
+};
+
+class DeferredUnwinderOfUnreadCode : public DeferredUnwinderTest {
+ protected:
+  void SetUp() override {
+    image = registry.vdso_image();
+    if (image == 0) GTEST_SKIP() << "no vDSO";
+    mappings.map({.begin = kCode, .end = kCode + 0x1000, .bias = kCode, .image = image, .flags = 0});
+  }
+  // The kernel had a table, which leaves the code unread as well. The frame pointer is data.
+  static UnwindJob left_by_the_kernel(uint64_t frame_pointer) {
+    UnwindJob asked = job(monotonic_ns());
+    unwind_request head = asked.start();
+    head.end_reason = END_UNSUPPORTED_RULE;
+    head.gpr[ARCH_FP] = frame_pointer;
+    std::vector<uint8_t> record(asked.record.data(), asked.record.data() + asked.record.size());
+    std::memcpy(record.data(), &head, sizeof head);
+    asked.record = BytePool().copy(record);
+    return asked;
+  }
+  FinishedWalk walk_one(uint64_t frame_pointer) {
+    EXPECT_TRUE(reads.submit(left_by_the_kernel(frame_pointer)));
+    for (;;) {
+      std::vector<FinishedWalk> finished = reads.take();
+      if (!finished.empty()) return finished[0];
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  std::vector<uint64_t> frames() const { return {frame_in_image(image, 0x10), frame_in_image(image, 0x1f)}; }
+
+  uint32_t image = 0;
+  std::shared_ptr<UnreadCode> reader = std::make_shared<UnreadCode>();
+  ImageUnwinders unread{registry, reader};
+  DeferredUnwinder reads{mappings, unread, tables};
+};
+
+TEST_F(DeferredUnwinderOfUnreadCode, ReadsItAndBeginsAnew) {
+  const FinishedWalk first = walk_one(7);
+  EXPECT_EQ(first.end_reason, END_DEFERRED);
+  EXPECT_EQ(first.frames, frames());
+  EXPECT_EQ(walk_one(7).frames, frames());
+  EXPECT_EQ(reader->asked, 1);
+  reads.finish();
+  ASSERT_FALSE(tables.newer.empty()) << "the kernel's table is older";
+  EXPECT_EQ(tables.newer.back().first, image);
+  EXPECT_GT(tables.newer.back().second, 0U);
+}
+
+TEST_F(DeferredUnwinderOfUnreadCode, GoesByFramePointerIfItCannotBeRead) {
+  reader->fails = true;
+  const FinishedWalk first = walk_one(kStack);
+  EXPECT_EQ(first.end_reason, END_DEFERRED);
+  EXPECT_EQ(first.frames, frames());
+  EXPECT_NE(walk_one(7).end_reason, END_DEFERRED);
+  EXPECT_EQ(reader->asked, 1) << "once is enough";
+}
+
+TEST_F(DeferredUnwinderOfUnreadCode, StacksThatComeMeanwhileWaitForTheSameAnswer) {
+  reader->comes = false;
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(reads.submit(left_by_the_kernel(7)));
+  while (reader->asked == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(reads.submit(left_by_the_kernel(7)));
+  reader->comes = true;
+  std::vector<FinishedWalk> all;
+  while (all.size() < 40) {
+    for (FinishedWalk& walk : reads.take()) all.push_back(std::move(walk));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  for (const FinishedWalk& walk : all) EXPECT_EQ(walk.frames, frames());
+  EXPECT_EQ(reader->asked, 1);
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "base/diagnostics.h"
+#include "base/monotonic_clock.h"
+
 namespace cicada::ingest {
 
 std::shared_ptr<ImageUnwinders::Compiled> ImageUnwinders::find_or_add(uint32_t image) {
@@ -54,6 +57,37 @@ Result<std::vector<unwind::ImageStep>> ImageUnwinders::take_steps(uint32_t image
   const UniqueFd fd = TRY(images_.open(image, stop_.get_token()));
   auto steps = reader_->take_steps(*images_.find(image), fd.get(), owner, asked, stop_.get_token());
   return stop_.stop_requested() && !steps ? none : std::move(steps);
+}
+
+Result<std::vector<unwind::CodeRule>> ImageUnwinders::ask_for_code(uint32_t image, const unwind::CodeQuestion& question) {
+  const UniqueFd fd = TRY(images_.open(image, stop_.get_token()));
+  return reader_->read_code(*images_.find(image), fd.get(), question, stop_.get_token());
+}
+
+void ImageUnwinders::read_code(uint32_t image, std::span<const LinkAddr> addresses, uint64_t since_ns) {
+  const auto found = find(image);
+  if (!found || !*found || reader_ == nullptr || stop_.stop_requested()) return;
+  const auto before = **found;
+  const unwind::CodeQuestion question = before->pieces().question(before->rows(), addresses);
+  if (question.pieces.empty()) return;
+  const auto rules = ask_for_code(image, question);
+  if (!rules && stop_.stop_requested()) return;
+  if (!rules) diagnostics().warn(before->name(), "code without call-frame information cannot be read, it is walked by frame pointer: {}", rules.error().message());
+  unwind::UnwindRows rows = with_code(before->rows(), question, rules ? *rules : std::vector<unwind::CodeRule>());
+  const uint64_t waited_ns = monotonic_ns() - since_ns;
+  uint64_t none = 0;
+  code_reads_.first_ns.compare_exchange_strong(none, waited_ns);
+  code_reads_.waits.add(waited_ns);
+  for (const Range<LinkAddr>& piece : question.pieces) code_reads_.bytes += piece.size();
+  const std::lock_guard lock(mutex_);
+  const auto entry = entries_.find(image);
+  if (entry == entries_.end() || entry->second.compiled == nullptr || !entry->second.compiled->result || **entry->second.compiled->result != before) return;  // it left
+  auto read = std::make_shared<Compiled>();
+  std::call_once(read->once, [] {});
+  read->rows = rows.rows().size();
+  read->result.emplace(std::make_shared<const unwind::ImageUnwinder>(*before, std::move(rows), ++last_version_));
+  rows_ += read->rows - entry->second.compiled->rows;
+  entry->second.compiled = std::move(read);
 }
 
 void ImageUnwinders::observe(std::function<void(uint32_t image)> compiled) {

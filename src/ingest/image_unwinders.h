@@ -7,6 +7,7 @@
 // compiled again after kCostFactor times what that took: a file may have more rows than there is room for.
 // Who holds an image keeps it. Threads: any.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -17,6 +18,7 @@
 #include <stop_token>
 #include <unordered_map>
 
+#include "base/latency_histogram.h"
 #include "base/work_queue.h"
 #include "process/images/image_registry.h"
 #include "unwind/walk/image_unwinder.h"
@@ -35,6 +37,8 @@ class ImageUnwinders {
    public:
     virtual ~Reader() = default;
     virtual Result<unwind::UnwindRows> compile_rows(const process::ImageInfo& image, int fd, const std::stop_token& stop) = 0;
+    // Of code that its rows leave unread.
+    virtual Result<std::vector<unwind::CodeRule>> read_code(const process::ImageInfo& image, int fd, const unwind::CodeQuestion& question, const std::stop_token& stop) = 0;
     // Up stacks of processes of `owner`.
     virtual Result<std::vector<unwind::ImageStep>> take_steps(const process::ImageInfo& image, int fd, uint32_t owner,
                                                               std::span<const unwind::StepQuestion> asked, const std::stop_token& stop) = 0;
@@ -49,6 +53,16 @@ class ImageUnwinders {
   // Compiles at first use; whoever else asks meanwhile waits for it. Fails: the file cannot be read any more, kLimit (it left too recently;
   // stop()).
   Result<std::shared_ptr<const unwind::ImageUnwinder>> get(uint32_t image);
+  // Reads what its rows leave unread around these addresses. Afterwards find() and get() have more of it; what could not be read is walked by frame
+  // pointer. Nothing happens to an image that find() does not know. One thread at a time for an image. `since_ns`: when the first of the stacks that
+  // want it was sampled.
+  void read_code(uint32_t image, std::span<const LinkAddr> addresses, uint64_t since_ns);
+  // How long stacks waited for that, since they were sampled.
+  struct CodeReads {
+    std::atomic<uint64_t> bytes = 0, first_ns = 0;
+    LatencyHistogram waits;
+  };
+  const CodeReads& code_reads() const { return code_reads_; }
   // Is told of each image that get() has compiled, or failed to, without a lock of this. One at a time; empty: nobody. Returns when no call
   // of the one before runs any more.
   void observe(std::function<void(uint32_t image)> compiled);
@@ -76,6 +90,7 @@ class ImageUnwinders {
   std::shared_ptr<Compiled> find_or_add(uint32_t image);
   void make_room();
   Result<std::shared_ptr<const unwind::ImageUnwinder>> compile(uint32_t image);
+  Result<std::vector<unwind::CodeRule>> ask_for_code(uint32_t image, const unwind::CodeQuestion& question);
   Result<std::vector<unwind::ImageStep>> take_steps(uint32_t image, uint32_t owner, std::span<const unwind::StepQuestion> asked);
 
   process::ImageRegistry& images_;
@@ -85,6 +100,8 @@ class ImageUnwinders {
   std::function<void(uint32_t)> compiled_;
   std::mutex mutex_;
   size_t rows_ = 0;
+  uint64_t last_version_ = 0;
+  CodeReads code_reads_;
   std::unordered_map<uint32_t, Entry> entries_;
 };
 

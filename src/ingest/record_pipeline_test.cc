@@ -67,6 +67,7 @@ class NoEvents final : public process::MappingEventSource {
 class NoTables final : public TableRequests {
  public:
   void request_again(uint32_t) override {}
+  void request_newer(uint32_t, uint64_t) override {}
 };
 
 class RecordPipelineTest : public testing::Test {

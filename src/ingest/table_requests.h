@@ -10,6 +10,8 @@ class TableRequests {
   virtual ~TableRequests() = default;
   // A sample missed the table of this image: it has not been loaded yet, or was evicted.
   virtual void request_again(uint32_t image) = 0;
+  // A sample was left to user space where rows of that version (ImageUnwinder::version()) have a rule.
+  virtual void request_newer(uint32_t image, uint64_t version) = 0;
 };
 
 }  // namespace cicada::ingest

@@ -12,8 +12,10 @@
 #include "base/diagnostics.h"
 #include "parser/instructions.h"
 #include "parser/protocol.h"
+#include "parser/remote_rows.h"
 #include "parser/remote_step.h"
 #include "symbolize/image_cache.h"
+#include "unwind/heuristics/heuristic_rules.h"
 #include "unwind/row_compiler.h"
 
 namespace cicada::parser {
@@ -79,6 +81,7 @@ class Parser {
   Result<size_t> answer(const Message& question) {
     if (question.fds.size() != 2) return make_error(ErrorKind::kInvalid, "a question without its files");
     if (question.kind == kRows) return compile(question);
+    if (question.kind == kCode) return read_code(question);
     if (question.kind == kSteps) return step(question);
     if (question.kind == kName && cache_) return name(question);
     if (question.kind == kFunctions && cache_) return find_functions(question);
@@ -172,9 +175,21 @@ class Parser {
     const auto elf = TRY(elf::ElfFile::parse(std::move(file), question.text));
     unwind::RowLimits limits;
     limits.threads = 1;
+    limits.max_read_bytes = kMaxReadBytes;
     const unwind::UnwindRows rows = TRY(unwind::compile_rows(elf, limits));
     TRY(sandbox::write_file(question.fds[0].get(), rows.bytes().data(), rows.bytes().size()));
     return rows.bytes().size();
+  }
+
+  static Result<size_t> read_code(const Message& question) {
+    const std::string asked = TRY(read_job(question, kMaxCodeQuestionBytes));
+    const unwind::CodeQuestion wanted = TRY(code_question_from(question.numbers, asked));
+    FileMapping file = TRY(FileMapping::map(question.fds[1].get(), question.text));
+    const auto elf = TRY(elf::ElfFile::parse(std::move(file), question.text));
+    const std::vector<unwind::CodeRule> rules = unwind::read_code(elf, wanted);
+    const size_t bytes = rules.size() * sizeof rules[0];
+    TRY(sandbox::write_file(question.fds[0].get(), rules.data(), bytes));
+    return bytes;
   }
 
   Result<size_t> step(const Message& question) {

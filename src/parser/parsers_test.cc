@@ -26,6 +26,7 @@
 #include "parser/remote_step.h"
 #include "symbolize/symbols/elf_image_for_test.h"
 #include "symbolize/symbols/image_symbols.h"
+#include "unwind/heuristics/heuristic_rules.h"
 #include "unwind/row_compiler.h"
 
 namespace cicada::parser {
@@ -99,6 +100,69 @@ TEST(Parsers, RowsAreWhatThisProcessWouldCompile) {
   EXPECT_TRUE(std::ranges::equal(remote->bytes(), local->bytes()));
   EXPECT_GT(remote->rows().size(), 100u);
   EXPECT_EQ(honest.started, 1);
+}
+
+// Of our own code, as if it had no CFI.
+TEST(Parsers, CodeIsReadAsThisProcessWould) {
+  Threads honest(&serve);
+  Parsers parsers(honest.start(), {}, 2);
+  const UniqueFd file = ourselves();
+  const auto elf = elf::ElfFile::parse(*FileMapping::map(file.get(), "ourselves"), "ourselves");
+  const elf::Section* const text = elf->find_section(".text");
+  unwind::CodeQuestion question;
+  question.base = LinkAddr(text->address.value & ~uint64_t{0xffff});
+  question.code = question.pieces = question.all = {{text->address, text->address + std::min<uint64_t>(text->size, 64 << 10)}};
+  const auto remote = read_code(parsers, 0, 1, file.get(), "ourselves", question);
+  ASSERT_TRUE(remote) << remote.error().message();
+  const std::vector<unwind::CodeRule> local = unwind::read_code(*elf, question);
+  ASSERT_EQ(remote->size(), local.size());
+  EXPECT_GT(remote->size(), 100u);
+  EXPECT_EQ(std::memcmp(remote->data(), local.data(), local.size() * sizeof local[0]), 0);
+}
+
+TEST(Parsers, RefuseQuestionsOfCodeThatMakeNoSense) {
+  const auto question = [](std::vector<Range<LinkAddr>> ranges, uint64_t base, uint64_t looked_at) {
+    const std::string bytes(reinterpret_cast<const char*>(ranges.data()), ranges.size() * sizeof ranges[0]);
+    return code_question_from({base, 0, looked_at}, bytes);
+  };
+  const auto range = [](uint64_t begin, uint64_t end) { return Range<LinkAddr>{LinkAddr(begin), LinkAddr(end)}; };
+  const auto good = question({range(0x10000, 0x10010), range(0x10010, 0x10020), range(0x10000, 0x20000)}, 0x10000, 2);
+  ASSERT_TRUE(good);
+  EXPECT_EQ(good->code.size(), 2u);
+  EXPECT_EQ(good->all.size(), 1u);
+  EXPECT_FALSE(question({range(0xffff, 0x10010)}, 0x10000, 1)) << "in front of the base";
+  EXPECT_FALSE(question({range(0x10010, 0x10010)}, 0x10000, 1)) << "empty";
+  EXPECT_FALSE(question({range(0x10010, 0x10020), range(0x10000, 0x10008)}, 0x10000, 2)) << "descends";
+  EXPECT_FALSE(question({range(0x10010, 0x10020), range(0x1001f, 0x10030)}, 0x10000, 2)) << "overlap";
+  EXPECT_FALSE(question({range(0x10010, 0x200000010)}, 0x10000, 0)) << "too far away";
+  EXPECT_TRUE(question({}, 0x10000, 7));
+}
+
+TEST(Parsers, CheckRulesOfCode) {
+  std::vector<unwind::CodeRule> answer;
+  Threads lying(liar([&](Channel& channel, const Message& asked) {
+    static_cast<void>(sandbox::write_file(asked.fds[0].get(), answer.data(), answer.size() * sizeof answer[0]));
+    static_cast<void>(channel.send(done(answer.size() * sizeof answer[0])));
+  }));
+  Parsers parsers(lying.start(), {}, 1);
+  const UniqueFd file = ourselves();
+  unwind::CodeQuestion question;
+  question.code = question.pieces = {{LinkAddr(0), LinkAddr(0x100)}};
+  uint64_t image = 0;
+  const auto ask = [&] { return read_code(parsers, 0, ++image, file.get(), "x", question); };
+  const unwind_rule known = unwind::stack_pointer_plus(8);
+  EXPECT_TRUE(ask());
+  answer = {{0, 4, known}, {4, 8, known}};
+  EXPECT_TRUE(ask());
+  answer = {{0, 4, known}, {3, 8, known}};
+  EXPECT_FALSE(ask()) << "overlap";
+  answer = {{4, 4, known}};
+  EXPECT_FALSE(ask()) << "empty";
+  answer = {{0, 4, known}};
+  answer[0].rule.cfa_kind = 77;
+  EXPECT_FALSE(ask()) << "no such kind";
+  answer.assign(1000, {0, 4, known});
+  EXPECT_FALSE(ask()) << "more than there are bytes";
 }
 
 TEST(Parsers, NamesAreWhatThisProcessWouldFind) {

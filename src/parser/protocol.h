@@ -4,6 +4,7 @@
 //   kConfigure   text: the options of names (to_text)                                              no answer
 //   kName        numbers: image, depth, count of addresses, companions may come from far · text: path · fds: job, image
 //   kRows        text: path · fds: job, image
+//   kCode        numbers: base, bytes covered by CFI, count of ranges that are looked at · text: path · fds: job, image
 //   kSteps       numbers: image · text: path · fds: job, image
 //   kFunctions   numbers: image, count of patterns, limit, companions may come from far · text: path · fds: job, image
 //   kInstruction numbers: offset of a function in the file, bytes behind that · text: path · fds: job, image        kDone: an instruction begins there
@@ -11,7 +12,7 @@
 //   kUsdt        numbers: 0, count of patterns, limit · text: path · fds: job, image
 //   kParameters  numbers: image, count of functions, 0, companions may come from far · text: path · fds: job, image
 //
-// A job file holds the question (addresses; registers and copied stacks; patterns; functions) and then the answer. While it works, the parser may say, and at
+// A job file holds the question (addresses; ranges of code; registers and copied stacks; patterns; functions) and then the answer. While it works, the parser may say, and at
 // last it says kDone or kFailed:
 //
 //   kNote        numbers: severity · text: a line for people
@@ -38,7 +39,7 @@
 
 namespace cicada::parser {
 
-enum Kind : uint32_t { kConfigure = 1, kName, kRows, kNote, kOpen, kFile, kDone, kFailed, kSteps, kFunctions, kInstruction, kReturns, kUsdt, kParameters };
+enum Kind : uint32_t { kConfigure = 1, kName, kRows, kNote, kOpen, kFile, kDone, kFailed, kSteps, kFunctions, kInstruction, kReturns, kUsdt, kParameters, kCode };
 
 std::string to_text(const symbolize::SymbolizeOptions& options);
 symbolize::SymbolizeOptions options_from(const std::string& text);

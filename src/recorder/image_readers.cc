@@ -23,6 +23,9 @@ class ByParsers final : public bpf_source::ImageReader {
   Result<unwind::UnwindRows> compile_rows(const process::ImageInfo& image, int fd, const std::stop_token& stop) override {
     return parser::compile_rows(*rows_, image.owner, image.id, fd, image.path, stop);
   }
+  Result<std::vector<unwind::CodeRule>> read_code(const process::ImageInfo& image, int fd, const unwind::CodeQuestion& question, const std::stop_token& stop) override {
+    return parser::read_code(*rows_, image.owner, image.id, fd, image.path, question, stop);
+  }
   Result<std::vector<unwind::ImageStep>> take_steps(const process::ImageInfo& image, int fd, uint32_t owner,
                                                     std::span<const unwind::StepQuestion> asked, const std::stop_token& stop) override {
     return parser::take_steps(*steps_, owner, image.id, fd, image.path, asked, stop);

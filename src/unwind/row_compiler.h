@@ -15,6 +15,8 @@ namespace cicada::unwind {
 struct RowLimits {
   uint64_t max_rows = 32 << 20;  // 256 MiB, forty times libLLVM: a hostile file's bound
   unsigned threads = 4;          // of large images; at most one a processor
+  // Of more code without CFI than that nothing is read: it is marked as unread (rows/code_pieces.h).
+  uint64_t max_read_bytes = UINT64_MAX;
 };
 
 // Never fails for bad CFI: a malformed FDE costs its own rows and is counted. An image of which nothing is to be said gives no rows.

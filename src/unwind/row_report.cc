@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <numeric>
 
 #include "base/number_text.h"
 #include "unwind/cfi/fde_list.h"
+#include "unwind/heuristics/heuristic_rules.h"
 #include "unwind/row_compiler.h"
+#include "unwind/rows/code_pieces.h"
 #include "unwind/rows/table_layout.h"
 
 namespace cicada::unwind {
@@ -85,6 +89,80 @@ std::string print_stats(const elf::ElfFile& elf, const UnwindRows& table, double
   return text;
 }
 
+constexpr size_t kShownRanges = 8;
+
+// Bytes that are unread in `before`, by what two tables say of them.
+struct Agreement {
+  uint64_t same = 0, only_one = 0, only_other = 0, differ = 0;
+  std::vector<Range<LinkAddr>> first;  // that are not the same
+};
+Agreement compare_unread(const UnwindRows& before, const UnwindRows& one, const UnwindRows& other) {
+  Agreement count;
+  const std::span<const Row> rows = before.rows();
+  for (size_t i = 0; i + 1 < rows.size(); ++i) {
+    if (!is_unread(before.rules()[rows[i].rule])) continue;
+    for (uint32_t at = rows[i].begin; at < rows[i + 1].begin; ++at) {
+      const unwind_rule &a = one.find(one.base() + at), &b = other.find(other.base() + at);
+      const bool no_a = a.cfa_kind == CFA_FRAME_POINTER || a.cfa_kind == CFA_NONE, no_b = b.cfa_kind == CFA_FRAME_POINTER || b.cfa_kind == CFA_NONE;
+      const bool same = (no_a && no_b) || (!no_a && !no_b && std::memcmp(&a, &b, sizeof a) == 0);
+      ++(same ? count.same : no_b ? count.only_one : no_a ? count.only_other : count.differ);
+      if (same) continue;
+      const LinkAddr address = one.base() + at;
+      if (!count.first.empty() && count.first.back().end == address) count.first.back().end = address + 1;
+      else if (count.first.size() < kShownRanges) count.first.push_back({address, address + 1});
+    }
+  }
+  return count;
+}
+
+class Stopwatch {
+ public:
+  double ms() const { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_).count(); }
+
+ private:
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+Result<std::string> print_pieces(const elf::ElfFile& elf) {
+  const Stopwatch without;
+  const UnwindRows first = TRY(compile_rows(elf, {.max_read_bytes = 0}));
+  const double without_ms = without.ms();
+  const CodePieces pieces(first);
+  std::vector<double> times;
+  uint64_t bytes = 0;
+  UnwindRows table = TRY(compile_rows(elf, {.max_read_bytes = 0}));
+  for (size_t i = 0; i + 1 < first.rows().size(); ++i) {
+    for (LinkAddr at = first.base() + first.rows()[i].begin; is_unread(first.rules()[first.rows()[i].rule]) && at < first.base() + first.rows()[i + 1].begin;) {
+      const CodeQuestion question = pieces.question(table, {&at, 1});
+      at = first.base() + ((at - first.base()) / CodePieces::kPieceBytes + 1) * CodePieces::kPieceBytes;
+      if (question.pieces.empty()) continue;
+      bytes += code::total_bytes(question.pieces);
+      const Stopwatch one;
+      const std::vector<CodeRule> rules = read_code(elf, question);
+      times.push_back(one.ms());
+      table = with_code(table, question, rules);
+    }
+  }
+  std::string text = fmt::format("{}\n", elf.name());
+  const auto line = [&](const char* name, const std::string& value) { text += fmt::format("  {:<34} {}\n", name, value); };
+  line("code without CFI", fmt::format("{} bytes in {} pieces", bytes, times.size()));
+  line("rows without it in", fmt::format("{:.2f} ms", without_ms));
+  if (times.empty()) return text;
+  const Stopwatch whole;
+  const UnwindRows at_once = TRY(compile_rows(elf));
+  const double whole_ms = whole.ms(), sum = std::accumulate(times.begin(), times.end(), 0.0);
+  std::sort(times.begin(), times.end());
+  line("a piece in", fmt::format("{:.2f} ms at the median, {:.2f} ms at most", times[times.size() / 2], times.back()));
+  line("all pieces in", fmt::format("{:.2f} ms, {:.1f} ns a byte", sum, sum * 1e6 / static_cast<double>(bytes)));
+  line("all at once in", fmt::format("{:.2f} ms, {:.1f} ns a byte", whole_ms - without_ms, (whole_ms - without_ms) * 1e6 / static_cast<double>(bytes)));
+  const Agreement count = compare_unread(first, table, at_once);
+  line("both say the same of", fmt::format("{} bytes ({:.3f} %)", count.same, percent(count.same, bytes)));
+  line("a rule in pieces, at once, two rules", fmt::format("{}, {}, {} bytes", count.only_one, count.only_other, count.differ));
+  for (const Range<LinkAddr>& range : count.first)
+    line("", fmt::format("{:#x} … {:#x}: {}; {}", range.begin.value, range.end.value, to_text(table.find(range.begin)), to_text(at_once.find(range.begin))));
+  return text;
+}
+
 }  // namespace
 
 UnsupportedCode count_unsupported(const elf::ElfFile& elf, const UnwindRows& table) {
@@ -135,13 +213,15 @@ std::string to_text(const unwind_rule& rule) {
 
 Result<std::string> report_rows(const std::string& path, RowReport report) {
   const elf::ElfFile elf = TRY(elf::ElfFile::open(path));
+  if (report == RowReport::kPieces) return print_pieces(elf);
   const auto begin = std::chrono::steady_clock::now();
   const UnwindRows table = TRY(compile_rows(elf));
   const double compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   switch (report) {
     case RowReport::kRows: return print_rows(table, false);
     case RowReport::kStats: return print_stats(elf, table, compile_ms);
-    case RowReport::kUnsupported: break;
+    case RowReport::kUnsupported:
+    case RowReport::kPieces: break;
   }
   return print_unsupported(elf, table);
 }

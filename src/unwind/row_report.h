@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `cicada debug rows [--stats|--unsupported] FILE` prints about one image.
+// What `cicada debug rows [--stats|--unsupported|--pieces] FILE` prints about one image.
 #pragma once
 #include <array>
 #include <string>
@@ -14,6 +14,7 @@ enum class RowReport : uint8_t {
   kRows,         // every row: address, rule
   kStats,        // counts, coverage, bytes per row beside the layouts others use, where the bytes go
   kUnsupported,  // what the kernel walk cannot follow, by class, with its rows
+  kPieces,       // code without CFI, read in pieces as stacks ask for it: how long that takes, and whether the rules are those of reading it at once
 };
 
 // How much of the code that FDEs cover has a rule that the kernel's walk cannot follow.

@@ -21,7 +21,7 @@ namespace {
 
 struct DebugOptions {
   std::string rows_file;
-  bool stats = false, unsupported = false;
+  bool stats = false, unsupported = false, pieces = false;
   std::string process;
   std::string symbols_file;
   std::vector<std::string> addresses;
@@ -39,6 +39,7 @@ Result<void> debug_rows(const DebugOptions& options) {
   using unwind::RowReport;
   const RowReport report = options.stats         ? RowReport::kStats
                            : options.unsupported ? RowReport::kUnsupported
+                           : options.pieces      ? RowReport::kPieces
                                                  : RowReport::kRows;
   return print_data(TRY(unwind::report_rows(options.rows_file, report)));
 }
@@ -99,10 +100,11 @@ Command add_debug_command(CLI::App& app) {
   debug->require_subcommand(1);
 
   CLI::App* rows =
-      add(*debug, "rows", "the unwind rows of an ELF file", "cicada debug rows [--stats|--unsupported] FILE");
+      add(*debug, "rows", "the unwind rows of an ELF file", "cicada debug rows [--stats|--unsupported|--pieces] FILE");
   rows->add_option("FILE", options->rows_file, "an executable or a library")->required();
   CLI::Option* stats = rows->add_flag("--stats", options->stats, "how many, how large, what they cover");
-  rows->add_flag("--unsupported", options->unsupported, "what the kernel walk cannot follow")->excludes(stats);
+  CLI::Option* unsupported = rows->add_flag("--unsupported", options->unsupported, "what the kernel walk cannot follow")->excludes(stats);
+  rows->add_flag("--pieces", options->pieces, "code without CFI, read in pieces: how fast, and whether the rules are the same")->excludes(stats)->excludes(unsupported);
 
   CLI::App* blocks = add(*debug, "blocks", "the address blocks of a process", "cicada debug blocks PID|NAME");
   blocks->add_option("PID", options->process, "a process, by pid or name")->required();

@@ -39,15 +39,15 @@ std::vector<CodeRule> within(std::vector<CodeRule> rules, const std::vector<Rang
   return rules;
 }
 
-// What of `code` no FDE covers, no pattern explains and is no padding, of images that have CFI for the most of their code: hand-written assembly.
-std::vector<Range<LinkAddr>> find_assembly(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, const std::vector<Range<LinkAddr>>& gaps, const std::vector<CodeRule>& explained,
-                                           LinkAddr base) {
+// What of `code` no FDE covers, no pattern explains and is no padding; of images that have CFI for the most of their code it is hand-written assembly.
+std::vector<Range<LinkAddr>> find_unexplained(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, const std::vector<Range<LinkAddr>>& gaps, const std::vector<CodeRule>& explained,
+                                              LinkAddr base, bool compiled) {
   std::vector<Range<LinkAddr>> parts, known;
   for (const Range<LinkAddr>& range : code) {
     for (auto gap = first_gap(gaps, range); gap != gaps.end() && gap->begin < range.end; ++gap) {
       const Range<LinkAddr> part = intersect(*gap, range);
-      // Where a program or the loader begins: nothing called that.
-      if (part.begin >= base && part.end - base <= UINT32_MAX && !part.contains(elf.entry())) parts.push_back(part);
+      // Where a program or the loader begins there is nothing called.
+      if (part.begin >= base && part.end - base <= UINT32_MAX && (compiled || !part.contains(elf.entry()))) parts.push_back(part);
     }
   }
   for (const CodeRule& rule : explained) known.push_back({base + rule.begin, base + rule.end});
@@ -63,6 +63,12 @@ std::vector<CodeRule> rules_of(code::StackDepths depths) {
     if (!rules.empty() && rules.back().end == range.begin && std::memcmp(&rules.back().rule, &rule, sizeof rule) == 0) rules.back().end = range.end;
     else rules.push_back({range.begin, range.end, rule});
   }
+  return rules;
+}
+
+std::vector<CodeRule> as_unread(const std::vector<Range<LinkAddr>>& code, LinkAddr base) {
+  std::vector<CodeRule> rules;
+  for (const Range<LinkAddr>& range : code) rules.push_back({static_cast<uint32_t>(range.begin - base), static_cast<uint32_t>(range.end - base), unread_rule()});
   return rules;
 }
 
@@ -139,7 +145,7 @@ void apply(std::vector<CodeRule> patches, RowTable& table) {
 
 }  // namespace
 
-void add_heuristic_rules(const elf::ElfFile& elf, const code::ExecutableRanges& code, const std::vector<Range<LinkAddr>>& gaps, RowTable& table) {
+void add_heuristic_rules(const elf::ElfFile& elf, const code::ExecutableRanges& code, const std::vector<Range<LinkAddr>>& gaps, uint64_t max_read_bytes, RowTable& table) {
   Patches patches(elf, table.base);
   std::vector<CodeRule> by_frame_pointer;
   uint64_t budget = kMaxSearchedBytes;
@@ -196,18 +202,30 @@ void add_heuristic_rules(const elf::ElfFile& elf, const code::ExecutableRanges& 
   }
   std::vector<CodeRule> go_code;
   if (go_functions) go_code = within(find_go_rules(*go_functions, table.base), gaps, table.base);
-  std::vector<CodeRule> compiled;
-  if (!go && code::is_compiled_without_cfi(elf, table.stats.covered_bytes, sections->total_bytes())) {
-    compiled = within(rules_of(code::read_functions(elf, sections->ranges(), table.base)), gaps, table.base);
-  } else if (!go) {
-    compiled = rules_of(code::read_assembly(elf, find_assembly(elf, sections->ranges(), gaps, patches.rules(), table.base), table.base));
+  std::vector<CodeRule> read;
+  if (!go) {
+    const bool compiled = code::is_compiled_without_cfi(elf, table.stats.covered_bytes, sections->total_bytes());
+    const std::vector<Range<LinkAddr>> unexplained = find_unexplained(elf, sections->ranges(), gaps, patches.rules(), table.base, compiled);
+    if (code::total_bytes(unexplained) > max_read_bytes) read = as_unread(unexplained, table.base);
+    else if (compiled) read = within(rules_of(code::read_functions(elf, sections->ranges(), table.base)), gaps, table.base);
+    else read = rules_of(code::read_assembly(elf, unexplained, table.base));
   }
   // An image without any FDE has no table unless something is to be said; it is walked by frame pointer as a whole.
-  if (table.stats.fdes == 0 && patches.rules().empty() && go_code.empty() && compiled.empty()) return;
+  if (table.stats.fdes == 0 && patches.rules().empty() && go_code.empty() && read.empty()) return;
   apply(std::move(by_frame_pointer), table);
-  apply(std::move(compiled), table);
+  apply(std::move(read), table);
   apply(std::move(go_code), table);
   apply(std::move(patches.rules()), table);
+}
+
+std::vector<CodeRule> read_code(const elf::ElfFile& elf, const CodeQuestion& question) {
+  const auto sections = code::ExecutableRanges::find_code(elf);
+  if (!sections) return {};
+  const bool compiled = code::is_compiled_without_cfi(elf, question.covered_bytes, sections->total_bytes());
+  code::StackDepths depths = compiled ? code::read_functions(elf, question.code, question.base) : code::read_assembly(elf, question.code, question.base);
+  const auto offset = [&](LinkAddr address) { return static_cast<uint32_t>(address - question.base); };
+  for (const Range<LinkAddr>& range : question.all) depths.add_unread(offset(range.begin), offset(range.end));
+  return rules_of(std::move(depths));
 }
 
 }  // namespace cicada::unwind

@@ -10,15 +10,20 @@
 // and CFA_FRAME_POINTER for all other code without CFI amid code that has some (64 bytes and more, some of V8's built-ins). What code looks like is the architecture's (arch.h).
 //
 // Only where it can be: gaps of at least nine bytes between FDEs that are not alignment padding, all code of Go images. At most
-// 32 MiB of code are searched per image: 20 ms for patterns, two seconds for what is read instruction by instruction.
+// 32 MiB of code are searched per image: 20 ms for patterns, two seconds for what is read instruction by instruction, if it is not left
+// unread (rows/code_pieces.h).
 #pragma once
 #include "code/executable_ranges.h"
 #include "elf/elf_file.h"
+#include "unwind/rows/code_pieces.h"
 #include "unwind/rows/row_table.h"
 
 namespace cicada::unwind {
 
-// `gaps`: what no FDE covers and is not padding, in ascending order.
-void add_heuristic_rules(const elf::ElfFile& elf, const code::ExecutableRanges& code, const std::vector<Range<LinkAddr>>& gaps, RowTable& table);
+// `gaps`: what no FDE covers and is not padding, in ascending order. `max_read_bytes`: of more than that nothing is read, instruction by instruction.
+void add_heuristic_rules(const elf::ElfFile& elf, const code::ExecutableRanges& code, const std::vector<Range<LinkAddr>>& gaps, uint64_t max_read_bytes, RowTable& table);
+
+// Of code that was left unread: ascending, disjoint, in the question's code.
+std::vector<CodeRule> read_code(const elf::ElfFile& elf, const CodeQuestion& question);
 
 }  // namespace cicada::unwind

@@ -21,7 +21,8 @@ namespace cicada::unwind {
   X(StackPointer, "stack pointer of the caller is not the CFA")                  \
   X(SignalFrame, "signal frame of another layout")                               \
   X(TooManyRules, "more than 65,535 distinct rules")                             \
-  X(HandlerReturn, "about to return to an exception's handler")
+  X(HandlerReturn, "about to return to an exception's handler")                  \
+  X(Unread, "without CFI, and not read yet")
 
 enum class UnsupportedReason : uint8_t {
 #define X(name, text) k##name,

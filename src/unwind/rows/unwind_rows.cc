@@ -9,14 +9,11 @@
 #include "unwind/rows/unsupported_reason.h"
 
 namespace cicada::unwind {
-namespace {
 
 bool is_valid(const unwind_rule& rule) {
   if (rule.cfa_kind == CFA_UNSUPPORTED) return rule.cfa_reg < static_cast<uint8_t>(UnsupportedReason::kCount);
   return rule.cfa_kind < CFA_UNSUPPORTED || rule.cfa_kind == CFA_FRAME_POINTER;
 }
-
-}  // namespace
 
 // Rules and trailer go behind the rows, which stay where they are: 5 MB of libLLVM.
 UnwindRows::UnwindRows(RowTable&& table) : own_(std::move(table.rows)) {

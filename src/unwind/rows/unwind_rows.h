@@ -39,6 +39,9 @@ struct RowStats {
   uint64_t signal_trampolines = 0;  // found by their code bytes
 };
 
+// Of a kind that the walk knows.
+bool is_valid(const unwind_rule& rule);
+
 class UnwindRows {
  public:
   UnwindRows() = default;  // of an image of which nothing is known

@@ -90,6 +90,7 @@ class DeferredWalk::Walk {
     if (image == nullptr) return END_NO_TABLE;
     const unwind_rule& rule = image->rows().find(link);
     if (rule.cfa_kind == CFA_NONE || rule.cfa_kind == CFA_FRAME_POINTER) return step_by_frame_pointer(END_NO_RULE);
+    if (is_unread(rule)) return !image->pieces().empty() && view_.waits_for_code(mapping->image, link) ? static_cast<int>(END_NO_TABLE) : step_by_frame_pointer(END_NO_RULE);
     rule_ = {};
     if (is_handler_return(rule))
       return known_ == ARCH_ALL_REGISTERS && regs_.exact_ip ? step_by_image(*image, StepBy::kHandlerReturn, link) : END_UNSUPPORTED_RULE;

@@ -32,6 +32,8 @@ class AddressSpaceView {
   virtual ~AddressSpaceView() = default;
   virtual std::optional<Mapping> find_mapping(RuntimeAddr address) = 0;
   virtual const ImageUnwinder* find_image(uint32_t image) = 0;  // null: not (yet) known. Valid during the walk
+  // Whether the image's code is read, so that this walk is done again, instead of ending here. False: it goes on by frame pointer.
+  virtual bool waits_for_code(uint32_t, LinkAddr) { return false; }
   // Eight bytes of JIT code from the process's memory, the first of them lowest. Nothing: they cannot be read (any more).
   virtual std::optional<uint64_t> read_code(RuntimeAddr) { return std::nullopt; }
   // How to go on from this address of JIT code, as its run time says, into `rule`. END_NO_RULE: it does not say. Else why it is not known: the frame pointer of such

@@ -10,6 +10,7 @@ ImageUnwinder::ImageUnwinder(std::string name, Result<UnwindRows> rows, TakeStep
     : name_(std::move(name)), take_steps_(std::move(take_steps)) {
   if (rows) rows_ = std::move(*rows);
   else diagnostics().warn(name_, "no unwind table: {}", rows.error().message());
+  pieces_ = std::make_shared<const CodePieces>(rows_);
   if (const uint64_t malformed = rows_.stats().malformed_fdes; malformed != 0) {
     diagnostics().warn(name_, "{} malformed call-frame entries: stacks end at the functions concerned", malformed);
   }
@@ -21,6 +22,9 @@ ImageUnwinder::ImageUnwinder(const std::shared_ptr<const elf::ElfFile>& elf)
           [steps = std::make_shared<ImageSteps>(elf)](uint32_t, std::span<const StepQuestion> questions) -> Result<std::vector<ImageStep>> {
             return steps->take(questions);
           }) {}
+
+ImageUnwinder::ImageUnwinder(const ImageUnwinder& before, UnwindRows rows, uint64_t version)
+    : name_(before.name_), rows_(std::move(rows)), version_(version), pieces_(before.pieces_), take_steps_(before.take_steps_) {}
 
 std::vector<ImageStep> ImageUnwinder::take_steps(uint32_t owner, std::span<const StepQuestion> questions) const {
   auto steps = take_steps_(owner, questions);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Code without CFI that rows leave unread: it is read in pieces, when stacks ask for them.
+//
+//   rows of the CFI, with unread code ──▶ addresses in it ──▶ question() ──▶ read_code(), in a parser ──▶ with_code() ──▶ rows again
+//
+// A piece is read with some code around it, which may jump into it or call it. What is understood of a piece depends on nothing else, so it
+// is the same whenever it is asked for. Threads: any.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "unwind/rows/code_rule.h"
+#include "unwind/rows/unwind_rows.h"
+#include "unwind/rows/unsupported_reason.h"
+
+namespace cicada::unwind {
+
+inline unwind_rule unread_rule() {
+  unwind_rule rule = rule_of_kind(CFA_UNSUPPORTED);
+  rule.cfa_reg = static_cast<uint8_t>(UnsupportedReason::kUnread);
+  return rule;
+}
+inline bool is_unread(const unwind_rule& rule) { return rule.cfa_kind == CFA_UNSUPPORTED && rule.cfa_reg == static_cast<uint8_t>(UnsupportedReason::kUnread); }
+
+struct CodeQuestion {
+  uint64_t covered_bytes = 0;              // of the image, by CFI
+  LinkAddr base;                           // of the rules' offsets
+  std::vector<Range<LinkAddr>> pieces;     // what rules are wanted of; ascending, disjoint
+  std::vector<Range<LinkAddr>> code;       // what is looked at: the pieces, and what is around them; the same
+  std::vector<Range<LinkAddr>> all;        // what there is of such code; the same
+};
+
+class CodePieces {
+ public:
+  static constexpr uint64_t kPieceBytes = 256 << 10, kAroundBytes = 64 << 10;
+  static constexpr uint64_t kMaxBytes = 2 << 20;  // of the pieces of one question; who asks for more asks again
+
+  // `rows`, of which nothing has been read yet. Empty: nothing is unread, or there are so many rows that writing them anew would cost too much.
+  static constexpr size_t kMaxRows = 4 << 20, kMaxRanges = 1 << 16;  // the ranges that are looked at
+  explicit CodePieces(const UnwindRows& rows);
+  bool empty() const { return unread_.empty(); }
+  // Of what is still unread in `rows` at these addresses. No pieces: nothing is.
+  CodeQuestion question(const UnwindRows& rows, std::span<const LinkAddr> addresses) const;
+
+ private:
+  std::vector<Range<LinkAddr>> unread_;  // ascending
+};
+
+// `rows` with these rules for the pieces; code of theirs that has no rule is walked by frame pointer. Rules (ascending) that lie
+// elsewhere, or overlap, are left out.
+UnwindRows with_code(const UnwindRows& rows, const CodeQuestion& question, std::span<const CodeRule> rules);
+
+}  // namespace cicada::unwind
