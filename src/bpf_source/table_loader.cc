@@ -29,6 +29,7 @@ void TableLoader::request_again(uint32_t image) {
 
 void TableLoader::request_newer(uint32_t image, uint64_t version) {
   const std::lock_guard lock(mutex_);
+  if (queued_.contains(image)) return;
   Newer& newer = newer_[image];
   const auto now = std::chrono::steady_clock::now();
   if (newer.version >= version || now < newer.not_before || refused_.contains(image)) return;
@@ -64,22 +65,30 @@ std::chrono::microseconds TableLoader::working() const {
   return std::chrono::duration_cast<std::chrono::microseconds>(queue_.counts().busy);
 }
 
+// What has been read of an image's code leaves user space sooner than the kernel: its table may be the newer one.
+bool TableLoader::has_newer(uint32_t image, uint64_t version) const {
+  const std::lock_guard lock(mutex_);
+  const auto newer = newer_.find(image);
+  return newer != newer_.end() && newer->second.version > version && store_.is_loaded(image);
+}
+
 void TableLoader::load(uint32_t image) {
   bool never_fits = false;
   if (const auto unwinder = images_.get(image)) {
     const unwind::UnwindRows& rows = (*unwinder)->rows();
+    const uint64_t version = (*unwinder)->version();
     if (rows.empty()) {
       store_.load_without_cfi(image);
       diagnostics().info((*unwinder)->name(), "no unwind table in it: frame pointers");
+    } else if (has_newer(image, version)) {
+      diagnostics().info((*unwinder)->name(), "a newer unwind table is there");
     } else if (const Result<void> loaded = store_.load(image, rows); !loaded) {
       diagnostics().warn((*unwinder)->name(), "no unwind table: {}", loaded.error().message());
-      never_fits = loaded.error().kind() == ErrorKind::kLimit;
+      never_fits = loaded.error().kind() == ErrorKind::kLimit && !store_.is_loaded(image);
     } else {
       diagnostics().info((*unwinder)->name(), "unwind table of {} KiB loaded", (rows.bytes().size() + 1023) >> 10);
-      if ((*unwinder)->version() != 0) {
-        const std::lock_guard lock(mutex_);
-        newer_[image].version = (*unwinder)->version();
-      }
+      const std::lock_guard lock(mutex_);
+      if (version != 0 || newer_.contains(image)) newer_[image].version = version;
     }
   } else {
     diagnostics().info(fmt::format("image {}", image), "no unwind table: {}", unwinder.error().message());

@@ -38,6 +38,7 @@ class TableLoader final : public ingest::TableRequests {
  private:
   void enqueue(uint32_t image);  // under mutex_
   void load(uint32_t image);
+  bool has_newer(uint32_t image, uint64_t version) const;
   void note_over(uint32_t image, bool never_fits);
   struct Newer {
     uint64_t version = 0;  // that is loaded

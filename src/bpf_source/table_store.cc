@@ -40,13 +40,13 @@ Result<void> TableStore::load(uint32_t image, const unwind::UnwindRows& rows) {
   auto layout = unwind::TableLayout::plan(rows);
   const uint64_t wanted = round_up(layout.max_size_bytes(), kGranule);
   std::unique_lock lock(mutex_);
-  unload_locked(image);
   reap_quarantine();
   Result<Extent> extent = allocate(wanted);
-  if (!extent) {
+  if (!extent) {  // an earlier one stays
     ++stats_.refused;
     return extent.error();
   }
+  unload_locked(image);
   layout.place(extent->begin);
   const uint64_t used = round_up(layout.size_bytes(), kGranule);
   CHECK(used <= wanted);

@@ -49,7 +49,7 @@ class TableStore {
   // Makes the first slab, so that the first tables need not wait for its insertion. Until it was there, samples of a new
   // command were finished from copies of their stacks (5–7 ms, and not at all where the copy was too short).
   void prepare();
-  // Writes the table of `image` and makes it visible; replaces an earlier one.
+  // Writes the table of `image` and makes it visible; replaces an earlier one, unless it fails.
   // Fails: kLimit (does not fit the cap even when everything else has left, and never will), kIo (others that are being written are in the
   // way), or the kernel's refusal.
   Result<void> load(uint32_t image, const unwind::UnwindRows& rows);

@@ -46,11 +46,11 @@ class Wanted {
   LinkAddr base_;
 };
 
-void add_symbols(const elf::ElfFile& elf, const elf::Section& section, LinkAddr base, WorkBudget& budget, StackDepths& depths) {
+void add_symbols(const elf::ElfFile& elf, const elf::Section& section, const Wanted& wanted, LinkAddr base, WorkBudget& budget, StackDepths& depths) {
   if (section.link >= elf.sections().size()) return;
   const Bytes strings = elf.contents(elf.sections()[section.link]);
   ByteCursor symbols(elf.contents(section));
-  for (size_t i = 0; i < kMaxSymbols && symbols.remaining() >= sizeof(Elf64_Sym); ++i) {
+  for (size_t kept = 0; kept < kMaxSymbols && symbols.remaining() >= sizeof(Elf64_Sym);) {
     const uint32_t name = symbols.u32();
     const uint8_t info = symbols.u8();
     symbols.skip(1);
@@ -63,12 +63,14 @@ void add_symbols(const elf::ElfFile& elf, const elf::Section& section, LinkAddr 
     if (!budget.spend(sizeof(Elf64_Sym) + (text.empty() && name != 0 ? kMaxNameBytes : text.size()))) return;
     if (is_part(text)) continue;
     if (never_returns(text)) depths.add_never_returning(static_cast<uint32_t>(begin - base));
+    if (!wanted.contains(begin)) continue;
     depths.add_function(static_cast<uint32_t>(begin - base), static_cast<uint32_t>(std::min<uint64_t>(size, UINT32_MAX)));
+    ++kept;
   }
 }
 
 // Pointers to functions in data, of an image that is relocated, and slots of functions of other images.
-void add_pointers(const elf::ElfFile& elf, const elf::Section& section, LinkAddr base, WorkBudget& budget, StackDepths& depths) {
+void add_pointers(const elf::ElfFile& elf, const elf::Section& section, const Wanted& wanted, LinkAddr base, WorkBudget& budget, StackDepths& depths) {
   Bytes symbols, strings;
   if (section.link < elf.sections().size() && elf.sections()[section.link].type == SHT_DYNSYM) {
     const elf::Section& dynsym = elf.sections()[section.link];
@@ -76,7 +78,7 @@ void add_pointers(const elf::ElfFile& elf, const elf::Section& section, LinkAddr
     if (dynsym.link < elf.sections().size()) strings = elf.contents(elf.sections()[dynsym.link]);
   }
   ByteCursor relocations(elf.contents(section));
-  for (size_t i = 0; i < kMaxRelocations && relocations.remaining() >= sizeof(Elf64_Rela); ++i) {
+  for (size_t kept = 0; kept < kMaxRelocations && relocations.remaining() >= sizeof(Elf64_Rela);) {
     const LinkAddr slot(relocations.u64());
     const uint64_t info = relocations.u64();
     const LinkAddr target(relocations.u64());
@@ -88,8 +90,9 @@ void add_pointers(const elf::ElfFile& elf, const elf::Section& section, LinkAddr
       if (!budget.spend(text.empty() ? kMaxNameBytes : text.size())) return;
       if (never_returns(text)) depths.add_never_returning_slot(static_cast<uint32_t>(slot - base));
     }
-    if (type == ARCH_RELOCATION_RELATIVE && target >= base && target - base <= UINT32_MAX) {
+    if (type == ARCH_RELOCATION_RELATIVE && wanted.contains(target)) {
       depths.add_candidate(static_cast<uint32_t>(target - base));
+      ++kept;
     }
   }
 }
@@ -148,10 +151,9 @@ std::vector<Range<LinkAddr>> find_near(const std::vector<Range<LinkAddr>>& code)
 
 // What bytes that look like calls lead to: of every hundred bytes one or two do, and few of those that are none lead to `code`, fewer where functions begin or twice to one
 // place.
-void add_called(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base, StackDepths& depths) {
+void add_called(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, const Wanted& wanted, LinkAddr base, StackDepths& depths) {
   const auto sections = ExecutableRanges::find_code(elf);
   if (!sections) return;
-  const Wanted wanted(code, base);
   const std::vector<Range<LinkAddr>> all_near = find_near(code);
   uint64_t looks = kMaxCallBytes;
   std::vector<uint32_t> once;  // at odd places
@@ -199,19 +201,20 @@ bool is_compiled_without_cfi(const elf::ElfFile& elf, uint64_t covered, uint64_t
 StackDepths read_functions(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base) {
   StackDepths depths;
   add_code(elf, code, base, depths);
+  const Wanted wanted(code, base);
   WorkBudget budget(kLeastWorkBytes + kUsualRatio * elf.bytes().size());
   for (const elf::Section& section : elf.sections()) {
-    if (section.type == SHT_SYMTAB || section.type == SHT_DYNSYM) add_symbols(elf, section, base, budget, depths);
-    if (section.type == SHT_RELA) add_pointers(elf, section, base, budget, depths);
+    if (section.type == SHT_SYMTAB || section.type == SHT_DYNSYM) add_symbols(elf, section, wanted, base, budget, depths);
+    if (section.type == SHT_RELA) add_pointers(elf, section, wanted, base, budget, depths);
   }
-  if (elf.entry() >= base && elf.entry() - base <= UINT32_MAX && elf.entry().value != 0) depths.add_candidate(static_cast<uint32_t>(elf.entry() - base));
+  if (elf.entry().value != 0 && wanted.contains(elf.entry())) depths.add_candidate(static_cast<uint32_t>(elf.entry() - base));
   for (const elf::Section& section : elf.sections()) {
     if (section.name.starts_with(".plt") && (section.flags & SHF_EXECINSTR) != 0) add_stubs(elf, section, base, budget, depths);
   }
-  add_called(elf, code, base, depths);
+  add_called(elf, code, wanted, base, depths);
   // What the entry calls is not followed from there: nothing called the entry.
   const auto program = find_program_start(elf);
-  if (program && program->main && *program->main >= base && *program->main - base <= UINT32_MAX) depths.add_function(static_cast<uint32_t>(*program->main - base), 0);
+  if (program && program->main && wanted.contains(*program->main)) depths.add_function(static_cast<uint32_t>(*program->main - base), 0);
   if (elf.type() == ET_EXEC) depths.set_absolute(base.value);
   return depths;
 }

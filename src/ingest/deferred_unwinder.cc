@@ -85,7 +85,7 @@ class DeferredUnwinder::View final : public unwind::AddressSpaceView {
     return held_.emplace(image, *found ? **found : nullptr).first->second.get();
   }
   bool waits_for_code(uint32_t image, LinkAddr address) override {
-    if (ending_.stop_requested()) return false;
+    if (ending_.stop_requested() || monotonic_ns() >= time_ns_ + in_ns(kMaxWaitForTables) || !images_.can_read_code(image)) return false;
     missing_ = {image, address};
     return true;
   }
@@ -305,6 +305,7 @@ void DeferredUnwinder::table_is_there(uint32_t image) {
   {
     const std::lock_guard lock(mutex_);
     compiling_.erase(image);
+    unread_.erase(image);  // who still waits for code asks again
     for (const uint32_t owner : stacks_.ready(image))
       if (wants_turn(owner)) begin.push_back(owner);
   }
@@ -314,6 +315,7 @@ void DeferredUnwinder::table_is_there(uint32_t image) {
 void DeferredUnwinder::no_table_comes(uint32_t image) {
   const std::lock_guard lock(mutex_);
   compiling_.erase(image);
+  unread_.erase(image);
   end_unfinished(stacks_.take_parked(image));
 }
 

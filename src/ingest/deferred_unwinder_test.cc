@@ -338,10 +338,12 @@ TEST_F(DeferredUnwinderTest, IsBoundedInBytesAndFinishesWhatItTook) {
 class UnreadCode final : public ImageUnwinders::Reader {
  public:
   std::atomic<int> asked = 0;
-  std::atomic<bool> fails = false, comes = true;
+  std::atomic<bool> fails = false, comes = true, has_end = true;
   Result<unwind::UnwindRows> compile_rows(const process::ImageInfo&, int, const std::stop_token&) override {
     unwind::RowTable table;
-    table.rows = {{0, table.rules.insert(unwind::unread_rule())}, {0x1000, 0}};
+    table.rows = {{0, table.rules.insert(unwind::unread_rule())}};
+    if (has_end) table.rows.push_back({0x1000, 0});
+    else table.rows = {{0, table.rows[0].rule}, {1, 0}, {2, table.rows[0].rule}};
     return unwind::UnwindRows(std::move(table));
   }
   Result<std::vector<unwind::CodeRule>> read_code(const process::ImageInfo&, int, const unwind::CodeQuestion& question, const std::stop_token& stop) override {
@@ -424,6 +426,14 @@ TEST_F(DeferredUnwinderOfUnreadCode, StacksThatComeMeanwhileWaitForTheSameAnswer
   }
   for (const FinishedWalk& walk : all) EXPECT_EQ(walk.frames, frames());
   EXPECT_EQ(reader->asked, 1);
+}
+
+TEST_F(DeferredUnwinderOfUnreadCode, GoesByFramePointerIfReadingLeadsNowhere) {
+  reader->has_end = false;  // rows that say nothing of where the unread code ends
+  const FinishedWalk first = walk_one(kStack);
+  EXPECT_EQ(first.end_reason, END_DEFERRED);
+  EXPECT_EQ(first.frames, frames());
+  EXPECT_EQ(reader->asked, 1) << "of the byte whose end is known";
 }
 
 }  // namespace

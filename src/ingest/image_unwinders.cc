@@ -64,13 +64,27 @@ Result<std::vector<unwind::CodeRule>> ImageUnwinders::ask_for_code(uint32_t imag
   return reader_->read_code(*images_.find(image), fd.get(), question, stop_.get_token());
 }
 
+// What has been read before and left is read again together with what is asked for: the kernel may still have it.
+std::vector<LinkAddr> ImageUnwinders::read_before_and(uint32_t image, std::span<const LinkAddr> addresses) {
+  std::vector<LinkAddr> all(addresses.begin(), addresses.end());
+  const std::lock_guard lock(mutex_);
+  const Entry& entry = entries_[image];
+  for (const auto& [piece, address] : entry.read) all.push_back(address);
+  return all;
+}
+
 void ImageUnwinders::read_code(uint32_t image, std::span<const LinkAddr> addresses, uint64_t since_ns) {
   const auto found = find(image);
   if (!found || !*found || reader_ == nullptr || stop_.stop_requested()) return;
   const auto before = **found;
-  const unwind::CodeQuestion question = before->pieces().question(before->rows(), addresses);
-  if (question.pieces.empty()) return;
-  const auto rules = ask_for_code(image, question);
+  const unwind::CodeQuestion question = before->pieces().question(before->rows(), read_before_and(image, addresses));
+  if (question.pieces.empty()) {
+    const bool in_vain = std::any_of(addresses.begin(), addresses.end(), [&](LinkAddr at) { return unwind::is_unread(before->rows().find(at)); });
+    const std::lock_guard lock(mutex_);
+    if (in_vain) entries_[image].unreadable = true;
+    return;
+  }
+  const Result<std::vector<unwind::CodeRule>> rules = question.code.empty() ? std::vector<unwind::CodeRule>() : ask_for_code(image, question);
   if (!rules && stop_.stop_requested()) return;
   if (!rules) diagnostics().warn(before->name(), "code without call-frame information cannot be read, it is walked by frame pointer: {}", rules.error().message());
   unwind::UnwindRows rows = with_code(before->rows(), question, rules ? *rules : std::vector<unwind::CodeRule>());
@@ -80,14 +94,21 @@ void ImageUnwinders::read_code(uint32_t image, std::span<const LinkAddr> address
   code_reads_.waits.add(waited_ns);
   for (const Range<LinkAddr>& piece : question.pieces) code_reads_.bytes += piece.size();
   const std::lock_guard lock(mutex_);
-  const auto entry = entries_.find(image);
-  if (entry == entries_.end() || entry->second.compiled == nullptr || !entry->second.compiled->result || **entry->second.compiled->result != before) return;  // it left
+  Entry& entry = entries_[image];
+  for (const Range<LinkAddr>& piece : question.pieces) entry.read.try_emplace((piece.begin - question.base) / unwind::CodePieces::kPieceBytes, piece.begin);
+  if (entry.compiled == nullptr || !entry.compiled->result || !*entry.compiled->result || **entry.compiled->result != before) return;  // it left
   auto read = std::make_shared<Compiled>();
   std::call_once(read->once, [] {});
   read->rows = rows.rows().size();
   read->result.emplace(std::make_shared<const unwind::ImageUnwinder>(*before, std::move(rows), ++last_version_));
-  rows_ += read->rows - entry->second.compiled->rows;
-  entry->second.compiled = std::move(read);
+  rows_ += read->rows - entry.compiled->rows;
+  entry.compiled = std::move(read);
+}
+
+bool ImageUnwinders::can_read_code(uint32_t image) {
+  const std::lock_guard lock(mutex_);
+  const auto entry = entries_.find(image);
+  return entry == entries_.end() || !entry->second.unreadable;
 }
 
 void ImageUnwinders::observe(std::function<void(uint32_t image)> compiled) {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -57,6 +58,8 @@ class ImageUnwinders {
   // pointer. Nothing happens to an image that find() does not know. One thread at a time for an image. `since_ns`: when the first of the stacks that
   // want it was sampled.
   void read_code(uint32_t image, std::span<const LinkAddr> addresses, uint64_t since_ns);
+  // False: that leads nowhere, and there is no use in asking again.
+  bool can_read_code(uint32_t image);
   // How long stacks waited for that, since they were sampled.
   struct CodeReads {
     std::atomic<uint64_t> bytes = 0, first_ns = 0;
@@ -85,7 +88,10 @@ class ImageUnwinders {
   struct Entry {
     std::shared_ptr<Compiled> compiled;  // null: evicted
     Clock::time_point last_used, not_again_before;
+    std::map<uint64_t, LinkAddr> read;  // pieces of code that have been read, also if they left: an address in each
+    bool unreadable = false;
   };
+  std::vector<LinkAddr> read_before_and(uint32_t image, std::span<const LinkAddr> addresses);
   // Null: it left too recently.
   std::shared_ptr<Compiled> find_or_add(uint32_t image);
   void make_room();

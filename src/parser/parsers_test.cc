@@ -161,6 +161,8 @@ TEST(Parsers, CheckRulesOfCode) {
   answer = {{0, 4, known}};
   answer[0].rule.cfa_kind = 77;
   EXPECT_FALSE(ask()) << "no such kind";
+  answer[0].rule = unwind::unread_rule();
+  EXPECT_FALSE(ask()) << "that was asked";
   answer.assign(1000, {0, 4, known});
   EXPECT_FALSE(ask()) << "more than there are bytes";
 }

@@ -52,7 +52,7 @@ Result<std::vector<CodeRule>> read_code(Parsers& parsers, uint32_t owner, uint64
   if (!rules.empty()) std::memcpy(rules.data(), bytes.data(), rules.size() * sizeof(CodeRule));
   uint32_t done = 0;
   for (const CodeRule& rule : rules) {
-    if (rule.begin < done || rule.begin >= rule.end || !unwind::is_valid(rule.rule)) return make_error(ErrorKind::kCorrupt, "rules of code that make no sense");
+    if (rule.begin < done || rule.begin >= rule.end || !unwind::is_valid(rule.rule) || rule.rule.cfa_kind == CFA_UNSUPPORTED) return make_error(ErrorKind::kCorrupt, "rules of code that make no sense");
     done = rule.end;
   }
   return rules;

@@ -2,6 +2,7 @@
 #include "unwind/rows/code_pieces.h"
 
 #include <algorithm>
+#include <set>
 
 #include "unwind/rows/row_editor.h"
 
@@ -52,17 +53,14 @@ CodePieces::CodePieces(const UnwindRows& rows) {
 
 CodeQuestion CodePieces::question(const UnwindRows& rows, std::span<const LinkAddr> addresses) const {
   CodeQuestion question{rows.stats().covered_bytes, rows.base(), {}, {}, {}};
-  std::vector<uint64_t> numbers;
+  std::set<uint64_t> numbers;
   for (const LinkAddr address : addresses) {
-    if (is_unread(rows.find(address))) numbers.push_back((address - rows.base()) / kPieceBytes);
+    if (numbers.size() < kMaxBytes / kPieceBytes && is_unread(rows.find(address))) numbers.insert((address - rows.base()) / kPieceBytes);
   }
-  std::sort(numbers.begin(), numbers.end());
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  if (numbers.size() > kMaxBytes / kPieceBytes) numbers.resize(kMaxBytes / kPieceBytes);
   for (const uint64_t number : numbers) {
-    const Range<LinkAddr> piece{rows.base() + number * kPieceBytes, rows.base() + (number + 1) * kPieceBytes};
+    const Range<LinkAddr> piece{rows.base() + number * kPieceBytes, rows.base() + std::min<uint64_t>((number + 1) * kPieceBytes, UINT32_MAX)};
     for (const Range<LinkAddr>& unread : find_unread(rows, piece)) question.pieces.push_back(unread);
-    const Range<LinkAddr> around{piece.begin - std::min(piece.begin - rows.base(), kAroundBytes), piece.end + kAroundBytes};
+    const Range<LinkAddr> around{piece.begin - std::min(piece.begin - rows.base(), kAroundBytes), piece.end + std::min(UINT64_MAX - piece.end.value, kAroundBytes)};
     auto range = std::lower_bound(unread_.begin(), unread_.end(), around.begin, [](const Range<LinkAddr>& at, LinkAddr begin) { return at.end <= begin; });
     for (; range != unread_.end() && range->begin < around.end; ++range) append(question.code, {std::max(range->begin, around.begin), std::min(range->end, around.end)});
   }

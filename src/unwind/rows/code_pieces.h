@@ -3,8 +3,7 @@
 //
 //   rows of the CFI, with unread code ──▶ addresses in it ──▶ question() ──▶ read_code(), in a parser ──▶ with_code() ──▶ rows again
 //
-// A piece is read with some code around it, which may jump into it or call it. What is understood of a piece depends on nothing else, so it
-// is the same whenever it is asked for. Threads: any.
+// A piece is read with some code around it, which may jump into it or call it. Threads: any.
 #pragma once
 #include <span>
 #include <vector>
@@ -33,7 +32,7 @@ struct CodeQuestion {
 class CodePieces {
  public:
   static constexpr uint64_t kPieceBytes = 256 << 10, kAroundBytes = 64 << 10;
-  static constexpr uint64_t kMaxBytes = 2 << 20;  // of the pieces of one question; who asks for more asks again
+  static constexpr uint64_t kMaxBytes = 2 << 20;  // of the pieces of one question: the first that are asked for; who asks for more asks again
 
   // `rows`, of which nothing has been read yet. Empty: nothing is unread, or there are so many rows that writing them anew would cost too much.
   static constexpr size_t kMaxRows = 4 << 20, kMaxRanges = 1 << 16;  // the ranges that are looked at
