@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two passes over all functions: the first learns which functions there are and which never return, the second keeps what it finds. What
-// cannot depend on that is not followed twice: nearly all assembly of a codec (libx265: 12 MB of code, 0.25 s less 2026-11-21).
+// does not depend on that is not followed twice, only judged anew.
 //
 // A function that jumps elsewhere with a stack as on its entry makes a tail call. With another stack it jumps to a part of itself that the
 // compiler has put elsewhere, which is then followed with that state; if it is another function's begin, it is given up.
@@ -81,13 +81,12 @@ void StackDepths::prepare() {
   functions_.known = entries_.size();
 }
 
-void StackDepths::run_pass(uint64_t max_steps) {
+void StackDepths::run_pass(uint64_t max_steps, bool is_last) {
+  is_last_ = is_last;
   reached_.assign(code_bytes_, false);
   entry_like_.assign(is_assembly_ ? code_bytes_ : 0, false);
-  ranges_before_ = std::exchange(ranges_, {});
-  alone_before_ = std::exchange(alone_, {});
-  taken_before_ = std::exchange(taken_alone_, {});
-  std::sort(alone_before_.begin(), alone_before_.end(), [](const Alone& a, const Alone& b) { return a.begin < b.begin; });
+  ranges_.clear();
+  memory_.begin_pass();
   parts_.clear();
   given_up_.clear();
   owned_.clear();
@@ -98,15 +97,15 @@ void StackDepths::run_pass(uint64_t max_steps) {
   steps_ = std::min(code_bytes_ + kFewestSteps, max_steps);
   part_begins_.clear();
   never_ = named_;
-  never_.functions.merge(found_never_);
-  found_never_.clear();
+  newly_never_ = std::exchange(found_never_, {});
+  never_.functions.insert(newly_never_.begin(), newly_never_.end());
   follow_all();
   follow_parts();
 }
 
 std::vector<StackRange> StackDepths::find() {
   prepare();
-  for (int pass = 0; pass < kPasses; ++pass) run_pass(kMaxSteps);
+  for (int pass = 0; pass < kPasses; ++pass) run_pass(kMaxSteps, pass + 1 == kPasses);
   functions_.found = entries_.size() - functions_.known;
   functions_.given_up = given_up_.size();
   return merge();
@@ -116,7 +115,8 @@ std::vector<StackRange> StackDepths::find() {
 std::vector<StackDepths::FunctionCode> StackDepths::find_functions() {
   only_functions_ = true;
   prepare();
-  for (int pass = 0; pass < (is_assembly_ ? 1 : kPasses); ++pass) run_pass(kMaxStepsOfFunctions);
+  const int passes = is_assembly_ ? 1 : kPasses;
+  for (int pass = 0; pass < passes; ++pass) run_pass(kMaxStepsOfFunctions, pass + 1 == passes);
   std::stable_sort(owned_.begin(), owned_.end(), [](const FunctionCode& a, const FunctionCode& b) { return a.begin < b.begin; });
   std::vector<FunctionCode> functions;
   uint32_t done = 0;
@@ -197,6 +197,11 @@ void StackDepths::follow_behind_others() {
   for (const Code& code : code_) {
     bool has_ended = true;
     for (uint32_t at = 0; at < code.bytes.size() && steps_ != 0;) {
+      if (reached_[code.first + at]) {  // what goes on is reached as far as it does
+        has_ended = true;
+        ++at;
+        continue;
+      }
       --steps_;
       const auto insn = decode_instruction(code.bytes.subspan(at));
       const bool is_padding = insn && insn->is_padding();
@@ -283,11 +288,11 @@ const StackDepths::Known* StackDepths::find_known(int64_t offset) const {
   return after != known_.begin() && offset < std::prev(after)->end ? &*std::prev(after) : nullptr;
 }
 
-// What the flow has followed last, if it jumps to other code that is known, and with the stack that it is known to have, or did so `before`.
+// What was followed last, if it jumps to other code that is known, and with the stack that it is known to have, or did so `before`.
 bool StackDepths::is_proved(uint32_t begin, Begins& before) {
   if (before.contains(begin)) return true;
   bool leads_on = false;
-  for (const StackFlow::Jump& jump : flow_.leaves()) {
+  for (const StackFlow::Jump& jump : last_.leaves) {
     const Known* const known = jump.state.is_entry() ? nullptr : find_known(jump.target + begin);
     if (known == nullptr) continue;
     if (!only_functions_ && !same_stack(ranges_[known->range].state, jump.state.settled())) {
@@ -341,44 +346,57 @@ bool StackDepths::follow(const Part& part, Role role) {
     function.size_known = true;
     if (entry->size < end - entry->begin) end = entry->begin + entry->size;
   }
-  if (is_entry && repeat(part.begin, end, function.size_known)) return true;
-  function.code = code->bytes.subspan(part.begin - code->begin, end - part.begin);
-  function.state = part.state;
-  const uint64_t steps_before = steps_;
+  function.code = code->bytes.subspan(part.begin - code->begin);
+  const auto known = is_entry ? memory_.recall(part.begin, end, function.size_known, newly_never_, steps_) : std::nullopt;
+  if (known) {
+    last_ = *known;
+  } else {
+    function.size = end - part.begin;
+    function.state = part.state;
+    const uint64_t steps_before = steps_;
+    use_flow(part.begin, flow_.follow(function, part.begin, never_, steps_));
+    if (is_entry && !is_last_ && steps_ != 0 && flow_.says_all()) memory_.keep(part.begin, end, function.size_known, last_, steps_before - steps_);
+  }
   const Entry unproved{part.begin, 0, Entry::kBehindAnother};
-  bool followed = flow_.follow(function, part.begin, never_, steps_);
-  if (followed && is_assembly_ && is_entry && flow_.jump_state() != nullptr) {
-    jumpers_.push_back({part.begin, *flow_.jump_state(), entry != nullptr && entry->evidence != Entry::kBehindAnother});
+  bool followed = last_.followed;
+  if (followed && is_assembly_ && is_entry && last_.jump) {
+    jumpers_.push_back({part.begin, *last_.jump, entry != nullptr && entry->evidence != Entry::kBehindAnother});
   }
   if (is_entry && followed && !is_function(entry != nullptr ? *entry : unproved, function.code)) {
     followed = false;
     if (entry != nullptr) unproved_.push_back(part.begin);
   }
-  if (role == Role::kBlock) followed = followed && (flow_.has_return() || is_proved(part.begin, proved_blocks_));
+  if (role == Role::kBlock) followed = followed && (last_.has_return || is_proved(part.begin, proved_blocks_));
   if (!followed || !take_leaves(part.begin, is_entry)) {
     if (entry != nullptr) given_up_.push_back(part.begin);
     return false;
   }
-  if (is_entry && !flow_.returns()) found_never_.insert(part.begin);
-  const size_t first_range = ranges_.size(), first_taken = taken_.size();
-  for (const StackFlow::Range& range : flow_.ranges()) add_range({part.begin + range.begin, part.begin + range.end, range.state}, part.begin);
-  const auto note = [&](std::vector<uint32_t>& to, int64_t address) {
-    if (address >= 0 && find_code(static_cast<uint64_t>(address)) != nullptr) to.push_back(static_cast<uint32_t>(address));
-  };
-  for (const int64_t target : flow_.calls()) note(called_, target + part.begin);
-  for (const int64_t target : flow_.addresses()) note(taken_, target + part.begin);
+  if (is_entry && !last_.returns) found_never_.insert(part.begin);
+  for (const StackRange& range : last_.ranges) add_range(range, part.begin);
+  called_.insert(called_.end(), last_.calls.begin(), last_.calls.end());
+  taken_.insert(taken_.end(), last_.addresses.begin(), last_.addresses.end());
+  return true;
+}
+
+// What it has followed last.
+void StackDepths::use_flow(uint32_t begin, bool followed) {
+  flow_ranges_.clear();
+  flow_calls_.clear();
+  flow_addresses_.clear();
+  for (const StackRange& range : flow_.ranges()) flow_ranges_.push_back({begin + range.begin, begin + range.end, range.state});
+  for (const int64_t target : flow_.calls()) append_code(target + begin, flow_calls_);
+  for (const int64_t target : flow_.addresses()) append_code(target + begin, flow_addresses_);
   if (absolute_) {
     for (const int64_t value : flow_.immediates()) {
-      if (static_cast<uint64_t>(value) >= *absolute_) note(taken_, value - static_cast<int64_t>(*absolute_));
+      if (static_cast<uint64_t>(value) >= *absolute_) append_code(value - static_cast<int64_t>(*absolute_), flow_addresses_);
     }
   }
-  if (!is_entry || !flow_.is_alone() || only_functions_) return true;
-  const auto number = [](size_t n) { return static_cast<uint32_t>(n); };
-  const size_t first_address = taken_alone_.size();
-  taken_alone_.insert(taken_alone_.end(), taken_.begin() + static_cast<ptrdiff_t>(first_taken), taken_.end());
-  alone_.push_back({part.begin, end, function.size_known, flow_.returns(), number(first_range), number(ranges_.size()), number(first_address),
-                    number(taken_alone_.size()), steps_before - steps_});
-  return true;
+  last_ = {followed, flow_.returns(), flow_.has_return(), flow_.has_tail_jump(), flow_.reads_callers_frame(), std::nullopt, flow_ranges_, flow_calls_, flow_addresses_, flow_.leaves()};
+  if (flow_.jump_state() != nullptr) last_.jump = *flow_.jump_state();
+}
+
+void StackDepths::append_code(int64_t address, std::vector<uint32_t>& to) const {
+  if (address >= 0 && find_code(static_cast<uint64_t>(address)) != nullptr) to.push_back(static_cast<uint32_t>(address));
 }
 
 void StackDepths::add_range(const StackRange& range, uint32_t function) {
@@ -397,26 +415,14 @@ void StackDepths::add_range(const StackRange& range, uint32_t function) {
   std::fill(same, same + (range.end - range.begin), true);
 }
 
-// What the pass before found of the entry. False: it has to be followed.
-bool StackDepths::repeat(uint32_t begin, uint32_t end, bool size_known) {
-  const auto before = std::lower_bound(alone_before_.begin(), alone_before_.end(), begin, [](const Alone& alone, uint32_t at) { return alone.begin < at; });
-  if (before == alone_before_.end() || before->begin != begin || before->size_known != size_known || before->steps > steps_) return false;
-  if (end > before->end || before->first_range == before->last_range || ranges_before_[before->last_range - 1].end > end) return false;
-  steps_ -= before->steps;
-  for (uint32_t i = before->first_range; i < before->last_range; ++i) add_range(ranges_before_[i], begin);
-  taken_.insert(taken_.end(), taken_before_.begin() + before->first_address, taken_before_.begin() + before->last_address);
-  if (!before->returns) found_never_.insert(begin);
-  return true;
-}
-
 // An address in data may be that of a place in a function, for a jump. A function begins like one, returns, or ends with a call of another.
 bool StackDepths::is_function(const Entry& entry, Bytes code) {
   if (is_assembly_) return is_function_of_assembly(entry);
   const bool aligned = entry.begin % 16 == 0;
-  if (entry.evidence <= Entry::kNamed || flow_.has_return() || (aligned && entry.evidence == Entry::kTakenByCode)) return true;
+  if (entry.evidence <= Entry::kNamed || last_.has_return || (aligned && entry.evidence == Entry::kTakenByCode)) return true;
   const auto first = decode_instruction(code);
   if (aligned && first && first->is_prologue()) return true;
-  return std::any_of(flow_.leaves().begin(), flow_.leaves().end(), [&](const StackFlow::Jump& jump) {
+  return std::any_of(last_.leaves.begin(), last_.leaves.end(), [&](const StackFlow::Jump& jump) {
     const int64_t target = jump.target + entry.begin;
     const Entry* const other = target < 0 ? nullptr : entry_at(static_cast<uint64_t>(target));
     return jump.state.is_entry() && other != nullptr && other->evidence <= Entry::kNamed;
@@ -425,9 +431,9 @@ bool StackDepths::is_function(const Entry& entry, Bytes code) {
 
 // It has to leave as a function does, whatever says that it is one: what V8's interpreter goes on in is none. Functions may share an end.
 bool StackDepths::is_function_of_assembly(const Entry& entry) {
-  if (flow_.reads_callers_frame() && entry.evidence != Entry::kCalled) return false;
-  if (flow_.has_return() || flow_.has_tail_jump() || is_proved(entry.begin, proved_)) return true;
-  return std::any_of(flow_.leaves().begin(), flow_.leaves().end(), [&](const StackFlow::Jump& jump) { return leads_to_function(entry, jump); });
+  if (last_.reads_callers_frame && entry.evidence != Entry::kCalled) return false;
+  if (last_.has_return || last_.has_tail_jump || is_proved(entry.begin, proved_)) return true;
+  return std::any_of(last_.leaves.begin(), last_.leaves.end(), [&](const StackFlow::Jump& jump) { return leads_to_function(entry, jump); });
 }
 
 // A tail call. Where it goes to a place that is not known it counts if a call of `entry` has said what that is; a jump knows no more than who jumps.
@@ -442,7 +448,7 @@ bool StackDepths::leads_to_function(const Entry& entry, const StackFlow::Jump& j
 // False: the function at `begin` leaves as functions do not.
 bool StackDepths::take_leaves(uint32_t begin, bool is_entry) {
   const size_t before = parts_.size();
-  for (const StackFlow::Jump& jump : flow_.leaves()) {
+  for (const StackFlow::Jump& jump : last_.leaves) {
     const int64_t target = jump.target + begin;
     const bool entry = target >= 0 && entry_at(static_cast<uint64_t>(target)) != nullptr;
     if (jump.state.is_entry()) {

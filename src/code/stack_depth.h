@@ -12,18 +12,14 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <unordered_set>
 #include <vector>
 
+#include "code/followed_code.h"
 #include "code/stack_flow.h"
 
 namespace cicada::code {
-
-// Offsets from where the caller says.
-struct StackRange {
-  uint32_t begin, end;
-  StackState state;
-};
 
 class StackDepths {
  public:
@@ -90,17 +86,7 @@ class StackDepths {
   struct Known {
     uint32_t begin, end, range;  // in ranges_, unless only_functions_
   };
-  using Begins = std::unordered_set<uint32_t, SeededHash>;
-
-  // An entry that the pass before has followed and that depends on nothing which that pass may have learnt: it calls nothing and leaves by
-  // returning only. So its ranges are what they were, and the addresses it takes, even if it must end earlier now, behind the last range.
-  struct Alone {
-    uint32_t begin, end;
-    bool size_known, returns;
-    uint32_t first_range, last_range;      // in ranges_before_
-    uint32_t first_address, last_address;  // in taken_before_
-    uint64_t steps;
-  };
+  using Begins = FlowMemory::Begins;
 
   const Code* find_code(uint64_t offset) const;
   bool is_unread(int64_t offset) const;
@@ -108,12 +94,13 @@ class StackDepths {
   bool lies_in_function(uint32_t offset) const;
   bool is_reached(uint32_t offset) const;
   void prepare();
-  void run_pass(uint64_t max_steps);
+  void run_pass(uint64_t max_steps, bool is_last);
   void follow_all();
   // A function has to prove that it is one; a block that it belongs to one, by a return or a jump to what is known.
   enum class Role : uint8_t { kFunction, kPart, kBlock };
   bool follow(const Part& part, Role role = Role::kFunction);
-  bool repeat(uint32_t begin, uint32_t end, bool size_known);
+  void use_flow(uint32_t begin, bool followed);
+  void append_code(int64_t address, std::vector<uint32_t>& to) const;
   void add_range(const StackRange& range, uint32_t function);
   bool is_entry_like(uint32_t offset) const;
   bool is_function(const Entry& entry, Bytes code);
@@ -149,9 +136,12 @@ class StackDepths {
 
   StackFlow flow_;
   std::vector<bool> reached_, entry_like_;  // by byte of code; the latter of assembly: with a stack as on a function's entry
-  std::vector<StackRange> ranges_, ranges_before_;
-  std::vector<Alone> alone_, alone_before_;  // the latter ascending
-  std::vector<uint32_t> taken_alone_, taken_before_;
+  std::vector<StackRange> flow_ranges_;  // of what it has followed last
+  std::vector<uint32_t> flow_calls_, flow_addresses_;
+  FollowedCode last_;  // what was followed or recalled last
+  FlowMemory memory_;
+  bool is_last_ = false;  // pass
+  std::vector<StackRange> ranges_;
   std::vector<uint32_t> called_, jumped_to_, taken_;  // not entries yet; what other functions jump to is called, too, but in assembly
   std::vector<Part> parts_;               // what functions jump to that lies elsewhere and is none
   std::vector<uint32_t> new_entries_;
@@ -160,7 +150,7 @@ class StackDepths {
   std::vector<Known> known_;     // ascending; what was known when it was sorted
   Begins proved_, proved_blocks_;  // functions, by the blocks that they jump to; both, by other code that they jump to
   NeverReturning named_, never_;          // never_: what the pass before found, too
-  std::unordered_set<uint32_t, SeededHash> found_never_;
+  Begins found_never_, newly_never_;  // in this pass; in the pass before
   std::vector<uint32_t> given_up_, unproved_;  // the latter could be followed, but nothing shows that they are functions
   std::vector<FunctionCode> owned_;    // if only_functions_
   std::vector<uint32_t> possible_;     // ascending; what may be functions of assembly, but could not be followed

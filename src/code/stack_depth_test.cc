@@ -469,5 +469,21 @@ TEST(StackDepths, NothingIsConcludedFromJumpsToCodeThatIsReadLater) {
   }
 }
 
+TEST(StackDepths, ALongChainOfCallsKeepsNoOthersOut) {
+  // 200 times: call the next one; ret. Then push %rbx; pop %rbx; ret, of which only data has the address.
+  Code code;
+  constexpr size_t kCount = 200;
+  for (size_t i = 0; i < kCount; ++i) code.insert(code.end(), {0xe8, 0x0b, 0, 0, 0, 0xc3, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc});
+  code.insert(code.end(), {0x53, 0x5b, 0xc3, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc});  // the last call's
+  code.insert(code.end(), {0x53, 0x5b, 0xc3});
+  StackDepths depths;
+  depths.add_code(kBegin, code);
+  depths.add_function(kBegin, 0);
+  depths.add_candidate(kBegin + 16 * (kCount + 1));
+  const auto ranges = depths.find();
+  EXPECT_EQ(depth_at(ranges, 0), 8);
+  EXPECT_EQ(depth_at(ranges, 16 * (kCount + 1) + 1), 16);
+}
+
 }  // namespace
 }  // namespace cicada::code

@@ -23,17 +23,18 @@ void append_bounded(std::vector<T>& to, T value) {
 
 bool StackFlow::follow(const Function& function, uint32_t origin, const NeverReturning& never, uint64_t& steps) {
   function_ = function;
-  size_ = static_cast<uint32_t>(std::min<size_t>(function.code.size(), kMaxFunctionBytes));
+  size_ = static_cast<uint32_t>(std::min<size_t>({function.code.size(), function.size, kMaxFunctionBytes}));
   origin_ = origin;
   never_ = &never;
   steps_ = &steps;
   if (dead_calls_.bucket_count() > kManyBuckets) dead_calls_ = {};  // clear() goes through all
   else dead_calls_.clear();
-  alone_ = true;
+  says_all_ = true;
   if (index_.size() < size_) index_.resize(size_);
   Outcome outcome = Outcome::kAgain;
   for (int i = 0; i < kMaxAttempts && outcome == Outcome::kAgain; ++i) {
     forget();
+    says_all_ = i == 0;
     outcome = attempt();
   }
   ranges_.clear();
@@ -62,6 +63,13 @@ void StackFlow::forget() {
   fixed_ = 0;
   visits_ = 0;
   returns_ = has_return_ = has_tail_jump_ = reads_callers_frame_ = false;
+}
+
+// Nothing, if it does not end in the function.
+std::optional<Instruction> StackFlow::decode(uint32_t at) const {
+  auto insn = decode_instruction(function_.code.subspan(at));
+  if (insn && insn->length > size_ - at) insn.reset();
+  return insn;
 }
 
 StackFlow::Outcome StackFlow::attempt() {
@@ -139,7 +147,7 @@ void StackFlow::note_indirect(const StackState& state) {
 // Behind a call that may not return, a function whose size is not known has ended where code begins as functions do.
 bool StackFlow::begins_function(int64_t at) const {
   if (function_.size_known || at < 0 || at >= size_ || (at + origin_) % 16 != 0) return false;
-  const auto insn = decode_instruction(function_.code.subspan(static_cast<size_t>(at)));
+  const auto insn = decode(static_cast<uint32_t>(at));
   return insn && insn->is_prologue();
 }
 
@@ -160,7 +168,7 @@ StackFlow::Outcome StackFlow::run(uint32_t at) {
     const uint32_t behind_call = record.behind_call;
     if (*steps_ == 0 || ++visits_ > kVisitsPerInstruction * (records_.size() + 4)) return Outcome::kFailed;
     --*steps_;
-    const auto insn = decode_instruction(function_.code.subspan(at));
+    const auto insn = decode(at);
     if (!insn) return Outcome::kFailed;
     record.length = insn->length;
     const Flow flow = insn->flow();
@@ -176,7 +184,6 @@ StackFlow::Outcome StackFlow::run(uint32_t at) {
       case Flow::kTrap: return Outcome::kDone;
       case Flow::kFar: return Outcome::kFailed;
       case Flow::kIndirectJump:
-        alone_ = false;
         if (never_returns(*insn, next)) return Outcome::kDone;
         returns_ = true;
         has_tail_jump_ = has_tail_jump_ || state.is_entry();
@@ -197,7 +204,6 @@ StackFlow::Outcome StackFlow::run(uint32_t at) {
         append_bounded(calls_, target);
         [[fallthrough]];
       case Flow::kIndirectCall:
-        alone_ = false;
         record.state.forget_red_zone();
         state.forget_red_zone();
         if (flow == Flow::kIndirectCall || target < function_.helpers_begin || target >= function_.helpers_end) state.forget_scratch();
@@ -239,7 +245,7 @@ StackFlow::Outcome StackFlow::guess_rest() {
       at += std::max<uint32_t>(records_[index_[at]].length, 1);
       continue;
     }
-    const auto insn = decode_instruction(function_.code.subspan(at));
+    const auto insn = decode(at);
     if (!insn) break;
     if (insn->is_nop() || insn->flow() == Flow::kTrap) {
       at += insn->length;
@@ -277,6 +283,7 @@ bool StackFlow::guess(uint32_t at) {
 }
 
 void StackFlow::forget_since(const Evidence& before) {
+  says_all_ = false;
   work_.clear();
   deferred_.clear();
   calls_.resize(before.calls);

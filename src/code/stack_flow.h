@@ -10,6 +10,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <unordered_set>
 #include <vector>
 
@@ -23,21 +24,24 @@ struct NeverReturning {
   std::unordered_set<uint32_t, SeededHash> functions, slots;
 };
 
+// Offsets from where its user says.
+struct StackRange {
+  uint32_t begin, end;
+  StackState state;
+};
+
 class StackFlow {
  public:
   static constexpr uint32_t kMaxFunctionBytes = 1 << 20;
 
   // Offsets are of the function's begin, those of places elsewhere may be outside.
-  struct Range {
-    uint32_t begin, end;
-    StackState state;
-  };
   struct Jump {
     int64_t target;
     StackState state;
   };
   struct Function {
-    Bytes code;             // its begin to where it ends at the latest; at most kMaxFunctionBytes are looked at
+    Bytes code;             // from its begin on
+    uint32_t size = 0;      // where it ends at the latest; at most kMaxFunctionBytes are looked at
     bool size_known = false;  // all of it is this function's
     StackState state;       // at its begin
     int64_t helpers_begin = 0, helpers_end = 0;  // of assembly: what is called there may leave alone a register that its caller needs
@@ -48,13 +52,13 @@ class StackFlow {
   bool follow(const Function& function, uint32_t origin, const NeverReturning& never, uint64_t& steps);
 
   // Of the last function.
-  const std::vector<Range>& ranges() const { return ranges_; }  // ascending, disjoint
+  const std::vector<StackRange>& ranges() const { return ranges_; }  // ascending, disjoint
   const std::vector<int64_t>& calls() const { return calls_; }
   const std::vector<int64_t>& addresses() const { return addresses_; }  // lea …(%rip)
   const std::vector<int64_t>& immediates() const { return immediates_; }  // as they are in the code
   const std::vector<Jump>& leaves() const { return leaves_; }  // jumps and falls to outside
   bool returns() const { return returns_; }                    // or leaves
-  bool is_alone() const { return alone_ && leaves_.empty(); }  // neither calls nor jumps to elsewhere
+  bool says_all() const { return says_all_; }                  // nothing was tried and undone: calls(), leaves() and ranges() are all that was looked at
   bool has_return() const { return has_return_; }              // an instruction, and it found the stack as it should
   bool has_tail_jump() const { return has_tail_jump_; }        // the same of an indirect jump
   bool reads_callers_frame() const { return reads_callers_frame_; }  // by rbp, before it has saved that or made it its own
@@ -81,6 +85,7 @@ class StackFlow {
     StackState jump;
   };
 
+  std::optional<Instruction> decode(uint32_t at) const;
   Outcome attempt();
   Outcome drain();
   Outcome run(uint32_t at);
@@ -108,12 +113,12 @@ class StackFlow {
   std::unordered_set<uint32_t, SeededHash> dead_calls_;
   std::vector<StackState> indirect_;  // distinct states of indirect jumps, two at most
   uint32_t fixed_ = 0;  // while guessing: the stack and what is saved of the records before it must not change
-  std::vector<Range> ranges_;
+  std::vector<StackRange> ranges_;
   std::vector<int64_t> calls_, addresses_, immediates_;
   std::vector<Jump> leaves_;
   bool returns_ = false, has_return_ = false, has_tail_jump_ = false;
   bool reads_callers_frame_ = false;
-  bool alone_ = true;   // no call, no indirect jump
+  bool says_all_ = true;
   bool joined_ = false;  // while guessing: what was known before
 };
 

@@ -12,6 +12,8 @@ namespace cicada::code {
 namespace {
 
 constexpr size_t kLongest = 15;
+// That many bytes are read at most, whatever they say: prefixes up to the longest, then an opcode, ModRM, SIB, displacement and immediate.
+constexpr size_t kReadable = kLongest + 4 + 1 + 1 + 4 + 8;
 constexpr uint32_t kMostSaved = 16 << 10;
 
 // What follows an opcode: M is ModRM; digits are bytes of immediate, z: four (two with 66), v: eight with REX.W or else like z,
@@ -82,10 +84,40 @@ constexpr auto kTwoBytes = make_table(/* 0 */ "MMMMx.x..." "x.x" "Mxx"
                                       /* f */ "MMMMMMMMMMMMMMMM");
 static_assert(kOneByte[0xff] == kModrm && kTwoBytes[0xff] == kModrm, "256 entries each");
 
+constexpr auto kPrefixes = [] {
+  std::array<bool, 256> table{};
+  for (const unsigned byte : {0x66U, 0x67U, 0xf0U, 0xf2U, 0xf3U, 0x2eU, 0x36U, 0x3eU, 0x26U, 0x64U, 0x65U}) table[byte] = true;
+  return table;
+}();
+
+// Of memory that kReadable bytes can be read of.
+class Reader {
+ public:
+  explicit Reader(const uint8_t* begin) : begin_(begin), at_(begin) {}
+  uint8_t u8() { return *at_++; }
+  int8_t s8() { return static_cast<int8_t>(u8()); }
+  int16_t s16() { return read<int16_t>(); }
+  int32_t s32() { return read<int32_t>(); }
+  int64_t s64() { return read<int64_t>(); }
+  void skip(size_t bytes) { at_ += bytes; }
+  size_t position() const { return static_cast<size_t>(at_ - begin_); }
+
+ private:
+  template <typename T>
+  T read() {
+    T value;
+    std::memcpy(&value, at_, sizeof value);
+    at_ += sizeof value;
+    return value;
+  }
+  const uint8_t* const begin_;
+  const uint8_t* at_;
+};
+
 class Decoder {
  public:
   // `insn` is written in place: a copy right behind single bytes stored to it stalls, a twentieth of the time of libx265.
-  Decoder(Bytes code, Instruction& insn) : at_(code.first(std::min(code.size(), kLongest))), insn_(insn) {}
+  Decoder(const uint8_t* code, size_t size, Instruction& insn) : at_(code), size_(std::min(size, kLongest)), insn_(insn) {}
 
   bool decode() {
     const uint8_t kind = read_opcode();
@@ -93,7 +125,7 @@ class Decoder {
     if ((kind & kModrm) != 0) read_modrm();
     else insn_.reg = static_cast<uint8_t>((insn_.opcode & 7) | rex_b());
     read_immediate(static_cast<Immediate>(kind & 15));
-    if (at_.failed() || (insn_.is(0, 0x8f) && (insn_.reg & 7) != 0)) return false;  // the latter is AMD's XOP
+    if (at_.position() > size_ || (insn_.is(0, 0x8f) && (insn_.reg & 7) != 0)) return false;  // the latter is AMD's XOP
     insn_.length = static_cast<uint8_t>(at_.position());
     return true;
   }
@@ -103,7 +135,7 @@ class Decoder {
 
   uint8_t read_opcode() {
     uint8_t byte = at_.u8();
-    for (; is_prefix(byte) && !at_.failed(); byte = at_.u8()) insn_.operand16 |= byte == 0x66;
+    for (; kPrefixes[byte] && at_.position() <= kLongest; byte = at_.u8()) insn_.operand16 |= byte == 0x66;
     if ((byte & 0xf0) == 0x40) {
       rex_ = byte;
       insn_.rex = true;
@@ -120,10 +152,6 @@ class Decoder {
     insn_.map = insn_.opcode == 0x38 ? 2 : 3;
     insn_.opcode = at_.u8();
     return insn_.map == 2 ? kModrm : kModrm | kOne;
-  }
-  static bool is_prefix(uint8_t byte) {
-    return byte == 0x66 || byte == 0x67 || byte == 0xf0 || byte == 0xf2 || byte == 0xf3 || byte == 0x2e || byte == 0x36 ||
-           byte == 0x3e || byte == 0x26 || byte == 0x64 || byte == 0x65;
   }
   // R X B are inverted and where REX has them once the first byte is shifted.
   uint8_t read_vex(uint8_t first) {
@@ -190,7 +218,8 @@ class Decoder {
     else if (kind == kAddress) at_.skip(8);  // four with 67, which nobody writes
   }
 
-  ByteCursor at_;
+  Reader at_;
+  const size_t size_;
   uint8_t rex_ = 0;
   bool is_evex_ = false;
   Instruction& insn_;
@@ -329,7 +358,14 @@ bool Instruction::writes_unsaid(GeneralRegister wanted) const {
 
 std::optional<Instruction> decode_instruction(Bytes code) {
   std::optional<Instruction> insn(std::in_place);
-  if (!Decoder(code, *insn).decode()) insn.reset();
+  std::array<uint8_t, kReadable> last;
+  const uint8_t* bytes = code.data();
+  if (code.size() < kReadable) {
+    std::copy(code.begin(), code.end(), last.begin());
+    std::fill(last.begin() + static_cast<ptrdiff_t>(code.size()), last.end(), uint8_t{0});
+    bytes = last.data();
+  }
+  if (!Decoder(bytes, code.size(), *insn).decode()) insn.reset();
   return insn;
 }
 
