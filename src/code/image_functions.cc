@@ -16,7 +16,7 @@ constexpr uint64_t kMaxNameBytes = 4096;                            // a longer 
 constexpr size_t kStubBytes = 8;  // or a multiple
 constexpr uint64_t kSmallestCode = 16, kMaxLooks = 32 << 20;        // for padding, of all gaps together
 constexpr size_t kMaxOdd = 1 << 20;
-constexpr uint64_t kNearBytes = 4 << 20, kMaxCallBytes = 96 << 20, kFunctionAlignment = 16;
+constexpr uint64_t kNearBytes = 1 << 20, kMaxCallBytes = 96 << 20, kFunctionAlignment = 16;
 constexpr uint64_t kLeastWorkBytes = 64 << 20, kUsualRatio = 4;     // of all sections, which may share tables and names; to the file's size
 
 bool never_returns(std::string_view name) {

@@ -95,7 +95,7 @@ void ImageUnwinders::read_code(uint32_t image, std::span<const LinkAddr> address
   for (const Range<LinkAddr>& piece : question.pieces) code_reads_.bytes += piece.size();
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[image];
-  for (const Range<LinkAddr>& piece : question.pieces) entry.read.try_emplace((piece.begin - question.base) / unwind::CodePieces::kPieceBytes, piece.begin);
+  for (const Range<LinkAddr>& piece : question.pieces) entry.read.try_emplace((piece.begin - question.base) / before->pieces().piece_bytes(), piece.begin);
   if (entry.compiled == nullptr || !entry.compiled->result || !*entry.compiled->result || **entry.compiled->result != before) return;  // it left
   auto read = std::make_shared<Compiled>();
   std::call_once(read->once, [] {});

@@ -130,11 +130,11 @@ Result<std::string> print_pieces(const elf::ElfFile& elf) {
   const CodePieces pieces(first);
   std::vector<double> times;
   uint64_t bytes = 0;
-  UnwindRows table = TRY(compile_rows(elf, {.max_read_bytes = 0}));
+  UnwindRows table = with_code(first, {}, {});
   for (size_t i = 0; i + 1 < first.rows().size(); ++i) {
     for (LinkAddr at = first.base() + first.rows()[i].begin; is_unread(first.rules()[first.rows()[i].rule]) && at < first.base() + first.rows()[i + 1].begin;) {
       const CodeQuestion question = pieces.question(table, {&at, 1});
-      at = first.base() + ((at - first.base()) / CodePieces::kPieceBytes + 1) * CodePieces::kPieceBytes;
+      at = first.base() + ((at - first.base()) / pieces.piece_bytes() + 1) * pieces.piece_bytes();
       if (question.pieces.empty()) continue;
       bytes += code::total_bytes(question.pieces);
       const Stopwatch one;
@@ -214,16 +214,11 @@ std::string to_text(const unwind_rule& rule) {
 Result<std::string> report_rows(const std::string& path, RowReport report) {
   const elf::ElfFile elf = TRY(elf::ElfFile::open(path));
   if (report == RowReport::kPieces) return print_pieces(elf);
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch compiling;
   const UnwindRows table = TRY(compile_rows(elf));
-  const double compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-  switch (report) {
-    case RowReport::kRows: return print_rows(table, false);
-    case RowReport::kStats: return print_stats(elf, table, compile_ms);
-    case RowReport::kUnsupported:
-    case RowReport::kPieces: break;
-  }
-  return print_unsupported(elf, table);
+  const double compile_ms = compiling.ms();
+  if (report == RowReport::kStats) return print_stats(elf, table, compile_ms);
+  return report == RowReport::kRows ? print_rows(table, false) : print_unsupported(elf, table);
 }
 
 }  // namespace cicada::unwind

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # As much hand-written assembly as a codec's library has, without call-frame information: more than is read at once, so it is read in pieces. Three of its functions have
-# names, in three pieces; those between are called through a table, and rbp is data in all.
+# names, far from each other; those between are called through a table, and rbp is data in all.
 	.text
 
 	# 2 KiB of a function that runs through its code twenty times.

@@ -48,6 +48,12 @@ void append(std::vector<Range<LinkAddr>>& ranges, Range<LinkAddr> range) {
 CodePieces::CodePieces(const UnwindRows& rows) {
   if (rows.rows().size() > kMaxRows) return;
   unread_ = find_unread(rows, {rows.base(), LinkAddr(UINT64_MAX)});
+  uint64_t unread_bytes = 0;
+  for (const Range<LinkAddr>& range : unread_) unread_bytes += range.size();
+  if (rows.stats().covered_bytes < unread_bytes / (kCompiledShare - 1)) {
+    piece_bytes_ = kCompiledPieceBytes;
+    around_bytes_ = kCompiledAroundBytes;
+  }
   if (unread_.size() > kMaxRanges) unread_.resize(kMaxRanges);
 }
 
@@ -55,12 +61,12 @@ CodeQuestion CodePieces::question(const UnwindRows& rows, std::span<const LinkAd
   CodeQuestion question{rows.stats().covered_bytes, rows.base(), {}, {}, {}};
   std::set<uint64_t> numbers;
   for (const LinkAddr address : addresses) {
-    if (numbers.size() < kMaxBytes / kPieceBytes && is_unread(rows.find(address))) numbers.insert((address - rows.base()) / kPieceBytes);
+    if (numbers.size() < kMaxBytes / piece_bytes_ && is_unread(rows.find(address))) numbers.insert((address - rows.base()) / piece_bytes_);
   }
   for (const uint64_t number : numbers) {
-    const Range<LinkAddr> piece{rows.base() + number * kPieceBytes, rows.base() + std::min<uint64_t>((number + 1) * kPieceBytes, UINT32_MAX)};
+    const Range<LinkAddr> piece{rows.base() + number * piece_bytes_, rows.base() + std::min<uint64_t>((number + 1) * piece_bytes_, UINT32_MAX)};
     for (const Range<LinkAddr>& unread : find_unread(rows, piece)) question.pieces.push_back(unread);
-    const Range<LinkAddr> around{piece.begin - std::min(piece.begin - rows.base(), kAroundBytes), piece.end + std::min(UINT64_MAX - piece.end.value, kAroundBytes)};
+    const Range<LinkAddr> around{piece.begin - std::min(piece.begin - rows.base(), around_bytes_), piece.end + std::min(UINT64_MAX - piece.end.value, around_bytes_)};
     auto range = std::lower_bound(unread_.begin(), unread_.end(), around.begin, [](const Range<LinkAddr>& at, LinkAddr begin) { return at.end <= begin; });
     for (; range != unread_.end() && range->begin < around.end; ++range) append(question.code, {std::max(range->begin, around.begin), std::min(range->end, around.end)});
   }
@@ -76,15 +82,16 @@ UnwindRows with_code(const UnwindRows& rows, const CodeQuestion& question, std::
   for (const Range<LinkAddr>& piece : question.pieces) {
     auto at = static_cast<uint32_t>(piece.begin - table.base);
     const auto end = static_cast<uint32_t>(piece.end - table.base);
-    while (rule != rules.end() && rule->end <= at) ++rule;
-    for (auto next = rule; next != rules.end() && next->begin < end; ++next) {
-      const uint32_t from = std::max(next->begin, at), to = std::min(next->end, end);
-      if (from >= to) continue;
+    while (at < end) {
+      while (rule != rules.end() && rule->end <= at) ++rule;
+      const uint32_t from = rule == rules.end() ? end : std::clamp(rule->begin, at, end);
       if (at < from) editor.overwrite({at, from, otherwise});
-      editor.overwrite({from, to, next->rule});
+      at = from;
+      if (at == end) break;
+      const uint32_t to = std::min(rule->end, end);
+      editor.overwrite({at, to, rule->rule});
       at = to;
     }
-    if (at < end) editor.overwrite({at, end, otherwise});
   }
   editor.finish();
   return UnwindRows(std::move(table));

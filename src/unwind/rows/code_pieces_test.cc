@@ -23,7 +23,7 @@ UnwindRows made_up() {
   table.base = kBase;
   const uint32_t known = table.rules.insert(stack_pointer_plus(24)), unread = table.rules.insert(unread_rule());
   table.rows = {{0x100, known}, {0x200, unread}, {kHole, known}, {kHole + 0x40, unread}, {kEnd, 0}};
-  table.stats.covered_bytes = 0x140;
+  table.stats.covered_bytes = 0x40000;
   return UnwindRows(std::move(table));
 }
 
@@ -43,7 +43,7 @@ TEST(CodePieces, AreReadWithWhatIsAroundThem) {
   EXPECT_THAT(first.code, ElementsAre(range(0x200, kHole), range(kHole + 0x40, kPiece + kAround)));
   EXPECT_THAT(first.all, ElementsAre(range(0x200, kHole), range(kHole + 0x40, kEnd)));
   EXPECT_EQ(first.base, kBase);
-  EXPECT_EQ(first.covered_bytes, 0x140u);
+  EXPECT_EQ(first.covered_bytes, 0x40000u);
   const CodeQuestion second = pieces.question(rows, at({kPiece}));
   EXPECT_THAT(second.pieces, ElementsAre(range(kPiece, kHole), range(kHole + 0x40, 2 * kPiece)));
   EXPECT_THAT(second.code, ElementsAre(range(kPiece - kAround, kHole), range(kHole + 0x40, 2 * kPiece + kAround)));
@@ -99,6 +99,17 @@ TEST(CodePieces, WithoutRulesAreWalkedByFramePointer) {
   EXPECT_EQ(rule_at(read, 0x200), "frame pointer");
   EXPECT_EQ(rule_at(read, kPiece - 1), "frame pointer");
   EXPECT_TRUE(is_unread(read.find(kBase + kPiece)));
+}
+
+TEST(CodePieces, AreSmallerWhereTheCodeIsCompiled) {
+  RowTable table;
+  table.base = kBase;
+  table.rows = {{0, table.rules.insert(unread_rule())}, {0x100000, 0}};
+  table.stats.covered_bytes = 0x100000 / 7 - 1;
+  const UnwindRows rows(std::move(table));
+  const CodeQuestion question = CodePieces(rows).question(rows, at({0x50000}));
+  EXPECT_THAT(question.pieces, ElementsAre(range(0x50000, 0x50000 + CodePieces::kCompiledPieceBytes)));
+  EXPECT_THAT(question.code, ElementsAre(range(0x50000 - CodePieces::kCompiledAroundBytes, 0x50000 + CodePieces::kCompiledPieceBytes + CodePieces::kCompiledAroundBytes)));
 }
 
 TEST(CodePieces, ThereAreNoneOfRowsWithoutUnreadCode) {
