@@ -38,7 +38,7 @@ struct Question {
   std::string path;
   int file = -1;
   std::array<uint64_t, 5> numbers{};
-  std::string contents;  // of the job file
+  std::string contents = {};  // of the job file
   symbolize::CompanionFiles* companions = nullptr;  // null: it may have none
 };
 

@@ -22,12 +22,7 @@ Result<symbolize::FunctionSearch> find_functions(Parsers& parsers, uint32_t owne
                                                  std::span<const std::string> patterns, size_t limit, symbolize::CompanionFiles* companions,
                                                  const std::stop_token& stop, bool with_servers) {
   limit = std::min(limit, symbolize::kMaxFunctions);
-  Question question;
-  question.kind = kFunctions;
-  question.owner = owner;
-  question.image = image;
-  question.path = path;
-  question.file = file;
+  Question question{.kind = kFunctions, .owner = owner, .image = image, .path = path, .file = file};
   question.numbers = {image, patterns.size(), limit, with_servers ? 1U : 0U, 0};
   question.contents = to_bytes(patterns);
   question.companions = companions;
@@ -40,12 +35,7 @@ Result<symbolize::FunctionSearch> find_functions(Parsers& parsers, uint32_t owne
 
 Result<elf::UsdtSearch> find_usdt(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path, std::span<const std::string> patterns, size_t limit, const std::stop_token& stop) {
   limit = std::min(limit, elf::kMaxUsdtNotes);
-  Question question;
-  question.kind = kUsdt;
-  question.owner = owner;
-  question.image = image;
-  question.path = path;
-  question.file = file;
+  Question question{.kind = kUsdt, .owner = owner, .image = image, .path = path, .file = file};
   question.numbers = {0, patterns.size(), limit, 0, 0};
   question.contents = to_bytes(patterns);
   TRY(patterns_from(question.contents, patterns.size()));
@@ -56,12 +46,7 @@ Result<elf::UsdtSearch> find_usdt(Parsers& parsers, uint32_t owner, uint64_t ima
 }
 
 Result<void> check_instruction(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path, FileOffset function, uint64_t offset, const std::stop_token& stop) {
-  Question question;
-  question.kind = kInstruction;
-  question.owner = owner;
-  question.image = image;
-  question.path = path;
-  question.file = file;
+  Question question{.kind = kInstruction, .owner = owner, .image = image, .path = path, .file = file};
   question.numbers = {function.value, offset, 0, 0, 0};
   TRY(parsers.ask(question, 0, stop));
   return {};
@@ -81,12 +66,7 @@ Result<std::vector<symbolize::FunctionReturns>> find_returns(Parsers& parsers, u
       places.push_back(i);
     }
     if (asked.empty()) continue;
-    Question question;
-    question.kind = kReturns;
-    question.owner = owner;
-    question.image = image;
-    question.path = path;
-    question.file = file;
+    Question question{.kind = kReturns, .owner = owner, .image = image, .path = path, .file = file};
     question.numbers = {asked.size(), 0, 0, 0, 0};
     question.contents = to_bytes(asked);
     const std::string answer = TRY(parsers.ask(question, kMaxReturnsBytes, stop));
@@ -101,12 +81,7 @@ Result<std::vector<symbolize::FunctionParameters>> find_parameters(Parsers& pars
   std::vector<symbolize::FunctionParameters> all;
   while (all.size() < functions.size()) {
     const auto asked = functions.subspan(all.size(), std::min(kMaxFunctionsOfParameters, functions.size() - all.size()));
-    Question question;
-    question.kind = kParameters;
-    question.owner = owner;
-    question.image = image;
-    question.path = path;
-    question.file = file;
+    Question question{.kind = kParameters, .owner = owner, .image = image, .path = path, .file = file};
     question.numbers = {image, asked.size(), 0, 0, 0};
     question.contents = to_bytes(asked);
     question.companions = companions;

@@ -49,12 +49,7 @@ class RemoteNamer final : public symbolize::Namer {
     const UniqueFd file = TRY(image_.file.open(stop));
     const bool with_servers = depth == NameDepth::kAll && all_->servers() != nullptr;
     const auto companions = all_->companions(image_.file, with_servers, stop);
-    Question question;
-    question.kind = kName;
-    question.owner = image_.file.owner;
-    question.image = image_.number;
-    question.path = image_.path;
-    question.file = file.get();
+    Question question{.kind = kName, .owner = image_.file.owner, .image = image_.number, .path = image_.path, .file = file.get()};
     question.numbers = {image_.number, static_cast<uint64_t>(depth), addresses.size(), with_servers ? 1U : 0U, 0};
     question.contents.assign(reinterpret_cast<const char*>(addresses.data()), addresses.size_bytes());
     question.companions = companions.get();

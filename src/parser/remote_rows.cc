@@ -24,12 +24,7 @@ std::string to_bytes(const std::vector<Range<LinkAddr>>& ranges) {
 
 Result<unwind::UnwindRows> compile_rows(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path,
                                         const std::stop_token& stop) {
-  Question question;
-  question.kind = kRows;
-  question.owner = owner;
-  question.image = image;
-  question.path = path;
-  question.file = file;
+  Question question{.kind = kRows, .owner = owner, .image = image, .path = path, .file = file};
   const Parsers::Answer answer = TRY(parsers.ask_for_file(question, kMaxRowBytes, stop));
   if (answer.size % sizeof(unwind::Row) != 0) return make_error(ErrorKind::kCorrupt, "unwind rows: {} bytes", answer.size);
   std::vector<unwind::Row> rows(answer.size / sizeof(unwind::Row));
@@ -38,16 +33,15 @@ Result<unwind::UnwindRows> compile_rows(Parsers& parsers, uint32_t owner, uint64
 }
 
 Result<std::vector<CodeRule>> read_code(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path, const CodeQuestion& asked, const std::stop_token& stop) {
-  Question question;
-  question.kind = kCode;
-  question.owner = owner;
-  question.image = image;
-  question.path = path;
-  question.file = file;
+  Question question{.kind = kCode, .owner = owner, .image = image, .path = path, .file = file};
   question.numbers = {asked.base.value, asked.covered_bytes, asked.code.size()};
   question.contents = to_bytes(asked.code) + to_bytes(asked.all);
   // An instruction can have a rule of its own.
   const std::string bytes = TRY(parsers.ask(question, code::total_bytes(asked.code) * sizeof(CodeRule), stop));
+  return rules_from(bytes);
+}
+
+Result<std::vector<CodeRule>> rules_from(const std::string& bytes) {
   std::vector<CodeRule> rules(bytes.size() / sizeof(CodeRule));
   if (!rules.empty()) std::memcpy(rules.data(), bytes.data(), rules.size() * sizeof(CodeRule));
   uint32_t done = 0;

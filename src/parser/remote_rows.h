@@ -19,6 +19,9 @@ Result<unwind::UnwindRows> compile_rows(Parsers& parsers, uint32_t owner, uint64
 Result<std::vector<unwind::CodeRule>> read_code(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path, const unwind::CodeQuestion& question,
                                                 const std::stop_token& stop = {});
 
+// Of answers. Fails: kCorrupt (they overlap or descend, are of no kind, or say nothing).
+Result<std::vector<unwind::CodeRule>> rules_from(const std::string& bytes);
+
 // The parser's half. Fails: kInvalid.
 inline constexpr size_t kMaxCodeQuestionBytes = 16 << 20;
 Result<unwind::CodeQuestion> code_question_from(const std::array<uint64_t, 5>& numbers, const std::string& bytes);

@@ -57,12 +57,7 @@ Result<ImageStep> step_from(const char* bytes) {
 
 Result<std::vector<ImageStep>> ask(Parsers& parsers, uint32_t owner, uint64_t image, int file, const std::string& path,
                                    std::span<const StepQuestion> asked, const std::stop_token& stop) {
-  Question question;
-  question.kind = kSteps;
-  question.owner = owner;
-  question.image = image;
-  question.path = path;
-  question.file = file;
+  Question question{.kind = kSteps, .owner = owner, .image = image, .path = path, .file = file};
   question.numbers = {image};
   question.contents = to_bytes(asked);
   const std::string bytes = TRY(parsers.ask(question, asked.size() * sizeof(Answer), stop));

@@ -98,6 +98,15 @@ void ask_for_functions(Parsers& parsers, int file) {
   static_cast<void>(parser::find_functions(parsers, 1000, 1, file, "/fuzz/image", patterns, 10, nullptr));
 }
 
+void use_rules(const std::string& bytes) {
+  const auto rules = parser::rules_from(bytes);
+  if (!rules) return;
+  for (const unwind::CodeRule& rule : *rules) CHECK(rule.begin < rule.end && !unwind::is_unread(rule.rule));
+  unwind::CodeQuestion question;
+  question.pieces = {{LinkAddr(0x100), LinkAddr(0x1000)}};
+  unwind::with_code(unwind::UnwindRows(), question, *rules);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -105,7 +114,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const UniqueFd file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   if (!quiet || size < 2) return 0;
   ByteCursor cursor(Bytes(data, size));
-  const uint8_t which = cursor.u8() % 8;
+  const uint8_t which = cursor.u8() % 9;
   std::vector<Message> messages;
   for (unsigned count = cursor.u8() % 9; messages.size() < count && !cursor.failed();) {
     Message message;
@@ -126,5 +135,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (which == 5) ask_for_functions(parsers, file.get());
   if (which == 6) use_usdt(bytes);
   if (which == 7) use_parameters(bytes);
+  if (which == 8) use_rules(bytes);
   return 0;
 }

@@ -38,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static_cast<void>(collector.send_now(configure));
   for (unsigned i = 0; i < kMaxQuestions && !cursor.at_end(); ++i) {
     Message question;
-    question.kind = cursor.u8() % 15;
+    question.kind = cursor.u8() % 16;
     const uint64_t number = cursor.u8();
     const Bytes job = cursor.take(cursor.u16());
     if (cursor.failed()) break;
@@ -48,6 +48,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       question.numbers = {number, number % 8, kMaxFunctions, 0, 0};
     else if (question.kind == parser::kParameters)
       question.numbers = {number, std::min<uint64_t>(job.size() / 8, kMaxAddresses), 0, number & 1, 0};
+    else if (question.kind == parser::kCode)
+      question.numbers = {0, number << 8, number & 3, 0, 0};
     else
       question.numbers = {number, 0, 0, 0, 0};
     question.text = "/fuzz/image";

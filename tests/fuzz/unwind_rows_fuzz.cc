@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // module: unwind
-// Rows that another process says it has made: refused, or they can be laid out and looked up.
+// Rows that another process says it has made: refused, or they can be laid out, looked up, and written over where they are unread.
 #include <cstring>
 #include <vector>
 
+#include "base/check.h"
+#include "unwind/rows/code_pieces.h"
 #include "unwind/rows/table_layout.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -18,5 +20,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   unwind_place place{};
   layout.write(*rows, 1, slab, place);
   for (const unwind::Row& row : rows->rows()) rows->find(rows->base() + row.begin);
+  std::vector<LinkAddr> addresses;
+  for (const unwind::Row& row : rows->rows()) addresses.push_back(rows->base() + row.begin);
+  const unwind::CodePieces pieces(*rows);
+  const unwind::CodeQuestion question = pieces.question(*rows, addresses);
+  const unwind::CodeRule rule{0, UINT32_MAX, unwind::stack_pointer_plus(16)};
+  const unwind::UnwindRows read = unwind::with_code(*rows, question, {&rule, 1});
+  for (const Range<LinkAddr>& piece : question.pieces) CHECK(!unwind::is_unread(read.find(piece.begin)) && !unwind::is_unread(read.find(piece.end - 1)));
   return 0;
 }
