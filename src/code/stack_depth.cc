@@ -73,6 +73,35 @@ bool StackDepths::is_entry_like(uint32_t offset) const {
   return code != nullptr && entry_like_[code->first + (offset - code->begin)];
 }
 
+StackDepths::Look StackDepths::look_at(const Code& code, uint32_t at) {
+  Look& look = looks_[code.first + at];
+  if (look.length != 0) return look;
+  const auto insn = decode_instruction(code.bytes.subspan(at));
+  return look = insn ? Look{static_cast<uint8_t>(insn->length & 31), insn->is_padding(), insn->ends_block()} : Look{1, false, false};
+}
+
+// Calls `found` with where blocks may begin that have not been reached: where code begins, and behind what does not go on and its padding. What goes on is reached
+// as far as it does, so what is behind reached code begins anew.
+template <typename Found>
+void StackDepths::find_unreached(Found found) {
+  looks_.resize(code_bytes_);
+  for (const Code& code : code_) {
+    bool has_ended = true;
+    for (uint32_t at = 0; at < code.bytes.size() && steps_ != 0;) {
+      if (reached_[code.first + at]) {
+        has_ended = true;
+        at = static_cast<uint32_t>(reached_.next_clear(code.first + at, code.first + code.bytes.size()) - code.first);
+        continue;
+      }
+      --steps_;
+      const Look look = look_at(code, at);
+      if (has_ended && !look.is_padding) found(code, code.begin + at);
+      if (!look.is_padding) has_ended = look.ends_block;
+      at += look.length;
+    }
+  }
+}
+
 void StackDepths::prepare() {
   std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.begin != b.begin ? a.begin < b.begin : a.size > b.size; });
   const auto same = [](const Entry& a, const Entry& b) { return a.begin == b.begin; };
@@ -83,8 +112,8 @@ void StackDepths::prepare() {
 
 void StackDepths::run_pass(uint64_t max_steps, bool is_last) {
   is_last_ = is_last;
-  reached_.assign(code_bytes_, false);
-  entry_like_.assign(is_assembly_ ? code_bytes_ : 0, false);
+  reached_.assign(code_bytes_);
+  entry_like_.assign(is_assembly_ ? code_bytes_ : 0);
   ranges_.clear();
   memory_.begin_pass();
   parts_.clear();
@@ -191,30 +220,15 @@ void StackDepths::follow_others() {
   insert_found(called_, Entry::kCalled);
 }
 
-// Where code begins, and at multiples of 16 behind what does not go on and its padding; one after the other: it may be a part of the one before, which jumps to it.
+// At multiples of 16, and where code begins; one after the other: it may be a part of the one before, which jumps to it.
 void StackDepths::follow_behind_others() {
   std::vector<uint32_t> found, possible;
-  for (const Code& code : code_) {
-    bool has_ended = true;
-    for (uint32_t at = 0; at < code.bytes.size() && steps_ != 0;) {
-      if (reached_[code.first + at]) {  // what goes on is reached as far as it does
-        has_ended = true;
-        ++at;
-        continue;
-      }
-      --steps_;
-      const auto insn = decode_instruction(code.bytes.subspan(at));
-      const bool is_padding = insn && insn->is_padding();
-      const uint32_t begin = code.begin + at;
-      const bool may_begin = has_ended && !is_padding && (begin % 16 == 0 || at == 0);
-      if (may_begin && found.size() < kMaxFunctions - entries_.size() && !is_reached(begin) && entry_at(begin) == nullptr && !lies_in_function(begin)) {
-        if (follow({begin, {}})) found.push_back(begin);
-        else if (possible.size() < kMaxFunctions) possible.push_back(begin);
-      }
-      if (!is_padding) has_ended = insn && insn->ends_block();
-      at += insn ? insn->length : 1;
-    }
-  }
+  find_unreached([&](const Code& code, uint32_t begin) {
+    if (begin % 16 != 0 && begin != code.begin) return;
+    if (found.size() >= kMaxFunctions - entries_.size() || entry_at(begin) != nullptr || lies_in_function(begin)) return;
+    if (follow({begin, {}})) found.push_back(begin);
+    else if (possible.size() < kMaxFunctions) possible.push_back(begin);
+  });
   add_entries(found, Entry::kBehindAnother);
   if (steps_ != 0 || possible_.empty()) possible_ = std::move(possible);
 }
@@ -229,31 +243,13 @@ bool StackDepths::follow_blocks() {
   std::vector<uint32_t> proved;
   uint64_t in_vain = 0;  // instructions of what is no such block: most of what V8's builtins have between them
   auto jumper = jumpers.begin();
-  auto known = known_.begin();
-  for (const Code& code : code_) {
-    bool has_ended = true;
-    for (uint32_t at = 0; at < code.bytes.size() && steps_ != 0;) {
-      const uint32_t begin = code.begin + at;
-      while (known != known_.end() && known->end <= begin) ++known;
-      const bool is_known = known != known_.end() && known->begin <= begin;
-      if (is_known || reached_[code.first + at]) {  // what goes on is reached as far as it does
-        has_ended = true;
-        at = is_known ? known->end - code.begin : at + 1;
-        continue;
-      }
-      --steps_;
-      const auto insn = decode_instruction(code.bytes.subspan(at));
-      const bool is_padding = insn && insn->is_padding();
-      while (std::next(jumper) != jumpers.end() && std::next(jumper)->begin <= begin) ++jumper;
-      if (has_ended && !is_padding && may_be_block(begin, *jumper) && in_vain < code_bytes_ / 16 + kFewestStepsOfBlocks) {
-        const uint64_t before = steps_;
-        if (!follow_block(begin, jumper->state)) in_vain += before - steps_;
-        else if (jumper->is_known && !jumper->state.is_entry() && proved_.insert(jumper->begin).second) proved.push_back(jumper->begin);
-      }
-      if (!is_padding) has_ended = insn && insn->ends_block();
-      at += insn ? insn->length : 1;
-    }
-  }
+  find_unreached([&](const Code&, uint32_t begin) {
+    while (std::next(jumper) != jumpers.end() && std::next(jumper)->begin <= begin) ++jumper;
+    if (!may_be_block(begin, *jumper) || in_vain >= code_bytes_ / 16 + kFewestStepsOfBlocks) return;
+    const uint64_t before = steps_;
+    if (!follow_block(begin, jumper->state)) in_vain += before - steps_;
+    else if (jumper->is_known && !jumper->state.is_entry() && proved_.insert(jumper->begin).second) proved.push_back(jumper->begin);
+  });
   bool any = false;
   for (const uint32_t begin : proved) any = (!is_reached(begin) && follow({begin, {}})) || any;
   return any;
@@ -408,11 +404,9 @@ void StackDepths::add_range(const StackRange& range, uint32_t function) {
     owned_.push_back({range.begin, range.end, function});
   }
   const Code* const code = find_code(range.begin);
-  const auto first = reached_.begin() + static_cast<ptrdiff_t>(code->first + (range.begin - code->begin));
-  std::fill(first, first + (range.end - range.begin), true);
-  if (!is_assembly_ || !range.state.is_entry()) return;
-  const auto same = entry_like_.begin() + (first - reached_.begin());
-  std::fill(same, same + (range.end - range.begin), true);
+  const uint64_t first = code->first + (range.begin - code->begin), last = first + (range.end - range.begin);
+  reached_.set(first, last);
+  if (is_assembly_ && range.state.is_entry()) entry_like_.set(first, last);
 }
 
 // An address in data may be that of a place in a function, for a jump. A function begins like one, returns, or ends with a call of another.

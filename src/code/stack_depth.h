@@ -16,6 +16,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "code/bits.h"
 #include "code/followed_code.h"
 #include "code/stack_flow.h"
 
@@ -87,12 +88,20 @@ class StackDepths {
     uint32_t begin, end, range;  // in ranges_, unless only_functions_
   };
   using Begins = FlowMemory::Begins;
+  // An instruction as the search for unreached blocks sees it. What cannot be decoded has one byte.
+  struct Look {
+    uint8_t length : 5 = 0;  // 0: not looked at yet
+    bool is_padding : 1 = false, ends_block : 1 = false;
+  };
 
   const Code* find_code(uint64_t offset) const;
   bool is_unread(int64_t offset) const;
   const Entry* entry_at(uint64_t offset) const;
   bool lies_in_function(uint32_t offset) const;
   bool is_reached(uint32_t offset) const;
+  Look look_at(const Code& code, uint32_t at);
+  template <typename Found>
+  void find_unreached(Found found);
   void prepare();
   void run_pass(uint64_t max_steps, bool is_last);
   void follow_all();
@@ -135,9 +144,10 @@ class StackDepths {
   uint64_t steps_ = 0;
 
   StackFlow flow_;
-  std::vector<bool> reached_, entry_like_;  // by byte of code; the latter of assembly: with a stack as on a function's entry
+  Bits reached_, entry_like_;  // by byte of code; the latter of assembly: with a stack as on a function's entry
   std::vector<StackRange> flow_ranges_;  // of what it has followed last
   std::vector<uint32_t> flow_calls_, flow_addresses_;
+  std::vector<Look> looks_;  // by byte of code, of assembly
   FollowedCode last_;  // what was followed or recalled last
   FlowMemory memory_;
   bool is_last_ = false;  // pass

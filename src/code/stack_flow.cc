@@ -295,30 +295,43 @@ void StackFlow::forget_since(const Evidence& before) {
   indirect_.assign(1, before.jump);
 }
 
-void StackFlow::write_ranges() {
-  const auto write = [&](uint32_t at, uint32_t next) {
-    const Record& record = records_[index_[at]];
-    if (record.length == 0 || record.doubtful) return;  // not looked at, or not believed
-    const uint32_t end = std::min(at + record.length, next);
-    const StackState state = record.state.settled();
-    if (!ranges_.empty() && ranges_.back().end == at && ranges_.back().state == state) ranges_.back().end = end;
-    else ranges_.push_back({at, end, state});
-  };
-  const bool sparse = reached_.size() < size_ / 16;
-  if (sparse) std::sort(reached_.begin() + 1, reached_.end());
-  uint32_t last = UINT32_MAX;
-  const auto next_is = [&](uint32_t at) {
-    if (last != UINT32_MAX) write(last, at);
-    last = at;
-  };
-  if (sparse) {
-    for (size_t i = 1; i < reached_.size(); ++i) next_is(reached_[i]);
-  } else {
-    for (uint32_t at = 0; at < size_; ++at) {
-      if (index_[at] != 0) next_is(at);
-    }
+// Numbers of records by offset. Those of instructions that follow each other mostly do so, too: runs of them are put in order, all only if instructions overlap.
+void StackFlow::sort_records() {
+  runs_.clear();
+  order_.clear();
+  const auto goes_on = [&](uint32_t i) { return i < records_.size() && reached_[i] == reached_[i - 1] + records_[i - 1].length; };
+  for (uint32_t i = 1; i < records_.size(); ++i) {
+    if (i == 1 || !goes_on(i)) runs_.push_back(i);
   }
-  next_is(UINT32_MAX);
+  const auto before = [&](uint32_t a, uint32_t b) { return reached_[a] < reached_[b]; };
+  std::sort(runs_.begin(), runs_.end(), before);
+  bool overlap = false;
+  for (uint32_t i : runs_) {
+    overlap = overlap || (!order_.empty() && before(i, order_.back()));
+    do order_.push_back(i);
+    while (goes_on(++i));
+  }
+  if (overlap) std::sort(order_.begin(), order_.end(), before);
+}
+
+void StackFlow::write_ranges() {
+  sort_records();
+  const StackState* last = nullptr;  // of the last range, not settled
+  for (size_t i = 0; i < order_.size(); ++i) {
+    const Record& record = records_[order_[i]];
+    if (record.length == 0 || record.doubtful) continue;  // not looked at, or not believed
+    const uint32_t begin = reached_[order_[i]];
+    const uint32_t end = i + 1 == order_.size() ? begin + record.length : std::min(begin + record.length, reached_[order_[i + 1]]);
+    const bool follows = !ranges_.empty() && ranges_.back().end == begin;
+    if (follows && record.state == *last) {
+      ranges_.back().end = end;
+      continue;
+    }
+    last = &record.state;
+    const StackState state = record.state.settled();
+    if (follows && ranges_.back().state == state) ranges_.back().end = end;
+    else ranges_.push_back({begin, end, state});
+  }
 }
 
 }  // namespace cicada::code

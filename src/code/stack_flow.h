@@ -98,6 +98,7 @@ class StackFlow {
   bool never_returns(const Instruction& insn, int64_t next) const;
   void forget();
   void forget_index();
+  void sort_records();
   void write_ranges();
 
   Function function_;
@@ -113,6 +114,7 @@ class StackFlow {
   std::unordered_set<uint32_t, SeededHash> dead_calls_;
   std::vector<StackState> indirect_;  // distinct states of indirect jumps, two at most
   uint32_t fixed_ = 0;  // while guessing: the stack and what is saved of the records before it must not change
+  std::vector<uint32_t> runs_, order_;  // while ranges are written
   std::vector<StackRange> ranges_;
   std::vector<int64_t> calls_, addresses_, immediates_;
   std::vector<Jump> leaves_;

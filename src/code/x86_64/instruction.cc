@@ -254,7 +254,7 @@ bool has_byte_operand(const Instruction& insn) {
 }
 
 // The second map; the same with VEX, but for masks.
-Destination two_byte_destination(uint8_t op) {
+constexpr Destination two_byte_destination(uint8_t op) {
   if (between(op, 0x40, 0x4f)) return Destination::kReg;  // cmov
   if (between(op, 0x90, 0x9f)) return Destination::kRm;   // set
   switch (op) {
@@ -270,13 +270,28 @@ Destination two_byte_destination(uint8_t op) {
 Destination destination(const Instruction& insn) {
   if (insn.map == 0) return one_byte_destination(insn);
   if (insn.map == 1 && insn.vex && between(insn.opcode, 0x90, 0x9f)) return Destination::kReg;  // kmov
-  if (insn.map == 1) return two_byte_destination(insn.opcode);
+  if (insn.map == 1 || insn.map == 5) return two_byte_destination(insn.opcode);  // 5: half floats, which has more kinds of what 1 has
   if (insn.map == 2) return between(insn.opcode, 0xf0, 0xf7) ? Destination::kReg : Destination::kNowhere;  // movbe, crc32, BMI
   if (insn.map == 3 && between(insn.opcode, 0x14, 0x17)) return Destination::kRm;                          // pextr
   return insn.map == 3 && insn.opcode == 0xf0 ? Destination::kReg : Destination::kNowhere;                 // rorx
 }
 
+// By map and opcode: what destination() and writes_unsaid() say of some register.
+constexpr auto kWritesGeneral = [] {
+  std::array<std::array<bool, 256>, 8> table{};
+  for (unsigned op = 0; op < 256; ++op) {
+    table[0][op] = true;
+    table[1][op] = table[5][op] = two_byte_destination(static_cast<uint8_t>(op)) != Destination::kNowhere;
+    table[2][op] = op >= 0xf0 && op <= 0xf7;
+    table[3][op] = (op >= 0x14 && op <= 0x17) || op == 0xf0 || (op >= 0x60 && op <= 0x63);
+  }
+  for (const unsigned op : {0x01, 0x05, 0x31, 0x32, 0x33, 0x34, 0xa2}) table[1][op] = true;
+  return table;
+}();
+
 }  // namespace
+
+bool Instruction::may_write_general() const { return kWritesGeneral[map & 7][opcode]; }
 
 Flow Instruction::flow() const {
   if (vex || map > 1) return Flow::kNext;  // all but all of a codec

@@ -97,6 +97,30 @@ TEST(Instruction, WritesWhatNoOperandNames) {
   EXPECT_EQ(written({0x66, 0x0f, 0x3a, 0x61, 0xc1, 0x00}), Registers{kRcx}) << "pcmpestri";
 }
 
+TEST(Instruction, MayWriteGeneralWheneverItWritesOne) {
+  size_t may = 0;
+  for (unsigned number = 0; number < 7 * 256 * 2; ++number) {
+    Instruction insn;
+    insn.map = static_cast<uint8_t>(number / 512);
+    insn.opcode = static_cast<uint8_t>(number / 2);
+    insn.vex = number % 2 != 0;
+    insn.rex = insn.has_modrm = true;
+    insn.mod = 3;
+    may += insn.may_write_general();
+    for (uint8_t reg = kRax; reg <= kR15; ++reg) {
+      insn.reg = insn.rm = reg;
+      const auto wanted = static_cast<GeneralRegister>(reg);
+      if (insn.writes(wanted) || insn.writes_unsaid(wanted)) {
+        EXPECT_TRUE(insn.may_write_general()) << int{insn.map} << " " << int{insn.opcode};
+      }
+    }
+  }
+  EXPECT_LT(may, 1000U) << "most of the maps of vector instructions write none";
+  const auto half = decode_instruction(Code{0x62, 0xf5, 0x7d, 0x08, 0x7e, 0xc3});  // vmovw %xmm0,%ebx
+  ASSERT_TRUE(half);
+  EXPECT_TRUE(half->writes(kRbx));
+}
+
 TEST(Instruction, ByteRegistersAreNotTheStackPointer) {
   EXPECT_FALSE(decode_instruction(Code{0x80, 0xcc, 0x0c})->writes(kRsp));       // or $12,%ah
   EXPECT_TRUE(decode_instruction(Code{0x40, 0x80, 0xcc, 0x0c})->writes(kRsp));  // or $12,%spl

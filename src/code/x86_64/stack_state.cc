@@ -181,12 +181,13 @@ bool StackState::add(uint8_t reg, int64_t amount) {
 bool StackState::apply(const Instruction& insn) {
   const uint8_t op = insn.opcode;
   const bool one_byte = insn.map == 0 && !insn.vex;
-  note_written(insn);
+  if (insn.is(1, 0xa0) || insn.is(1, 0xa1) || insn.is(1, 0xa8) || insn.is(1, 0xa9)) return false;  // push and pop of fs and gs
   if (is_kept() && insn.rm == kRsp && insn.has_modrm && insn.mod != 3 && !insn.indexed && !(one_byte && op == 0x89 && insn.wide)) {
     for (int64_t unit = 1; unit <= (insn.scaled ? insn.vector : 1); unit *= 2) overwrite(insn.displacement * unit, insn.stored_bytes());
   }
+  if (!insn.may_write_general()) return true;
+  note_written(insn);
   if (!one_byte) {
-    if (insn.is(1, 0xa0) || insn.is(1, 0xa1) || insn.is(1, 0xa8) || insn.is(1, 0xa9)) return false;  // push and pop of fs and gs
     forget_written(insn);
     return true;
   }

@@ -52,8 +52,16 @@ struct StackState {
   void forget_red_zone();
 
  private:
-  // std::array's == is a call of memcmp, for six bytes.
-  bool same_saved(const decltype(saved)& other) const { return std::memcmp(saved.data(), other.data(), sizeof saved) == 0; }
+  // As one number: == of six bytes is a call of memcmp.
+  static uint64_t to_number(const decltype(saved)& words) {
+    static_assert(sizeof words == 6);
+    uint32_t first;
+    uint16_t last;
+    std::memcpy(&first, words.data(), sizeof first);
+    std::memcpy(&last, words.data() + sizeof first, sizeof last);
+    return uint64_t{last} << 32 | first;
+  }
+  bool same_saved(const decltype(saved)& other) const { return to_number(saved) == to_number(other); }
   bool set_stack(int64_t depth);
   bool push(uint8_t reg);
   bool pop(uint8_t reg);
