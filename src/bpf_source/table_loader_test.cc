@@ -100,7 +100,7 @@ TEST_F(TableLoaderTest, LoadsThoseOfManySamplesRarely) {
   uint32_t address = 0x1000;
   while (std::chrono::steady_clock::now() < begin + 5 * TableLoader::kNewerAfter && address < kEnd) {
     loader->request_newer(image, read(address));
-    address += unwind::CodePieces::kPieceBytes;
+    address += code::Pieces::kBytes;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   wait_until_idle();

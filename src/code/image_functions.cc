@@ -232,6 +232,14 @@ StackDepths read_assembly(const elf::ElfFile& elf, const std::vector<Range<LinkA
   return depths;
 }
 
+StackDepths read_some(const elf::ElfFile& elf, bool compiled, const std::vector<Range<LinkAddr>>& code, const std::vector<Range<LinkAddr>>& all, LinkAddr base) {
+  StackDepths depths = compiled ? read_functions(elf, code, base) : read_assembly(elf, code, base);
+  for (const Range<LinkAddr>& range : all) {
+    if (range.begin >= base && range.end - base <= UINT32_MAX) depths.add_unread(static_cast<uint32_t>(range.begin - base), static_cast<uint32_t>(range.end - base));
+  }
+  return depths;
+}
+
 std::vector<Range<LinkAddr>> without_padding(const elf::ElfFile& elf, std::vector<Range<LinkAddr>> gaps) {
   uint64_t looks = kMaxLooks;
   std::erase_if(gaps, [&](Range<LinkAddr>& gap) {

@@ -22,6 +22,9 @@ StackDepths read_functions(const elf::ElfFile& elf, const std::vector<Range<Link
 // costs nothing elsewhere.
 StackDepths read_assembly(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& code, LinkAddr base);
 
+// The one or the other, of some of `all` such code.
+StackDepths read_some(const elf::ElfFile& elf, bool compiled, const std::vector<Range<LinkAddr>>& code, const std::vector<Range<LinkAddr>>& all, LinkAddr base);
+
 // Those of `gaps` that may hold such code: without the padding at their begin, and 16 bytes or more.
 std::vector<Range<LinkAddr>> without_padding(const elf::ElfFile& elf, std::vector<Range<LinkAddr>> gaps);
 

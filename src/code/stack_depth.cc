@@ -16,7 +16,7 @@ constexpr uint64_t kMaxCodeBytes = 32 << 20;
 constexpr size_t kMaxFunctions = 1 << 18;
 constexpr size_t kMaxParts = 1 << 16;
 // Instructions looked at in each pass. Compiled code has one in four bytes and needs 1.2 looks.
-constexpr uint64_t kMaxSteps = 6 << 20, kMaxStepsOfFunctions = 2 << 20, kFewestSteps = 1 << 16, kFewestStepsOfBlocks = 1 << 12;
+constexpr uint64_t kMaxSteps = 6 << 20, kMaxStepsOfFunctions = 6 << 20, kFewestSteps = 1 << 16, kFewestStepsOfBlocks = 1 << 12;
 constexpr uint32_t kMaxPadding = 15;
 constexpr int kPasses = 2, kRoundsOfParts = 4, kRoundsOfCalls = 64, kRoundsOfBlocks = 2;
 

@@ -48,8 +48,7 @@ std::optional<UnnamedFunctions::Function> UnnamedFunctions::find(LinkAddr addres
   if (!tables_) read_tables();
   if (const Range<LinkAddr>* const found = find_in(*tables_, address)) return Function{found->begin, name_of(found->begin)};
   if (find_in(gaps_, address) == nullptr) return std::nullopt;
-  if (!followed_) followed_ = follow_code();
-  const Code* const found = find_in(*followed_, address, &Code::code);
+  const Code* const found = find_in(follow(address), address, &Code::code);
   if (found == nullptr) return std::nullopt;
   return Function{found->function, name_of(found->function)};
 }
@@ -65,18 +64,50 @@ std::vector<UnnamedFunctions::NamedFunction> UnnamedFunctions::named() {
   return found;
 }
 
-std::vector<UnnamedFunctions::Code> UnnamedFunctions::follow_code() const {
+// What the piece of the address has; all there is, if that is one piece.
+const std::vector<UnnamedFunctions::Code>& UnnamedFunctions::follow(LinkAddr address) {
+  if (!unnamed_) unnamed_ = find_unnamed();
+  static const std::vector<Code> kNothing;
+  const uint64_t number = unnamed_->at_once ? 0 : unnamed_->pieces.number_of(address);
+  const auto known = followed_.find(number);
+  if (known != followed_.end()) return known->second;
+  return followed_.size() < kMaxPieces ? followed_.emplace(number, follow_piece(*unnamed_, number)).first->second : kNothing;
+}
+
+UnnamedFunctions::Unnamed UnnamedFunctions::find_unnamed() const {
+  Unnamed unnamed;
   const auto sections = code::ExecutableRanges::find_code(elf_);
-  if (!sections || sections->ranges().empty()) return {};
-  const LinkAddr base(sections->ranges().front().begin.value & ~uint64_t{0xffff});
-  const bool has_tables = !code::is_compiled_without_cfi(elf_, sections->total_bytes() - code::total_bytes(gaps_), sections->total_bytes());
-  code::StackDepths depths = has_tables ? code::read_assembly(elf_, code::without_padding(elf_, gaps_), base) : code::read_functions(elf_, sections->ranges(), base);
+  if (!sections || sections->ranges().empty()) return unnamed;
+  const uint64_t total = sections->total_bytes(), covered = total - code::total_bytes(gaps_);
+  unnamed.base = LinkAddr(sections->ranges().front().begin.value & ~uint64_t{0xffff});
+  unnamed.compiled = code::is_compiled_without_cfi(elf_, covered, total);
+  unnamed.pieces = code::Pieces(code::without_padding(elf_, gaps_), unnamed.base, covered);
+  // What is compiled is followed with what has CFI.
+  unnamed.at_once = (unnamed.compiled ? total : code::total_bytes(unnamed.pieces.all())) <= kMaxAtOnceBytes;
+  if (unnamed.at_once && unnamed.compiled) unnamed.pieces = code::Pieces(sections->ranges(), unnamed.base, covered);
+  return unnamed;
+}
+
+std::vector<UnnamedFunctions::Code> UnnamedFunctions::follow_piece(const Unnamed& unnamed, uint64_t number) const {
+  const std::vector<Range<LinkAddr>>& all = unnamed.pieces.all();
+  code::StackDepths depths = code::read_some(elf_, unnamed.compiled, unnamed.at_once ? all : unnamed.pieces.code_of(number), all, unnamed.base);
   // Nothing in the image calls these.
-  if (!has_tables && start_ && start_->start >= base) depths.add_function(static_cast<uint32_t>(start_->start - base), 0);
-  if (!has_tables && start_ && start_->main && *start_->main >= base) depths.add_function(static_cast<uint32_t>(*start_->main - base), 0);
+  if (unnamed.compiled && start_ && start_->start >= unnamed.base) depths.add_function(static_cast<uint32_t>(start_->start - unnamed.base), 0);
+  if (unnamed.compiled && start_ && start_->main && *start_->main >= unnamed.base) depths.add_function(static_cast<uint32_t>(*start_->main - unnamed.base), 0);
+  const Range<LinkAddr> wanted = unnamed.at_once ? Range<LinkAddr>{unnamed.base, LinkAddr(UINT64_MAX)} : unnamed.pieces.range_of(number);
   std::vector<Code> functions;
-  for (const code::StackDepths::FunctionCode& found : depths.find_functions()) functions.push_back({{base + found.begin, base + found.end}, base + found.function});
+  for (const code::StackDepths::FunctionCode& found : depths.find_functions()) {
+    const Range<LinkAddr> code{std::max(unnamed.base + found.begin, wanted.begin), std::min(unnamed.base + found.end, wanted.end)};
+    if (!code.empty()) functions.push_back({code, unnamed.base + found.function});
+  }
   return functions;
+}
+
+size_t UnnamedFunctions::memory_bytes() const {
+  size_t bytes = tables_ ? (tables_->capacity() + gaps_.capacity()) * sizeof gaps_[0] : 0;
+  if (unnamed_) bytes += unnamed_->pieces.all().capacity() * sizeof gaps_[0];
+  for (const auto& [number, functions] : followed_) bytes += functions.capacity() * sizeof(Code);
+  return bytes;
 }
 
 }  // namespace cicada::symbolize

@@ -4,11 +4,13 @@
 // same: where a program starts, and its main().
 // Borrows the image. Owns its lists. Threads: one; the caller locks.
 #pragma once
+#include <map>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/address.h"
+#include "code/pieces.h"
 #include "code/program_start.h"
 #include "elf/elf_file.h"
 
@@ -26,28 +28,39 @@ class UnnamedFunctions {
   };
 
   explicit UnnamedFunctions(const elf::ElfFile& elf) : elf_(elf), start_(code::find_program_start(elf)) {}
-  // The function that contains the address. The first question reads the unwind tables; the first about code that they leave out follows the image's instructions,
-  // which takes a third of a second at most.
+  // The function that contains the address. The first question reads the unwind tables; the first about code that they leave out follows the image's instructions:
+  // all, which takes half a second at most, or of more than 32 MiB those of a piece, of 256 at most. What a piece has does not depend on what was asked before.
   std::optional<Function> find(LinkAddr address);
   // _start and main, as far as unwind tables tell where they end.
   std::vector<NamedFunction> named();
 
-  size_t memory_bytes() const { return tables_ ? (tables_->capacity() + gaps_.capacity()) * sizeof gaps_[0] + (followed_ ? followed_->capacity() * sizeof(Code) : 0) : 0; }
+  size_t memory_bytes() const;
 
  private:
   struct Code {
     Range<LinkAddr> code;
     LinkAddr function;
   };
+  // The code that tables leave out, or, where that is as good as all and not too much, all code.
+  struct Unnamed {
+    LinkAddr base;
+    bool compiled = false, at_once = true;
+    code::Pieces pieces;
+  };
+  static constexpr uint64_t kMaxAtOnceBytes = 32 << 20;
+  static constexpr size_t kMaxPieces = 256;
   void read_tables();
-  std::vector<Code> follow_code() const;
+  Unnamed find_unnamed() const;
+  const std::vector<Code>& follow(LinkAddr address);
+  std::vector<Code> follow_piece(const Unnamed& unnamed, uint64_t number) const;
   std::string_view name_of(LinkAddr begin) const;
 
   const elf::ElfFile& elf_;
   std::optional<code::ProgramStart> start_;
   std::optional<std::vector<Range<LinkAddr>>> tables_;  // by begin
   std::vector<Range<LinkAddr>> gaps_;                   // in code, which tables_ leaves out
-  std::optional<std::vector<Code>> followed_;           // by begin
+  std::optional<Unnamed> unnamed_;
+  std::map<uint64_t, std::vector<Code>> followed_;      // by piece; by begin
 };
 
 }  // namespace cicada::symbolize

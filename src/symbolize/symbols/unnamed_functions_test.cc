@@ -144,6 +144,54 @@ table:  .quad kernel_one
   EXPECT_EQ(end->begin.value, symbols.at("kernel_two"));
 }
 
+// More code than is followed at once.
+TEST(UnnamedFunctions, AreTheSameInWhateverOrderMuchCodeIsAskedFor) {
+  TestDirectory directory;
+  directory.write("a.S", R"(
+        .macro FUNCTION name
+        .p2align 4
+\name:  push %rbx
+        mov %rdi, %rbx
+1:      dec %rbx
+        jnz 1b
+        pop %rbx
+        ret
+        .pushsection .data.rel.ro, "aw"
+        .quad \name
+        .popsection
+        .endm
+        .text
+        .irp n, 1, 2, 3
+        FUNCTION first_\n
+        .endr
+        .skip 17 << 20, 0xcc
+        .irp n, 1, 2, 3
+        FUNCTION middle_\n
+        .endr
+        .skip 17 << 20, 0xcc
+        .irp n, 1, 2, 3
+        FUNCTION last_\n
+        .endr
+        .section .note.GNU-stack,"",@progbits
+)");
+  ASSERT_TRUE(directory.run("gcc -shared -nostdlib a.S -o a && nm a | grep ' t ' > symbols && strip a"));
+  const auto elf = elf::ElfFile::open(directory.path("a"));
+  ASSERT_TRUE(elf);
+  auto symbols = symbols_in(directory.path("symbols"));
+  ASSERT_EQ(symbols.size(), 9U);
+  UnnamedFunctions forwards(*elf), backwards(*elf);
+  const auto expect = [](UnnamedFunctions& functions, const std::string& name, uint64_t begin) {
+    for (const uint64_t inside : {0, 1, 10}) {
+      const auto found = functions.find(LinkAddr(begin + inside));
+      ASSERT_TRUE(found) << name;
+      EXPECT_EQ(found->begin.value, begin) << name;
+    }
+  };
+  for (const auto& [name, begin] : symbols) expect(forwards, name, begin);
+  for (auto symbol = symbols.rbegin(); symbol != symbols.rend(); ++symbol) expect(backwards, symbol->first, symbol->second);
+  EXPECT_FALSE(forwards.find(LinkAddr(symbols.at("first_1") + (9 << 20)))) << "padding";
+}
+
 TEST(UnnamedFunctions, AreNoneInPaddingAndOutsideOfCode) {
   ElfImage image;
   ElfImage::Part text{".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x1000, 0, 0, std::vector<uint8_t>(0x100, 0xcc)};

@@ -222,10 +222,7 @@ std::vector<CodeRule> read_code(const elf::ElfFile& elf, const CodeQuestion& que
   const auto sections = code::ExecutableRanges::find_code(elf);
   if (!sections) return {};
   const bool compiled = code::is_compiled_without_cfi(elf, question.covered_bytes, sections->total_bytes());
-  code::StackDepths depths = compiled ? code::read_functions(elf, question.code, question.base) : code::read_assembly(elf, question.code, question.base);
-  const auto offset = [&](LinkAddr address) { return static_cast<uint32_t>(address - question.base); };
-  for (const Range<LinkAddr>& range : question.all) depths.add_unread(offset(range.begin), offset(range.end));
-  return rules_of(std::move(depths));
+  return rules_of(code::read_some(elf, compiled, question.code, question.all, question.base));
 }
 
 }  // namespace cicada::unwind

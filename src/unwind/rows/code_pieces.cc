@@ -47,30 +47,22 @@ void append(std::vector<Range<LinkAddr>>& ranges, Range<LinkAddr> range) {
 
 CodePieces::CodePieces(const UnwindRows& rows) {
   if (rows.rows().size() > kMaxRows) return;
-  unread_ = find_unread(rows, {rows.base(), LinkAddr(UINT64_MAX)});
-  uint64_t unread_bytes = 0;
-  for (const Range<LinkAddr>& range : unread_) unread_bytes += range.size();
-  if (rows.stats().covered_bytes < unread_bytes / (kCompiledShare - 1)) {
-    piece_bytes_ = kCompiledPieceBytes;
-    around_bytes_ = kCompiledAroundBytes;
-  }
-  if (unread_.size() > kMaxRanges) unread_.resize(kMaxRanges);
+  std::vector<Range<LinkAddr>> unread = find_unread(rows, {rows.base(), LinkAddr(UINT64_MAX)});
+  if (unread.size() > kMaxRanges) unread.resize(kMaxRanges);
+  pieces_ = code::Pieces(std::move(unread), rows.base(), rows.stats().covered_bytes);
 }
 
 CodeQuestion CodePieces::question(const UnwindRows& rows, std::span<const LinkAddr> addresses) const {
   CodeQuestion question{rows.stats().covered_bytes, rows.base(), {}, {}, {}};
   std::set<uint64_t> numbers;
   for (const LinkAddr address : addresses) {
-    if (numbers.size() < kMaxBytes / piece_bytes_ && is_unread(rows.find(address))) numbers.insert((address - rows.base()) / piece_bytes_);
+    if (numbers.size() < kMaxBytes / pieces_.bytes() && is_unread(rows.find(address))) numbers.insert(pieces_.number_of(address));
   }
   for (const uint64_t number : numbers) {
-    const Range<LinkAddr> piece{rows.base() + number * piece_bytes_, rows.base() + std::min<uint64_t>((number + 1) * piece_bytes_, UINT32_MAX)};
-    for (const Range<LinkAddr>& unread : find_unread(rows, piece)) question.pieces.push_back(unread);
-    const Range<LinkAddr> around{piece.begin - std::min(piece.begin - rows.base(), around_bytes_), piece.end + std::min(UINT64_MAX - piece.end.value, around_bytes_)};
-    auto range = std::lower_bound(unread_.begin(), unread_.end(), around.begin, [](const Range<LinkAddr>& at, LinkAddr begin) { return at.end <= begin; });
-    for (; range != unread_.end() && range->begin < around.end; ++range) append(question.code, {std::max(range->begin, around.begin), std::min(range->end, around.end)});
+    for (const Range<LinkAddr>& unread : find_unread(rows, pieces_.range_of(number))) question.pieces.push_back(unread);
+    for (const Range<LinkAddr>& range : pieces_.code_of(number)) append(question.code, range);
   }
-  if (!question.pieces.empty()) question.all = unread_;
+  if (!question.pieces.empty()) question.all = pieces_.all();
   return question;
 }
 

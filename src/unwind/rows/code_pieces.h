@@ -3,11 +3,12 @@
 //
 //   rows of the CFI, with unread code ──▶ addresses in it ──▶ question() ──▶ read_code(), in a parser ──▶ with_code() ──▶ rows again
 //
-// A piece is read with some code around it, which may jump into it or call it. Threads: any.
+// Threads: any.
 #pragma once
 #include <span>
 #include <vector>
 
+#include "code/pieces.h"
 #include "unwind/rows/code_rule.h"
 #include "unwind/rows/unwind_rows.h"
 #include "unwind/rows/unsupported_reason.h"
@@ -31,23 +32,19 @@ struct CodeQuestion {
 
 class CodePieces {
  public:
-  // Compiled code is known by what is near, hand-written functions reach far: pieces of 64 KiB lost 1.2 % of libx265's rules.
-  static constexpr uint64_t kPieceBytes = 256 << 10, kAroundBytes = 64 << 10, kCompiledPieceBytes = 64 << 10, kCompiledAroundBytes = 32 << 10;
-  static constexpr uint64_t kCompiledShare = 8;    // an image is compiled code if CFI covers less than an eighth of it
   static constexpr uint64_t kMaxBytes = 2 << 20;   // of the pieces of one question: the first that are asked for; who asks for more asks again
   static constexpr size_t kMaxRanges = 1 << 16;    // of unread code: the first are looked at
   static constexpr size_t kMaxRows = 4 << 20;
 
   // `rows`, of which nothing has been read yet. Empty: nothing is unread, or there are more than kMaxRows: writing them anew would cost too much.
   explicit CodePieces(const UnwindRows& rows);
-  bool empty() const { return unread_.empty(); }
-  uint64_t piece_bytes() const { return piece_bytes_; }
+  bool empty() const { return pieces_.all().empty(); }
+  uint64_t piece_bytes() const { return pieces_.bytes(); }
   // Of what is still unread in `rows` at these addresses. No pieces: nothing is.
   CodeQuestion question(const UnwindRows& rows, std::span<const LinkAddr> addresses) const;
 
  private:
-  std::vector<Range<LinkAddr>> unread_;  // ascending
-  uint64_t piece_bytes_ = kPieceBytes, around_bytes_ = kAroundBytes;
+  code::Pieces pieces_;
 };
 
 // `rows` with these rules for the pieces; code of theirs that has no rule is walked by frame pointer. Rules (ascending) that lie

@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr LinkAddr kBase(0x10000);
-constexpr uint32_t kPiece = CodePieces::kPieceBytes, kAround = CodePieces::kAroundBytes;
+constexpr uint32_t kPiece = code::Pieces::kBytes, kAround = code::Pieces::kAroundBytes;
 // [0x100, 0x200) has CFI; [0x200, kHole), [kHole + 0x40, kEnd) are unread.
 constexpr uint32_t kHole = kPiece + 0x1000, kEnd = 3 * kPiece + 0x500;
 
@@ -108,8 +108,8 @@ TEST(CodePieces, AreSmallerWhereTheCodeIsCompiled) {
   table.stats.covered_bytes = 0x100000 / 7 - 1;
   const UnwindRows rows(std::move(table));
   const CodeQuestion question = CodePieces(rows).question(rows, at({0x50000}));
-  EXPECT_THAT(question.pieces, ElementsAre(range(0x50000, 0x50000 + CodePieces::kCompiledPieceBytes)));
-  EXPECT_THAT(question.code, ElementsAre(range(0x50000 - CodePieces::kCompiledAroundBytes, 0x50000 + CodePieces::kCompiledPieceBytes + CodePieces::kCompiledAroundBytes)));
+  EXPECT_THAT(question.pieces, ElementsAre(range(0x50000, 0x50000 + code::Pieces::kCompiledBytes)));
+  EXPECT_THAT(question.code, ElementsAre(range(0x50000 - code::Pieces::kCompiledAroundBytes, 0x50000 + code::Pieces::kCompiledBytes + code::Pieces::kCompiledAroundBytes)));
 }
 
 TEST(CodePieces, ThereAreNoneOfRowsWithoutUnreadCode) {
