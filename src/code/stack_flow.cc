@@ -30,7 +30,7 @@ bool StackFlow::follow(const Function& function, uint32_t origin, const NeverRet
   if (dead_calls_.bucket_count() > kManyBuckets) dead_calls_ = {};  // clear() goes through all
   else dead_calls_.clear();
   says_all_ = true;
-  if (index_.size() < size_) index_.resize(size_);
+  if (index_.size() < size_ + 1) index_.resize(size_ + 1);  // also of nothing
   Outcome outcome = Outcome::kAgain;
   for (int i = 0; i < kMaxAttempts && outcome == Outcome::kAgain; ++i) {
     forget();

@@ -16,8 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if ((what & 1) != 0) {
     uint32_t last = 0;
     const auto functions = elf::GoFunctions::read(rest);
-    if (!functions) return 0;
-    for (const unwind::CodeRule& rule : unwind::find_go_rules(*functions, LinkAddr(0x400000))) {
+    if (!functions || rest.empty()) return 0;
+    for (const unwind::CodeRule& rule : unwind::find_go_rules(*functions, LinkAddr(0x400000), [&](LinkAddr at) { return Bytes(rest).subspan(at.value % rest.size()); })) {
       if (rule.begin < last || rule.end <= rule.begin) std::abort();
       last = rule.end;
     }

@@ -13,9 +13,11 @@ using elf::GoTableBuilder;
 constexpr uint64_t kText = GoTableBuilder::kText;
 constexpr uint8_t kTopFrame = elf::GoFunction::kTopFrame, kWritesStackPointer = elf::GoFunction::kWritesStackPointer;
 
-std::vector<CodeRule> rules_of(const std::vector<uint8_t>& table, LinkAddr base) {
+// `code`: of all functions, from kText on.
+std::vector<CodeRule> rules_of(const std::vector<uint8_t>& table, LinkAddr base, Bytes code = {}) {
   const auto functions = elf::GoFunctions::read(table);
-  return functions ? find_go_rules(*functions, base) : std::vector<CodeRule>();
+  const auto code_at = [&](LinkAddr at) { return at.value - kText < code.size() ? code.subspan(at.value - kText) : Bytes(); };
+  return functions ? find_go_rules(*functions, base, code_at) : std::vector<CodeRule>();
 }
 
 // sub $24,%rsp at 4, add at 60: values 0, 24, 0.
@@ -47,13 +49,43 @@ TEST(FindGoRules, TopFramesAndThoseThatChangeStacks) {
   builder.add(64, kFrame, kWritesStackPointer, "runtime.systemstack.abi0");
   builder.add(64, kFrame, kTopFrame, "runtime.sigtramp.abi0");
   builder.add(64, kFrame, kWritesStackPointer, "runtime.mcall");
-  const auto rules = rules_of(builder.build(), LinkAddr(kText));
-  ASSERT_EQ(rules.size(), 5u);
+  std::vector<uint8_t> code(4 * 64, 0x90);
+  for (const size_t i : {64, 192}) code[i] = 0x48, code[i + 1] = 0x89, code[i + 2] = 0xc4;  // mov %rax,%rsp
+  const auto rules = rules_of(builder.build(), LinkAddr(kText), code);
+  ASSERT_EQ(rules.size(), 7u);
   EXPECT_EQ(rules[0].rule.cfa_kind, CFA_OUTERMOST);
-  EXPECT_EQ(rules[4].begin, 192u);
-  EXPECT_EQ(rules[4].rule.cfa_kind, CFA_OUTERMOST) << "behind it is a goroutine that may run elsewhere";
-  EXPECT_EQ(rules[1].begin, 128u);
-  EXPECT_EQ(rules[1].rule.cfa_kind, CFA_OFFSET);
+  EXPECT_EQ(rules[1].end, 67u) << "then it is on another stack";
+  EXPECT_EQ(rules[2].begin, 128u);
+  EXPECT_EQ(rules[2].rule.cfa_kind, CFA_OFFSET);
+  EXPECT_EQ(rules[5].begin, 192u);
+  EXPECT_EQ(rules[5].rule.cfa_kind, CFA_OFFSET);
+  EXPECT_EQ(rules[6].begin, 195u);
+  EXPECT_EQ(rules[6].end, 256u);
+  EXPECT_EQ(rules[6].rule.cfa_kind, CFA_OUTERMOST) << "behind it is a goroutine that may run elsewhere";
+}
+
+TEST(FindGoRules, FollowsTheStackPointerUntilItChangesStacks) {
+  GoTableBuilder builder(0xfffffff1);
+  builder.add(16, {2, 16, 0}, kWritesStackPointer, "runtime.morestack.abi0");
+  builder.add(16, {2, 16, 0}, kWritesStackPointer, "runtime.back");
+  builder.add(16, {2, 16, 0}, kWritesStackPointer, "runtime.cannotBeFollowed");
+  std::vector<uint8_t> code = {0x48, 0x8b, 0x04, 0x24, 0x50, 0x48, 0x8b, 0x63, 0x38, 0xe8, 1, 0, 0, 0};  // mov (%rsp),%rax; push %rax; mov 0x38(%rbx),%rsp; call …
+  code.resize(16, 0x90);
+  code.insert(code.end(), {0x49, 0x89, 0xe4, 0x48, 0x8b, 0x21, 0xe8, 1, 0, 0, 0, 0x4c, 0x89, 0xe4, 0xc3, 0x90});  // mov %rsp,%r12; mov (%rcx),%rsp; call …; mov %r12,%rsp; ret
+  code.insert(code.end(), {0x50, 0xc3});  // push %rax; ret
+  code.resize(48, 0x90);
+  const auto rules = rules_of(builder.build(), LinkAddr(kText), code);
+  ASSERT_EQ(rules.size(), 6u);
+  EXPECT_EQ(rules[0].begin, 0u);
+  EXPECT_EQ(rules[0].rule.cfa_offset, 8);
+  EXPECT_EQ(rules[1].end, 9u) << "then it is on another stack";
+  EXPECT_EQ(rules[1].rule.cfa_offset, 16);
+  EXPECT_EQ(rules[2].begin, 16u);
+  EXPECT_EQ(rules[3].end, 22u);
+  EXPECT_EQ(rules[4].rule.cfa_reg, 12) << "kept in a register";
+  EXPECT_EQ(rules[5].begin, 30u);
+  EXPECT_EQ(rules[5].end, 31u) << "back";
+  EXPECT_TRUE(rules_of(builder.build(), LinkAddr(kText)).empty()) << "without the code nothing is known";
 }
 
 TEST(FindGoRules, DamageCostsRulesOnly) {

@@ -201,7 +201,7 @@ void add_heuristic_rules(const elf::ElfFile& elf, const code::ExecutableRanges& 
     patches.add(whole.begin, init ? find_init_rules(bytes) : find_stub_rules(section.name, bytes));
   }
   std::vector<CodeRule> go_code;
-  if (go_functions) go_code = within(find_go_rules(*go_functions, table.base), gaps, table.base);
+  if (go_functions) go_code = within(find_go_rules(*go_functions, table.base, [&](LinkAddr at) { return elf.contents_at(at); }), gaps, table.base);
   std::vector<CodeRule> read;
   if (!go) {
     const bool compiled = code::is_compiled_without_cfi(elf, table.stats.covered_bytes, sections->total_bytes());

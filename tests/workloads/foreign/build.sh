@@ -22,7 +22,7 @@ stale() {
 }
 c_options=(-O2 -fomit-frame-pointer -D_GNU_SOURCE -I "$here/..")
 case $name in
-  go | go_stripped | go_pie | go_waits)
+  go | go_stripped | go_pie | go_waits | go_work)
     need go
     export HOME=$directory GOCACHE=$directory/go-cache GOFLAGS=-mod=mod GO111MODULE=off
     options=()
