@@ -16,7 +16,7 @@ constexpr uint64_t kMaxCodeBytes = 32 << 20;
 constexpr size_t kMaxFunctions = 1 << 18;
 constexpr size_t kMaxParts = 1 << 16;
 // Instructions looked at in each pass. Compiled code has one in four bytes and needs 1.2 looks.
-constexpr uint64_t kMaxSteps = 6 << 20, kMaxStepsOfFunctions = 6 << 20, kFewestSteps = 1 << 16, kFewestStepsOfBlocks = 1 << 12;
+constexpr uint64_t kMaxSteps = 6 << 20, kFewestSteps = 1 << 16, kFewestStepsOfBlocks = 1 << 12;
 constexpr uint32_t kMaxPadding = 15;
 constexpr int kPasses = 2, kRoundsOfParts = 4, kRoundsOfCalls = 64, kRoundsOfBlocks = 2;
 
@@ -110,7 +110,7 @@ void StackDepths::prepare() {
   functions_.known = entries_.size();
 }
 
-void StackDepths::run_pass(uint64_t max_steps, bool is_last) {
+void StackDepths::run_pass(bool is_last) {
   is_last_ = is_last;
   reached_.assign(code_bytes_);
   entry_like_.assign(is_assembly_ ? code_bytes_ : 0);
@@ -123,7 +123,7 @@ void StackDepths::run_pass(uint64_t max_steps, bool is_last) {
   jumpers_.clear();
   unproved_.clear();
   known_.clear();
-  steps_ = std::min(code_bytes_ + kFewestSteps, max_steps);
+  steps_ = std::min(code_bytes_ + kFewestSteps, kMaxSteps);
   part_begins_.clear();
   never_ = named_;
   newly_never_ = std::exchange(found_never_, {});
@@ -134,7 +134,7 @@ void StackDepths::run_pass(uint64_t max_steps, bool is_last) {
 
 std::vector<StackRange> StackDepths::find() {
   prepare();
-  for (int pass = 0; pass < kPasses; ++pass) run_pass(kMaxSteps, pass + 1 == kPasses);
+  for (int pass = 0; pass < kPasses; ++pass) run_pass(pass + 1 == kPasses);
   functions_.found = entries_.size() - functions_.known;
   functions_.given_up = given_up_.size();
   return merge();
@@ -145,7 +145,7 @@ std::vector<StackDepths::FunctionCode> StackDepths::find_functions() {
   only_functions_ = true;
   prepare();
   const int passes = is_assembly_ ? 1 : kPasses;
-  for (int pass = 0; pass < passes; ++pass) run_pass(kMaxStepsOfFunctions, pass + 1 == passes);
+  for (int pass = 0; pass < passes; ++pass) run_pass(pass + 1 == passes);
   std::stable_sort(owned_.begin(), owned_.end(), [](const FunctionCode& a, const FunctionCode& b) { return a.begin < b.begin; });
   std::vector<FunctionCode> functions;
   uint32_t done = 0;

@@ -48,8 +48,7 @@ class StackDepths {
   // Ascending, disjoint.
   std::vector<StackRange> find();
 
-  // Which code is whose, instead: of functions that could be followed, and of assembly that could not, up to what is known again. Ascending, disjoint. Costs less: what
-  // their stacks are like is not kept, and fewer instructions are looked at.
+  // Which code is whose, instead: of functions that could be followed, and of assembly that could not, up to what is known again. Ascending, disjoint.
   struct FunctionCode {
     uint32_t begin, end;
     uint32_t function;  // where it begins
@@ -103,7 +102,7 @@ class StackDepths {
   template <typename Found>
   void find_unreached(Found found);
   void prepare();
-  void run_pass(uint64_t max_steps, bool is_last);
+  void run_pass(bool is_last);
   void follow_all();
   // A function has to prove that it is one; a block that it belongs to one, by a return or a jump to what is known.
   enum class Role : uint8_t { kFunction, kPart, kBlock };

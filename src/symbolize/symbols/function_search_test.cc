@@ -157,6 +157,19 @@ TEST(FunctionSearch, EndsWhenItIsTakenBack) {
   EXPECT_TRUE(search_functions(elf, tables.candidates(), Names{"x*"}, 10, stop.get_token()).cut_short);
 }
 
+// CPU time of a look at each byte of 20,000 names of 60,000 bytes, one after the other, on this machine and as this test is built: 20 s here, 35 s with sanitizers.
+auto cost_of_a_look() {
+  const std::string name(60'000, 'f');
+  const auto begin = cpu_time();
+  uint32_t hash = 0;
+  for (int i = 0; i < 200; ++i) {
+    for (const char letter : name) hash = hash * 31 + static_cast<uint8_t>(letter);
+  }
+  volatile uint32_t used = hash;
+  static_cast<void>(used);
+  return 100 * (cpu_time() - begin);
+}
+
 // Names that expand, or that a pattern nearly matches, again and again, by a string table that all share.
 TEST(FunctionSearch, HostileNamesCostABoundedTime) {
   std::string doubling = "_Z1f1pI1xS0_E";
@@ -170,7 +183,7 @@ TEST(FunctionSearch, HostileNamesCostABoundedTime) {
     for (int i = 0; i < 100; ++i) tables.append_section(elf, ".symtab", profile::NameSource::kSymtab);
     const auto begin = cpu_time();
     search_functions(elf, tables.candidates(), Names{"f(char)", "*f*f*f*f*f*g", "g", "*"}, 1000);
-    EXPECT_LT(cpu_time() - begin, std::chrono::seconds(5)) << name.substr(0, 20);
+    EXPECT_LT(cpu_time() - begin, cost_of_a_look() / 4) << name.substr(0, 20);
   }
 }
 

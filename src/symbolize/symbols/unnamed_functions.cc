@@ -71,7 +71,11 @@ const std::vector<UnnamedFunctions::Code>& UnnamedFunctions::follow(LinkAddr add
   const uint64_t number = unnamed_->at_once ? 0 : unnamed_->pieces.number_of(address);
   const auto known = followed_.find(number);
   if (known != followed_.end()) return known->second;
-  return followed_.size() < kMaxPieces ? followed_.emplace(number, follow_piece(*unnamed_, number)).first->second : kNothing;
+  if (!unnamed_->at_once && followed_bytes_ >= kMaxInPiecesBytes) return kNothing;
+  const Range<LinkAddr> wanted = unnamed_->at_once ? Range<LinkAddr>{unnamed_->base, LinkAddr(UINT64_MAX)} : unnamed_->pieces.range_of(number);
+  const std::vector<Range<LinkAddr>> code = unnamed_->at_once ? unnamed_->pieces.all() : unnamed_->pieces.code_of(number);
+  followed_bytes_ += code::total_bytes(code);
+  return followed_.emplace(number, follow_code(*unnamed_, code, wanted)).first->second;
 }
 
 UnnamedFunctions::Unnamed UnnamedFunctions::find_unnamed() const {
@@ -88,17 +92,15 @@ UnnamedFunctions::Unnamed UnnamedFunctions::find_unnamed() const {
   return unnamed;
 }
 
-std::vector<UnnamedFunctions::Code> UnnamedFunctions::follow_piece(const Unnamed& unnamed, uint64_t number) const {
-  const std::vector<Range<LinkAddr>>& all = unnamed.pieces.all();
-  code::StackDepths depths = code::read_some(elf_, unnamed.compiled, unnamed.at_once ? all : unnamed.pieces.code_of(number), all, unnamed.base);
+std::vector<UnnamedFunctions::Code> UnnamedFunctions::follow_code(const Unnamed& unnamed, const std::vector<Range<LinkAddr>>& code, Range<LinkAddr> wanted) const {
+  code::StackDepths depths = code::read_some(elf_, unnamed.compiled, code, unnamed.pieces.all(), unnamed.base);
   // Nothing in the image calls these.
   if (unnamed.compiled && start_ && start_->start >= unnamed.base) depths.add_function(static_cast<uint32_t>(start_->start - unnamed.base), 0);
   if (unnamed.compiled && start_ && start_->main && *start_->main >= unnamed.base) depths.add_function(static_cast<uint32_t>(*start_->main - unnamed.base), 0);
-  const Range<LinkAddr> wanted = unnamed.at_once ? Range<LinkAddr>{unnamed.base, LinkAddr(UINT64_MAX)} : unnamed.pieces.range_of(number);
   std::vector<Code> functions;
   for (const code::StackDepths::FunctionCode& found : depths.find_functions()) {
-    const Range<LinkAddr> code{std::max(unnamed.base + found.begin, wanted.begin), std::min(unnamed.base + found.end, wanted.end)};
-    if (!code.empty()) functions.push_back({code, unnamed.base + found.function});
+    const Range<LinkAddr> part{std::max(unnamed.base + found.begin, wanted.begin), std::min(unnamed.base + found.end, wanted.end)};
+    if (!part.empty()) functions.push_back({part, unnamed.base + found.function});
   }
   return functions;
 }

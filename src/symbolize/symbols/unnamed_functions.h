@@ -29,7 +29,8 @@ class UnnamedFunctions {
 
   explicit UnnamedFunctions(const elf::ElfFile& elf) : elf_(elf), start_(code::find_program_start(elf)) {}
   // The function that contains the address. The first question reads the unwind tables; the first about code that they leave out follows the image's instructions:
-  // all, which takes half a second at most, or of more than 32 MiB those of a piece, of 256 at most. What a piece has does not depend on what was asked before.
+  // all, which takes half a second at most, or of more than 32 MiB those of a piece. What a piece has does not depend on what was asked before; but once 16 MiB have been
+  // followed, which takes a second, nothing is found in other pieces.
   std::optional<Function> find(LinkAddr address);
   // _start and main, as far as unwind tables tell where they end.
   std::vector<NamedFunction> named();
@@ -47,12 +48,11 @@ class UnnamedFunctions {
     bool compiled = false, at_once = true;
     code::Pieces pieces;
   };
-  static constexpr uint64_t kMaxAtOnceBytes = 32 << 20;
-  static constexpr size_t kMaxPieces = 256;
+  static constexpr uint64_t kMaxAtOnceBytes = 32 << 20, kMaxInPiecesBytes = 16 << 20;
   void read_tables();
   Unnamed find_unnamed() const;
   const std::vector<Code>& follow(LinkAddr address);
-  std::vector<Code> follow_piece(const Unnamed& unnamed, uint64_t number) const;
+  std::vector<Code> follow_code(const Unnamed& unnamed, const std::vector<Range<LinkAddr>>& code, Range<LinkAddr> wanted) const;
   std::string_view name_of(LinkAddr begin) const;
 
   const elf::ElfFile& elf_;
@@ -61,6 +61,7 @@ class UnnamedFunctions {
   std::vector<Range<LinkAddr>> gaps_;                   // in code, which tables_ leaves out
   std::optional<Unnamed> unnamed_;
   std::map<uint64_t, std::vector<Code>> followed_;      // by piece; by begin
+  uint64_t followed_bytes_ = 0;                         // with what is around pieces
 };
 
 }  // namespace cicada::symbolize

@@ -38,12 +38,13 @@ std::vector<CodeRule> find_go_rules(const elf::GoFunctions& functions, LinkAddr 
   const code::NeverReturning never;
   code::StackFlow flow;
   uint64_t count = 0, may_follow = kMaxFollowed;
-  // As far as its instructions tell. What is behind that is left to frame pointers, or has no caller.
+  // As far as its instructions tell. What is behind that is left to frame pointers, or has no caller, as all of a function that leaves its stack has from there on.
   const auto follow = [&](const elf::GoFunction& function) {
     const bool leaves = leaves_goroutine(functions.name(function, kMaxNameBytes));
     uint64_t done = function.begin;
     if (flow.follow({.code = code_at(functions.text() + function.begin), .size = function.end - function.begin, .size_known = true, .state = {}}, function.begin, never, may_follow)) {
       for (const code::StackRange& range : flow.ranges()) {
+        if (leaves && range.state.stack == code::StackState::kUnknown) continue;
         if (leaves) append(done, function.begin + range.begin, outermost());
         append(function.begin + range.begin, function.begin + range.end, range.state.to_rule());
         done = function.begin + range.end;

@@ -64,6 +64,21 @@ TEST(FindGoRules, TopFramesAndThoseThatChangeStacks) {
   EXPECT_EQ(rules[6].rule.cfa_kind, CFA_OUTERMOST) << "behind it is a goroutine that may run elsewhere";
 }
 
+// Newer ones have a frame, whose pointer would lead back to the goroutine.
+TEST(FindGoRules, WhatLeavesAGoroutineHasNoCallerFromThereOn) {
+  for (const char* name : {"runtime.mcall", "gogo", "runtime.gogo.abi0"}) {
+    GoTableBuilder builder(0xfffffff1);
+    builder.add(16, {2, 16, 0}, kWritesStackPointer, name);
+    std::vector<uint8_t> code = {0x55, 0x48, 0x89, 0xe5, 0x49, 0x8b, 0x66, 0x38, 0x50, 0x41, 0xff, 0xd4};  // push %rbp; mov %rsp,%rbp; mov 0x38(%r14),%rsp; push %rax; call *%r12
+    code.resize(16, 0x90);
+    const auto rules = rules_of(builder.build(), LinkAddr(kText), code);
+    ASSERT_GE(rules.size(), 2u) << name;
+    for (const CodeRule& rule : rules) EXPECT_EQ(rule.rule.cfa_kind, rule.begin < 8 ? CFA_OFFSET : CFA_OUTERMOST) << name << " " << rule.begin;
+    EXPECT_EQ(rules.back().begin, 8u);
+    EXPECT_EQ(rules.back().end, 16u);
+  }
+}
+
 TEST(FindGoRules, FollowsTheStackPointerUntilItChangesStacks) {
   GoTableBuilder builder(0xfffffff1);
   builder.add(16, {2, 16, 0}, kWritesStackPointer, "runtime.morestack.abi0");

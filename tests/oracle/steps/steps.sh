@@ -22,12 +22,13 @@ if grep -qw avx2 /proc/cpuinfo; then
   strip -o "$work/stripped" "$workloads/codec"
   judge --marker= --after=50 -- "$work/stripped" 20
 fi
-# Stacks grow, then a goroutine is resumed: from nine instructions of gogo nobody is found, because where it goes on is in a register. Signals of the scheduler's that
-# move it elsewhere are not followed by the shadow stack.
+# Where a goroutine is resumed (gogo), or left (mcall), the walk ends as it should, but callers are missing: how often depends on the scheduler. Its signals, which move
+# a goroutine elsewhere, are not followed by the shadow stack.
 go=$("$(dirname "$0")/../../workloads/foreign/build.sh" go_work "$workloads/foreign") && status=0 || status=$?
 if ((status == 0)); then
   eval "go=($go)"
-  GODEBUG=asyncpreemptoff=1 GOMAXPROCS=1 judge --marker= --after=500 --missed=20000 -- "${go[@]}"
+  GODEBUG=asyncpreemptoff=1 GOMAXPROCS=1 judge --marker= --after=500 --missed=1000000 --worst=1000 -- "${go[@]}"
+  ! grep -E ': [0-9]+$' "$work/out" | grep -v 'finished in user space: ' || failed=1
 else
   echo "not judged: Go: $go"
   ((status == 77)) || failed=1
