@@ -2,15 +2,13 @@
 // Against real BPF maps; needs root.
 #include "bpf_source/table_loader.h"
 
-#include <bpf/bpf.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cerrno>
-#include <cstring>
 #include <thread>
 
 #include "base/monotonic_clock.h"
+#include "bpf_source/table_maps_for_test.h"
 #include "unwind/rows/row_table.h"
 
 namespace cicada::bpf_source {
@@ -39,18 +37,14 @@ class UnreadCode final : public ingest::ImageUnwinders::Reader {
   }
 };
 
-class TableLoaderTest : public testing::Test {
+class TableLoaderTest : public TableMapsTest {
  protected:
   void SetUp() override {
-    LIBBPF_OPTS(bpf_map_create_opts, inner_options, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
-    const UniqueFd inner(::bpf_map_create(BPF_MAP_TYPE_ARRAY, "inner", 4, UNWIND_CHUNK_BYTES, 1, &inner_options));
-    if (!inner) GTEST_SKIP() << "BPF maps cannot be created here: " << std::strerror(errno);
-    LIBBPF_OPTS(bpf_map_create_opts, outer_options, .inner_map_fd = static_cast<__u32>(inner.get()));
-    outer.reset(::bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "outer", 4, 4, 64, &outer_options));
-    ASSERT_TRUE(outer) << std::strerror(errno);
+    TableMapsTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
     image = registry.vdso_image();
     if (image == 0) GTEST_SKIP() << "no vDSO";
-    store.emplace(TableStore::Maps{outer.get(), places, usage, &epoch}, 1 << 20);
+    store.emplace(maps(), 1 << 20);
     loader.emplace(*store, unwinders, 1);
   }
   void wait_until_idle() const {
@@ -66,10 +60,7 @@ class TableLoaderTest : public testing::Test {
   process::ImageRegistry registry{{}};
   std::shared_ptr<UnreadCode> reader = std::make_shared<UnreadCode>();
   ingest::ImageUnwinders unwinders{registry, reader};
-  UniqueFd outer;
-  std::vector<unwind_place> places{256};
-  std::vector<uint64_t> usage = std::vector<uint64_t>(256);
-  uint32_t epoch = 0, image = 0;
+  uint32_t image = 0;
   std::optional<TableStore> store;
   std::optional<TableLoader> loader;
 };
@@ -113,7 +104,7 @@ TEST_F(TableLoaderTest, ATableThatNoLongerFitsStays) {
   loader->request(image);
   wait_until_idle();
   reader->rows = 30'000;
-  store.emplace(TableStore::Maps{outer.get(), places, usage, &epoch}, UNWIND_CHUNK_BYTES);
+  store.emplace(maps(), UNWIND_CHUNK_BYTES);
   loader.emplace(*store, unwinders, 1);
   loader->request(image);
   wait_until_idle();

@@ -2,7 +2,6 @@
 // Against real BPF maps; needs root.
 #include "bpf_source/table_store.h"
 
-#include <bpf/bpf.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -10,23 +9,15 @@
 #include <cstring>
 #include <thread>
 
+#include "bpf_source/table_maps_for_test.h"
 #include "unwind/rows/code_rule.h"
 #include "unwind/rows/row_table.h"
 
 namespace cicada::bpf_source {
 namespace {
 
-class TableStoreTest : public ::testing::Test {
+class TableStoreTest : public TableMapsTest {
  protected:
-  void SetUp() override {
-    LIBBPF_OPTS(bpf_map_create_opts, inner_options, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
-    const UniqueFd inner(::bpf_map_create(BPF_MAP_TYPE_ARRAY, "inner", 4, UNWIND_CHUNK_BYTES, 1, &inner_options));
-    if (!inner) GTEST_SKIP() << "BPF maps cannot be created here: " << std::strerror(errno);
-    LIBBPF_OPTS(bpf_map_create_opts, outer_options, .inner_map_fd = static_cast<__u32>(inner.get()));
-    outer.reset(::bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "outer", 4, 4, 64, &outer_options));
-    ASSERT_TRUE(outer) << std::strerror(errno);
-  }
-  TableStore::Maps maps() { return {outer.get(), places, usage, &epoch}; }
   static unwind::UnwindRows table_of(size_t rows) {
     unwind::RowTable table;
     table.rules.insert(unwind::stack_pointer_plus(8));
@@ -34,10 +25,6 @@ class TableStoreTest : public ::testing::Test {
     for (size_t i = 0; i < rows; ++i) table.rows.push_back({static_cast<uint32_t>(0x1000 + i * 16), static_cast<uint32_t>(1 + i % 2)});
     return unwind::UnwindRows(std::move(table));
   }
-  UniqueFd outer;
-  std::vector<unwind_place> places{256};
-  std::vector<uint64_t> usage = std::vector<uint64_t>(256);
-  uint32_t epoch = 0;
 };
 
 TEST_F(TableStoreTest, MakesATableVisible) {

@@ -8,9 +8,9 @@
 namespace cicada::code {
 
 Pieces::Pieces(std::vector<Range<LinkAddr>> all, LinkAddr base, uint64_t covered_bytes) : all_(std::move(all)), base_(base) {
-  if (covered_bytes >= total_bytes(all_) / (kCompiledShare - 1)) return;
-  bytes_ = kCompiledBytes;
-  around_bytes_ = kCompiledAroundBytes;
+  if (covered_bytes >= total_bytes(all_) / (kSmallShare - 1)) return;
+  bytes_ = kSmallBytes;
+  around_bytes_ = kSmallAroundBytes;
 }
 
 Range<LinkAddr> Pieces::range_of(uint64_t number) const {

@@ -10,9 +10,9 @@ namespace cicada::code {
 
 class Pieces {
  public:
-  // Compiled code is known by what is near, hand-written functions reach far: pieces of 64 KiB lost 1.2 % of libx265's rules.
-  static constexpr uint64_t kBytes = 256 << 10, kAroundBytes = 64 << 10, kCompiledBytes = 64 << 10, kCompiledAroundBytes = 32 << 10;
-  static constexpr uint64_t kCompiledShare = 8;  // an image is compiled code if CFI covers less than an eighth of it
+  // Compiled code is known by what is near, so small pieces do; hand-written functions reach far: pieces of 64 KiB lost 1.2 % of libx265's rules.
+  static constexpr uint64_t kBytes = 256 << 10, kAroundBytes = 64 << 10, kSmallBytes = 64 << 10, kSmallAroundBytes = 32 << 10;
+  static constexpr uint64_t kSmallShare = 8;  // small pieces where CFI covers less than an eighth: no codec's library has so little
 
   Pieces() = default;
   // `all`: ascending, disjoint, from `base` on; CFI covers `covered_bytes` elsewhere.

@@ -12,8 +12,6 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <unordered_set>
 #include <vector>
 
 #include "code/bits.h"

@@ -37,6 +37,7 @@ bool StackFlow::follow(const Function& function, uint32_t origin, const NeverRet
     says_all_ = i == 0;
     outcome = attempt();
   }
+  if (calls_.size() == kMaxOutside || leaves_.size() == kMaxOutside) says_all_ = false;
   ranges_.clear();
   if (outcome == Outcome::kDone) write_ranges();
   forget_index();

@@ -6,7 +6,7 @@
 // jump to there: then the call does not return.
 // Code reached only through a jump table has the state of the jump, if all indirect jumps of the function have the same.
 //
-// Reused from function to function for its memory (8 MiB at most). One thread.
+// Reused from function to function for its memory (about 100 MB at most, of a hostile function). One thread.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -58,7 +58,7 @@ class StackFlow {
   const std::vector<int64_t>& immediates() const { return immediates_; }  // as they are in the code
   const std::vector<Jump>& leaves() const { return leaves_; }  // jumps and falls to outside
   bool returns() const { return returns_; }                    // or leaves
-  bool says_all() const { return says_all_; }                  // nothing was tried and undone: calls(), leaves() and ranges() are all that was looked at
+  bool says_all() const { return says_all_; }                  // nothing was tried and undone, or left out: calls() and leaves() are all that was looked at
   bool has_return() const { return has_return_; }              // an instruction, and it found the stack as it should
   bool has_tail_jump() const { return has_tail_jump_; }        // the same of an indirect jump
   bool reads_callers_frame() const { return reads_callers_frame_; }  // by rbp, before it has saved that or made it its own

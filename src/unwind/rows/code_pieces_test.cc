@@ -108,8 +108,8 @@ TEST(CodePieces, AreSmallerWhereTheCodeIsCompiled) {
   table.stats.covered_bytes = 0x100000 / 7 - 1;
   const UnwindRows rows(std::move(table));
   const CodeQuestion question = CodePieces(rows).question(rows, at({0x50000}));
-  EXPECT_THAT(question.pieces, ElementsAre(range(0x50000, 0x50000 + code::Pieces::kCompiledBytes)));
-  EXPECT_THAT(question.code, ElementsAre(range(0x50000 - code::Pieces::kCompiledAroundBytes, 0x50000 + code::Pieces::kCompiledBytes + code::Pieces::kCompiledAroundBytes)));
+  EXPECT_THAT(question.pieces, ElementsAre(range(0x50000, 0x50000 + code::Pieces::kSmallBytes)));
+  EXPECT_THAT(question.code, ElementsAre(range(0x50000 - code::Pieces::kSmallAroundBytes, 0x50000 + code::Pieces::kSmallBytes + code::Pieces::kSmallAroundBytes)));
 }
 
 TEST(CodePieces, ThereAreNoneOfRowsWithoutUnreadCode) {
