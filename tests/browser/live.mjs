@@ -26,6 +26,8 @@ async function openPage({width = 1360, height = 820, hash = '', at = address} = 
 }
 const samples = page => page.evaluate(() => cicada.profile.samples.time.length);
 const more = (page, than) => page.waitForFunction(before => cicada.profile.samples.time.length > before, than);
+// Names come some moments after the samples (symbolize/symbolizer.h).
+const named = one => one.waitForFunction(() => cicada.profile.functions.some(({name}) => name === 'main'));
 const text = (page, selector) => page.locator(selector).innerText();
 const fetched = (path, options = {}) => new Promise((done, failed) => {
   const made = request(new URL(path, address), options, answer => { const pieces = []; answer.on('data', piece => pieces.push(piece)); answer.on('end', () => done({status: answer.statusCode, headers: answer.headers, body: Buffer.concat(pieces)})); });
@@ -35,6 +37,7 @@ const fetched = (path, options = {}) => new Promise((done, failed) => {
 
 const page = await openPage(), other = await openPage({width: 900}), third = await openPage();
 await more(page, 300);
+await named(page);
 check(await text(page, '#live-state') === 'live', 'the page says that it is live', await text(page, '#live-state'));
 // What a node is called, and how wide it is drawn.
 const zoomed = () => page.evaluate(() => { const {flame, profile} = cicada, {tree} = flame, f = profile.functions[profile.frames.functionOf[tree.frame[flame.zoomedNode || 0]]];
@@ -126,7 +129,8 @@ await recordInstead('page-faults cpu-clock/freq=199/');
 for (const one of [page, other]) await one.waitForFunction(() => [...document.querySelector('#event').options].map(one => one.text).join() === 'page-faults,cpu-clock');
 await recordInstead('cpu-clock/freq=199/');
 for (const one of [page, other]) await subtitle('199 Hz')(one);
-check(await page.evaluate(() => cicada.profile.functions.some(({name}) => name === 'main')), 'names of the new recording');
+await named(page);
+check(true, 'names of the new recording');
 await page.screenshot({path: join(pictures, 'live-changed.png')});
 await recordInstead('no-such-event');
 await page.waitForFunction(() => document.querySelector('#live-state').innerText.includes('no event "no-such-event"'));
@@ -136,6 +140,7 @@ await recordInstead('');
 for (const one of [page, other]) await subtitle('499 Hz')(one);
 await page.waitForFunction(() => document.querySelector('#live-state').innerText === 'live');
 // Everything can be saved.
+await named(page);
 for (const format of await page.locator('#download option').evaluateAll(all => all.map(one => one.value).filter(Boolean))) {
   const {status, headers, body} = await fetched('download?format=' + format);
   const whole = format === '.folded' ? body.includes(';main;') : body.length > 100;  // a stack is a short line
