@@ -2,6 +2,7 @@
 #include "code/image_functions.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/work_budget.h"
 #include "code/executable_ranges.h"
@@ -94,6 +95,33 @@ void add_pointers(const elf::ElfFile& elf, const elf::Section& section, const Wa
       depths.add_candidate(static_cast<uint32_t>(target - base));
       ++kept;
     }
+  }
+}
+
+// The same of linkers that pack them: an even word says where a pointer is, the bits of an odd one which of the words behind that are pointers, too. They are there
+// themselves. Source: gABI, SHT_RELR.
+void add_packed_pointers(const elf::ElfFile& elf, const elf::Section& section, const Wanted& wanted, LinkAddr base, WorkBudget& budget, StackDepths& depths) {
+  constexpr uint64_t kWordBytes = 8, kBits = 63;
+  size_t kept = 0;
+  const auto look_at = [&](LinkAddr slot) {
+    if (!budget.spend(kWordBytes)) return false;
+    const LinkAddr target(ByteCursor(elf.contents_at(slot)).u64());
+    if (wanted.contains(target)) {
+      depths.add_candidate(static_cast<uint32_t>(target - base));
+      ++kept;
+    }
+    return kept < kMaxRelocations;
+  };
+  ByteCursor entries(elf.contents(section));
+  LinkAddr next;
+  while (entries.remaining() >= kWordBytes && budget.spend(kWordBytes)) {
+    const uint64_t entry = entries.u64();
+    const bool is_address = (entry & 1) == 0;
+    if (is_address && !look_at(LinkAddr(entry))) return;
+    for (uint64_t bits = is_address ? 0 : entry >> 1; bits != 0; bits &= bits - 1) {
+      if (!look_at(next + static_cast<uint64_t>(std::countr_zero(bits)) * kWordBytes)) return;
+    }
+    next = is_address ? LinkAddr(entry + kWordBytes) : next + kBits * kWordBytes;
   }
 }
 
@@ -206,6 +234,7 @@ StackDepths read_functions(const elf::ElfFile& elf, const std::vector<Range<Link
   for (const elf::Section& section : elf.sections()) {
     if (section.type == SHT_SYMTAB || section.type == SHT_DYNSYM) add_symbols(elf, section, wanted, base, budget, depths);
     if (section.type == SHT_RELA) add_pointers(elf, section, wanted, base, budget, depths);
+    if (section.type == SHT_RELR) add_packed_pointers(elf, section, wanted, base, budget, depths);
   }
   if (elf.entry().value != 0 && wanted.contains(elf.entry())) depths.add_candidate(static_cast<uint32_t>(elf.entry() - base));
   for (const elf::Section& section : elf.sections()) {
@@ -228,6 +257,7 @@ StackDepths read_assembly(const elf::ElfFile& elf, const std::vector<Range<LinkA
   WorkBudget budget(kLeastWorkBytes + kUsualRatio * elf.bytes().size());
   for (const elf::Section& section : elf.sections()) {
     if (section.type == SHT_SYMTAB || section.type == SHT_DYNSYM || section.type == SHT_RELA) add_entries_of_assembly(elf, section, wanted, base, budget, depths);
+    if (section.type == SHT_RELR) add_packed_pointers(elf, section, wanted, base, budget, depths);
   }
   return depths;
 }

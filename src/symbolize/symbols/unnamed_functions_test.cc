@@ -157,6 +157,7 @@ TEST(UnnamedFunctions, AreTheSameInWhateverOrderMuchCodeIsAskedFor) {
         pop %rbx
         ret
         .pushsection .data.rel.ro, "aw"
+        .p2align 3
         .quad \name
         .popsection
         .endm
@@ -174,22 +175,25 @@ TEST(UnnamedFunctions, AreTheSameInWhateverOrderMuchCodeIsAskedFor) {
         .endr
         .section .note.GNU-stack,"",@progbits
 )");
-  ASSERT_TRUE(directory.run("gcc -shared -nostdlib a.S -o a && nm a | grep ' t ' > symbols && strip a"));
-  const auto elf = elf::ElfFile::open(directory.path("a"));
-  ASSERT_TRUE(elf);
-  auto symbols = symbols_in(directory.path("symbols"));
-  ASSERT_EQ(symbols.size(), 9U);
-  UnnamedFunctions forwards(*elf), backwards(*elf);
-  const auto expect = [](UnnamedFunctions& functions, const std::string& name, uint64_t begin) {
-    for (const uint64_t inside : {0, 1, 10}) {
-      const auto found = functions.find(LinkAddr(begin + inside));
-      ASSERT_TRUE(found) << name;
-      EXPECT_EQ(found->begin.value, begin) << name;
-    }
-  };
-  for (const auto& [name, begin] : symbols) expect(forwards, name, begin);
-  for (auto symbol = symbols.rbegin(); symbol != symbols.rend(); ++symbol) expect(backwards, symbol->first, symbol->second);
-  EXPECT_FALSE(forwards.find(LinkAddr(symbols.at("first_1") + (9 << 20)))) << "padding";
+  for (const std::string options : {"", "-Wl,-z,pack-relative-relocs"}) {
+    ASSERT_TRUE(directory.run("gcc -shared -nostdlib " + options + " a.S -o a && nm a | grep ' t ' > symbols && strip a"));
+    const auto elf = elf::ElfFile::open(directory.path("a"));
+    ASSERT_TRUE(elf);
+    EXPECT_EQ(elf->find_section(".relr.dyn") != nullptr, !options.empty()) << "not what this linker calls it";
+    const auto symbols = symbols_in(directory.path("symbols"));
+    ASSERT_EQ(symbols.size(), 9U);
+    UnnamedFunctions forwards(*elf), backwards(*elf);
+    const auto expect = [](UnnamedFunctions& functions, const std::string& name, uint64_t begin) {
+      for (const uint64_t inside : {0, 1, 10}) {
+        const auto found = functions.find(LinkAddr(begin + inside));
+        ASSERT_TRUE(found) << name;
+        EXPECT_EQ(found->begin.value, begin) << name;
+      }
+    };
+    for (const auto& [name, begin] : symbols) expect(forwards, name, begin);
+    for (auto symbol = symbols.rbegin(); symbol != symbols.rend(); ++symbol) expect(backwards, symbol->first, symbol->second);
+    EXPECT_FALSE(forwards.find(LinkAddr(symbols.at("first_1") + (9 << 20)))) << "padding";
+  }
 }
 
 TEST(UnnamedFunctions, AreNoneInPaddingAndOutsideOfCode) {
