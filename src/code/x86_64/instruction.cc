@@ -135,7 +135,10 @@ class Decoder {
 
   uint8_t read_opcode() {
     uint8_t byte = at_.u8();
-    for (; kPrefixes[byte] && at_.position() <= kLongest; byte = at_.u8()) insn_.operand16 |= byte == 0x66;
+    for (; kPrefixes[byte] && at_.position() <= kLongest; byte = at_.u8()) {
+      insn_.operand16 |= byte == 0x66;
+      insn_.repeated |= (byte & 0xfe) == 0xf2;
+    }
     if ((byte & 0xf0) == 0x40) {
       rex_ = byte;
       insn_.rex = true;
@@ -160,15 +163,17 @@ class Decoder {
     insn_.map = 1;
     const uint8_t payload = at_.u8();
     rex_ = static_cast<uint8_t>(~payload >> 5 & 7);
-    uint8_t length = payload >> 2 & 1;
+    uint8_t length = payload >> 2 & 1, prefix = payload;
     if (first == 0xc5) {
       rex_ &= 4;
     } else {
       insn_.map = payload & (first == 0xc4 ? 31 : 15);
       const uint8_t second = at_.u8();
+      prefix = second;
       insn_.wide = (second & 0x80) != 0;
       length = first == 0x62 ? at_.u8() >> 5 & 3 : second >> 2 & 1;
     }
+    insn_.repeated = (prefix & 2) != 0;
     insn_.vector = static_cast<uint8_t>(16 << std::min<uint8_t>(length, 2));
     insn_.opcode = at_.u8();
     const bool known = insn_.map >= 1 && insn_.map <= 3;
@@ -267,10 +272,21 @@ constexpr Destination two_byte_destination(uint8_t op) {
   }
 }
 
+// Of the second map, what prefixes tell apart: movq between vectors, or from memory, has the opcode of movd; one converted number goes to a general register, several to a vector.
+bool is_of_vectors(const Instruction& insn) {
+  switch (insn.opcode) {
+    case 0x7e: return insn.repeated;
+    case 0x2c: case 0x2d: case 0x78: case 0x79: return !insn.repeated;
+    default: return false;
+  }
+}
+
 Destination destination(const Instruction& insn) {
   if (insn.map == 0) return one_byte_destination(insn);
-  if (insn.map == 1 && insn.vex && between(insn.opcode, 0x90, 0x9f)) return Destination::kReg;  // kmov
-  if (insn.map == 1 || insn.map == 5) return two_byte_destination(insn.opcode);  // 5: half floats, which has more kinds of what 1 has
+  if (insn.map == 1 && insn.vex && (between(insn.opcode, 0x40, 0x4f) || between(insn.opcode, 0x90, 0x9f))) {
+    return insn.opcode == 0x93 ? Destination::kReg : Destination::kNowhere;  // kmov to a general register; all others of masks
+  }
+  if (insn.map == 1 || insn.map == 5) return is_of_vectors(insn) ? Destination::kNowhere : two_byte_destination(insn.opcode);  // 5: half floats, which has more kinds of what 1 has
   if (insn.map == 2) return between(insn.opcode, 0xf0, 0xf7) ? Destination::kReg : Destination::kNowhere;  // movbe, crc32, BMI
   if (insn.map == 3 && between(insn.opcode, 0x14, 0x17)) return Destination::kRm;                          // pextr
   return insn.map == 3 && insn.opcode == 0xf0 ? Destination::kReg : Destination::kNowhere;                 // rorx
@@ -342,7 +358,8 @@ uint32_t Instruction::stored_bytes() const {
   }
   if (map == 1) {
     switch (opcode) {
-      case 0x11: case 0x13: case 0x17: case 0x29: case 0x2b: case 0x7e: case 0x7f: case 0xc3: case 0xd6: case 0xe7: return vector;
+      case 0x7e: return repeated ? 0 : vector;
+      case 0x11: case 0x13: case 0x17: case 0x29: case 0x2b: case 0x7f: case 0xc3: case 0xd6: case 0xe7: return vector;
       case 0xae: case 0xc7: return kMostSaved;  // fxsave, xsave
       default: return two_byte_destination(opcode) == Destination::kRm || two_byte_destination(opcode) == Destination::kBoth ? 16 : 0;
     }

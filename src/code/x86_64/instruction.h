@@ -26,6 +26,7 @@ struct Instruction {
   bool wide = false;       // 64-bit operands (REX.W)
   bool rex = false;        // any REX: byte registers 4 to 7 are spl … dil, not ah … bh
   bool operand16 = false;  // 66
+  bool repeated = false;   // f2 or f3, or what VEX has for them: of vectors, one scalar
   bool has_modrm = false;
   uint8_t mod = 0;          // 3: rm is a register
   uint8_t reg = 0;          // ModRM.reg with REX.R, or the register in the opcode's low bits with REX.B
