@@ -21,12 +21,8 @@ std::optional<FollowedCode> FlowMemory::recall(uint32_t begin, uint32_t end, boo
   if (after == before_.functions.begin()) return std::nullopt;
   const Function& function = *std::prev(after);
   if (function.begin != begin || function.size_known != size_known || function.steps > max_steps || end > function.end) return std::nullopt;
-  FollowedCode code = function.code;
   const auto of = [](const auto& pool, Slice slice) { return std::span(pool).subspan(slice.first, slice.last - slice.first); };
-  code.ranges = of(before_.ranges, function.ranges);
-  code.calls = of(before_.calls, function.calls);
-  code.addresses = of(before_.addresses, function.addresses);
-  code.leaves = of(before_.leaves, function.leaves);
+  const FollowedCode code{function.facts, of(before_.ranges, function.ranges), of(before_.calls, function.calls), of(before_.addresses, function.addresses), of(before_.leaves, function.leaves)};
   const bool ends_before = !code.ranges.empty() && code.ranges.back().end <= end;
   if (end != function.end && !(code.followed && ends_before)) return std::nullopt;
   if (std::any_of(code.calls.begin(), code.calls.end(), [&](uint32_t callee) { return newly_never.contains(callee); })) return std::nullopt;
@@ -42,12 +38,8 @@ void FlowMemory::keep(uint32_t begin, uint32_t end, bool size_known, const Follo
     pool.insert(pool.end(), items.begin(), items.end());
     return Slice{first, static_cast<uint32_t>(pool.size())};
   };
-  Function function{begin, end, size_known, steps, code, append(now_.ranges, code.ranges), append(now_.calls, code.calls),
-                    append(now_.addresses, code.addresses), append(now_.leaves, code.leaves)};
-  function.code.ranges = {};
-  function.code.calls = function.code.addresses = {};
-  function.code.leaves = {};
-  now_.functions.push_back(function);
+  now_.functions.push_back({begin, end, size_known, steps, code, append(now_.ranges, code.ranges), append(now_.calls, code.calls),
+                            append(now_.addresses, code.addresses), append(now_.leaves, code.leaves)});
 }
 
 }  // namespace cicada::code

@@ -19,11 +19,14 @@
 
 namespace cicada::code {
 
-// Offsets are from where the code begins in its image, but those of leaves. The spans are borrowed.
-struct FollowedCode {
+struct FlowFacts {
   bool followed = false;  // false: given up; what follows is what had been looked at by then
   bool returns = false, has_return = false, has_tail_jump = false, reads_callers_frame = false;  // as StackFlow says
-  std::optional<StackState> jump;           // of all its indirect jumps
+  std::optional<StackState> jump = {};      // of all its indirect jumps
+};
+
+// Offsets are from where the code begins in its image, but those of leaves. The spans are borrowed.
+struct FollowedCode : FlowFacts {
   std::span<const StackRange> ranges;       // ascending, disjoint
   std::span<const uint32_t> calls, addresses;
   std::span<const StackFlow::Jump> leaves;  // targets: offsets of its begin
@@ -47,7 +50,7 @@ class FlowMemory {
     uint32_t begin, end;
     bool size_known;
     uint64_t steps;
-    FollowedCode code;  // without the spans
+    FlowFacts facts;
     Slice ranges, calls, addresses, leaves;
   };
   struct Pass {

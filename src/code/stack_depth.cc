@@ -81,7 +81,7 @@ StackDepths::Look StackDepths::look_at(const Code& code, uint32_t at) {
 }
 
 // Calls `found` with where blocks may begin that have not been reached: where code begins, and behind what does not go on and its padding. What goes on is reached
-// as far as it does, so what is behind reached code begins anew.
+// as far as it does, so what is behind reached code begins anew, unless that is cut.
 template <typename Found>
 void StackDepths::find_unreached(Found found) {
   looks_.resize(code_bytes_);
@@ -89,8 +89,8 @@ void StackDepths::find_unreached(Found found) {
     bool has_ended = true;
     for (uint32_t at = 0; at < code.bytes.size() && steps_ != 0;) {
       if (reached_[code.first + at]) {
-        has_ended = true;
         at = static_cast<uint32_t>(reached_.next_clear(code.first + at, code.first + code.bytes.size()) - code.first);
+        has_ended = !cut_ends_[code.first + at - 1];
         continue;
       }
       --steps_;
@@ -114,6 +114,7 @@ void StackDepths::run_pass(bool is_last) {
   is_last_ = is_last;
   reached_.assign(code_bytes_);
   entry_like_.assign(is_assembly_ ? code_bytes_ : 0);
+  cut_ends_.assign(is_assembly_ ? code_bytes_ : 0);
   ranges_.clear();
   memory_.begin_pass();
   parts_.clear();
@@ -379,7 +380,11 @@ void StackDepths::use_flow(uint32_t begin, bool followed) {
   flow_ranges_.clear();
   flow_calls_.clear();
   flow_addresses_.clear();
-  for (const StackRange& range : flow_.ranges()) flow_ranges_.push_back({begin + range.begin, begin + range.end, range.state});
+  for (const StackRange& range : flow_.ranges()) {
+    const bool is_more = only_functions_ && !is_assembly_ && !flow_ranges_.empty() && flow_ranges_.back().end == begin + range.begin;  // nobody asks for its states
+    if (is_more) flow_ranges_.back().end = begin + range.end;
+    else flow_ranges_.push_back({begin + range.begin, begin + range.end, range.state, range.is_cut});
+  }
   for (const int64_t target : flow_.calls()) append_code(target + begin, flow_calls_);
   for (const int64_t target : flow_.addresses()) append_code(target + begin, flow_addresses_);
   if (absolute_) {
@@ -387,7 +392,7 @@ void StackDepths::use_flow(uint32_t begin, bool followed) {
       if (static_cast<uint64_t>(value) >= *absolute_) append_code(value - static_cast<int64_t>(*absolute_), flow_addresses_);
     }
   }
-  last_ = {followed, flow_.returns(), flow_.has_return(), flow_.has_tail_jump(), flow_.reads_callers_frame(), std::nullopt, flow_ranges_, flow_calls_, flow_addresses_, flow_.leaves()};
+  last_ = {{followed, flow_.returns(), flow_.has_return(), flow_.has_tail_jump(), flow_.reads_callers_frame(), std::nullopt}, flow_ranges_, flow_calls_, flow_addresses_, flow_.leaves()};
   if (flow_.jump_state() != nullptr) last_.jump = *flow_.jump_state();
 }
 
@@ -407,6 +412,7 @@ void StackDepths::add_range(const StackRange& range, uint32_t function) {
   const uint64_t first = code->first + (range.begin - code->begin), last = first + (range.end - range.begin);
   reached_.set(first, last);
   if (is_assembly_ && range.state.is_entry()) entry_like_.set(first, last);
+  if (is_assembly_ && range.is_cut) cut_ends_.set(last - 1, last);
 }
 
 // An address in data may be that of a place in a function, for a jump. A function begins like one, returns, or ends with a call of another.

@@ -141,7 +141,8 @@ class StackDepths {
   uint64_t steps_ = 0;
 
   StackFlow flow_;
-  Bits reached_, entry_like_;  // by byte of code; the latter of assembly: with a stack as on a function's entry
+  Bits reached_;               // by byte of code
+  Bits entry_like_, cut_ends_;  // the same, of assembly: with a stack as on a function's entry; the last of a range that is cut
   std::vector<StackRange> flow_ranges_;  // of what it has followed last
   std::vector<uint32_t> flow_calls_, flow_addresses_;
   std::vector<Look> looks_;  // by byte of code, of assembly

@@ -273,6 +273,24 @@ TEST(StackDepths, AssemblyBeginsWhereAnotherFunctionHasEnded) {
   EXPECT_TRUE(find(code, {}).empty());
 }
 
+TEST(StackDepths, WhatGoesOnBehindASwitchOfStacksIsNoFunction) {
+  // 0: test %edi,%edi; jz 32; nops; 13: mov %rdi,%rsp, or jmp 32   16: jmp *%rax   32: ret
+  const auto depth_behind = [](const Code& before) {
+    Code code(48, 0xcc);
+    const auto put = [&](size_t at, const Code& bytes) { std::copy(bytes.begin(), bytes.end(), code.begin() + static_cast<ptrdiff_t>(at)); };
+    put(0, {0x85, 0xff, 0x74, 0x1c, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90});
+    put(13, before);
+    put(16, {0xff, 0xe0});
+    put(32, {0xc3});
+    const auto ranges = find_assembly(code, 0);
+    EXPECT_EQ(depth_at(ranges, 13), 8);
+    EXPECT_EQ(depth_at(ranges, 32), 8);
+    return depth_at(ranges, 16);
+  };
+  EXPECT_EQ(depth_behind({0x48, 0x89, 0xfc}), 0);
+  EXPECT_EQ(depth_behind({0x90, 0xeb, 0x10}), 8) << "a function, behind one that has ended";
+}
+
 TEST(StackDepths, AlignedCodeBehindATailJumpOfAssemblyIsAnotherFunction) {
   // 0: jmp *%rcx; 2: ret (a case) 16: push %rbx; pop %rbx; ret
   Code code(32, 0x90);

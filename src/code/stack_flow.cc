@@ -172,6 +172,7 @@ StackFlow::Outcome StackFlow::run(uint32_t at) {
     const auto insn = decode(at);
     if (!insn) return Outcome::kFailed;
     record.length = insn->length;
+    record.is_cut = false;
     const Flow flow = insn->flow();
     const bool direct = flow == Flow::kJump || flow == Flow::kBranch || flow == Flow::kCall;
     const int64_t next = int64_t{at} + insn->length, target = direct ? next + insn->immediate : next;
@@ -209,7 +210,7 @@ StackFlow::Outcome StackFlow::run(uint32_t at) {
         state.forget_red_zone();
         if (flow == Flow::kIndirectCall || target < function_.helpers_begin || target >= function_.helpers_end) state.forget_scratch();
         if (!state.has_rule()) {
-          returns_ = true;
+          record.is_cut = returns_ = true;
           return Outcome::kDone;
         }
         if (never_returns(*insn, next)) return Outcome::kDone;
@@ -222,7 +223,7 @@ StackFlow::Outcome StackFlow::run(uint32_t at) {
         if (!state.apply(*insn)) return Outcome::kFailed;
         if (!state.has_rule()) {
           if (next < size_ && index_[static_cast<size_t>(next)] != 0) return Outcome::kFailed;  // what is behind has a rule from another way
-          returns_ = true;
+          record.is_cut = returns_ = true;
           return Outcome::kDone;
         }
     }
@@ -324,14 +325,13 @@ void StackFlow::write_ranges() {
     const uint32_t begin = reached_[order_[i]];
     const uint32_t end = i + 1 == order_.size() ? begin + record.length : std::min(begin + record.length, reached_[order_[i + 1]]);
     const bool follows = !ranges_.empty() && ranges_.back().end == begin;
-    if (follows && record.state == *last) {
-      ranges_.back().end = end;
-      continue;
+    if (!follows || record.state != *last) {
+      last = &record.state;
+      const StackState state = record.state.settled();
+      if (!follows || ranges_.back().state != state) ranges_.push_back({begin, end, state});
     }
-    last = &record.state;
-    const StackState state = record.state.settled();
-    if (follows && ranges_.back().state == state) ranges_.back().end = end;
-    else ranges_.push_back({begin, end, state});
+    ranges_.back().end = end;
+    ranges_.back().is_cut = record.is_cut;
   }
 }
 

@@ -28,6 +28,7 @@ struct NeverReturning {
 struct StackRange {
   uint32_t begin, end;
   StackState state;
+  bool is_cut = false;  // control goes on behind it, but nothing leads to the CFA any more
 };
 
 class StackFlow {
@@ -72,6 +73,7 @@ class StackFlow {
     uint32_t behind_call = 0;  // reached from that call (offset + 1) with nothing but no-ops in between; 0: otherwise
     uint8_t length = 0;
     bool doubtful = false;  // guessed, and nothing spoke for it
+    bool is_cut = false;    // as of ranges
   };
   struct Deferred {
     uint32_t at, call;
