@@ -54,7 +54,7 @@ Result<UnwindRows> compile_rows(const elf::ElfFile& elf, const RowLimits& limits
   table.stats.malformed_fdes += fdes.malformed();
   mark_handler_returns(elf, table);
   mark_popped_registers(elf, table);
-  add_heuristic_rules(elf, *code, shard.gaps(), limits.max_read_bytes, table);
+  add_heuristic_rules(elf, *code, shard.gaps(), shard.unmoved(), limits.max_read_bytes, table);
   return UnwindRows(std::move(table));
 }
 

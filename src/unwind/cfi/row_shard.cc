@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint64_t kMaxPadding = 15;
 constexpr uint64_t kCodeGap = 64;      // shorter gaps are padding of functions aligned to a cache line
+constexpr uint64_t kSmallestUnmoved = 64;
 constexpr size_t kMaxRemembered = 64;  // DW_CFA_remember_state; compilers nest it once
 
 // A CIE's initial instructions: nothing to restore, remember or advance.
@@ -56,6 +57,13 @@ class RowShard::Program : public RuleState {
     return true;
   }
   uint64_t rows() const { return rows_; }
+  // CFA = rsp + 8, nothing saved, from the first byte to the last.
+  bool never_moves() const {
+    if (rows_ != 1) return false;
+    uint64_t low, high;
+    copy_rule(low, high);
+    return low == (CFA_OFFSET | uint64_t{ARCH_SP} << 8 | uint64_t{8} << 32) && high == 0;
+  }
 
  private:
   RowShard& shard_;
@@ -104,6 +112,7 @@ void RowShard::append(const RowShard& next) {
   }
   for (const Row& row : more.rows) append_row(row.begin, numbers[row.rule]);
   gaps_.insert(gaps_.end(), next.gaps_.begin(), next.gaps_.end());
+  unmoved_.insert(unmoved_.end(), next.unmoved_.begin(), next.unmoved_.end());
   table_.stats.fdes += more.stats.fdes;
   table_.stats.cfi_rows += more.stats.cfi_rows;
   table_.stats.covered_bytes += more.stats.covered_bytes;
@@ -157,6 +166,7 @@ void RowShard::compile(const FdeList::Fde& fde) {
     good = dwarf::run_cfi_program(section.section, cie, fde.program_begin, fde.program_end, code, program) ==
            dwarf::ProgramResult::kDone;
     if (good) table_.stats.cfi_rows += program.rows();
+    if (good && code.size() >= kSmallestUnmoved && program.never_moves()) unmoved_.push_back(code);
   }
   ++table_.stats.fdes;
   table_.stats.covered_bytes += code.size();

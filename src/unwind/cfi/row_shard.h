@@ -39,6 +39,8 @@ class alignas(128) RowShard {
   RowTable& table() { return table_; }
   // That no FDE covers and that are not padding.
   std::vector<Range<LinkAddr>>& gaps() { return gaps_; }
+  // Functions of 64 bytes and more whose stack pointer never moves, as their CFI says: CFA = rsp + 8 all over.
+  std::vector<Range<LinkAddr>>& unmoved() { return unmoved_; }
 
  private:
   class Program;
@@ -61,7 +63,7 @@ class alignas(128) RowShard {
   size_t first_, last_;
   std::vector<std::vector<Start>> starts_;  // by section, CIE
   RowTable table_;
-  std::vector<Range<LinkAddr>> gaps_;
+  std::vector<Range<LinkAddr>> gaps_, unmoved_;
   uint32_t last_rule_ = 0;
   bool too_many_rows_ = false;
 };

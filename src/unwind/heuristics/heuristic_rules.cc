@@ -55,6 +55,28 @@ std::vector<Range<LinkAddr>> find_unexplained(const elf::ElfFile& elf, const std
   return code::without_padding(elf, code::subtract(parts, known));
 }
 
+// Of `unmoved` functions those that do move the stack pointer.
+std::vector<Range<LinkAddr>> find_moved(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& unmoved) {
+  std::vector<Range<LinkAddr>> moved;
+  uint64_t budget = kMaxSearchedBytes;
+  for (const Range<LinkAddr>& function : unmoved) {
+    if (function.size() > budget || moved.size() == kMaxPatternRules) break;
+    budget -= function.size();
+    const Bytes bytes = elf.contents_at(function.begin);
+    if (rounds_stack_down(bytes.first(std::min<uint64_t>(bytes.size(), function.size())))) moved.push_back(function);
+  }
+  return moved;
+}
+
+// Ascending, disjoint: what lies in an earlier one, too, is left out.
+std::vector<Range<LinkAddr>> join(std::vector<Range<LinkAddr>> ranges, const std::vector<Range<LinkAddr>>& more) {
+  ranges.insert(ranges.end(), more.begin(), more.end());
+  std::sort(ranges.begin(), ranges.end());
+  LinkAddr done;
+  std::erase_if(ranges, [&](const Range<LinkAddr>& range) { return range.begin < done || (done = range.end, false); });
+  return ranges;
+}
+
 // Ascending, disjoint, offsets from `base`.
 std::vector<CodeRule> rules_of(code::StackDepths depths) {
   std::vector<CodeRule> rules;
@@ -145,7 +167,8 @@ void apply(std::vector<CodeRule> patches, RowTable& table) {
 
 }  // namespace
 
-void add_heuristic_rules(const elf::ElfFile& elf, const code::ExecutableRanges& code, const std::vector<Range<LinkAddr>>& gaps, uint64_t max_read_bytes, RowTable& table) {
+void add_heuristic_rules(const elf::ElfFile& elf, const code::ExecutableRanges& code, const std::vector<Range<LinkAddr>>& gaps,
+                         const std::vector<Range<LinkAddr>>& unmoved, uint64_t max_read_bytes, RowTable& table) {
   Patches patches(elf, table.base);
   std::vector<CodeRule> by_frame_pointer;
   uint64_t budget = kMaxSearchedBytes;
@@ -205,7 +228,8 @@ void add_heuristic_rules(const elf::ElfFile& elf, const code::ExecutableRanges& 
   std::vector<CodeRule> read;
   if (!go) {
     const bool compiled = code::is_compiled_without_cfi(elf, table.stats.covered_bytes, sections->total_bytes());
-    const std::vector<Range<LinkAddr>> unexplained = find_unexplained(elf, sections->ranges(), gaps, patches.rules(), table.base, compiled);
+    const std::vector<Range<LinkAddr>> unexplained =
+      join(find_unexplained(elf, sections->ranges(), gaps, patches.rules(), table.base, compiled), compiled ? std::vector<Range<LinkAddr>>() : find_moved(elf, unmoved));
     if (code::total_bytes(unexplained) > max_read_bytes) read = as_unread(unexplained, table.base);
     else if (compiled) read = within(rules_of(code::read_functions(elf, sections->ranges(), table.base)), gaps, table.base);
     else read = rules_of(code::read_assembly(elf, unexplained, table.base));

@@ -47,8 +47,8 @@ class CodePieces {
   code::Pieces pieces_;
 };
 
-// `rows` with these rules for the pieces; code of theirs that has no rule is walked by frame pointer. Rules (ascending) that lie
-// elsewhere, or overlap, are left out.
+// `rows` with these rules for the pieces; code of theirs that has no rule is walked by frame pointer. Rules (ascending) are cut to
+// the pieces, and to what the rule before has left.
 UnwindRows with_code(const UnwindRows& rows, const CodeQuestion& question, std::span<const CodeRule> rules);
 
 }  // namespace cicada::unwind

@@ -70,6 +70,17 @@ std::vector<CodeRule> find_exit_calls(Bytes code, const std::function<bool(int64
   });
 }
 
+bool rounds_stack_down(Bytes code) {
+  static constexpr uint8_t kRexW = 0x48, kAndByte = 0x83, kAndWord = 0x81, kToStackPointer = 0xe4;
+  for (size_t at = 2; at < code.size(); ++at) {
+    const void* const found = std::memchr(code.data() + at, kToStackPointer, code.size() - at);
+    if (found == nullptr) return false;
+    at = static_cast<size_t>(static_cast<const uint8_t*>(found) - code.data());
+    if (code[at - 2] == kRexW && (code[at - 1] == kAndByte || code[at - 1] == kAndWord)) return true;
+  }
+  return false;
+}
+
 bool is_stub_section(std::string_view name) { return name == ".plt" || name == ".plt.sec" || name == ".plt.got" || name == ".iplt"; }
 
 std::vector<CodeRule> find_stub_rules(std::string_view section_name, Bytes section) {

@@ -25,6 +25,9 @@ std::optional<CodeRule> find_entry_rule(Bytes entry);
 // `exit(main(…))`: `mov %eax,%edi; call exit` right behind a call, from that call's end on. `is_exit`: what is called there.
 std::vector<CodeRule> find_exit_calls(Bytes code, const std::function<bool(int64_t)>& is_exit);
 
+// Whether it has the bytes of `and $…,%rsp`.
+bool rounds_stack_down(Bytes code);
+
 // Lazy-binding stubs as linkers without --eh-frame-hdr care write them (lld gives its .plt no CFI): `jmp *slot; push n; jmp first`, the
 // first one `push link_map; jmp *resolver` with the return address and n on the stack. With endbr64 in front: push is over at 9.
 bool is_stub_section(std::string_view name);
