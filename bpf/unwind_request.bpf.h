@@ -94,7 +94,7 @@ static __always_inline void fill_request(struct unwind_request *head, const stru
   head->address_space = sample->address_space;
   head->cpu = sample->cpu;
   head->end_reason = sample->end_reason;
-  head->all_registers = walk->regs.all_registers;
+  head->all_registers = walk->regs.all_registers & walk->regs.exact_ip;
   for (__u32 i = 0; i < ARCH_REGISTERS; i++) head->gpr[i] = walk->regs.gpr[i];
   head->ip = walk->regs.ip;
   head->unwind_mode = unwind_mode;

@@ -17,7 +17,7 @@ struct unwind_regs {
   __u64 gpr[ARCH_REGISTERS];  // DWARF numbering
   __u64 ip;
   __u8 exact_ip;  // ip is an instruction about to run (leaf, above a signal frame), not a return address
-  __u8 all_registers;  // caller-saved registers are valid too
+  __u8 all_registers;  // 0, or 1: caller-saved registers are valid too
   __u8 padding[6];
 };
 
@@ -140,7 +140,8 @@ ABI_INLINE int unwind_step(void *reader, const struct unwind_rule *rule, struct 
   __u32 via_base = rule->via_base;
   __u32 base_reg = arch_save_base(via_base >> 6);
   if ((via_base & 63) && !regs->all_registers && !(ARCH_CALLEE_SAVED >> base_reg & 1)) return END_UNSUPPORTED_RULE;
-  __u64 base = rule->via_align ? (cfa - 8) & -(1ull << (rule->via_align & 63)) : regs->gpr[base_reg];
+  __u32 align = rule->via_align & 63;
+  __u64 base = align ? (cfa - 8) & -(1ull << align) : regs->gpr[base_reg];
 #define RESTORE(slot, reg)                                                                      \
   if (via_base >> (slot) & 1 || rule->saved[slot]) {                                            \
     __u64 at = (via_base >> (slot) & 1 ? base : cfa) + (__u64)(8 * (__s64)rule->saved[slot]);   \
@@ -157,7 +158,7 @@ ABI_INLINE int unwind_step(void *reader, const struct unwind_rule *rule, struct 
   regs->gpr[ARCH_SP] = cfa;
   regs->ip = return_address;
   regs->exact_ip = 0;
-  regs->all_registers = 0;
+  regs->all_registers &= rule->via_align >> 7;  // UNWIND_KEEPS_REGISTERS
   return END_NONE;
 }
 

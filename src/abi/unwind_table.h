@@ -39,6 +39,10 @@ enum unwind_cfa_kind {
 // The same, but the caller's stack pointer is what is stored below the frame pointer: the interpreter has moved it, for arguments or local variables.
 #define UNWIND_INTERPRETED_JAVA 2
 
+// In via_align: this code leaves alone what its caller needs, also registers that functions may write to otherwise. Hand-written assembly, which
+// calls its own helpers so.
+#define UNWIND_KEEPS_REGISTERS 0x80
+
 // saved[i] == 0 and bit i of via_base clear: the register keeps its value. Else it is in memory at CFA + 8 × saved[i], or,
 // with bit i of via_base set, at base + 8 × saved[i]. base: (CFA − 8) rounded down to a multiple of 2^via_align where that is not 0,
 // else the register in bits 6–7 of via_base, its value *before* the step.
@@ -47,7 +51,7 @@ struct unwind_rule {
   __u8 cfa_kind;   // enum unwind_cfa_kind
   __u8 cfa_reg;    // DWARF number, 0–15; CFA_UNSUPPORTED and CFA_FRAME_POINTER: as said there
   __u8 via_base;   // bits 0–5: by enum unwind_saved; bits 6–7: enum unwind_save_base
-  __u8 via_align;  // 0, or the binary logarithm of what base is aligned to
+  __u8 via_align;  // bits 0–5: 0, or the binary logarithm of what base is aligned to; bit 7: UNWIND_KEEPS_REGISTERS
   __s32 cfa_offset;
   __s8 saved[SAVED_COUNT];
   __s16 cfa_addend;  // CFA_DEREF only

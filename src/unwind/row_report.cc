@@ -203,7 +203,7 @@ std::string to_text(const unwind_rule& rule) {
     case CFA_PLT: text = fmt::format("cfa of a lazy-binding stub, pushed at {}", rule.cfa_offset); break;
     default: return fmt::format("kind {}", rule.cfa_kind);
   }
-  const std::string base = rule.via_align != 0 ? fmt::format("((cfa-8)&-{})", uint64_t{1} << (rule.via_align & 63)) : kRegisters[arch_save_base(rule.via_base >> 6)];
+  const std::string base = (rule.via_align & 63) != 0 ? fmt::format("((cfa-8)&-{})", uint64_t{1} << (rule.via_align & 63)) : kRegisters[arch_save_base(rule.via_base >> 6)];
   for (unsigned i = 0; i < SAVED_COUNT; ++i) {
     if ((rule.via_base >> i & 1) != 0) text += fmt::format(" {}=[{}{:+}]", kSaved[i], base, 8 * rule.saved[i]);
     else if (rule.saved[i] != 0) text += fmt::format(" {}=[cfa{:+}]", kSaved[i], 8 * rule.saved[i]);

@@ -138,6 +138,28 @@ TEST(UnwindStep, CallerSavedCfaOnlyWhereItIsKnown) {
   EXPECT_EQ(std::memcmp(&before, &deeper, sizeof before), 0);  // deferred unwinding needs them
 }
 
+TEST(UnwindStep, CodeMayLeaveAllRegistersAlone) {
+  HostStack stack{kBase, {0x401111, 0x402222, 0x403333, 0x404444}};
+  auto helper = rule_of(CFA_OFFSET, ARCH_SP, 8);
+  helper.via_align = UNWIND_KEEPS_REGISTERS;
+  const auto ordinary = rule_of(CFA_OFFSET, ARCH_SP, 8), by_r10 = rule_of(CFA_OFFSET, 10, 32);
+  auto regs = registers(kBase);
+  regs.gpr[10] = kBase;
+  ASSERT_EQ(unwind_step(&stack, &helper, &regs), END_NONE);
+  EXPECT_TRUE(regs.all_registers && !regs.exact_ip);
+  ASSERT_EQ(unwind_step(&stack, &helper, &regs), END_NONE);
+  auto other = regs;
+  ASSERT_EQ(unwind_step(&stack, &by_r10, &regs), END_NONE);
+  EXPECT_EQ(regs.ip, 0x404444U);
+  EXPECT_FALSE(regs.all_registers) << "what has such a rule may itself be called by any function";
+  ASSERT_EQ(unwind_step(&stack, &ordinary, &other), END_NONE);
+  ASSERT_EQ(unwind_step(&stack, &helper, &other), END_NONE);
+  EXPECT_FALSE(other.all_registers) << "lost is lost";
+  other = registers(kBase);
+  ASSERT_EQ(unwind_step(&stack, &ordinary, &other), END_NONE);
+  EXPECT_EQ(unwind_step(&stack, &by_r10, &other), END_UNSUPPORTED_RULE);
+}
+
 TEST(UnwindStep, RejectsWhatLeadsNowhere) {
   HostStack stack{kBase, {0, 0xffffffff81000000, 0}};
   auto at = [&](int32_t offset, uint64_t sp) {
@@ -202,7 +224,7 @@ TEST(UnwindStepFast, AgreesWithTheFullStep) {
                         static_cast<int32_t>(8 * pick(16)) - 8);
     if (pick(2)) rule.saved[SAVED_RBP] = static_cast<int8_t>(-2 - static_cast<int>(pick(4)));
     if (pick(16) == 0) rule.via_base = static_cast<uint8_t>(random());
-    if (pick(16) == 0) rule.via_align = static_cast<uint8_t>(pick(64));
+    if (pick(16) == 0) rule.via_align = static_cast<uint8_t>(random());
     auto full = registers(kBase + 8 * pick(24), kBase + 8 * pick(24));
     full.exact_ip = 0;  // of copies, which the fast path does not read, an epilogue's slots may be missing
     unwind_fast_regs fast{full.ip, full.gpr[ARCH_SP], full.gpr[ARCH_FP]};
@@ -234,7 +256,7 @@ TEST(UnwindStepFast, SaysWhenMoreRegistersAreNeeded) {
     rule.cfa_reg = static_cast<uint8_t>(random() % 16);
     rule.cfa_offset = static_cast<int32_t>(8 * (random() % 8));
     rule.via_base = static_cast<uint8_t>(random());
-    if (random() % 4 == 0) rule.via_align = static_cast<uint8_t>(random() % 64);
+    if (random() % 4 == 0) rule.via_align = static_cast<uint8_t>(random());
     for (auto& saved : rule.saved) saved = static_cast<int8_t>(random() % 3 ? 0 : -2);
     if (unwind_needs_registers(&rule)) continue;
     without++;

@@ -78,10 +78,11 @@ std::vector<Range<LinkAddr>> join(std::vector<Range<LinkAddr>> ranges, const std
 }
 
 // Ascending, disjoint, offsets from `base`.
-std::vector<CodeRule> rules_of(code::StackDepths depths) {
+std::vector<CodeRule> rules_of(code::StackDepths depths, bool assembly) {
   std::vector<CodeRule> rules;
   for (const code::StackRange& range : depths.find()) {
-    const unwind_rule rule = range.state.to_rule();
+    unwind_rule rule = range.state.to_rule();
+    if (assembly) rule.via_align |= UNWIND_KEEPS_REGISTERS;
     if (!rules.empty() && rules.back().end == range.begin && std::memcmp(&rules.back().rule, &rule, sizeof rule) == 0) rules.back().end = range.end;
     else rules.push_back({range.begin, range.end, rule});
   }
@@ -231,8 +232,8 @@ void add_heuristic_rules(const elf::ElfFile& elf, const code::ExecutableRanges& 
     const std::vector<Range<LinkAddr>> unexplained =
       join(find_unexplained(elf, sections->ranges(), gaps, patches.rules(), table.base, compiled), compiled ? std::vector<Range<LinkAddr>>() : find_moved(elf, unmoved));
     if (code::total_bytes(unexplained) > max_read_bytes) read = as_unread(unexplained, table.base);
-    else if (compiled) read = within(rules_of(code::read_functions(elf, sections->ranges(), table.base)), gaps, table.base);
-    else read = rules_of(code::read_assembly(elf, unexplained, table.base));
+    else if (compiled) read = within(rules_of(code::read_functions(elf, sections->ranges(), table.base), false), gaps, table.base);
+    else read = rules_of(code::read_assembly(elf, unexplained, table.base), true);
   }
   // An image without any FDE has no table unless something is to be said; it is walked by frame pointer as a whole.
   if (table.stats.fdes == 0 && patches.rules().empty() && go_code.empty() && read.empty()) return;
@@ -246,7 +247,7 @@ std::vector<CodeRule> read_code(const elf::ElfFile& elf, const CodeQuestion& que
   const auto sections = code::ExecutableRanges::find_code(elf);
   if (!sections) return {};
   const bool compiled = code::is_compiled_without_cfi(elf, question.covered_bytes, sections->total_bytes());
-  return rules_of(code::read_some(elf, compiled, question.code, question.all, question.base));
+  return rules_of(code::read_some(elf, compiled, question.code, question.all, question.base), !compiled);
 }
 
 }  // namespace cicada::unwind
