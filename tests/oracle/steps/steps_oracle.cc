@@ -24,6 +24,7 @@
 namespace cicada::oracle {
 namespace {
 
+constexpr uint64_t kRedZone = 128;
 constexpr uint64_t kMostOfAStack = 16 << 20, kMore = 512;  // more than what is known: CFAs are above their frames
 
 struct Options {
@@ -60,12 +61,14 @@ class Judge {
     from.ip = regs.rip;
     from.exact_ip = from.all_registers = true;
     const uint64_t top = std::max<uint64_t>(shadow.top(), regs.rsp) + kMore;
-    copy_.assign(std::min<uint64_t>(top - regs.rsp, kMostOfAStack), 0);
+    const uint64_t begin = regs.rsp - kRedZone;  // where the kernel's walk reads, too
+    copy_.assign(std::min<uint64_t>(top - begin, kMostOfAStack), 0);
     // What a new frame has not touched yet is not there.
     size_t there = 0;
-    while (there < copy_.size() && !process_.read_word(regs.rsp + there)) there = std::min<size_t>(copy_.size(), there + 4096 - (regs.rsp + there) % 4096);
-    copy_.resize(there + process_.read(regs.rsp + there, std::span(copy_).subspan(there)));
+    while (there < copy_.size() && !process_.read_word(begin + there)) there = std::min<size_t>(copy_.size(), there + 4096 - (begin + there) % 4096);
+    copy_.resize(there + process_.read(begin + there, std::span(copy_).subspan(there)));
     from.stack = copy_;
+    from.below = kRedZone;
     const unwind::DeferredStack found = unwind::finish_walk(from, space_);
 
     Verdicts& verdicts = by_image_[space_.image_of(regs.rip)];
