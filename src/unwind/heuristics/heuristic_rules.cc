@@ -15,6 +15,7 @@ namespace cicada::unwind {
 namespace {
 
 constexpr uint64_t kMaxSearchedBytes = 32 << 20;
+constexpr uint64_t kMaxMovedBytes = 256 << 10;
 constexpr uint64_t kStartBytes = 512;  // in which crtbegin.o's functions are
 constexpr uint64_t kSmallestStartCode = 96;  // crtbegin.o's code is the first of .text that has no CFI
 constexpr uint64_t kMaxInitBytes = 256;      // sections that are longer hold more than crti.o's
@@ -55,26 +56,19 @@ std::vector<Range<LinkAddr>> find_unexplained(const elf::ElfFile& elf, const std
   return code::without_padding(elf, code::subtract(parts, known));
 }
 
-// Of `unmoved` functions those that do move the stack pointer.
+// Of `unmoved` functions those that do move the stack pointer. Few at most, so that they can be read at once.
 std::vector<Range<LinkAddr>> find_moved(const elf::ElfFile& elf, const std::vector<Range<LinkAddr>>& unmoved) {
   std::vector<Range<LinkAddr>> moved;
-  uint64_t budget = kMaxSearchedBytes;
+  uint64_t searched = 0, found = 0;
   for (const Range<LinkAddr>& function : unmoved) {
-    if (function.size() > budget || moved.size() == kMaxPatternRules) break;
-    budget -= function.size();
+    if (function.size() > kMaxMovedBytes - found || function.size() > kMaxSearchedBytes - searched) continue;
+    searched += function.size();
     const Bytes bytes = elf.contents_at(function.begin);
-    if (rounds_stack_down(bytes.first(std::min<uint64_t>(bytes.size(), function.size())))) moved.push_back(function);
+    if (!rounds_stack_down(bytes.first(std::min<uint64_t>(bytes.size(), function.size())))) continue;
+    found += function.size();
+    moved.push_back(function);
   }
   return moved;
-}
-
-// Ascending, disjoint: what lies in an earlier one, too, is left out.
-std::vector<Range<LinkAddr>> join(std::vector<Range<LinkAddr>> ranges, const std::vector<Range<LinkAddr>>& more) {
-  ranges.insert(ranges.end(), more.begin(), more.end());
-  std::sort(ranges.begin(), ranges.end());
-  LinkAddr done;
-  std::erase_if(ranges, [&](const Range<LinkAddr>& range) { return range.begin < done || (done = range.end, false); });
-  return ranges;
 }
 
 // Ascending, disjoint, offsets from `base`.
@@ -226,19 +220,20 @@ void add_heuristic_rules(const elf::ElfFile& elf, const code::ExecutableRanges& 
   }
   std::vector<CodeRule> go_code;
   if (go_functions) go_code = within(find_go_rules(*go_functions, table.base, [&](LinkAddr at) { return elf.contents_at(at); }), gaps, table.base);
-  std::vector<CodeRule> read;
+  std::vector<CodeRule> read, moved;
   if (!go) {
     const bool compiled = code::is_compiled_without_cfi(elf, table.stats.covered_bytes, sections->total_bytes());
-    const std::vector<Range<LinkAddr>> unexplained =
-      join(find_unexplained(elf, sections->ranges(), gaps, patches.rules(), table.base, compiled), compiled ? std::vector<Range<LinkAddr>>() : find_moved(elf, unmoved));
+    const std::vector<Range<LinkAddr>> unexplained = find_unexplained(elf, sections->ranges(), gaps, patches.rules(), table.base, compiled);
     if (code::total_bytes(unexplained) > max_read_bytes) read = as_unread(unexplained, table.base);
     else if (compiled) read = within(rules_of(code::read_functions(elf, sections->ranges(), table.base), false), gaps, table.base);
     else read = rules_of(code::read_assembly(elf, unexplained, table.base), true);
+    if (!compiled) moved = rules_of(code::read_assembly(elf, find_moved(elf, unmoved), table.base), true);
   }
   // An image without any FDE has no table unless something is to be said; it is walked by frame pointer as a whole.
   if (table.stats.fdes == 0 && patches.rules().empty() && go_code.empty() && read.empty()) return;
   apply(std::move(by_frame_pointer), table);
   apply(std::move(read), table);
+  apply(std::move(moved), table);
   apply(std::move(go_code), table);
   apply(std::move(patches.rules()), table);
 }

@@ -17,11 +17,11 @@ constexpr uint8_t kSize = 0x80;
 constexpr uint64_t kMoved = 0xb, kRounded = 0xf, kEnd = 0x60, kReturn = 0x63;
 
 // lea (%rsp),%r10; sub $0x108,%rsp; and $-16,%rsp; nops; lea (%r10),%rsp; ret: OpenSSL's bn_gather5
-Code rounding() {
+Code rounding(size_t at = kEnd) {
   Code code = {0x4c, 0x8d, 0x14, 0x24, 0x48, 0x81, 0xec, 0x08, 0x01, 0x00, 0x00, 0x48, 0x83, 0xe4, 0xf0};
   code.resize(kSize, 0x90);
   const Code end = {0x49, 0x8d, 0x22, 0xc3};
-  std::copy(end.begin(), end.end(), code.begin() + kEnd);
+  std::copy(end.begin(), end.end(), code.begin() + static_cast<ptrdiff_t>(at));
   return code;
 }
 
@@ -59,8 +59,13 @@ TEST(HeuristicRules, CfiIsBelievedThatSaysSomethingOfTheStackPointer) {
   EXPECT_EQ(rule_at(table, kReturn), "cfa=rsp+16");
 }
 
-TEST(HeuristicRules, WhatIsNotBelievedCanBeReadLater) {
-  EXPECT_TRUE(is_unread(compile(rounding(), {}, kSize, 0).find(LinkAddr(dwarf::kCodeBegin + kRounded))));
+TEST(HeuristicRules, WhatIsNotBelievedIsReadAtOnce) {
+  EXPECT_EQ(rule_at(compile(rounding(), {}, kSize, 0), kRounded), "cfa=r10+8");
+}
+
+TEST(HeuristicRules, SmallFunctionsAreNotSearched) {
+  EXPECT_EQ(rule_at(compile(rounding(0x20), {}, 63), kRounded), "cfa=rsp+8");
+  EXPECT_EQ(rule_at(compile(rounding(0x20), {}, 64), kRounded), "cfa=r10+8");
 }
 
 TEST(HeuristicRules, AnyBytesAreSearchedForARoundedStackPointer) {
