@@ -110,7 +110,8 @@ ABI_INLINE int unwind_step(void *reader, const struct unwind_rule *rule, struct 
   __u32 cfa_reg = rule->cfa_reg & (ARCH_REGISTERS - 1);
   __u64 cfa = regs->gpr[cfa_reg] + (__u64)(__s64)rule->cfa_offset;
   if (kind == CFA_OFFSET) {
-    if (!regs->all_registers && !(ARCH_CALLEE_SAVED >> cfa_reg & 1)) return END_UNSUPPORTED_RULE;
+    // Of a caller, a register that functions may write to is doubted: its frame is above.
+    if (!(ARCH_CALLEE_SAVED >> cfa_reg & 1) && (!regs->all_registers || (!regs->exact_ip && cfa - 8 < regs->gpr[ARCH_SP]))) return END_UNSUPPORTED_RULE;
   } else if (kind == CFA_DEREF) {
     if (!regs->all_registers && !(ARCH_CALLEE_SAVED >> cfa_reg & 1)) return END_UNSUPPORTED_RULE;
     if (unwind_read(reader, cfa, &cfa)) return END_UNREADABLE;

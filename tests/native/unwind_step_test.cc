@@ -155,6 +155,10 @@ TEST(UnwindStep, CodeMayLeaveAllRegistersAlone) {
   ASSERT_EQ(unwind_step(&stack, &ordinary, &other), END_NONE);
   ASSERT_EQ(unwind_step(&stack, &helper, &other), END_NONE);
   EXPECT_FALSE(other.all_registers) << "lost is lost";
+  other = registers(kBase + 16);
+  other.gpr[10] = kBase - 16;  // by what the helper has written, the caller's frame is not above the helper's
+  ASSERT_EQ(unwind_step(&stack, &helper, &other), END_NONE);
+  EXPECT_EQ(unwind_step(&stack, &by_r10, &other), END_UNSUPPORTED_RULE);
   other = registers(kBase);
   ASSERT_EQ(unwind_step(&stack, &ordinary, &other), END_NONE);
   EXPECT_EQ(unwind_step(&stack, &by_r10, &other), END_UNSUPPORTED_RULE);

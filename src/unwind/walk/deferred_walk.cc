@@ -21,7 +21,7 @@ class DeferredWalk::Walk {
   Walk(const StackCopy& from, AddressSpaceView& view, size_t max_frames)
       : view_(view),
         max_frames_(max_frames),
-        stack_(from.stack, from.gpr[ARCH_SP], from.pages),
+        stack_(from.stack, from.gpr[ARCH_SP] - from.below, from.pages),
         mode_(from.mode),
         is_32_bit_(from.is_32_bit),
         new_task_(from.new_task),

@@ -53,7 +53,8 @@ struct StackCopy {
   uint32_t mode = UNWIND_AUTO;  // enum unwind_mode
   // Which pages are in the copy, as in unwind_request; the default: the copy has no holes.
   uint64_t pages = ~uint64_t{0};
-  Bytes stack;                 // from gpr[ARCH_SP] up
+  Bytes stack;                 // from gpr[ARCH_SP] up, or
+  uint64_t below = 0;          // from so many bytes below it
 };
 
 struct DeferredStack {
