@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kMaxPadding = 15;
 constexpr uint64_t kCodeGap = 64;      // shorter gaps are padding of functions aligned to a cache line
-constexpr uint64_t kSmallestUnmoved = 64;
+constexpr uint64_t kSmallestUnmoved = 512;  // smaller ones are many: their code would be read from all over the file
 constexpr size_t kMaxRemembered = 64;  // DW_CFA_remember_state; compilers nest it once
 
 // A CIE's initial instructions: nothing to restore, remember or advance.

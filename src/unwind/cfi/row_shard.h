@@ -39,7 +39,7 @@ class alignas(128) RowShard {
   RowTable& table() { return table_; }
   // That no FDE covers and that are not padding.
   std::vector<Range<LinkAddr>>& gaps() { return gaps_; }
-  // Functions of 64 bytes and more whose stack pointer never moves, as their CFI says: CFA = rsp + 8 all over.
+  // Functions of 512 bytes and more whose stack pointer never moves, as their CFI says: CFA = rsp + 8 all over.
   std::vector<Range<LinkAddr>>& unmoved() { return unmoved_; }
 
  private:

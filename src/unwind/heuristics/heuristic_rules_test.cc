@@ -13,15 +13,16 @@ namespace cicada::unwind {
 namespace {
 
 using Code = std::vector<uint8_t>;
-constexpr uint8_t kSize = 0x80;
-constexpr uint64_t kMoved = 0xb, kRounded = 0xf, kEnd = 0x60, kReturn = 0x63;
+constexpr uint64_t kSize = 0x280;
+constexpr uint8_t kMoved = 0xb;
+constexpr uint64_t kRounded = 0xf, kEnd = 0x60, kReturn = 0x63;
 
 // lea (%rsp),%r10; sub $0x108,%rsp; and $-16,%rsp; nops; lea (%r10),%rsp; ret: OpenSSL's bn_gather5
-Code rounding(size_t at = kEnd) {
+Code rounding() {
   Code code = {0x4c, 0x8d, 0x14, 0x24, 0x48, 0x81, 0xec, 0x08, 0x01, 0x00, 0x00, 0x48, 0x83, 0xe4, 0xf0};
   code.resize(kSize, 0x90);
   const Code end = {0x49, 0x8d, 0x22, 0xc3};
-  std::copy(end.begin(), end.end(), code.begin() + static_cast<ptrdiff_t>(at));
+  std::copy(end.begin(), end.end(), code.begin() + kEnd);
   return code;
 }
 
@@ -64,8 +65,8 @@ TEST(HeuristicRules, WhatIsNotBelievedIsReadAtOnce) {
 }
 
 TEST(HeuristicRules, SmallFunctionsAreNotSearched) {
-  EXPECT_EQ(rule_at(compile(rounding(0x20), {}, 63), kRounded), "cfa=rsp+8");
-  EXPECT_EQ(rule_at(compile(rounding(0x20), {}, 64), kRounded), "cfa=r10+8");
+  EXPECT_EQ(rule_at(compile(rounding(), {}, 511), kRounded), "cfa=rsp+8");
+  EXPECT_EQ(rule_at(compile(rounding(), {}, 512), kRounded), "cfa=r10+8");
 }
 
 TEST(HeuristicRules, AnyBytesAreSearchedForARoundedStackPointer) {
