@@ -8,6 +8,7 @@
 #include "unwind/arch.h"
 #include "unwind/cfi/row_shard.h"
 #include "unwind/heuristics/heuristic_rules.h"
+#include "unwind/heuristics/returning_code.h"
 
 namespace cicada::unwind {
 namespace {
@@ -54,6 +55,7 @@ Result<UnwindRows> compile_rows(const elf::ElfFile& elf, const RowLimits& limits
   table.stats.malformed_fdes += fdes.malformed();
   mark_handler_returns(elf, table);
   mark_popped_registers(elf, table);
+  mark_returning_code(elf, shard.moved(), table);
   add_heuristic_rules(elf, *code, shard.gaps(), shard.unmoved(), limits.max_read_bytes, table);
   return UnwindRows(std::move(table));
 }

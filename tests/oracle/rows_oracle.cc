@@ -49,6 +49,8 @@ constexpr Explained kExplained[] = {
     {"libgcrypt.so", "libdw has no CFA", 10,
      "def_cfa_register after def_cfa_expression: libdw refuses, libgcc (and we) go back to the last offset, as its authors mean"},
     {"", "behind pop %rbp", 8000, "GCC's epilogues of realigned stacks go on to find registers at rbp, which they have restored (unwind/x86_64/popped_registers.h)"},
+    {"", "at a return, CFA: ours kind 1 reg 7 offset 8 ", 1000, "OpenSSL's CFI of X25519 adds at its return what it should take away (unwind/heuristics/returning_code.h)"},
+    {"libpython3.12.so", "CFA: ours kind 1 reg 7 offset 88 ", 2, "clang's row for a `sub $8,%rsp` begins behind the two instructions after it (unwind/heuristics/returning_code.h)"},
     {"", "a return to a handler", 300, "the CFI's rule leads to a handler as if that were a return address: followed in user space (unwind/x86_64/handler_return.h)"},
 };
 
@@ -174,8 +176,15 @@ class FileComparison {
       if (!difference.empty() && unwind::is_handler_return(*rule)) difference = "a return to a handler, " + difference;
       const bool at_frame = difference.find("ours 0, libdw kind 5 [ 0x9c:0 0x76") != std::string::npos;  // call_frame_cfa, breg6
       if (at_frame && rule->via_base == 0 && is_behind_pop(at)) difference = "behind pop %rbp, " + difference;
+      if (!difference.empty() && is_return(at)) difference = "at a return, " + difference;
       if (!difference.empty()) report(at, difference);
     }
+  }
+
+  // ret or repz ret, each of its bytes.
+  bool is_return(uint64_t at) const {
+    const Bytes code = elf_->contents_at(LinkAddr(at));
+    return !code.empty() && (code[0] == 0xc3 || (code[0] == 0xf3 && code.size() > 1 && code[1] == 0xc3));
   }
 
   // Behind `pop %rbp` or leave, with `lea -8(%r10),%rsp` (or -16, of another register) behind it.

@@ -15,7 +15,9 @@ namespace {
 
 constexpr uint64_t kMaxPadding = 15;
 constexpr uint64_t kCodeGap = 64;      // shorter gaps are padding of functions aligned to a cache line
-constexpr uint64_t kSmallestUnmoved = 512;  // smaller ones are many: their code would be read from all over the file
+constexpr uint64_t kSmallestOfOneRow = 512;  // smaller ones are many: their code would be read from all over the file
+constexpr int32_t kEntryBytes = 8;     // the return address
+constexpr uint64_t kReturnBytes = 2;   // repz ret
 constexpr size_t kMaxRemembered = 64;  // DW_CFA_remember_state; compilers nest it once
 
 // A CIE's initial instructions: nothing to restore, remember or advance.
@@ -53,16 +55,17 @@ class RowShard::Program : public RuleState {
     uint64_t low, high;
     copy_rule(low, high);
     ++rows_;
+    last_row_ = begin;
     shard_.append_row(static_cast<uint32_t>(begin - shard_.image_.base), shard_.table_.rules.insert(low, high));
     return true;
   }
   uint64_t rows() const { return rows_; }
-  // CFA = rsp + 8, nothing saved, from the first byte to the last.
-  bool never_moves() const {
-    if (rows_ != 1) return false;
+  LinkAddr last_row() const { return last_row_; }
+  // In bytes, in the last row; 0: the CFA is somewhere else.
+  int32_t pushed() const {
     uint64_t low, high;
     copy_rule(low, high);
-    return low == (CFA_OFFSET | uint64_t{ARCH_SP} << 8 | uint64_t{8} << 32) && high == 0;
+    return static_cast<uint32_t>(low) == (CFA_OFFSET | uint32_t{ARCH_SP} << 8) ? static_cast<int32_t>(low >> 32) : 0;
   }
 
  private:
@@ -70,6 +73,7 @@ class RowShard::Program : public RuleState {
   const RuleState* initial_;
   std::vector<RuleState> remembered_;
   uint64_t rows_ = 0;
+  LinkAddr last_row_;
 };
 
 void RowShard::run() {
@@ -113,6 +117,7 @@ void RowShard::append(const RowShard& next) {
   for (const Row& row : more.rows) append_row(row.begin, numbers[row.rule]);
   gaps_.insert(gaps_.end(), next.gaps_.begin(), next.gaps_.end());
   unmoved_.insert(unmoved_.end(), next.unmoved_.begin(), next.unmoved_.end());
+  moved_.insert(moved_.end(), next.moved_.begin(), next.moved_.end());
   table_.stats.fdes += more.stats.fdes;
   table_.stats.cfi_rows += more.stats.cfi_rows;
   table_.stats.covered_bytes += more.stats.covered_bytes;
@@ -153,6 +158,13 @@ const RowShard::Start& RowShard::start_of(const FdeList::Fde& fde) {
   return start;
 }
 
+void RowShard::doubt(Range<LinkAddr> code, const Program& program) {
+  const bool one_row = program.rows() == 1 && code.size() >= kSmallestOfOneRow;
+  const int32_t pushed = program.pushed();
+  if (one_row && pushed == kEntryBytes) unmoved_.push_back(code);
+  if (pushed > kEntryBytes && (one_row || code.end - program.last_row() <= kReturnBytes)) moved_.push_back(code);
+}
+
 void RowShard::compile(const FdeList::Fde& fde) {
   const FdeList::Section& section = image_.fdes.sections()[fde.section];
   const Start& start = start_of(fde);
@@ -166,7 +178,7 @@ void RowShard::compile(const FdeList::Fde& fde) {
     good = dwarf::run_cfi_program(section.section, cie, fde.program_begin, fde.program_end, code, program) ==
            dwarf::ProgramResult::kDone;
     if (good) table_.stats.cfi_rows += program.rows();
-    if (good && code.size() >= kSmallestUnmoved && program.never_moves()) unmoved_.push_back(code);
+    if (good) doubt(code, program);
   }
   ++table_.stats.fdes;
   table_.stats.covered_bytes += code.size();

@@ -39,8 +39,10 @@ class alignas(128) RowShard {
   RowTable& table() { return table_; }
   // That no FDE covers and that are not padding.
   std::vector<Range<LinkAddr>>& gaps() { return gaps_; }
-  // Functions of 512 bytes and more whose stack pointer never moves, as their CFI says: CFA = rsp + 8 all over.
-  std::vector<Range<LinkAddr>>& unmoved() { return unmoved_; }
+  // Functions whose CFI may be wrong, ascending. Of 512 bytes and more, and it says that the stack pointer never moves: CFA = rsp + 8 all over.
+  const std::vector<Range<LinkAddr>>& unmoved() const { return unmoved_; }
+  // It says that the stack pointer is farther below all over (512 bytes and more), or at a last instruction that is as short as a return.
+  const std::vector<Range<LinkAddr>>& moved() const { return moved_; }
 
  private:
   class Program;
@@ -52,6 +54,7 @@ class alignas(128) RowShard {
   };
   void append_gap(Range<LinkAddr> gap);
   void compile(const FdeList::Fde& fde);
+  void doubt(Range<LinkAddr> code, const Program& program);
   const Start& start_of(const FdeList::Fde& fde);
   void append_row(uint32_t begin, uint32_t rule) {
     if (last_rule_ == rule) return;
@@ -63,7 +66,7 @@ class alignas(128) RowShard {
   size_t first_, last_;
   std::vector<std::vector<Start>> starts_;  // by section, CIE
   RowTable table_;
-  std::vector<Range<LinkAddr>> gaps_, unmoved_;
+  std::vector<Range<LinkAddr>> gaps_, unmoved_, moved_;
   uint32_t last_rule_ = 0;
   bool too_many_rows_ = false;
 };
