@@ -112,14 +112,17 @@ StackFlow::Outcome StackFlow::join(int64_t target, const StackState& state, uint
   uint32_t& number = index_[static_cast<size_t>(target)];
   if (number == 0) {
     number = static_cast<uint32_t>(records_.size());
-    Record& record = records_.emplace_back();
-    record.state = state;
-    record.behind_call = behind_call;
+    records_.push_back({state, behind_call});
     reached_.push_back(static_cast<uint32_t>(target));
     changed = true;
     return Outcome::kDone;
   }
   Record& record = records_[number];
+  if (record.state == state) {
+    if (behind_call == 0) record.behind_call = 0;
+    joined_ = joined_ || (number < fixed_ && !record.doubtful);
+    return Outcome::kDone;
+  }
   const auto both = StackState::meet(record.state, state);
   if (!both || (number < fixed_ && !both->same_stack(record.state))) {
     if (behind_call != 0) {

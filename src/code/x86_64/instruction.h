@@ -53,6 +53,7 @@ struct Instruction {
   bool is_branch_target() const { return is(1, 0x1e) && mod == 3 && (reg & 7) == 7; }  // endbr64
   // endbr64, push, sub $…,%rsp: what many functions begin with, and few other blocks.
   bool is_prologue() const;
+  bool names(GeneralRegister wanted) const { return reg == wanted || (rm == wanted && mod == 3); }  // as an operand, not as part of an address
   // False for nearly all vector instructions.
   bool may_write_general() const;
   // Errs on the side of yes. Not for what push, pop, call, ret and leave do to rsp and rbp.

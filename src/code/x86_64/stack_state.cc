@@ -112,9 +112,10 @@ void StackState::note_written(uint8_t reg) {
 }
 
 void StackState::note_written(const Instruction& insn) {
-  if (same_saved({})) return;
+  if (!has_unwritten()) return;
   for (const uint8_t reg : {insn.reg, insn.rm, uint8_t{kRbx}}) {  // rbx: also by bh
-    if (is_callee_saved(reg) && insn.writes(static_cast<GeneralRegister>(reg))) note_written(reg);
+    const auto index = saved_index(reg);
+    if (index && is_unwritten(*index) && insn.writes(static_cast<GeneralRegister>(reg))) note_written(reg);
   }
   const bool says_all = !insn.is(1, 0xa2) && !(insn.vex && insn.map == 2 && (insn.opcode == 0xf3 || insn.opcode == 0xf6));
   if (says_all) return;
@@ -181,7 +182,7 @@ bool StackState::add(uint8_t reg, int64_t amount) {
 bool StackState::apply(const Instruction& insn) {
   const uint8_t op = insn.opcode;
   const bool one_byte = insn.map == 0 && !insn.vex;
-  if (insn.is(1, 0xa0) || insn.is(1, 0xa1) || insn.is(1, 0xa8) || insn.is(1, 0xa9)) return false;  // push and pop of fs and gs
+  if (insn.map == 1 && !insn.vex && (op & 0xf6) == 0xa0) return false;  // push and pop of fs and gs
   if (is_kept() && insn.rm == kRsp && insn.has_modrm && insn.mod != 3 && !insn.indexed && !(one_byte && op == 0x89 && insn.wide)) {
     for (int64_t unit = 1; unit <= (insn.scaled ? insn.vector : 1); unit *= 2) overwrite(insn.displacement * unit, insn.stored_bytes());
   }
@@ -195,15 +196,21 @@ bool StackState::apply(const Instruction& insn) {
     if (insn.operand16) return false;
     return op < 0x58 ? push(insn.reg) : pop(insn.reg);
   }
-  if (insn.is_group(0xff, 6) && insn.mod != 3 && insn.rm == kRsp && !insn.indexed && stack == kUnknown && insn.displacement == kept_at && !insn.operand16) {
-    move_kept(8);  // a copy of what is kept
-    keep(kept, 0);
-    return true;
+  switch (op) {
+    case 0x68: case 0x6a: case 0x9c: return !insn.operand16 && push(kNoRegister);
+    case 0x9d: return !insn.operand16 && pop(kNoRegister);
+    case 0xc8: return false;
+    case 0xc9: return leave();
+    case 0x8f: return (insn.reg & 7) != 0 || (!insn.operand16 && pop(insn.mod == 3 ? insn.rm : uint8_t{kNoRegister}));
+    case 0xff:
+      if ((insn.reg & 7) != 6) break;
+      if (insn.operand16) return false;
+      if (stack != kUnknown || insn.mod == 3 || insn.rm != kRsp || insn.indexed || insn.displacement != kept_at) return push(kNoRegister);
+      move_kept(8);  // a copy of what is kept
+      keep(kept, 0);
+      return true;
+    default: break;
   }
-  if (insn.is(0, 0x68) || insn.is(0, 0x6a) || insn.is(0, 0x9c) || insn.is_group(0xff, 6)) return !insn.operand16 && push(kNoRegister);
-  if (insn.is(0, 0x9d) || insn.is_group(0x8f, 0)) return !insn.operand16 && pop(insn.is(0, 0x8f) && insn.mod == 3 ? insn.rm : uint8_t{kNoRegister});
-  if (insn.is(0, 0xc8)) return false;
-  if (insn.is(0, 0xc9)) return leave();
   if (insn.wide && insn.mod == 3) {
     if (insn.is_group(0x81, 0) || insn.is_group(0x83, 0)) return add(insn.rm, insn.immediate);
     if (insn.is_group(0x81, 5) || insn.is_group(0x83, 5)) return add(insn.rm, -insn.immediate);
@@ -244,10 +251,10 @@ bool StackState::apply(const Instruction& insn) {
   return true;
 }
 
+// Of the registers whose positions are known.
 void StackState::forget_written(const Instruction& insn) {
-  for (const GeneralRegister reg : {kRsp, kRbp}) {
-    if (((insn.reg == reg || insn.rm == reg) && insn.writes(reg)) || insn.writes_unsaid(reg)) set(reg, std::nullopt);
-  }
+  if (insn.names(kRsp) && insn.writes(kRsp)) set(kRsp, std::nullopt);
+  if (frame != kUnknown && ((insn.names(kRbp) && insn.writes(kRbp)) || insn.writes_unsaid(kRbp))) set(kRbp, std::nullopt);
   if (const auto reg = static_cast<GeneralRegister>(copy_register); reg != kNoRegister && (insn.writes(reg) || insn.writes_unsaid(reg))) set(reg, std::nullopt);
 }
 
