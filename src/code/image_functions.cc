@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "base/work_budget.h"
 #include "code/executable_ranges.h"
@@ -35,39 +36,46 @@ bool is_part(std::string_view name) { return name.find(".cold") != std::string_v
 // The code that is asked for, ascending.
 class Wanted {
  public:
-  Wanted(const std::vector<Range<LinkAddr>>& code, LinkAddr base) : code_(code), base_(base) {}
+  Wanted(const std::vector<Range<LinkAddr>>& code, LinkAddr base) : code_(code) {
+    if (!code.empty()) all_ = {std::max(base, code.front().begin), std::min(base + UINT32_MAX, code.back().end)};
+  }
   bool contains(LinkAddr address) const {
-    if (address < base_ || address - base_ > UINT32_MAX) return false;
+    if (!all_.contains(address)) return false;
     const auto after = std::upper_bound(code_.begin(), code_.end(), address, [](LinkAddr at, const Range<LinkAddr>& range) { return at < range.begin; });
     return after != code_.begin() && std::prev(after)->contains(address);
   }
 
  private:
   const std::vector<Range<LinkAddr>>& code_;
-  LinkAddr base_;
+  Range<LinkAddr> all_;
 };
+
+// use(entry) of each of a table's, until it says false.
+template <typename Entry, typename Use>
+void for_each(Bytes table, Use use) {
+  for (size_t at = 0; at + sizeof(Entry) <= table.size(); at += sizeof(Entry)) {
+    Entry entry;
+    std::memcpy(&entry, table.data() + at, sizeof entry);
+    if (!use(entry)) return;
+  }
+}
 
 void add_symbols(const elf::ElfFile& elf, const elf::Section& section, const Wanted& wanted, LinkAddr base, WorkBudget& budget, StackDepths& depths) {
   if (section.link >= elf.sections().size()) return;
   const Bytes strings = elf.contents(elf.sections()[section.link]);
-  ByteCursor symbols(elf.contents(section));
-  for (size_t kept = 0; kept < kMaxSymbols && symbols.remaining() >= sizeof(Elf64_Sym);) {
-    const uint32_t name = symbols.u32();
-    const uint8_t info = symbols.u8();
-    symbols.skip(1);
-    const uint16_t index = symbols.u16();
-    const LinkAddr begin(symbols.u64());
-    const uint64_t size = symbols.u64();
-    const uint8_t type = ELF64_ST_TYPE(info);
-    if (index == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC) || begin < base || begin - base > UINT32_MAX) continue;
-    const std::string_view text = text_at(strings, name, kMaxNameBytes);
-    if (!budget.spend(sizeof(Elf64_Sym) + (text.empty() && name != 0 ? kMaxNameBytes : text.size()))) return;
-    if (is_part(text)) continue;
+  size_t kept = 0;
+  for_each<Elf64_Sym>(elf.contents(section), [&](const Elf64_Sym& symbol) {
+    const LinkAddr begin(symbol.st_value);
+    const uint8_t type = ELF64_ST_TYPE(symbol.st_info);
+    if (symbol.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC) || begin < base || begin - base > UINT32_MAX) return true;
+    const std::string_view text = text_at(strings, symbol.st_name, kMaxNameBytes);
+    if (!budget.spend(sizeof symbol + (text.empty() && symbol.st_name != 0 ? kMaxNameBytes : text.size()))) return false;
+    if (is_part(text)) return true;
     if (never_returns(text)) depths.add_never_returning(static_cast<uint32_t>(begin - base));
-    if (!wanted.contains(begin)) continue;
-    depths.add_function(static_cast<uint32_t>(begin - base), static_cast<uint32_t>(std::min<uint64_t>(size, UINT32_MAX)));
-    ++kept;
-  }
+    if (!wanted.contains(begin)) return true;
+    depths.add_function(static_cast<uint32_t>(begin - base), static_cast<uint32_t>(std::min<uint64_t>(symbol.st_size, UINT32_MAX)));
+    return ++kept < kMaxSymbols;
+  });
 }
 
 // Pointers to functions in data, of an image that is relocated, and slots of functions of other images.
@@ -78,24 +86,21 @@ void add_pointers(const elf::ElfFile& elf, const elf::Section& section, const Wa
     symbols = elf.contents(dynsym);
     if (dynsym.link < elf.sections().size()) strings = elf.contents(elf.sections()[dynsym.link]);
   }
-  ByteCursor relocations(elf.contents(section));
-  for (size_t kept = 0; kept < kMaxRelocations && relocations.remaining() >= sizeof(Elf64_Rela);) {
-    const LinkAddr slot(relocations.u64());
-    const uint64_t info = relocations.u64();
-    const LinkAddr target(relocations.u64());
-    const uint64_t type = ELF64_R_TYPE(info);
-    if (!budget.spend(sizeof(Elf64_Rela))) return;
+  size_t kept = 0;
+  for_each<Elf64_Rela>(elf.contents(section), [&](const Elf64_Rela& relocation) {
+    const LinkAddr slot(relocation.r_offset), target(static_cast<uint64_t>(relocation.r_addend));
+    const uint64_t type = ELF64_R_TYPE(relocation.r_info);
+    if (!budget.spend(sizeof relocation)) return false;
     if ((type == ARCH_RELOCATION_JUMP_SLOT || type == ARCH_RELOCATION_GLOB_DAT) && slot >= base && slot - base <= UINT32_MAX) {
-      const uint32_t name = ByteCursor(symbols, ELF64_R_SYM(info) * sizeof(Elf64_Sym)).u32();
+      const uint32_t name = ByteCursor(symbols, ELF64_R_SYM(relocation.r_info) * sizeof(Elf64_Sym)).u32();
       const std::string_view text = name == 0 ? std::string_view() : text_at(strings, name, kMaxNameBytes);
-      if (!budget.spend(text.empty() ? kMaxNameBytes : text.size())) return;
+      if (!budget.spend(text.empty() ? kMaxNameBytes : text.size())) return false;
       if (never_returns(text)) depths.add_never_returning_slot(static_cast<uint32_t>(slot - base));
     }
-    if (type == ARCH_RELOCATION_RELATIVE && wanted.contains(target)) {
-      depths.add_candidate(static_cast<uint32_t>(target - base));
-      ++kept;
-    }
-  }
+    if (type != ARCH_RELOCATION_RELATIVE || !wanted.contains(target)) return true;
+    depths.add_candidate(static_cast<uint32_t>(target - base));
+    return ++kept < kMaxRelocations;
+  });
 }
 
 // The same of linkers that pack them: an even word says where a pointer is, the bits of an odd one which of the words behind that are pointers, too. They are there
@@ -140,30 +145,26 @@ void add_stubs(const elf::ElfFile& elf, const elf::Section& section, LinkAddr ba
 
 // A function that is not called by its name has its address in data.
 void add_entries_of_assembly(const elf::ElfFile& elf, const elf::Section& section, const Wanted& wanted, LinkAddr base, WorkBudget& budget, StackDepths& depths) {
-  ByteCursor entries(elf.contents(section));
   if (section.type == SHT_RELA) {
-    for (size_t i = 0; i < kMaxRelocations && entries.remaining() >= sizeof(Elf64_Rela); ++i) {
-      entries.skip(8);
-      const uint64_t info = entries.u64();
-      const LinkAddr target(entries.u64());
-      if (!budget.spend(sizeof(Elf64_Rela))) return;
-      if (ELF64_R_TYPE(info) == ARCH_RELOCATION_RELATIVE && wanted.contains(target)) depths.add_candidate(static_cast<uint32_t>(target - base));
-    }
+    for_each<Elf64_Rela>(elf.contents(section), [&, kept = size_t{0}](const Elf64_Rela& relocation) mutable {
+      const LinkAddr target(static_cast<uint64_t>(relocation.r_addend));
+      if (!budget.spend(sizeof relocation)) return false;
+      if (ELF64_R_TYPE(relocation.r_info) != ARCH_RELOCATION_RELATIVE || !wanted.contains(target)) return true;
+      depths.add_candidate(static_cast<uint32_t>(target - base));
+      return ++kept < kMaxRelocations;
+    });
     return;
   }
-  for (size_t i = 0; i < kMaxSymbols && entries.remaining() >= sizeof(Elf64_Sym); ++i) {
-    entries.skip(4);
-    const uint8_t info = entries.u8();
-    entries.skip(1);
-    const uint16_t index = entries.u16();
-    const LinkAddr begin(entries.u64());
-    const uint64_t size = entries.u64();
-    if (!budget.spend(sizeof(Elf64_Sym))) return;
-    if (index == SHN_UNDEF || ELF64_ST_TYPE(info) > STT_FUNC || ELF64_ST_TYPE(info) == STT_OBJECT || !wanted.contains(begin)) continue;
+  for_each<Elf64_Sym>(elf.contents(section), [&, kept = size_t{0}](const Elf64_Sym& symbol) mutable {
+    const LinkAddr begin(symbol.st_value);
+    const uint8_t type = ELF64_ST_TYPE(symbol.st_info);
+    if (!budget.spend(sizeof symbol)) return false;
+    if (symbol.st_shndx == SHN_UNDEF || type > STT_FUNC || type == STT_OBJECT || !wanted.contains(begin)) return true;
     // Assemblers' labels have no type.
-    if (ELF64_ST_TYPE(info) == STT_FUNC) depths.add_function(static_cast<uint32_t>(begin - base), static_cast<uint32_t>(std::min<uint64_t>(size, UINT32_MAX)));
+    if (type == STT_FUNC) depths.add_function(static_cast<uint32_t>(begin - base), static_cast<uint32_t>(std::min<uint64_t>(symbol.st_size, UINT32_MAX)));
     else depths.add_candidate(static_cast<uint32_t>(begin - base));
-  }
+    return ++kept < kMaxSymbols;
+  });
 }
 
 // What is near some of `code`, which ascends: ascending, disjoint.
