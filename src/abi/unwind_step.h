@@ -112,10 +112,16 @@ ABI_INLINE int unwind_step(void *reader, const struct unwind_rule *rule, struct 
   if (kind == CFA_OFFSET) {
     // Of a caller, a register that functions may write to is doubted: its frame is above.
     if (!(ARCH_CALLEE_SAVED >> cfa_reg & 1) && (!regs->all_registers || (!regs->exact_ip && cfa - 8 < regs->gpr[ARCH_SP]))) return END_UNSUPPORTED_RULE;
-  } else if (kind == CFA_DEREF) {
+  } else if (kind == CFA_DEREF || kind == CFA_DEREF_TWICE) {
     if (!regs->all_registers && !(ARCH_CALLEE_SAVED >> cfa_reg & 1)) return END_UNSUPPORTED_RULE;
     if (unwind_read(reader, cfa, &cfa)) return END_UNREADABLE;
-    cfa += (__u64)(__s64)rule->cfa_addend;
+    if (kind == CFA_DEREF) {
+      cfa += (__u64)(__s64)rule->cfa_addend;
+    } else {
+      __u64 words = (__u16)rule->cfa_addend;
+      if (unwind_read(reader, cfa + 8 * (words & 255), &cfa)) return END_UNREADABLE;
+      cfa = (cfa & -8ull) + 8 * (words >> 8);
+    }
   } else if (kind == CFA_PLT) {
     cfa = arch_plt_cfa(regs->gpr[ARCH_SP], regs->ip, rule->cfa_offset);
   } else if (kind == CFA_SIGNAL) {
@@ -178,7 +184,7 @@ struct unwind_fast_regs {
 ABI_INLINE int unwind_needs_registers(const struct unwind_rule *rule) {
   __u32 kind = rule->cfa_kind;
   if (kind == CFA_SIGNAL) return 1;
-  if (kind != CFA_OFFSET && kind != CFA_DEREF && kind != CFA_PLT) return 0;
+  if (kind != CFA_OFFSET && kind != CFA_DEREF && kind != CFA_DEREF_TWICE && kind != CFA_PLT) return 0;
   if (kind != CFA_PLT && rule->cfa_reg != ARCH_SP && rule->cfa_reg != ARCH_FP) return 1;
   return (rule->via_base & 63) && rule->via_base >> 6 != SAVE_BASE_FP && rule->via_base >> 6 != SAVE_BASE_SP;
 }

@@ -30,7 +30,8 @@ enum unwind_cfa_kind {
   CFA_PLT = 3,          // CFA = arch_plt_cfa(sp, ip, cfa_offset)   (lazy-binding stubs)
   CFA_SIGNAL = 4,       // rt_sigreturn frame: all registers from the ucontext at sp + cfa_offset
   CFA_OUTERMOST = 5,    // return address undefined: the stack is complete
-  CFA_UNSUPPORTED = 6,  // the compiler wrote a rule that does not fit: unwinding is deferred. cfa_reg says why, for people
+  CFA_DEREF_TWICE = 6,  // CFA = (*(*(reg + cfa_offset) + 8 × low) & -8) + 8 × high      (a language machine's, kept in its state)
+  CFA_UNSUPPORTED = 7,  // the compiler wrote a rule that does not fit: unwinding is deferred. cfa_reg says why, for people
   CFA_FRAME_POINTER = 255,  // code without CFI: unwind_step_frame_pointer(). cfa_reg: 0, or one of those below
 };
 
@@ -54,7 +55,7 @@ struct unwind_rule {
   __u8 via_align;  // bits 0–5: 0, or the binary logarithm of what base is aligned to; bit 7: UNWIND_KEEPS_REGISTERS
   __s32 cfa_offset;
   __s8 saved[SAVED_COUNT];
-  __s16 cfa_addend;  // CFA_DEREF only
+  __s16 cfa_addend;  // CFA_DEREF; CFA_DEREF_TWICE: low byte, high byte, without sign
 };
 ABI_ASSERT(sizeof(struct unwind_rule) == 16);
 

@@ -200,6 +200,7 @@ std::string to_text(const unwind_rule& rule) {
     case CFA_SIGNAL: return fmt::format("signal frame, ucontext={}{:+}", kRegisters[ARCH_SP], rule.cfa_offset);
     case CFA_OFFSET: text = fmt::format("cfa={}{:+}", reg, rule.cfa_offset); break;
     case CFA_DEREF: text = fmt::format("cfa=[{}{:+}]{:+}", reg, rule.cfa_offset, rule.cfa_addend); break;
+    case CFA_DEREF_TWICE: text = fmt::format("cfa=[[{}{:+}]{:+}]{:+}", reg, rule.cfa_offset, 8 * (rule.cfa_addend & 255), 8 * (rule.cfa_addend >> 8 & 255)); break;
     case CFA_PLT: text = fmt::format("cfa of a lazy-binding stub, pushed at {}", rule.cfa_offset); break;
     default: return fmt::format("kind {}", rule.cfa_kind);
   }

@@ -72,6 +72,30 @@ TEST(UnwindStep, FollowsDereferencedCfa) {
   EXPECT_EQ(regs.gpr[ARCH_SP], kBase + 48);
 }
 
+// r14 -> the machine's state; 16 bytes on a pointer to a thread's; there, 8 bytes on, its stack pointer with two flags.
+TEST(UnwindStep, FollowsACfaThatIsKeptInAMachinesState) {
+  HostStack stack{kBase, {0, 0, kBase + 24, 0, kBase + 40 + 3, 0, 55, 0x405678, 0}};
+  auto rule = rule_of(CFA_DEREF_TWICE, 14, 16);
+  rule.cfa_addend = 1 | 3 << 8;
+  rule.saved[SAVED_RBX] = -2;
+  auto regs = registers(kBase);
+  regs.gpr[14] = kBase;
+  ASSERT_EQ(unwind_step(&stack, &rule, &regs), END_NONE);
+  EXPECT_EQ(regs.ip, 0x405678u);
+  EXPECT_EQ(regs.gpr[ARCH_SP], kBase + 64);
+  EXPECT_EQ(regs.gpr[X86_RBX], 55u);
+  EXPECT_TRUE(unwind_needs_registers(&rule));
+  // Nothing is there.
+  regs = registers(kBase);
+  regs.gpr[14] = 0x1000;
+  EXPECT_EQ(unwind_step(&stack, &rule, &regs), END_UNREADABLE);
+  // A function may have written to that register.
+  regs = registers(kBase);
+  regs.all_registers = 0;
+  rule.cfa_reg = X86_RCX;
+  EXPECT_EQ(unwind_step(&stack, &rule, &regs), END_UNSUPPORTED_RULE);
+}
+
 TEST(UnwindStep, RestoresViaBaseBeforeTheStep) {
   HostStack stack{kBase, {77, 0, 0, kBase + 32, 0x401111}};
   auto rule = rule_of(CFA_OFFSET, ARCH_SP, 40);

@@ -335,9 +335,8 @@ Flow Instruction::flow() const {
 }
 
 bool Instruction::is_prologue() const {
-  const bool push = map == 0 && !vex && (opcode & 0xf8) == 0x50;
   const bool reserve = (is_group(0x83, 5) || is_group(0x81, 5)) && mod == 3 && rm == kRsp;
-  return push || reserve || is_branch_target();
+  return is_push() || reserve || is_branch_target();
 }
 
 bool Instruction::writes(GeneralRegister wanted) const {

@@ -51,6 +51,7 @@ struct Instruction {
   bool is_loop() const { return map == 0 && !vex && opcode >= 0xe0 && opcode <= 0xe2; }  // it writes rcx
   bool jumps_if_not_equal() const { return is(0, 0x75) || is(1, 0x85); }
   bool is_branch_target() const { return is(1, 0x1e) && mod == 3 && (reg & 7) == 7; }  // endbr64
+  bool is_push() const { return map == 0 && !vex && (opcode & 0xf8) == 0x50; }  // of a register
   // endbr64, push, sub $…,%rsp: what many functions begin with, and few other blocks.
   bool is_prologue() const;
   bool names(GeneralRegister wanted) const { return reg == wanted || (rm == wanted && mod == 3); }  // as an operand, not as part of an address

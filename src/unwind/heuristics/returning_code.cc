@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code is looked at in straight lines: from where only jumps and calls lead to, or behind a call, which may not return, up to where control does not go on. A line that
 // ends with a return is right if the stack is as on a function's entry there; it begins either as CFI says, or, if that has nothing but one row, as a function does. A
-// function's begin is right where it becomes what CFI says.
+// function's begin is right where it becomes what CFI says; what reserves more stack, where it goes on elsewhere.
 #include "unwind/heuristics/returning_code.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "code/arch.h"
+#include "unwind/heuristics/machine_stack.h"
 #include "unwind/rows/row_editor.h"
 
 namespace cicada::unwind {
@@ -42,6 +43,7 @@ class FunctionReader {
     if (row == table.rows.begin()) return;
     --row;
     has_one_row_ = std::next(row) == table.rows.end() || std::next(row)->begin >= begin + code.size();
+    if (has_one_row_) machine_stack_ = find_machine_stack(code, table.rules.rule(row->rule));
     numbers_.resize(code.size() + 1);
     for (uint32_t at = 0; at < code.size();) {
       const auto insn = code::decode_instruction(code.subspan(at));
@@ -56,6 +58,10 @@ class FunctionReader {
   void append_rules(std::vector<CodeRule>& rules) {
     for (int round = 0; round < kRounds && read_lines(); ++round) {}
     for (const Place& place : places_) {
+      if (machine_stack_ && place.at == machine_stack_->begin) {
+        rules.push_back({begin_ + machine_stack_->begin, begin_ + machine_stack_->end, machine_stack_->rule});
+      }
+      if (machine_stack_ && place.at >= machine_stack_->begin && place.at < machine_stack_->end) continue;
       if (!place.found || !place.cfi || place.found->stack == place.cfi->stack) continue;
       const uint32_t at = begin_ + place.at;
       const CodeRule rule{at, at + place.insn.length, place.found->settled().to_rule()};
@@ -105,6 +111,7 @@ class FunctionReader {
   bool follow(size_t first, StackState state, bool begins_function) {
     states_.clear();
     const bool as_cfi = !differs_from_cfi(first, state);
+    bool begins_other = false;  // another function, perhaps: registers are pushed, or it calls
     for (size_t i = first; i < places_.size(); ++i) {
       const Place& place = places_[i];
       if (contradicts(place.at, state)) return false;
@@ -117,17 +124,19 @@ class FunctionReader {
           if (as_cfi && state.is_entry() && !is_inside(target_of(place))) return take(first);  // a tail call
           return is_known(target_of(place)) && take(first);
         case Flow::kTrap:
-        case Flow::kFar:
-        case Flow::kIndirectJump: return false;
+        case Flow::kFar: return false;
+        case Flow::kIndirectJump: return has_one_row_ && as_cfi && !begins_other && state.stack > states_.front().stack && take(first);
         case Flow::kCall:
         case Flow::kIndirectCall:
           if (begins_function && state.stack % kCallAlignment != 0) return false;  // as no function calls another
+          begins_other = true;
           state.forget_red_zone();
           break;
         case Flow::kBranch:
           if (contradicts(target_of(place), state)) return false;
           break;
         case Flow::kNext:
+          begins_other = begins_other || place.insn.is_push();
           if (!state.apply(place.insn)) return false;
           if (state.stack != StackState::kUnknown) break;
           if (!as_cfi || i + 1 == places_.size() || !places_[i + 1].cfi) return false;
@@ -153,6 +162,7 @@ class FunctionReader {
 
   uint32_t begin_;
   bool has_one_row_ = false;
+  std::optional<CodeRule> machine_stack_;
   std::vector<Place> places_;
   std::vector<uint32_t> numbers_;  // by offset, of places_, from 1 on; 0: no instruction begins there
   std::unordered_map<size_t, StackState> jumps_;  // to a place, from what was found

@@ -100,6 +100,18 @@ TEST(MarkReturningCode, AFunctionInBetween) {
   EXPECT_EQ(rule_at(table, 14), kMachineRule);
 }
 
+TEST(MarkReturningCode, MoreStackForGeneratedCode) {
+  // jmp *%rax; sub $0x10,%rsp; mov %r12,0x10(%rsp); jmp *%rax
+  const UnwindRows table = compile_machine({0xff, 0xe0, 0x48, 0x83, 0xec, 0x10, 0x4c, 0x89, 0x64, 0x24, 0x10, 0xff, 0xe0, 0xff, 0xe0});
+  EXPECT_EQ(rule_at(table, 5), kMachineRule);
+  EXPECT_EQ(rule_at(table, 6), "cfa=rsp+64 rbx=[cfa-24] rbp=[cfa-16]");
+  EXPECT_EQ(rule_at(table, 12), "cfa=rsp+64 rbx=[cfa-24] rbp=[cfa-16] r12=[cfa-48]");
+  EXPECT_EQ(rule_at(table, 13), kMachineRule);
+  // It may be the begin of another function, behind which CFI is right.
+  EXPECT_EQ(rule_at(compile_machine({0xff, 0xe0, 0x53, 0x48, 0x83, 0xec, 0x10, 0xff, 0xe0}), 7), kMachineRule);                          // with push %rbx
+  EXPECT_EQ(rule_at(compile_machine({0xff, 0xe0, 0x48, 0x83, 0xec, 0x10, 0xe8, 0, 0x10, 0, 0, 0xff, 0xe0}), 6), kMachineRule);  // with a call
+}
+
 TEST(MarkReturningCode, NoFunctionThatIsLeftWithAnotherStack) {
   EXPECT_EQ(rule_at(compile_machine({0xff, 0xe0, 0x50, kReturn}), 2), kMachineRule);                   // push %rax; ret
   EXPECT_EQ(rule_at(compile_machine({0xff, 0xe0, 0x58, 0x50, kReturn}), 2), kMachineRule);             // pop %rax; push %rax; ret
