@@ -17,6 +17,7 @@ using code::Instruction;
 
 constexpr int32_t kMostWords = 255;  // what a rule can say
 constexpr uint32_t kFarthest = 64;   // bytes from a line's end to where the stack pointer is taken
+constexpr int kMostTaken = 64;       // LuaJIT takes it at ten places
 
 constexpr std::array<GeneralRegister, SAVED_COUNT> kSaved = {code::kRbx, code::kRbp, code::kR12, code::kR13, code::kR14, code::kR15};
 constexpr std::array<uint8_t, SAVED_COUNT> kDwarf = {X86_RBX, X86_RBP, X86_R12, X86_R13, X86_R14, X86_R15};
@@ -61,9 +62,11 @@ class Function {
   }
 
   std::optional<CodeRule> find() const {
-    for (size_t taken = 0; taken < places_.size(); ++taken) {
+    int count = 0;
+    for (size_t taken = 0; taken < places_.size() && count < kMostTaken; ++taken) {
       const uint8_t reg = source_of_stack(places_[taken].insn);
       if (reg >= code::kRip) continue;
+      ++count;
       const size_t begin = begin_of(taken);
       if (const auto rule = trace(begin, taken, reg)) return CodeRule{places_[begin].at, places_[taken].end(), *rule};
       // A jump into this line, over what also leads to it.

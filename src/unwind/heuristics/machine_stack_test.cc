@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 #include "unwind/row_report.h"
 
 namespace cicada::unwind {
@@ -68,6 +70,15 @@ TEST(FindMachineStack, OnlyWhatARuleCanSay) {
   Code odd = code;
   odd[10] = 0x51;  // mov 0x51(%rbp),%rcx
   EXPECT_EQ(found_in(odd), "nothing");
+}
+
+// Each is traced back to the begin, which is far. Without a bound that takes half a minute.
+TEST(FindMachineStack, NotWhereTheStackPointerIsTakenEverywhere) {
+  Code code;
+  while (code.size() < 256 << 10) code.insert(code.end(), kTake.begin(), kTake.end());
+  const std::clock_t begin = std::clock();
+  EXPECT_EQ(found_in(code), "nothing");
+  EXPECT_LT(std::clock() - begin, 2 * CLOCKS_PER_SEC);
 }
 
 TEST(FindMachineStack, EveryCutIsHarmless) {

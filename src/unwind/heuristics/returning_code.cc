@@ -22,6 +22,7 @@ using code::StackState;
 constexpr uint64_t kMaxReadBytes = 256 << 10;
 constexpr int32_t kCallAlignment = 16;
 constexpr int kRounds = 4;  // what jumps to what the round before has found
+constexpr uint64_t kLooksPerInstruction = 16;  // a line is read once from its begin, and once from behind each call
 
 // What follows the stack pointer only; other rules are left alone.
 std::optional<StackState> to_state(const unwind_rule& rule) {
@@ -56,6 +57,7 @@ class FunctionReader {
   }
 
   void append_rules(std::vector<CodeRule>& rules) {
+    looks_ = kLooksPerInstruction * places_.size();
     for (int round = 0; round < kRounds && read_lines(); ++round) {}
     for (const Place& place : places_) {
       if (machine_stack_ && place.at == machine_stack_->begin) {
@@ -113,6 +115,8 @@ class FunctionReader {
     const bool as_cfi = !differs_from_cfi(first, state);
     bool begins_other = false;  // another function, perhaps: registers are pushed, or it calls
     for (size_t i = first; i < places_.size(); ++i) {
+      if (looks_ == 0) return false;
+      --looks_;
       const Place& place = places_[i];
       if (contradicts(place.at, state)) return false;
       if (begins_function && place.cfi && place.cfi->same_stack(state)) return take(first);
@@ -166,6 +170,7 @@ class FunctionReader {
   std::vector<Place> places_;
   std::vector<uint32_t> numbers_;  // by offset, of places_, from 1 on; 0: no instruction begins there
   std::unordered_map<size_t, StackState> jumps_;  // to a place, from what was found
+  uint64_t looks_ = 0;  // left
   std::vector<StackState> states_;  // of the line that is followed, by place
 };
 
