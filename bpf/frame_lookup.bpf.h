@@ -66,6 +66,11 @@ __weak __noinline int look_up_generated(struct walk_state *walk, __u64 address) 
     int reason = java ? java_code_rule((void *)0, java, address, &walk->java, &walk->rule) : END_NO_RULE;
     if (reason == END_UNREADABLE) return END_UNSUPPORTED_RULE;
     if (reason == END_NONE) return END_NONE;
+    const struct unwind_rule *rule = bpf_map_lookup_elem(&machine_rules, &address_space);
+    if (rule) {
+      walk->rule = *rule;
+      return END_NONE;
+    }
   }
   walk->rule = (struct unwind_rule){.cfa_kind = CFA_FRAME_POINTER, .cfa_reg = UNWIND_JIT_CODE};
   if (returns_into_trampoline(address + 1)) walk->rule = unwind_trampoline_rule();

@@ -60,6 +60,14 @@ struct {
   __type(value, struct java_code);
 } java_codes SEC(".maps") __weak;
 
+// Address space -> the rule of all code that a language machine in it has generated (LuaJIT). User space writes, the walk reads.
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 4096);
+  __type(key, __u32);
+  __type(value, struct unwind_rule);
+} machine_rules SEC(".maps") __weak;
+
 // tgid -> process. Lifecycle programs and the sampler write; user space adds with BPF_NOEXIST. Full: PROCESS_TABLE_FULL, such
 // processes have no user stack. Twice the default kernel.pid_max.
 struct {

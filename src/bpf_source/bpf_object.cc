@@ -434,6 +434,9 @@ void BpfObject::set_java_code(uint32_t address_space, const java_code* code) {
   else
     ::bpf_map_update_elem(fd, &address_space, code, BPF_ANY);
 }
+void BpfObject::set_machine_rule(uint32_t address_space, const unwind_rule& rule) {
+  ::bpf_map_update_elem(bpf_map__fd(impl_->skeleton->maps.machine_rules), &address_space, &rule, BPF_ANY);
+}
 std::span<address_space_state> BpfObject::address_spaces() const { return impl_->spaces.values; }
 volatile uint32_t* BpfObject::eviction_epoch() const { return &impl_->skeleton->bss->eviction_epoch; }
 

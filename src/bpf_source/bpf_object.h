@@ -119,6 +119,8 @@ class BpfObject {
   void forget_frames(uint32_t address_space);
   // Null: it has none (any more). Where there is no room for it, its code is walked by frame pointer.
   void set_java_code(uint32_t address_space, const java_code* code);
+  // Of all code that a machine in it has generated.
+  void set_machine_rule(uint32_t address_space, const unwind_rule& rule);
   // False: the sampling program, should it run, takes no sample. Threads: any.
   void set_sampling_wanted(bool wanted);
 

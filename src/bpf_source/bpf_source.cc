@@ -24,6 +24,7 @@
 #include "bpf_source/bpf_kernel_names.h"
 #include "bpf_source/bpf_mappings.h"
 #include "bpf_source/function_probes.h"
+#include "bpf_source/machine_rules.h"
 #include "bpf_source/own_processes.h"
 #include "bpf_source/privileges.h"
 #include "bpf_source/sample_accounting.h"
@@ -129,16 +130,18 @@ std::vector<FunctionProbes::Event> function_events(std::span<const PerfEvents::E
 }
 
 // Publishes like BpfMappings, and tells who wants to know of what is published: tables of targets are compiled before they are missed (for the whole machine
-// when a sample first needs them), Java virtual machines are asked where their code is, and functions are looked for.
+// when a sample first needs them), language machines have rules for the code that they generate, Java's are asked where that is, and functions are looked for.
 class ObservedPublisher final : public BpfMappings {
  public:
-  ObservedPublisher(BpfObject& kernel, TableLoader& loader, bool eager, const process::ImageRegistry& images, ingest::JavaMachines& java, FunctionProbes* functions)
-      : BpfMappings(kernel), loader_(loader), eager_(eager), images_(images), java_(java), functions_(functions) {}
+  ObservedPublisher(BpfObject& kernel, TableLoader& loader, bool eager, const process::ImageRegistry& images, ingest::JavaMachines& java, MachineRules& machines,
+                    FunctionProbes* functions)
+      : BpfMappings(kernel), loader_(loader), eager_(eager), images_(images), java_(java), machines_(machines), functions_(functions) {}
   process::PublishOutcome publish(uint32_t address_space, std::span<const process::BlockOperation> operations) override {
     for (const auto& op : operations) {
       if (op.change == process::BlockChange::kDelete || op.value.image == 0) continue;
       if (eager_) loader_.request(op.value.image);
       if (functions_ != nullptr) functions_->note_image(op.value.image);
+      machines_.note_mapping(address_space, op.value.image);
       if (is_java(op.value.image)) java_.note_library(address_space, RuntimeAddr(op.value.bias));
     }
     return BpfMappings::publish(address_space, operations);
@@ -158,6 +161,7 @@ class ObservedPublisher final : public BpfMappings {
   const bool eager_;
   const process::ImageRegistry& images_;
   ingest::JavaMachines& java_;
+  MachineRules& machines_;
   FunctionProbes* const functions_;  // null: none is probed
   std::unordered_map<uint32_t, bool> is_java_;  // by image
 };
@@ -167,7 +171,8 @@ class ObservedPublisher final : public BpfMappings {
 // Order matters: what is below borrows what is above, and threads end before what they use.
 struct BpfSource::Parts {
   ~Parts() {
-    if (java) java->stop();  // it asks the tracker
+    if (java) java->stop();  // both ask the tracker
+    if (machines) machines->stop();
   }
 
   SamplingConfig config;
@@ -177,6 +182,7 @@ struct BpfSource::Parts {
   std::unique_ptr<process::ImageRegistry> images;
   std::unique_ptr<ingest::ImageUnwinders> unwinders;
   std::unique_ptr<TableStore> store;
+  std::unique_ptr<MachineRules> machines;
   std::unique_ptr<TableLoader> loader;
   std::unique_ptr<ingest::JavaMachines> java;
   std::unique_ptr<FunctionProbes> functions;  // null: none is probed
@@ -356,7 +362,14 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
                                                         function_events(events), *parts->images, image_reader);
   }
   parts->unwinders = std::make_unique<ingest::ImageUnwinders>(*parts->images, image_reader);
-  parts->loader = std::make_unique<TableLoader>(*parts->store, *parts->unwinders, few_threads());
+  parts->machines = std::make_unique<MachineRules>(MachineRules::Ports{
+      [&tracker = parts->tracker](uint32_t image) { return tracker ? tracker->table().find_spaces(image) : std::vector<uint32_t>(); },
+      [&kernel](uint32_t space, const unwind_rule& rule) {
+        kernel.set_machine_rule(space, rule);
+        kernel.forget_frames(space);
+      }});
+  parts->loader = std::make_unique<TableLoader>(*parts->store, *parts->unwinders, few_threads(),
+                                                [machines = parts->machines.get()](uint32_t image, const unwind::UnwindRows& rows) { machines->note_rows(image, rows); });
   const bool machine = config.targets == TargetKind::kMachine;
   parts->java = std::make_unique<ingest::JavaMachines>(ingest::JavaMachines::Ports{
       [&tracker = parts->tracker](uint32_t space) { return tracker ? tracker->table().find_user(space) : 0; },
@@ -366,7 +379,7 @@ Result<std::unique_ptr<BpfSource>> BpfSource::open(const SamplingConfig& config,
       },
       [&kernel](uint32_t space) { kernel.forget_frames(space); }});
   parts->mappings =
-      std::make_unique<ObservedPublisher>(kernel, *parts->loader, !machine && config.stacks && config.unwind != UNWIND_FRAME_POINTER, *parts->images, *parts->java, parts->functions.get());
+      std::make_unique<ObservedPublisher>(kernel, *parts->loader, !machine && config.stacks && config.unwind != UNWIND_FRAME_POINTER, *parts->images, *parts->java, *parts->machines, parts->functions.get());
   callbacks.on_exit = [recorder = &parts->jit_recorder, on_exit = std::move(callbacks.on_exit)](const process::ProcessInfo& process) {
     recorder->note_exit(process.pid);
     if (on_exit) on_exit(process);

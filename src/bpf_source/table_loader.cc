@@ -7,9 +7,10 @@
 
 namespace cicada::bpf_source {
 
-TableLoader::TableLoader(TableStore& store, ingest::ImageUnwinders& images, unsigned workers)
+TableLoader::TableLoader(TableStore& store, ingest::ImageUnwinders& images, unsigned workers, Loaded loaded)
     : store_(store),
       images_(images),
+      loaded_(std::move(loaded)),
       queue_({.thread_name = "cicada-tables", .workers = std::max(1U, workers), .heavy = ingest::ImageUnwinders::kLargeImage}) {
   queue_.submit({.run = [this](WorkQueue::Attempt&) { store_.prepare(); }});
 }
@@ -87,6 +88,7 @@ void TableLoader::load(uint32_t image) {
       never_fits = loaded.error().kind() == ErrorKind::kLimit && !store_.is_loaded(image);
     } else {
       diagnostics().info((*unwinder)->name(), "unwind table of {} KiB loaded", (rows.bytes().size() + 1023) >> 10);
+      if (loaded_) loaded_(image, rows);
       const std::lock_guard lock(mutex_);
       if (version != 0 || newer_.contains(image)) newer_[image].version = version;
     }

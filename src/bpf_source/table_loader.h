@@ -8,6 +8,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
@@ -21,7 +22,9 @@ namespace cicada::bpf_source {
 
 class TableLoader final : public ingest::TableRequests {
  public:
-  TableLoader(TableStore& store, ingest::ImageUnwinders& images, unsigned workers);
+  // `loaded`: is told of each table that the kernel has now, by any worker.
+  using Loaded = std::function<void(uint32_t image, const unwind::UnwindRows& rows)>;
+  TableLoader(TableStore& store, ingest::ImageUnwinders& images, unsigned workers, Loaded loaded = {});
 
   // Once per image: further calls are free. An evicted table comes back with request_again, one that can never fit the cap is not tried twice:
   // its stacks are finished in user space.
@@ -48,6 +51,7 @@ class TableLoader final : public ingest::TableRequests {
 
   TableStore& store_;
   ingest::ImageUnwinders& images_;
+  const Loaded loaded_;
   mutable std::mutex mutex_;
   std::unordered_set<uint32_t> requested_, queued_, refused_;
   std::unordered_map<uint32_t, Newer> newer_;  // by image

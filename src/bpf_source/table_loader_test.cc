@@ -45,7 +45,7 @@ class TableLoaderTest : public TableMapsTest {
     image = registry.vdso_image();
     if (image == 0) GTEST_SKIP() << "no vDSO";
     store.emplace(maps(), 1 << 20);
-    loader.emplace(*store, unwinders, 1);
+    loader.emplace(*store, unwinders, 1, [this](uint32_t of, const unwind::UnwindRows& rows) { told.emplace_back(of, rows.rows().size()); });
   }
   void wait_until_idle() const {
     while (!loader->idle()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -61,9 +61,17 @@ class TableLoaderTest : public TableMapsTest {
   std::shared_ptr<UnreadCode> reader = std::make_shared<UnreadCode>();
   ingest::ImageUnwinders unwinders{registry, reader};
   uint32_t image = 0;
+  std::vector<std::pair<uint32_t, size_t>> told;  // images and their rows; one worker
   std::optional<TableStore> store;
   std::optional<TableLoader> loader;
 };
+
+TEST_F(TableLoaderTest, TellsOfEachTable) {
+  loader->request(image);
+  loader->request(image);
+  wait_until_idle();
+  EXPECT_EQ(told, (std::vector<std::pair<uint32_t, size_t>>{{image, 3}}));
+}
 
 TEST_F(TableLoaderTest, LoadsANewerTableOnce) {
   loader->request(image);

@@ -111,6 +111,10 @@ std::vector<Mapping> AddressSpace::mappings() const {
   return all;
 }
 
+bool AddressSpace::maps(uint32_t image) const {
+  return std::any_of(mappings_.begin(), mappings_.end(), [&](const auto& entry) { return entry.second.binding.state == BindingState::kImage && entry.second.binding.image == image; });
+}
+
 std::optional<mapping_value> AddressSpace::find(RuntimeAddr address) const {
   const auto after = mappings_.upper_bound(address);
   if (after == mappings_.begin()) return std::nullopt;

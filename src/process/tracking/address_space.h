@@ -41,6 +41,7 @@ class AddressSpace {
   size_t size() const { return mappings_.size(); }
   bool empty() const { return mappings_.empty(); }
   std::vector<Mapping> mappings() const;  // ascending
+  bool maps(uint32_t image) const;
   // Nothing: unmapped, or mapped but not bound yet.
   std::optional<mapping_value> find(RuntimeAddr address) const;
   // What is mapped in the range, bound or not, cut to it; ascending.

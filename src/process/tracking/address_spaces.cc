@@ -56,6 +56,14 @@ std::vector<SpaceUser> AddressSpaces::users(uint32_t id) const {
   return users;
 }
 
+std::vector<uint32_t> AddressSpaces::find_all_with(uint32_t image) const {
+  std::vector<uint32_t> found;
+  for (const auto& [id, space] : spaces_) {
+    if (space.mappings.maps(image)) found.push_back(id);
+  }
+  return found;
+}
+
 const AddressSpace* AddressSpaces::mappings(uint32_t id) const {
   const auto at = spaces_.find(id);
   return at == spaces_.end() ? nullptr : &at->second.mappings;

@@ -35,6 +35,8 @@ class AddressSpaces {
   std::vector<SpaceUser> users(uint32_t id) const;
 
   // --- what is mapped
+  // Ids of those in which it is mapped.
+  std::vector<uint32_t> find_all_with(uint32_t image) const;
   // Null: no such space.
   const AddressSpace* mappings(uint32_t id) const;
   struct Insertion {

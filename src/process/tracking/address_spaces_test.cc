@@ -42,6 +42,20 @@ TEST_F(AddressSpacesTest, JoinTellsWhetherTheSpaceWasKnown) {
   EXPECT_EQ(spaces.users(1).size(), 1u) << "left by who joined another";
 }
 
+TEST_F(AddressSpacesTest, FindsAllThatMapAnImage) {
+  spaces.join(5, 1);
+  spaces.join(6, 2);
+  spaces.join(7, 3);
+  spaces.insert(5, mapping(0x4000, 7));
+  spaces.insert(6, mapping(0x4000, 8));
+  spaces.insert(6, mapping(0x9000, 7));
+  spaces.insert(7, mapping(0x4000, 7, BindingState::kPending));
+  auto found = spaces.find_all_with(7);
+  std::sort(found.begin(), found.end());
+  EXPECT_EQ(found, (std::vector<uint32_t>{1, 2}));
+  EXPECT_TRUE(spaces.find_all_with(9).empty());
+}
+
 TEST_F(AddressSpacesTest, WhoMapsFirstMovesToACopy) {
   spaces.join(5, 1);
   spaces.insert(5, mapping(0x4000, 7));

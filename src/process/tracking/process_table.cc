@@ -364,6 +364,8 @@ Pid ProcessTable::find_user(uint32_t address_space) const {
   return known->spaces.in_use(address_space) ? known->spaces.users(address_space).front().pid : 0;
 }
 
+std::vector<uint32_t> ProcessTable::find_spaces(uint32_t image) const { return known_.read()->spaces.find_all_with(image); }
+
 std::vector<Pid> ProcessTable::pids() const {
   const auto known = known_.read();
   std::vector<Pid> pids;

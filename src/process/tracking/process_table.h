@@ -104,6 +104,7 @@ class ProcessTable {
   ProcessTableCounts counts() const;
   std::vector<Pid> pids() const;  // of all that run
   Pid find_user(uint32_t address_space) const;  // somebody who runs in it; 0: nobody
+  std::vector<uint32_t> find_spaces(uint32_t image) const;  // address spaces in which it is mapped; looks at all mappings
   uint64_t replaced_mappings() const { return known_.get().stale.replaced_images(); }  // of counts(), without looking at every space
   // From the exec (fork of an unknown parent, adoption: not counted), and from a later mmap, until the kernel walk can see the mapping.
   // Includes the first opening of a file nobody has mapped before.
