@@ -121,6 +121,7 @@ ABI_INLINE int unwind_step(void *reader, const struct unwind_rule *rule, struct 
       __u64 words = (__u16)rule->cfa_addend;
       if (unwind_read(reader, cfa + 8 * (words & 255), &cfa)) return END_UNREADABLE;
       cfa = (cfa & -8ull) + 8 * (words >> 8);
+      if (cfa <= regs->gpr[ARCH_SP]) return END_UNREADABLE;  // the machine has been entered again since, from below
     }
   } else if (kind == CFA_PLT) {
     cfa = arch_plt_cfa(regs->gpr[ARCH_SP], regs->ip, rule->cfa_offset);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Language machines that keep their stack pointer where their own code finds it (unwind/heuristics/machine_stack.h): the rule of that code is the rule of all code
+// Language machines that keep their stack pointer where their own code finds it (unwind/x86_64/machine_stack.h): the rule of that code is the rule of all code
 // that they generate. Each address space in which such an image is mapped gets it.
 //
 //   table loaded: note_rows ──▶ which spaces map it? ──┐

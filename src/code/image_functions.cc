@@ -67,9 +67,10 @@ void add_symbols(const elf::ElfFile& elf, const elf::Section& section, const Wan
   for_each<Elf64_Sym>(elf.contents(section), [&](const Elf64_Sym& symbol) {
     const LinkAddr begin(symbol.st_value);
     const uint8_t type = ELF64_ST_TYPE(symbol.st_info);
+    if (!budget.spend(sizeof symbol)) return false;
     if (symbol.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC) || begin < base || begin - base > UINT32_MAX) return true;
     const std::string_view text = text_at(strings, symbol.st_name, kMaxNameBytes);
-    if (!budget.spend(sizeof symbol + (text.empty() && symbol.st_name != 0 ? kMaxNameBytes : text.size()))) return false;
+    if (!budget.spend(text.empty() && symbol.st_name != 0 ? kMaxNameBytes : text.size())) return false;
     if (is_part(text)) return true;
     if (never_returns(text)) depths.add_never_returning(static_cast<uint32_t>(begin - base));
     if (!wanted.contains(begin)) return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // module: unwind
 // The CFI reader: any bytes as .eh_frame (first half) and .debug_frame (second), and all of them as the code. The packed and the complete reading
-// of the same program must agree on the CFA wherever the row table has a plain rule; a return to a handler can be followed where there is one.
+// of the same program must agree on the CFA wherever the row table has a plain rule, unless code contradicts it; a return to a handler can be followed where there is one.
 #include <cstdlib>
 
 #include "dwarf/cfi_image_for_test.h"
@@ -37,14 +37,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto step = unwind::follow_handler_return(elf->contents_at(table.base() + row.begin), AnyMemory(), registers);
     if (step != dwarf::FrameStep::kDone) std::abort();
   }
-  const dwarf::FrameIndex index(*elf);
   if (table.stats().malformed_fdes != 0 || split != all.size()) return 0;
+  const auto without_code = elf::ElfFile::parse_copy(dwarf::wrap_in_elf(all, {}), "fuzzed");
+  const auto of_cfi = unwind::compile_rows(*without_code);
+  if (!of_cfi) std::abort();
+  const dwarf::FrameIndex index(*without_code);
   size_t checked = 0;
-  for (const unwind::Row& row : table.rows()) {
+  for (const unwind::Row& row : of_cfi->rows()) {
     if (++checked > 64) break;
-    const unwind_rule& rule = table.rules()[row.rule];
+    const unwind_rule& rule = of_cfi->rules()[row.rule];
     if (rule.cfa_kind != CFA_OFFSET) continue;
-    const auto rules = index.find(table.base() + row.begin);
+    const auto rules = index.find(of_cfi->base() + row.begin);
     // Overlapping FDEs are resolved by different means: only what both find is compared, and only when one FDE is in play.
     if (!rules || table.stats().fdes != 1 || rules->cfa_by_expression) continue;
     if (rules->cfa_register != rule.cfa_reg || rules->cfa_offset != rule.cfa_offset) std::abort();

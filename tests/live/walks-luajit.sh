@@ -11,6 +11,7 @@ local function work()
   for word in pairs(count) do words[#words + 1] = word end
   table.sort(words, function(a, b) return count[a] < count[b] end)
   for i = 1, 100000 do count[i % 100] = (count[i % 100] or 0) + i % 7 end
+  for i = 1, 20000 do if i % 7 == 0 then next(count) end end
 end
 local function nest(depth)
   if depth == 0 then work() else string.gsub("x", "x", function() nest(depth - 1) end) end
@@ -25,7 +26,7 @@ for mode in off on; do
     { samples = $NF; sub(/ [0-9]+$/, ""); n = split($0, frames, ";"); delete seen; most = 0
       for (i = 1; i <= n; i++) if (frames[i] != "[jit]" && ++seen[frames[i]] > most) most = seen[frames[i]]
       all += samples
-      if (/^\[incomplete/) { cut += samples; print }
+      if (/^\[(incomplete|truncated)/) { cut += samples; print }
       if (/\[jit\]/) generated += samples
       if (most + (/\[jit\]/ ? 1 : 0) >= 7) deep += samples }
     END { exit all < 1000 || cut > all / 1000 || deep < 0.9 * all || (mode == "on" && generated < 0.3 * all) }' $mode.folded >cut.txt || fail "-j$mode: $(head -3 cut.txt) $(head -3 $mode.folded)"

@@ -85,6 +85,10 @@ TEST(UnwindStep, FollowsACfaThatIsKeptInAMachinesState) {
   EXPECT_EQ(regs.gpr[ARCH_SP], kBase + 64);
   EXPECT_EQ(regs.gpr[X86_RBX], 55u);
   EXPECT_TRUE(unwind_needs_registers(&rule));
+  // The machine was entered again, from below this frame: that would lead in a circle.
+  regs = registers(kBase + 64);
+  regs.gpr[14] = kBase;
+  EXPECT_EQ(unwind_step(&stack, &rule, &regs), END_UNREADABLE);
   // Nothing is there.
   regs = registers(kBase);
   regs.gpr[14] = 0x1000;

@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "code/arch.h"
-#include "unwind/heuristics/machine_stack.h"
+#include "unwind/arch.h"
 #include "unwind/rows/row_editor.h"
 
 namespace cicada::unwind {
@@ -45,7 +45,7 @@ class FunctionReader {
     --row;
     has_one_row_ = std::next(row) == table.rows.end() || std::next(row)->begin >= begin + code.size();
     if (has_one_row_) machine_stack_ = find_machine_stack(code, table.rules.rule(row->rule));
-    numbers_.resize(code.size() + 1);
+    numbers_.resize(code.size());
     for (uint32_t at = 0; at < code.size();) {
       const auto insn = code::decode_instruction(code.subspan(at));
       if (!insn) break;

@@ -9,6 +9,7 @@
 #include "dwarf/cfi_image_for_test.h"
 #include "unwind/row_compiler.h"
 #include "unwind/row_report.h"
+#include "unwind/rows/code_rule.h"
 
 namespace cicada::unwind {
 namespace {
@@ -149,12 +150,32 @@ TEST(MarkReturningCode, ManyLinesAreNotReadToTheirEnds) {
 
 TEST(MarkReturningCode, FunctionsThatOverlap) {
   dwarf::CfiBuilder cfi;
-  const uint64_t cie = cfi.add_cie();
+  cfi.add_fde(cfi.add_cie(), dwarf::kCodeBegin, kSize, kMachine);
   Code code(2 * kSize, kNop);
-  for (size_t at = 0; at + 4 < code.size(); at += 8) std::copy_n(Code{0xff, 0xe0, 0x31, kReturn}.begin(), 4, code.begin() + static_cast<ptrdiff_t>(at));
-  for (uint64_t i = 0; i < 8; ++i) cfi.add_fde(cie, dwarf::kCodeBegin + i, kSize, kMachine);
-  const UnwindRows table = *compile_rows(*elf::ElfFile::parse_copy(dwarf::wrap_in_elf(cfi.bytes(), {}, code), "test image"));
-  for (size_t i = 1; i < table.rows().size(); ++i) EXPECT_LT(table.rows()[i - 1].begin, table.rows()[i].begin);
+  for (size_t at = 0; at + 4 < code.size(); at += 8) std::copy_n(Code{0xff, 0xe0, kNop, kReturn}.begin(), 4, code.begin() + static_cast<ptrdiff_t>(at));
+  const auto elf = elf::ElfFile::parse_copy(dwarf::wrap_in_elf(cfi.bytes(), {}, code), "test image");
+  RowTable table;
+  table.base = LinkAddr(dwarf::kCodeBegin);
+  table.rows = {{0, table.rules.insert(stack_pointer_plus(48))}};
+  std::vector<Range<LinkAddr>> functions;
+  for (uint64_t i = 0; i < 8; ++i) functions.push_back({LinkAddr(dwarf::kCodeBegin + 8 * i), LinkAddr(dwarf::kCodeBegin + 8 * i + kSize)});
+  mark_returning_code(*elf, functions, table);
+  EXPECT_GT(table.rows.size(), 1u);
+  for (size_t i = 1; i < table.rows.size(); ++i) EXPECT_LT(table.rows[i - 1].begin, table.rows[i].begin);
+}
+
+// An end, where the machine takes its stack back, and a function behind it.
+TEST(MarkReturningCode, AmongThemWhereAMachineTakesItsStack) {
+  const UnwindRows table = compile({0xff, 0xe0, 0x48, 0x83, 0xc4, 0x28, kReturn,                                                                    // jmp *%rax; add $0x28,%rsp; ret
+                                    0x49, 0x8b, 0x6e, 0x10, 0x48, 0x8b, 0x4d, 0x50, 0x48, 0x83, 0xe1, 0xfc, 0x48, 0x89, 0xcc, 0xff, 0xe0,  // as in machine_stack.h
+                                    0x31, 0xc0, kReturn, 0xff, 0xe0},
+                                   {0x0e, 48}, kSize);
+  EXPECT_EQ(rule_at(table, 6), "cfa=rsp+8");
+  EXPECT_EQ(rule_at(table, 7), "cfa=[[r14+16]+80]+48");
+  EXPECT_EQ(rule_at(table, 21), "cfa=[[r14+16]+80]+48");
+  EXPECT_EQ(rule_at(table, 22), "cfa=rsp+48");
+  EXPECT_EQ(rule_at(table, 24), "cfa=rsp+8");
+  EXPECT_EQ(rule_at(table, 27), "cfa=rsp+48");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Found backwards: from where the stack pointer is taken to what wrote that register last, and so on.
-#include "unwind/heuristics/machine_stack.h"
+#include "unwind/x86_64/machine_stack.h"
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,6 @@ using code::GeneralRegister;
 using code::Instruction;
 
 constexpr int32_t kMostWords = 255;  // what a rule can say
-constexpr uint32_t kFarthest = 64;   // bytes from a line's end to where the stack pointer is taken
 constexpr int kMostTaken = 64;       // LuaJIT takes it at ten places
 
 constexpr std::array<GeneralRegister, SAVED_COUNT> kSaved = {code::kRbx, code::kRbp, code::kR12, code::kR13, code::kR14, code::kR15};
@@ -68,15 +67,13 @@ class Function {
       if (reg >= code::kRip) continue;
       ++count;
       const size_t begin = begin_of(taken);
-      if (const auto rule = trace(begin, taken, reg)) return CodeRule{places_[begin].at, places_[taken].end(), *rule};
-      // A jump into this line, over what also leads to it.
-      for (size_t jump = begin; jump-- > 0 && places_[begin].at - places_[jump].at <= kFarthest;) {
-        const Place& place = places_[jump];
-        const int64_t target = int64_t{place.end()} + place.insn.immediate;
-        if (place.insn.flow() != Flow::kJump || target < places_[begin].at || target > places_[taken].at) continue;
-        const size_t first = begin_of(jump);
-        if (const auto rule = trace(first, jump, reg)) return CodeRule{places_[first].at, places_[taken].end(), with_loads(*rule, reg, target, taken)};
-      }
+      if (const auto rule = trace(begin, taken, taken, reg)) return CodeRule{places_[begin].at, places_[taken].end(), *rule};
+      // A jump into this line, from the end of the one before.
+      if (begin == 0 || places_[begin - 1].insn.flow() != Flow::kJump) continue;
+      const size_t jump = begin - 1, first = begin_of(jump);
+      const size_t target = find(int64_t{places_[jump].end()} + places_[jump].insn.immediate, begin, taken);
+      const auto rule = trace(first, jump, taken, reg);
+      if (rule && target <= taken && !last_write(target, taken, reg)) return CodeRule{places_[first].at, places_[taken].end(), with_loads(*rule, reg, target, taken)};
     }
     return std::nullopt;
   }
@@ -95,8 +92,14 @@ class Function {
     return std::nullopt;
   }
 
-  // How `reg` came to hold the stack pointer at `last`, in a line from `first` on.
-  std::optional<unwind_rule> trace(size_t first, size_t last, uint8_t reg) const {
+  // The one of [first, last] that begins at `at`; behind `last`: none.
+  size_t find(int64_t at, size_t first, size_t last) const {
+    while (first <= last && places_[first].at != at) ++first;
+    return first;
+  }
+
+  // How `reg` came to hold the stack pointer at `last`, in a line from `first` on; it is taken at `taken`.
+  std::optional<unwind_rule> trace(size_t first, size_t last, size_t taken, uint8_t reg) const {
     const auto mask = last_write(first, last, reg);
     if (!mask || !is_mask(places_[*mask].insn, reg)) return std::nullopt;
     const auto kept = last_write(first, *mask, reg);
@@ -106,7 +109,7 @@ class Function {
     if (!thread || !is_load(places_[*thread].insn, from_thread.rm)) return std::nullopt;
     const Instruction& from_machine = places_[*thread].insn;
     const auto machine = saved_index(from_machine.rm);
-    if (!machine || last_write(first, *thread, from_machine.rm)) return std::nullopt;
+    if (!machine || last_write(first, *thread, from_machine.rm) || last_write(*thread + 1, taken, from_machine.rm)) return std::nullopt;
     const auto words = [](int32_t bytes) { return bytes >= 0 && bytes % 8 == 0 && bytes / 8 <= kMostWords ? bytes / 8 : -1; };
     const int32_t low = words(from_thread.displacement), high = words(rule_.cfa_offset);
     if (low < 0 || high < 0) return std::nullopt;
@@ -119,12 +122,12 @@ class Function {
   }
 
   // What is loaded from where the stack pointer will be: registers that generated code uses, and CFI leaves alone.
-  unwind_rule with_loads(unwind_rule rule, uint8_t reg, int64_t from, size_t taken) const {
-    for (size_t i = begin_of(taken); i < taken; ++i) {
+  unwind_rule with_loads(unwind_rule rule, uint8_t reg, size_t from, size_t taken) const {
+    for (size_t i = from; i < taken; ++i) {
       const Instruction& insn = places_[i].insn;
       const auto to = saved_index(insn.reg);
-      if (places_[i].at < from || !to || insn.rm != reg || !is_load(insn, insn.reg) || rule.saved[*to] != 0) continue;
-      const int32_t words = (insn.displacement - rule_.cfa_offset) / 8;
+      if (!to || insn.rm != reg || !is_load(insn, insn.reg) || rule.saved[*to] != 0) continue;
+      const int64_t words = (int64_t{insn.displacement} - rule_.cfa_offset) / 8;
       if (insn.displacement % 8 == 0 && words < 0 && words >= INT8_MIN) rule.saved[*to] = static_cast<__s8>(words);
     }
     return rule;

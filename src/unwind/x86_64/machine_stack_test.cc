@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "unwind/heuristics/machine_stack.h"
+#include "unwind/x86_64/machine_stack.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -59,6 +59,9 @@ TEST(FindMachineStack, EachPartIsNeeded) {
   EXPECT_EQ(found_in(join({{0x4d, 0x89, 0xc6}, kThread, kKept, kMask, kTake})), "nothing") << "mov %r8,%r14";
   EXPECT_EQ(found_in(join({{0x41, 0x5e}, kThread, kKept, kMask, kTake})), "nothing") << "pop %r14";
   EXPECT_EQ(found_in(join({kThread, {0x5d}, kKept, kMask, kTake})), "nothing") << "pop %rbp";
+  EXPECT_EQ(found_in(join({kThread, kKept, kMask, {0x49, 0x89, 0xc6}, kTake})), "nothing") << "mov %rax,%r14, behind its use";
+  EXPECT_EQ(found_in(join({kThread, kKept, kMask, {0xeb, 5}, kOther, {0x48, 0x83, 0xc1, 0x10}, kTake})), "nothing") << "add $16,%rcx, behind the jump";
+  EXPECT_EQ(found_in(join({kThread, kKept, kMask, {0xeb, 5}, kOther, {0x4d, 0x89, 0xc6}, kTake})), "nothing") << "mov %r8,%r14, behind the jump";
 }
 
 TEST(FindMachineStack, OnlyWhatARuleCanSay) {
@@ -67,6 +70,8 @@ TEST(FindMachineStack, OnlyWhatARuleCanSay) {
   EXPECT_EQ(found_in(code, stack_pointer_plus(2048)), "nothing");
   EXPECT_EQ(found_in(code, stack_pointer_plus(84)), "nothing");
   EXPECT_EQ(found_in(code, rule_of_kind(CFA_FRAME_POINTER)), "nothing");
+  const Code far = {0x4c, 0x8b, 0xa9, 0, 0, 0, 0x80};  // mov -0x80000000(%rcx),%r13
+  EXPECT_EQ(found_in(join({kThread, kKept, kMask, {0xeb, 0}, far, kTake})), "0 27 cfa=[[r14-3600]+80]+80 rbp=[cfa-16] r14=[cfa-40]");
   Code odd = code;
   odd[10] = 0x51;  // mov 0x51(%rbp),%rcx
   EXPECT_EQ(found_in(odd), "nothing");
