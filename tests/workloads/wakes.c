@@ -2,8 +2,8 @@
 // Threads of three processes that wake each other, for argv[1] seconds. Each is named as its function, in which it wakes whom it wakes and nobody else. Then
 // "woken WAITER STATE WAKER NS SHORT MOST": how long WAITER waited for WAKER, and how much of that in waits shorter than argv[2] ns (the recording's period,
 // "period NS"). A wait ends when its waker says, by its clock, that it is about to wake: how long who is woken waits for a CPU then is none of this.
-// Who ends wakes a little later than it can say: MOST is until the waiter went on. Who sleeps is woken by an interrupt, at the time that it was told. One
-// thread computes, where such interrupts come, and wakes nobody. argv[3]: so many times as slow.
+// Who ends wakes a little later than it can say: MOST is until the waiter went on. Who sleeps is woken by an interrupt, at the time that it was told, or
+// later, where a virtual machine's timers are late: MOST is the same. One thread computes, where such interrupts come, and wakes nobody. argv[3]: so many times as slow.
 //
 //   begins --pipe--> supplies --condition--> answers --pipe--> asks     6, 6 and 9 ms of each 9; supplies and answers are another process's
 #include <arpa/inet.h>
@@ -61,7 +61,7 @@ static void waited(struct account *account, uint64_t begin, uint64_t end, uint64
 static void pause_ns(uint64_t ns) {
   const uint64_t begin = now(), end = begin + slowness * ns;
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &(struct timespec){(time_t)(end / 1000000000), (long)(end % 1000000000)}, NULL);
-  waited(sleeper, begin, end, end);
+  waited(sleeper, begin, end, now());
 }
 // Who waits takes all that came meanwhile: the first one woke it.
 static uint64_t first_of(int file) {
