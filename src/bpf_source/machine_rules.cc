@@ -13,14 +13,12 @@ void MachineRules::note_rows(uint32_t image, const unwind::UnwindRows& rows) {
     const std::lock_guard lock(mutex_);
     rules_[image] = *rule;
   }
-  any_.store(true);
   const std::lock_guard asking(asking_);
   if (stopped_) return;
   for (const uint32_t space : ports_.find_spaces(image)) ports_.publish(space, *rule);
 }
 
 void MachineRules::note_mapping(uint32_t address_space, uint32_t image) {
-  if (!any_.load()) return;
   const std::lock_guard lock(mutex_);
   if (const auto rule = rules_.find(image); rule != rules_.end()) ports_.publish(address_space, rule->second);
 }

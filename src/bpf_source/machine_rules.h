@@ -7,7 +7,6 @@
 //
 // Threads: any.
 #pragma once
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -33,10 +32,9 @@ class MachineRules {
 
  private:
   const Ports ports_;
-  std::atomic<bool> any_ = false;
   std::mutex mutex_, asking_;
   bool stopped_ = false;                             // under asking_
-  std::unordered_map<uint32_t, unwind_rule> rules_;  // by image
+  std::unordered_map<uint32_t, unwind_rule> rules_;  // by image; under mutex_
 };
 
 }  // namespace cicada::bpf_source

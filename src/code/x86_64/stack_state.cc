@@ -12,6 +12,10 @@ constexpr int64_t kDeepest = 1 << 28;
 constexpr int64_t kRedZone = 128;
 constexpr int64_t kFarthestSave = 128;  // words: unwind_rule's field
 
+constexpr bool is_callee_saved(uint8_t reg) { return reg == kRbx || reg == kRbp || (reg >= kR12 && reg <= kR15); }
+
+}  // namespace
+
 std::optional<size_t> saved_index(uint8_t reg) {
   switch (reg) {
     case kRbx: return SAVED_RBX;
@@ -21,14 +25,10 @@ std::optional<size_t> saved_index(uint8_t reg) {
   }
 }
 
-constexpr bool is_callee_saved(uint8_t reg) { return reg == kRbx || reg == kRbp || (reg >= kR12 && reg <= kR15); }
-
 __u8 dwarf_number(uint8_t reg) {
   static constexpr __u8 kNumbers[] = {0, 2, 1, 3, 7, 6, 4, 5};
   return reg < std::size(kNumbers) ? kNumbers[reg] : reg;
 }
-
-}  // namespace
 
 bool StackState::set_stack(int64_t depth) {
   if (depth < 8 || depth > kDeepest) return false;

@@ -13,6 +13,10 @@
 
 namespace cicada::code {
 
+// In unwind_rule's order; nothing: functions may write to it.
+std::optional<size_t> saved_index(uint8_t reg);
+__u8 dwarf_number(uint8_t reg);
+
 // All in bytes below the CFA, but `saved`.
 struct StackState {
   static constexpr int32_t kUnknown = INT32_MIN;

@@ -2,8 +2,6 @@
 // Found backwards: from where the stack pointer is taken to what wrote that register last, and so on.
 #include "unwind/x86_64/machine_stack.h"
 
-#include <algorithm>
-#include <array>
 #include <vector>
 
 #include "code/arch.h"
@@ -14,12 +12,10 @@ namespace {
 using code::Flow;
 using code::GeneralRegister;
 using code::Instruction;
+using code::saved_index;
 
 constexpr int32_t kMostWords = 255;  // what a rule can say
 constexpr int kMostTaken = 64;       // LuaJIT takes it at ten places
-
-constexpr std::array<GeneralRegister, SAVED_COUNT> kSaved = {code::kRbx, code::kRbp, code::kR12, code::kR13, code::kR14, code::kR15};
-constexpr std::array<uint8_t, SAVED_COUNT> kDwarf = {X86_RBX, X86_RBP, X86_R12, X86_R13, X86_R14, X86_R15};
 
 struct Place {
   uint32_t at;
@@ -27,11 +23,6 @@ struct Place {
   uint32_t end() const { return at + insn.length; }
 };
 using Places = std::vector<Place>;
-
-std::optional<size_t> saved_index(uint8_t reg) {
-  const auto found = std::find(kSaved.begin(), kSaved.end(), reg);
-  return found == kSaved.end() ? std::nullopt : std::optional(static_cast<size_t>(found - kSaved.begin()));
-}
 
 bool is_load(const Instruction& insn, uint8_t to) { return insn.is(0, 0x8b) && insn.wide && insn.mod != 3 && !insn.indexed && insn.rm < code::kRip && insn.reg == to; }
 bool is_mask(const Instruction& insn, uint8_t of) { return insn.is_group(0x83, 4) && insn.wide && insn.mod == 3 && insn.rm == of && insn.immediate >= -8 && insn.immediate < 0; }
@@ -108,14 +99,13 @@ class Function {
     const auto thread = last_write(first, *kept, from_thread.rm);
     if (!thread || !is_load(places_[*thread].insn, from_thread.rm)) return std::nullopt;
     const Instruction& from_machine = places_[*thread].insn;
-    const auto machine = saved_index(from_machine.rm);
-    if (!machine || last_write(first, *thread, from_machine.rm) || last_write(*thread + 1, taken, from_machine.rm)) return std::nullopt;
+    if (!saved_index(from_machine.rm) || last_write(first, *thread, from_machine.rm) || last_write(*thread + 1, taken, from_machine.rm)) return std::nullopt;
     const auto words = [](int32_t bytes) { return bytes >= 0 && bytes % 8 == 0 && bytes / 8 <= kMostWords ? bytes / 8 : -1; };
     const int32_t low = words(from_thread.displacement), high = words(rule_.cfa_offset);
     if (low < 0 || high < 0) return std::nullopt;
     unwind_rule rule = rule_;
     rule.cfa_kind = CFA_DEREF_TWICE;
-    rule.cfa_reg = kDwarf[*machine];
+    rule.cfa_reg = code::dwarf_number(from_machine.rm);
     rule.cfa_offset = from_machine.displacement;
     rule.cfa_addend = static_cast<__s16>(static_cast<uint16_t>(low | high << 8));
     return rule;
