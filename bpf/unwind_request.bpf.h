@@ -92,12 +92,13 @@ static __always_inline void fill_request(struct unwind_request *head, const stru
   head->pid = sample->pid;
   head->time_ns = sample->time_ns;
   head->address_space = sample->address_space;
-  head->cpu = sample->cpu;
+  head->tid = sample->tid;
   head->end_reason = sample->end_reason;
   head->all_registers = walk->regs.all_registers & walk->regs.exact_ip;
   for (__u32 i = 0; i < ARCH_REGISTERS; i++) head->gpr[i] = walk->regs.gpr[i];
   head->ip = walk->regs.ip;
-  head->unwind_mode = unwind_mode;
+  head->unwind_mode = (__u8)unwind_mode;
+  head->padding = 0;
   head->stack_bytes = 0;
   head->pages = 0;
 }
@@ -116,7 +117,7 @@ __weak __noinline int send_unwind_request(struct scratch *memory) {
   __u32 copied = head->stack_bytes & ~7u;
   if (copied > DEFERRED_STACK_BYTES) copied = DEFERRED_STACK_BYTES;
   head->stack_bytes = copied;
-  head->unwind_mode = unwind_mode;
+  head->unwind_mode = (__u8)unwind_mode;
   pay_deferred(copied);
   return (int)bpf_ringbuf_output(&events, request, sizeof(*head) + copied, BPF_RB_NO_WAKEUP);
 }

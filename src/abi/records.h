@@ -123,15 +123,16 @@ ABI_ASSERT(sizeof(struct text_record) == 16);
 struct unwind_request {
   __u32 kind;
   __s32 pid;
-  __u64 time_ns;         // the sample's: (time_ns, cpu) joins them
+  __u64 time_ns;         // the sample's: (time_ns, tid) joins them
   __u32 address_space;
-  __u16 cpu;
+  __s32 tid;
+  __u32 stack_bytes;
   __u8 end_reason;       // why the kernel stopped
   __u8 all_registers;    // the frame is the leaf or directly above a signal frame: caller-saved registers are valid too, and ip is exact
+  __u8 unwind_mode;      // enum unwind_mode
+  __u8 padding;
   __u64 gpr[ARCH_REGISTERS];  // DWARF numbering
   __u64 ip;
-  __u32 stack_bytes;
-  __u32 unwind_mode;     // enum unwind_mode
   __u64 pages;           // bit i: the i-th page counted from that of the stack pointer is in the copy, the first one from there on
   __u8 stack[];          // these pages, one behind the other
 };

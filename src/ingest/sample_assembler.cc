@@ -14,15 +14,17 @@ void SampleAssembler::add(const sample_record& sample, uint64_t arrived_ns) {
     wait(sample, arrived_ns);
     return;
   }
-  const auto [at, added] = requesting_.try_emplace(sample.cpu, Requesting{sample, arrived_ns});
+  const auto [at, added] = requesting_.try_emplace({sample.tid, sample.event}, Requesting{sample, arrived_ns});
   if (added) return;
   const Requesting before = std::exchange(at->second, {sample, arrived_ns});  // its request was lost
   wait(before.sample, before.arrived_ns);
 }
 
 bool SampleAssembler::add(const UnwindRequest& request) {
-  const auto at = requesting_.find(request.head->cpu);
-  if (at == requesting_.end() || at->second.sample.time_ns != request.head->time_ns) return false;
+  const auto of_thread = [&](const auto& at) { return at != requesting_.end() && at->first.first == request.head->tid; };
+  auto at = requesting_.lower_bound({request.head->tid, uint8_t{0}});
+  while (of_thread(at) && at->second.sample.time_ns != request.head->time_ns) ++at;
+  if (!of_thread(at)) return false;
   const Requesting requesting = at->second;
   requesting_.erase(at);
   if (submit_({requesting.sample, requesting.arrived_ns, copies_.copy(request.bytes)})) return true;
@@ -38,6 +40,12 @@ void SampleAssembler::add(const FinishedWalk& walk) {
 }
 
 void SampleAssembler::flush_ready(uint64_t now_ns) {
+  std::erase_if(requesting_, [&](const auto& entry) {
+    const Requesting& requesting = entry.second;
+    if (now_ns <= requesting.arrived_ns + PendingSamples::kMaxWaitNs) return false;
+    wait(requesting.sample, requesting.arrived_ns);
+    return true;
+  });
   const uint64_t watermark = mappings_.watermark_ns();
   while (const PendingSample* oldest = pending_.ready(watermark, now_ns)) {
     const bool overdue = pending_.overdue(*oldest, now_ns);
@@ -47,7 +55,7 @@ void SampleAssembler::flush_ready(uint64_t now_ns) {
 }
 
 void SampleAssembler::flush() {
-  for (const auto& [cpu, requesting] : requesting_) {
+  for (const auto& [of, requesting] : requesting_) {
     wait(requesting.sample, requesting.arrived_ns);
   }
   requesting_.clear();

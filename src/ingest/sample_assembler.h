@@ -13,8 +13,9 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "abi/end_reason.h"
@@ -45,7 +46,7 @@ class SampleAssembler {
 
   // `arrived_ns`: after the lifecycle records that came before it were passed on.
   void add(const sample_record& sample, uint64_t arrived_ns);
-  // Of the sample of the same CPU and time, which came just before. False: there is none.
+  // Of the sample of the same thread and time, which came before. False: there is none.
   bool add(const UnwindRequest& request);
   void add(const FinishedWalk& walk);
   void add(const TextRecord& text) { labels_.add_text(*text.head, text.text); }
@@ -93,7 +94,9 @@ class SampleAssembler {
     sample_record sample;
     uint64_t arrived_ns;
   };
-  std::unordered_map<uint16_t, Requesting> requesting_;  // by CPU: a sample whose unwind request comes next
+  // Samples whose unwind requests are to come. By thread and event: the next one of both came after the request, but one event's interrupts another's,
+  // and threads that are preempted in a program (of a uprobe) take turns on a CPU.
+  std::map<std::pair<int32_t, uint8_t>, Requesting> requesting_;
   std::array<AssemblyCounts, kMaxEvents> counts_{};
   uint64_t requests_refused_ = 0, stale_ = 0, late_ = 0;
 };

@@ -41,15 +41,16 @@ class SampleAssemblerTest : public testing::Test {
     const uint64_t frames[] = {frame_in_image(1, 0x10), frame_in_image(1, 0x20)};
     stacks.add(user, frames);
   }
-  sample_record sample(uint64_t time_ns, uint8_t flags = 0, uint16_t cpu = 0) const {
+  sample_record sample(uint64_t time_ns, uint8_t flags = 0, int32_t tid = 7, uint8_t event = 0) const {
     sample_record s{};
     s.kind = RECORD_SAMPLE;
-    s.pid = s.tid = 7;
+    s.pid = 7;
+    s.tid = tid;
+    s.event = event;
     s.time_ns = time_ns;
     s.user_stack = 1;
     s.value = 1;
     s.address_space = 5;
-    s.cpu = cpu;
     s.end_reason = END_OUTERMOST;
     s.flags = flags;
     return s;
@@ -58,11 +59,11 @@ class SampleAssemblerTest : public testing::Test {
     unwind_request head{};
     UnwindRequest view() const { return {&head, {reinterpret_cast<const uint8_t*>(&head), sizeof head}}; }
   };
-  static Request request(uint64_t time_ns, uint16_t cpu = 0) {
+  static Request request(uint64_t time_ns, int32_t tid = 7) {
     Request r;
     r.head.kind = RECORD_UNWIND_REQUEST;
     r.head.time_ns = time_ns;
-    r.head.cpu = cpu;
+    r.head.tid = tid;
     return r;
   }
 
@@ -233,12 +234,38 @@ TEST_F(SampleAssemblerTest, ARequestThatIsRefusedLostOrStrayCostsNoSample) {
   EXPECT_EQ(assembler.requests_refused(), 1u);
   accepts = true;
   assembler.add(sample(20, SAMPLE_DEFERRED), 20);
-  EXPECT_FALSE(assembler.add(request(20, 3).view()));  // another CPU's
+  EXPECT_FALSE(assembler.add(request(20, 3).view()));  // another thread's
   EXPECT_FALSE(assembler.add(request(21).view()));     // another time's
   assembler.add(sample(30, SAMPLE_DEFERRED), 30);      // the request of 20 was lost
   assembler.flush();                                   // and that of 30
   EXPECT_EQ(profile.sample_count(), 3u);
   EXPECT_TRUE(submitted.empty());
+}
+
+// One event interrupts another's program, and threads that are preempted in theirs take turns on a CPU.
+TEST_F(SampleAssemblerTest, RequestsComeInAnyOrder) {
+  mappings.watermark = 1000 * kMs;
+  assembler.add(sample(10, SAMPLE_DEFERRED), 10);
+  assembler.add(sample(11, SAMPLE_DEFERRED, 7, 1), 11);
+  assembler.add(sample(12, SAMPLE_DEFERRED, 8), 12);
+  for (const auto& [time_ns, tid] : {std::pair<uint64_t, int32_t>{11, 7}, {12, 8}, {10, 7}}) EXPECT_TRUE(assembler.add(request(time_ns, tid).view())) << time_ns;
+  ASSERT_EQ(submitted.size(), 3u);
+  EXPECT_EQ(submitted[0].sample.event, 1);
+  EXPECT_EQ(submitted[1].sample.tid, 8);
+  EXPECT_EQ(submitted[2].sample.time_ns, 10u);
+  assembler.flush();
+  EXPECT_EQ(profile.sample_count(), 0u);  // they are being finished
+}
+
+// Of a thread that has no other sample: it is not held to the end.
+TEST_F(SampleAssemblerTest, AThreadsLastRequestIsNotWaitedForLong) {
+  mappings.watermark = 1000'000 * kMs;
+  assembler.add(sample(10, SAMPLE_DEFERRED), 10);
+  assembler.flush_ready(10 + PendingSamples::kMaxWaitNs);
+  EXPECT_EQ(profile.sample_count(), 0u);
+  assembler.flush_ready(11 + PendingSamples::kMaxWaitNs);
+  EXPECT_EQ(profile.sample_count(), 1u);
+  EXPECT_FALSE(assembler.add(request(10).view()));
 }
 
 TEST_F(SampleAssemblerTest, FramesOfCodeThatHadBeenReplacedAreCutOff) {
