@@ -35,6 +35,14 @@ static __always_inline __u64 arch_tlb_flushes(struct mm_struct *mm) {
   return flushes;
 }
 
+// Where the thread's own data are, which no stack reaches across: fs. 0: none yet. A program that has set it itself since it came to this CPU
+// has another one by now.
+static __always_inline __u64 arch_thread_data(const struct task_struct *task) {
+  __u64 begin = 0;
+  bpf_probe_read_kernel(&begin, sizeof(begin), &task->thread.fsbase);
+  return begin;
+}
+
 // In which the task entered the kernel. orig_ax is -1, or an error code that no call has, where an exception brought it there.
 static __always_inline __u16 system_call_of(struct task_struct *task) {
   struct pt_regs *saved = (struct pt_regs *)bpf_task_pt_regs(task);

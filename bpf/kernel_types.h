@@ -67,6 +67,9 @@ struct css_set {
 struct thread_info {
   unsigned cpu;
 };
+struct thread_struct {
+  unsigned long fsbase;  // x86
+};
 struct sched_entity {
   __u64 sum_exec_runtime;  // ns that it ran, up to its last tick or the last time it left its CPU
 };
@@ -85,6 +88,7 @@ struct task_struct {
   unsigned in_iowait : 1;
   struct sched_info sched_info;
   struct sched_entity se;
+  struct thread_struct thread;
   unsigned long nvcsw, nivcsw;
   char comm[16];
   unsigned __state;

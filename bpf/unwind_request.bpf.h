@@ -33,6 +33,7 @@ struct {
   __type(value, struct request_copy);
 } request_copies SEC(".maps") __weak;
 
+#define MOST_PAGES 64  // DEFERRED_STACK_BYTES, and holes
 #define PAGES_IN_A_HURRY 4  // 2 us with the lock of a run queue held; most stacks are smaller
 #define UNWIND_BURST_NS 1000000000ll
 #define UNWIND_BASE_BYTES (16 << 10)  // what finishing one costs user space besides
@@ -103,6 +104,14 @@ static __always_inline void fill_request(struct unwind_request *head, const stru
   head->pages = 0;
 }
 
+// A thread's data lie above its stack, in the same mapping, and above them somebody else's memory: of small stacks it was most of a copy.
+static __always_inline __u32 pages_of_stack(__u64 sp) {
+  const __u64 end = arch_thread_data((struct task_struct *)bpf_get_current_task());
+  if (end <= sp) return MOST_PAGES;
+  const __u64 pages = (end >> 12) - (sp >> 12) + 1;
+  return pages < MOST_PAGES ? (__u32)pages : MOST_PAGES;
+}
+
 // After the sample was sent.
 __weak __noinline int send_unwind_request(struct scratch *memory) {
   if (!memory || !has_place(memory) || !ring_has_room_for_copies()) return -1;
@@ -113,7 +122,9 @@ __weak __noinline int send_unwind_request(struct scratch *memory) {
   fill_request(head, &memory->record, &memory->walk);
   head->unwind_mode = 0;
   struct page_context context = {.request = request};
-  bpf_loop(memory->in_a_hurry ? PAGES_IN_A_HURRY : 64, copy_page, &context, 0);
+  __u32 pages = pages_of_stack(head->gpr[ARCH_SP]);
+  if (memory->in_a_hurry && pages > PAGES_IN_A_HURRY) pages = PAGES_IN_A_HURRY;
+  bpf_loop(pages, copy_page, &context, 0);
   __u32 copied = head->stack_bytes & ~7u;
   if (copied > DEFERRED_STACK_BYTES) copied = DEFERRED_STACK_BYTES;
   head->stack_bytes = copied;

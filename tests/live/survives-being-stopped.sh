@@ -32,3 +32,8 @@ python3 -B "$LIVE/accounting.py" err recording.txt cpu-clock=4999 || fail "the a
 perl -i -00 -ne "print if /\\] +([0-9.]+): / && \$1 > $known" recording.txt
 sed -i '/^complete/d' truth  # what others began meanwhile may be unknown
 compare_with_truth chain_gcc_O2_pie
+
+# Of a program that begins and ends meanwhile nothing is known before: a copy of each of its stacks waits in the ring, not of what lies above a thread's.
+"$CICADA" record --stats -e "uprobe:$WORKLOADS/hits:hit" -o x.folded -- sh -c 'kill -STOP $PPID; "$0" 1 1000; kill -CONT $PPID' "$WORKLOADS/hits" >out 2>err || fail "record ended with $?"
+whole=$(awk '/;(shop::Till::pay|pay)[^;]*;hit [0-9]*$/ && !/\[truncated\]|\[incomplete/ { sum += $NF } END { print sum + 0 }' x.folded)
+[[ $whole == 1000 ]] || fail "of 1000 stacks of small threads $whole are whole: $(cut -c1-300 x.folded)"
