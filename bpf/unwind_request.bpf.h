@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Where the walk met something user space may know better: registers and the stack from there up, for user space to go on. A token
+// Where the walk met something user space may know better: registers and the stack from its red zone up, for user space to go on. A token
 // bucket per CPU bounds it.
 #pragma once
 #include "frame_cache.bpf.h"
@@ -72,8 +72,8 @@ static long copy_page(__u32 index, void *opaque) {
   if (!request) return 1;
   __u32 copied = request->head.stack_bytes;
   if (copied >= DEFERRED_STACK_BYTES) return 1;
-  __u64 sp = request->head.gpr[ARCH_SP];
-  __u64 from = index ? (sp & ~4095ull) + 4096ull * index : sp;
+  __u64 begin = request->head.gpr[ARCH_SP] - ARCH_RED_ZONE;
+  __u64 from = index ? (begin & ~4095ull) + 4096ull * index : begin;
   __u32 size = 4096 - (__u32)(from & 4095);
   if (bpf_probe_read_user(request->stack + (copied & (DEFERRED_STACK_BYTES - 1)), size & 4095 ? size & 4095 : 4096, (const void *)from))
     return ++request->head.unwind_mode >= DEFERRED_MAX_HOLE;
@@ -105,10 +105,10 @@ static __always_inline void fill_request(struct unwind_request *head, const stru
 }
 
 // A thread's data lie above its stack, in the same mapping, and above them somebody else's memory: of small stacks it was most of a copy.
-static __always_inline __u32 pages_of_stack(__u64 sp) {
+static __always_inline __u32 pages_of_stack(__u64 begin) {
   const __u64 end = arch_thread_data((struct task_struct *)bpf_get_current_task());
-  if (end <= sp) return MOST_PAGES;
-  const __u64 pages = (end >> 12) - (sp >> 12) + 1;
+  if (end <= begin) return MOST_PAGES;
+  const __u64 pages = (end >> 12) - (begin >> 12) + 1;
   return pages < MOST_PAGES ? (__u32)pages : MOST_PAGES;
 }
 
@@ -122,7 +122,7 @@ __weak __noinline int send_unwind_request(struct scratch *memory) {
   fill_request(head, &memory->record, &memory->walk);
   head->unwind_mode = 0;
   struct page_context context = {.request = request};
-  __u32 pages = pages_of_stack(head->gpr[ARCH_SP]);
+  __u32 pages = pages_of_stack(head->gpr[ARCH_SP] - ARCH_RED_ZONE);
   if (memory->in_a_hurry && pages > PAGES_IN_A_HURRY) pages = PAGES_IN_A_HURRY;
   bpf_loop(pages, copy_page, &context, 0);
   __u32 copied = head->stack_bytes & ~7u;

@@ -133,7 +133,7 @@ struct unwind_request {
   __u8 padding;
   __u64 gpr[ARCH_REGISTERS];  // DWARF numbering
   __u64 ip;
-  __u64 pages;           // bit i: the i-th page counted from that of the stack pointer is in the copy, the first one from there on
+  __u64 pages;           // bit i: the i-th page counted from where the copy begins, ARCH_RED_ZONE below the stack pointer, is in it, the first one from there on
   __u8 stack[];          // these pages, one behind the other
 };
 ABI_ASSERT(sizeof(struct unwind_request) == 176);

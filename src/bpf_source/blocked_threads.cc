@@ -37,7 +37,7 @@ class Taker {
     sample_record& sample = thread.sample;
     auto& request = *reinterpret_cast<unwind_request*>(thread.request);
     std::optional<process::StackReader::Copy> copy;
-    if ((sample.flags & SAMPLE_DEFERRED) != 0) copy = stacks_.read(sample.pid, sample.tid, request.gpr[ARCH_SP], thread.turns);
+    if ((sample.flags & SAMPLE_DEFERRED) != 0) copy = stacks_.read(sample.pid, sample.tid, request.gpr[ARCH_SP] - ARCH_RED_ZONE, thread.turns);
     if (!copy) sample.flags &= static_cast<uint8_t>(~SAMPLE_DEFERRED);
     records_.drain_ring();
     records_.take(bytes_of(sample));

@@ -34,6 +34,7 @@ unwind::StackCopy copy_of(const UnwindJob& job) {
   copy.new_stack = copy.all_registers && (job.sample.flags & SAMPLE_NEW_STACK) != 0;
   copy.mode = start.unwind_mode;
   copy.pages = start.pages;
+  copy.below = ARCH_RED_ZONE;
   copy.stack = Bytes(job.record.data(), job.record.size()).subspan(sizeof(unwind_request), start.stack_bytes);
   return copy;
 }

@@ -72,7 +72,7 @@ class Tables final : public TableRequests {
 class DeferredUnwinderTest : public testing::Test {
  protected:
   // The leaf at kCode + 0x10 was called by kCode + 0x20, that by nobody.
-  static UnwindJob job(uint64_t time_ns, uint64_t number = 1, size_t stack_bytes = 32) {
+  static UnwindJob job(uint64_t time_ns, uint64_t number = 1, size_t stack_bytes = ARCH_RED_ZONE + 32) {
     UnwindJob job;
     job.sample = {};
     job.sample.time_ns = time_ns;
@@ -92,7 +92,7 @@ class DeferredUnwinderTest : public testing::Test {
     std::vector<uint8_t> record(sizeof head + stack_bytes);
     std::memcpy(record.data(), &head, sizeof head);
     const uint64_t words[] = {kStack + 16, kCode + 0x20, 0, 0};
-    std::memcpy(record.data() + sizeof head, words, sizeof words);
+    std::memcpy(record.data() + sizeof head + ARCH_RED_ZONE, words, sizeof words);
     job.record = BytePool().copy(record);
     return job;
   }

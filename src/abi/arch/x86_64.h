@@ -18,6 +18,7 @@ enum arch_register {
 #define ARCH_CALLEE_SAVED 0xf0c8u
 // Five-level page tables end user space here; a kernel address or garbage lies above.
 #define ARCH_USER_END (1ull << 56)
+#define ARCH_RED_ZONE 128  // bytes below the stack pointer that a function may use as they are (ABI, 3.2.2)
 
 #define ARCH_REGISTER_NAMES "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"
 

@@ -9,7 +9,6 @@ namespace cicada::code {
 namespace {
 
 constexpr int64_t kDeepest = 1 << 28;
-constexpr int64_t kRedZone = 128;
 constexpr int64_t kFarthestSave = 128;  // words: unwind_rule's field
 
 constexpr bool is_callee_saved(uint8_t reg) { return reg == kRbx || reg == kRbp || (reg >= kR12 && reg <= kR15); }
@@ -68,14 +67,14 @@ void StackState::forget_scratch() {
 void StackState::move_kept(int64_t amount) {
   if (!is_kept()) return;
   const int64_t after = kept_at + amount;
-  if (after >= -kRedZone && after < kDeepest) kept_at = static_cast<int32_t>(after);
+  if (after >= -ARCH_RED_ZONE && after < kDeepest) kept_at = static_cast<int32_t>(after);
   else kept_at = kept = kUnknown;
 }
 
 // An address that points `depth` below the CFA is stored at `at`, from rsp up.
 void StackState::keep(std::optional<int64_t> depth, int64_t at) {
   overwrite(at, 8);
-  if (!depth || stack != kUnknown || at < -kRedZone || at >= kDeepest || *depth > INT16_MAX || *depth <= INT16_MIN) return;
+  if (!depth || stack != kUnknown || at < -ARCH_RED_ZONE || at >= kDeepest || *depth > INT16_MAX || *depth <= INT16_MIN) return;
   kept_at = static_cast<int32_t>(at);
   kept = static_cast<int32_t>(*depth);
 }

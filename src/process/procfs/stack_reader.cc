@@ -46,7 +46,7 @@ std::optional<uint64_t> turns_of(int pid, int tid) {
 // Between us and the child.
 struct StackReader::Shared {
   int pid, tid;
-  uint64_t stack_pointer, turns;
+  uint64_t begin, turns;
   uint64_t pages, size;
   uint8_t bytes[DEFERRED_STACK_BYTES];
 };
@@ -63,7 +63,7 @@ void StackReader::unmap_shared() {
   if (shared_ != nullptr) ::munmap(std::exchange(shared_, nullptr), sizeof(Shared));
 }
 
-std::optional<StackReader::Copy> StackReader::read(Pid pid, Tid tid, uint64_t stack_pointer, uint64_t turns) {
+std::optional<StackReader::Copy> StackReader::read(Pid pid, Tid tid, uint64_t begin, uint64_t turns) {
   if (shared_ == nullptr) return std::nullopt;
   const uint32_t owner = owner_of(pid);
   if (!child_) {
@@ -73,7 +73,7 @@ std::optional<StackReader::Copy> StackReader::read(Pid pid, Tid tid, uint64_t st
   if (!child_) return std::nullopt;
   shared_->pid = static_cast<int>(pid);
   shared_->tid = static_cast<int>(tid);
-  shared_->stack_pointer = stack_pointer;
+  shared_->begin = begin;
   shared_->turns = turns;
   child_->set_owner(owner);
   const auto answer = child_->ask(0);
@@ -89,14 +89,14 @@ std::optional<StackReader::Copy> StackReader::read(Pid pid, Tid tid, uint64_t st
 
 void StackReader::serve(ChildEnd end, Shared& shared) {
   for (uint64_t question = 0; end.hear(question);) {
-    const uint64_t first = shared.stack_pointer & ~(kPageBytes - 1);
+    const uint64_t first = shared.begin & ~(kPageBytes - 1);
     const UniqueFd pagemap = open_of("/proc/%d/pagemap", shared.pid, 0), memory = open_of("/proc/%d/mem", shared.pid, 0);
     uint64_t pages[kMostPages] = {};
     const ssize_t got = ::pread(pagemap.get(), pages, sizeof pages, static_cast<off_t>(first / kPageBytes * sizeof *pages));
     shared.pages = shared.size = 0;
     size_t missing = 0;  // in a row
     for (size_t i = 0; i < kMostPages && got >= static_cast<ssize_t>((i + 1) * sizeof *pages); ++i) {
-      const uint64_t from = i == 0 ? shared.stack_pointer : first + i * kPageBytes;
+      const uint64_t from = i == 0 ? shared.begin : first + i * kPageBytes;
       const size_t bytes = std::min<size_t>(first + (i + 1) * kPageBytes - from, sizeof shared.bytes - shared.size);
       if (bytes == 0) break;
       if (!is_private(pages[i]) || ::pread(memory.get(), shared.bytes + shared.size, bytes, static_cast<off_t>(from)) != static_cast<ssize_t>(bytes)) {

@@ -28,9 +28,9 @@ class StackReader {
   StackReader(const StackReader&) = delete;
   StackReader& operator=(const StackReader&) = delete;
 
-  // From `stack_pointer` up. Nothing: there is none, we may not look, it does not come in time, or the thread has come to a CPU more than `turns`
+  // From `begin` up. Nothing: there is none, we may not look, it does not come in time, or the thread has come to a CPU more than `turns`
   // times (the third number in its schedstat): then the stack may be of anything. Where kMostSilent did not come in time, no other does.
-  std::optional<Copy> read(Pid pid, Tid tid, uint64_t stack_pointer, uint64_t turns);
+  std::optional<Copy> read(Pid pid, Tid tid, uint64_t begin, uint64_t turns);
 
  private:
   struct Shared;

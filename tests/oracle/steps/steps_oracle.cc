@@ -24,7 +24,6 @@
 namespace cicada::oracle {
 namespace {
 
-constexpr uint64_t kRedZone = 128;
 constexpr uint64_t kMostOfAStack = 16 << 20, kMore = 512;  // more than what is known: CFAs are above their frames
 
 struct Options {
@@ -61,14 +60,14 @@ class Judge {
     from.ip = regs.rip;
     from.exact_ip = from.all_registers = true;
     const uint64_t top = std::max<uint64_t>(shadow.top(), regs.rsp) + kMore;
-    const uint64_t begin = regs.rsp - kRedZone;  // where the kernel's walk reads, too
+    const uint64_t begin = regs.rsp - ARCH_RED_ZONE;  // where the kernel's walk reads, too
     copy_.assign(std::min<uint64_t>(top - begin, kMostOfAStack), 0);
     // What a new frame has not touched yet is not there.
     size_t there = 0;
     while (there < copy_.size() && !process_.read_word(begin + there)) there = std::min<size_t>(copy_.size(), there + 4096 - (begin + there) % 4096);
     copy_.resize(there + process_.read(begin + there, std::span(copy_).subspan(there)));
     from.stack = copy_;
-    from.below = kRedZone;
+    from.below = ARCH_RED_ZONE;
     const unwind::DeferredStack found = unwind::finish_walk(from, space_);
 
     Verdicts& verdicts = by_image_[space_.image_of(regs.rip)];
