@@ -35,12 +35,13 @@ static __always_inline __u64 arch_tlb_flushes(struct mm_struct *mm) {
   return flushes;
 }
 
-// Where the thread's own data are, which no stack reaches across: fs. 0: none yet. A program that has set it itself since it came to this CPU
-// has another one by now.
+// Of the current task: where the thread's own data are, at fs, as the ABI has them: their first word is their address (6.2.1 of ELF Handling For Thread-Local Storage),
+// and they lie above the stack. 0: there are none. Go keeps other things there.
 static __always_inline __u64 arch_thread_data(const struct task_struct *task) {
-  __u64 begin = 0;
+  __u64 begin = 0, first_word = 0;
   bpf_probe_read_kernel(&begin, sizeof(begin), &task->thread.fsbase);
-  return begin;
+  bpf_probe_read_user(&first_word, sizeof(first_word), (const void *)begin);
+  return first_word == begin ? begin : 0;
 }
 
 // In which the task entered the kernel. orig_ax is -1, or an error code that no call has, where an exception brought it there.

@@ -24,6 +24,7 @@ typedef struct {
 
 struct mm_struct {
   unsigned long exec_vm;  // pages of code
+  unsigned long start_stack;
   mm_context_t context;
   int mm_lock_seq;  // 6.4 to 6.12
 };
@@ -112,6 +113,13 @@ static __always_inline __u64 mm_of(const struct task_struct *task) {
   struct mm_struct *mm = 0;
   bpf_probe_read_kernel(&mm, sizeof(mm), &task->mm);
   return (__u64)mm;
+}
+// Where the stack began that exec made, in user space; 0: it has none.
+static __always_inline __u64 first_stack_of(const struct task_struct *task) {
+  struct mm_struct *mm = (struct mm_struct *)mm_of(task);
+  __u64 begin = 0;
+  bpf_probe_read_kernel(&begin, sizeof(begin), &mm->start_stack);
+  return begin;
 }
 static __always_inline __u64 leader_start_ns(const struct task_struct *task) {
   struct task_struct *leader = 0;

@@ -21,10 +21,10 @@ struct {
 // A page of slack: the copy is bounded by masks.
 struct request_copy {
   struct unwind_request head;
-  __u8 stack[DEFERRED_STACK_BYTES + 4096];
+  __u8 stack[DEFERRED_WHOLE_STACK_BYTES + 4096];
 };
 
-// By place (bpf/scratch.bpf.h). 64 KiB: with 16, a thousand plain frames could not be finished. The loader sets max_entries. Not a per-CPU map: those
+// By place (bpf/scratch.bpf.h). 64 KiB: with 16, a thousand plain frames could not be finished; 256: one stack in six of an encoder (SVT-AV1) is deeper. The loader sets max_entries. Not a per-CPU map: those
 // hold 32 KiB at most.
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -33,7 +33,7 @@ struct {
   __type(value, struct request_copy);
 } request_copies SEC(".maps") __weak;
 
-#define MOST_PAGES 64  // DEFERRED_STACK_BYTES, and holes
+#define MOST_PAGES 64  // DEFERRED_WHOLE_STACK_BYTES, or more with holes
 #define PAGES_IN_A_HURRY 4  // 2 us with the lock of a run queue held; most stacks are smaller
 #define UNWIND_BURST_NS 1000000000ll
 #define UNWIND_BASE_BYTES (16 << 10)  // what finishing one costs user space besides
@@ -62,6 +62,7 @@ static __always_inline void pay_deferred(__u32 copied) {
 
 struct page_context {
   struct request_copy *request;
+  __u32 most_bytes;
 };
 
 // head.unwind_mode counts unreadable pages in a row meanwhile: in a map the verifier does not know its value; on the stack it followed each of
@@ -71,11 +72,11 @@ static long copy_page(__u32 index, void *opaque) {
   struct request_copy *request = context->request;
   if (!request) return 1;
   __u32 copied = request->head.stack_bytes;
-  if (copied >= DEFERRED_STACK_BYTES) return 1;
+  if (copied >= context->most_bytes) return 1;
   __u64 begin = request->head.gpr[ARCH_SP] - ARCH_RED_ZONE;
   __u64 from = index ? (begin & ~4095ull) + 4096ull * index : begin;
   __u32 size = 4096 - (__u32)(from & 4095);
-  if (bpf_probe_read_user(request->stack + (copied & (DEFERRED_STACK_BYTES - 1)), size & 4095 ? size & 4095 : 4096, (const void *)from))
+  if (bpf_probe_read_user(request->stack + (copied & (DEFERRED_WHOLE_STACK_BYTES - 1)), size & 4095 ? size & 4095 : 4096, (const void *)from))
     return ++request->head.unwind_mode >= DEFERRED_MAX_HOLE;
   request->head.unwind_mode = 0;
   request->head.stack_bytes = copied + size;
@@ -104,12 +105,14 @@ static __always_inline void fill_request(struct unwind_request *head, const stru
   head->pages = 0;
 }
 
-// A thread's data lie above its stack, in the same mapping, and above them somebody else's memory: of small stacks it was most of a copy.
-static __always_inline __u32 pages_of_stack(__u64 begin) {
-  const __u64 end = arch_thread_data((struct task_struct *)bpf_get_current_task());
-  if (end <= begin) return MOST_PAGES;
-  const __u64 pages = (end >> 12) - (begin >> 12) + 1;
-  return pages < MOST_PAGES ? (__u32)pages : MOST_PAGES;
+static __always_inline __u64 pages_between(__u64 begin, __u64 end) { return end <= begin ? ~0ull : (end >> 12) - (begin >> 12); }
+
+// The last page of the stack that is used at `begin`, counted from its own, if that is near: of a process' first stack, where it began; of a thread's, that of
+// its own data. Of small stacks, most of a copy without end was somebody else's memory.
+static __always_inline __u64 last_page_of_stack(__u64 begin) {
+  struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+  const __u64 last = pages_between(begin, first_stack_of(task));
+  return last < MOST_PAGES ? last : pages_between(begin, arch_thread_data(task));
 }
 
 // After the sample was sent.
@@ -121,12 +124,14 @@ __weak __noinline int send_unwind_request(struct scratch *memory) {
   struct unwind_request *head = &request->head;
   fill_request(head, &memory->record, &memory->walk);
   head->unwind_mode = 0;
-  struct page_context context = {.request = request};
-  __u32 pages = pages_of_stack(head->gpr[ARCH_SP] - ARCH_RED_ZONE);
+  struct page_context context = {.request = request, .most_bytes = DEFERRED_STACK_BYTES};
+  const __u64 last_page = last_page_of_stack(head->gpr[ARCH_SP] - ARCH_RED_ZONE);
+  __u32 pages = last_page < MOST_PAGES ? (__u32)last_page + 1 : MOST_PAGES;
+  if (last_page < MOST_PAGES) context.most_bytes = DEFERRED_WHOLE_STACK_BYTES;
   if (memory->in_a_hurry && pages > PAGES_IN_A_HURRY) pages = PAGES_IN_A_HURRY;
   bpf_loop(pages, copy_page, &context, 0);
   __u32 copied = head->stack_bytes & ~7u;
-  if (copied > DEFERRED_STACK_BYTES) copied = DEFERRED_STACK_BYTES;
+  if (copied > DEFERRED_WHOLE_STACK_BYTES) copied = DEFERRED_WHOLE_STACK_BYTES;
   head->stack_bytes = copied;
   head->unwind_mode = (__u8)unwind_mode;
   pay_deferred(copied);

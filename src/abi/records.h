@@ -5,7 +5,8 @@
 
 #define MAX_USER_FRAMES 1024
 #define MAX_KERNEL_FRAMES 127
-#define DEFERRED_STACK_BYTES (64 << 10)
+#define DEFERRED_STACK_BYTES (64 << 10)         // of a stack whose end is not known
+#define DEFERRED_WHOLE_STACK_BYTES (256 << 10)  // of one whose end is
 #define DEFERRED_MAX_HOLE 16  // pages
 
 enum record_kind {
@@ -39,7 +40,7 @@ ABI_ASSERT(sizeof(struct stack_record) == 24);
 enum sample_flags {
   SAMPLE_IN_KERNEL = 1,  // the event hit kernel mode
   SAMPLE_IDLE = 2,
-  SAMPLE_DEFERRED = 4,   // an unwind_request of the same CPU and time follows: user space finishes the user stack
+  SAMPLE_DEFERRED = 4,   // an unwind_request of the same thread and time follows: user space finishes the user stack
   SAMPLE_32_BIT = 8,
   SAMPLE_NEW_TASK = 16,  // in clone or clone3, before its first instruction in user mode
   SAMPLE_NEW_STACK = 32,  // with it: and on a stack of its own for certain
@@ -116,8 +117,8 @@ struct text_record {
 };
 ABI_ASSERT(sizeof(struct text_record) == 16);
 
-// A walk that the kernel could not finish: the registers at that frame and a copy of the stack from sp up, without the pages that nobody has
-// touched yet (large frames have such). Sent directly after its sample, whose user_stack has the frames up to and including the one where the
+// A walk that the kernel could not finish: the registers at that frame and a copy of the stack from its red zone up, without the pages that nobody has
+// touched yet (large frames have such). Sent after its sample, whose user_stack has the frames up to and including the one where the
 // walk stopped: the frames found in user space begin with that one again, so they replace the last (and nothing is missing where the request
 // is lost).
 struct unwind_request {

@@ -93,14 +93,14 @@ ABI_INLINE int unwind_has_no_caller(__u64 leaf, __u64 above, __u32 count, __u32 
   return count == 2 && frame_kind_of(above) == FRAME_UNKNOWN && reason == END_UNMAPPED_PC;
 }
 
-// A copy of a stack begins at the stack pointer. In an epilogue, what was saved below it has been popped, so the register has the caller's value
-// again; CFI goes on naming the slot. (The kernel reads below the stack pointer, too.)
+// Of a copy of a stack, the page below the stack pointer may be missing. In an epilogue, what was saved there has been popped, so the register has the caller's
+// value again; CFI goes on naming the slot.
 ABI_INLINE int unwind_is_popped(const struct unwind_regs *regs, __u64 at) {
 #if defined(__bpf__)
   (void)regs, (void)at;
   return 0;
 #else
-  return regs->exact_ip && regs->gpr[ARCH_SP] - at - 1 < 128;
+  return regs->exact_ip && regs->gpr[ARCH_SP] - at - 1 < ARCH_RED_ZONE;
 #endif
 }
 

@@ -45,7 +45,7 @@ struct FinishedWalk {
 
 class DeferredUnwinder {
  public:
-  // Of copies: 768 whole ones, or a second of 997 Hz on two CPUs with 24 KiB each. A compiler's stacks are as large, and on a busy machine
+  // Of copies: 768 of 64 KiB, or a second of 997 Hz on two CPUs with 24 KiB each. A compiler's stacks are as large, and on a busy machine
   // the first tables take as long; with 16 MiB every seventh stack of that second was lost, of programs with small stacks, too.
   static constexpr size_t kMaxBytes = 48 << 20;
   static constexpr auto kMaxWait = std::chrono::nanoseconds(PendingSamples::kMaxWaitNs);

@@ -63,6 +63,7 @@ void RecordPipeline::end_batch(uint64_t looked_ns, bool emptied) {
   if (emptied) {
     parts_.tracker.note_drained(looked_ns, std::vector<Pid>(sampled_processes_.begin(), sampled_processes_.end()));
     sampled_processes_.clear();
+    assembler_.give_up_requests(looked_ns);
   }
   for (const FinishedWalk& walk : deferred_.take()) {
     assembler_.add(walk);

@@ -39,13 +39,16 @@ void SampleAssembler::add(const FinishedWalk& walk) {
   wait(sample, walk.arrived_ns, stacks_.continue_user_stack(sample.user_stack, walk.frames, sample.address_space));
 }
 
-void SampleAssembler::flush_ready(uint64_t now_ns) {
+void SampleAssembler::give_up_requests(uint64_t emptied_ns) {
   std::erase_if(requesting_, [&](const auto& entry) {
     const Requesting& requesting = entry.second;
-    if (now_ns <= requesting.arrived_ns + PendingSamples::kMaxWaitNs) return false;
+    if (emptied_ns <= requesting.arrived_ns + PendingSamples::kMaxWaitNs) return false;
     wait(requesting.sample, requesting.arrived_ns);
     return true;
   });
+}
+
+void SampleAssembler::flush_ready(uint64_t now_ns) {
   const uint64_t watermark = mappings_.watermark_ns();
   while (const PendingSample* oldest = pending_.ready(watermark, now_ns)) {
     const bool overdue = pending_.overdue(*oldest, now_ns);

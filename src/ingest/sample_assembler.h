@@ -50,6 +50,8 @@ class SampleAssembler {
   bool add(const UnwindRequest& request);
   void add(const FinishedWalk& walk);
   void add(const TextRecord& text) { labels_.add_text(*text.head, text.text); }
+  // After a look at the ring, begun then, that emptied it: a request that has not come for PendingSamples::kMaxWaitNs was lost.
+  void give_up_requests(uint64_t emptied_ns);
   // Stores what need not wait any more.
   void flush_ready(uint64_t now_ns);
   // After the last record: whatever is left.

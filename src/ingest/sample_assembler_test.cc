@@ -261,8 +261,10 @@ TEST_F(SampleAssemblerTest, RequestsComeInAnyOrder) {
 TEST_F(SampleAssemblerTest, AThreadsLastRequestIsNotWaitedForLong) {
   mappings.watermark = 1000'000 * kMs;
   assembler.add(sample(10, SAMPLE_DEFERRED), 10);
-  assembler.flush_ready(10 + PendingSamples::kMaxWaitNs);
+  assembler.give_up_requests(10 + PendingSamples::kMaxWaitNs);
+  assembler.flush_ready(11 + PendingSamples::kMaxWaitNs);
   EXPECT_EQ(profile.sample_count(), 0u);
+  assembler.give_up_requests(11 + PendingSamples::kMaxWaitNs);
   assembler.flush_ready(11 + PendingSamples::kMaxWaitNs);
   EXPECT_EQ(profile.sample_count(), 1u);
   EXPECT_FALSE(assembler.add(request(10).view()));

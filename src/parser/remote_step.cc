@@ -70,7 +70,8 @@ Result<std::vector<ImageStep>> ask(Parsers& parsers, uint32_t owner, uint64_t im
 
 CopiedStack near_of(const StepQuestion& question) {
   const uint64_t top = question.registers.value[ARCH_SP];
-  return question.stack->part(std::max(question.stack->begin(), top - std::min<uint64_t>(top, kBelow)), kNear);
+  const uint64_t below = std::max(question.stack->begin(), top - std::min<uint64_t>(top, kBelow));
+  return question.stack->part(question.stack->find_word(below) ? below : top, kNear);  // the page below it may be missing
 }
 
 }  // namespace

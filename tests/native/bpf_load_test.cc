@@ -42,6 +42,23 @@ int g_ready_fd = -1;
     chain_middle(depth - 1);
   g_sink = g_sink + 1;  // no tail call
 }
+constexpr size_t kDeepBytes = 150 << 10, kSmallStack = 64 << 10;
+[[gnu::noinline]] void chain_with_array() {
+  volatile uint8_t array[kDeepBytes];
+  for (size_t i = 0; i < kDeepBytes; i += 4096) array[i] = 1;
+  chain_leaf();
+  g_sink = g_sink + array[0];
+}
+// Above its stack is memory that can be read.
+[[gnu::noinline]] void chain_of_thread() {
+  auto* const memory = static_cast<uint8_t*>(::mmap(nullptr, 8 * kSmallStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0));
+  pthread_attr_t attributes;
+  pthread_t thread;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstack(&attributes, memory + kSmallStack, kSmallStack);
+  ::pthread_create(&thread, &attributes, [](void*) -> void* { return chain_leaf(), nullptr; }, nullptr);
+  ::pthread_join(thread, nullptr);
+}
 // Each turn touches a page and goes to sleep.
 [[gnu::noinline]] void chain_faults() {
   say_ready();
@@ -230,6 +247,32 @@ TEST(PerfEvent, SendsRegistersAndStackWhereTheTableIsMissing) {
   const auto misses = std::count_if(session->lifecycle().begin(), session->lifecycle().end(),
                                     [](const lifecycle_record& record) { return record.kind == RECORD_MISS; });
   EXPECT_GE(misses, 1);
+}
+
+TEST(PerfEvent, CopiesAStackToItsEnd) {
+  auto session = open_session();
+  ASSERT_TRUE(session);
+  ReadyChild deep([] { chain_with_array(); }), thread([] { chain_of_thread(); });
+  for (const ReadyChild* child : {&deep, &thread}) {
+    const process_value process{1, 0, 77, PROCESS_TARGET, 0};
+    ASSERT_EQ(::bpf_map_update_elem(::bpf_map__fd(session->skeleton()->maps.processes), &child->pid, &process, BPF_ANY), 0);
+  }
+  std::vector<uint32_t> sizes[2];
+  ASSERT_TRUE(session->start(499, all_cpus()));
+  ASSERT_TRUE(wait_until(*session, [&] {
+    for (std::vector<uint32_t>& of_child : sizes) of_child.clear();
+    for (const auto& bytes : session->requests()) {
+      unwind_request request;
+      std::memcpy(&request, bytes.data(), sizeof request);
+      if (request.tid != thread.pid) sizes[request.pid == thread.pid].push_back(request.stack_bytes);  // which waits, or begins
+    }
+    return sizes[0].size() >= 5 && sizes[1].size() >= 5;
+  }));
+  session->stop();
+  const auto [least, most] = std::minmax_element(sizes[0].begin(), sizes[0].end());
+  EXPECT_GT(*least, kDeepBytes);
+  EXPECT_LE(*most, uint32_t{DEFERRED_WHOLE_STACK_BYTES});
+  EXPECT_LE(*std::max_element(sizes[1].begin(), sizes[1].end()), kSmallStack + ARCH_RED_ZONE);
 }
 
 perf_event_attr software_event(uint64_t config, uint64_t period) {

@@ -38,7 +38,7 @@ std::optional<uint64_t> CopiedStack::find_offset(uint64_t address) const {
     const uint64_t below = (uint64_t{1} << page) - 1;
     const auto missing = static_cast<uint64_t>(std::popcount(~pages_ & below));
     offset -= missing * kPage;
-    if (page != 0 && (pages_ & 1) == 0) offset += begin_ % kPage;  // the first page would have begun at the stack pointer
+    if (page != 0 && (pages_ & 1) == 0) offset += begin_ % kPage;  // the first page would have begun there
   }
   if (offset >= bytes_.size()) return std::nullopt;
   return offset;

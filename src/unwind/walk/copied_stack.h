@@ -11,7 +11,7 @@ namespace cicada::unwind {
 
 class CopiedStack final : public dwarf::Memory {
  public:
-  // `begin`: the address of the first byte, the stack pointer. `pages`: which pages are in the copy, as in unwind_request.
+  // `begin`: the address of the first byte. `pages`: which pages are in the copy, as in unwind_request.
   CopiedStack(Bytes bytes, uint64_t begin, uint64_t pages) : bytes_(bytes), begin_(begin), pages_(pages) {}
 
   std::optional<uint64_t> find_word(uint64_t address) const override;

@@ -213,6 +213,21 @@ TEST(FinishWalk, TheCopyMayHaveHoles) {
   EXPECT_EQ(stack.finish(space).end, END_DEFERRED);
 }
 
+// A leaf may keep things below the stack pointer.
+TEST(FinishWalk, TheCopyMayHaveTheRedZone) {
+  TestSpace space({{0x0f, 5, 0x77, 0x70, 0x06, 0x23, 8}, kOutermost});  // cfa = *(rsp - 16) + 8
+  Stack stack;
+  stack.from.ip = kCode + 0x10;
+  stack.from.below = ARCH_RED_ZONE;
+  const auto at = [&](int64_t address) -> uint64_t& { return stack.words[static_cast<size_t>((ARCH_RED_ZONE + address) / 8)]; };
+  at(-16) = kStack + 0x40;
+  at(0x40) = kCode + 0x120;
+  EXPECT_EQ(stack.finish(space).end, END_DEFERRED);
+  EXPECT_EQ(stack.finish(space).frames.size(), 2u);
+  stack.from.below = 0;
+  EXPECT_EQ(stack.finish(space).end, END_UNREADABLE);
+}
+
 TEST(FinishWalk, GoesToTheOutermostFrame) {
   TestSpace space({kPlain, kOutermost});
   Stack stack;
