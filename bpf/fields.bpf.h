@@ -43,12 +43,13 @@ static __always_inline long read_field(__u64 record, const volatile struct event
   return failed;
 }
 
-// By value: an unsigned one may be larger than all signed ones.
-static __always_inline int holds(const volatile struct field_filter *filter, __u64 value) {
-  __s64 number = filter->number, field = (__s64)value;
-  int is_larger = !filter->field.is_signed && field < 0;
+// By value: an unsigned one may be larger than all signed ones. Global, so that its answer is an unknown number: else the verifier follows each comparison's outcomes
+// through all that comes behind it.
+__weak __noinline int compare(__u64 value, __u32 is_signed, __s64 number, __u32 comparison) {
+  __s64 field = (__s64)value;
+  int is_larger = !is_signed && field < 0;
   int order = is_larger || field > number ? 1 : field < number ? -1 : 0;
-  switch (filter->comparison) {
+  switch (comparison) {
     case IS_EQUAL: return order == 0;
     case IS_NOT_EQUAL: return order != 0;
     case IS_LESS: return order < 0;
@@ -56,6 +57,9 @@ static __always_inline int holds(const volatile struct field_filter *filter, __u
     case IS_GREATER: return order > 0;
     default: return order >= 0;
   }
+}
+static __always_inline int holds(const volatile struct field_filter *filter, __u64 value) {
+  return compare(value, filter->field.is_signed, filter->number, filter->comparison);
 }
 
 #define LARGEST_VALUE 0x7fffffffffffffffull  // of a sample

@@ -37,7 +37,7 @@ static __always_inline int is_target(const struct process_value *process, struct
 static volatile __u32 frames_of_switch, frames_of_wakeup;
 #define MAX_FRAMES_OF_SWITCH 8
 
-static __always_inline int is_in(__u64 address, volatile struct code_range *code) { return address >= code->begin && address < code->end; }
+static __always_inline int is_in(__u64 address, volatile struct code_range *code) { return address - code->begin < code->end - code->begin; }
 
 // Up to a function. 0: it is not there, or not known.
 static __always_inline __u32 frames_up_to(const __u64 *frames, volatile struct code_range *code) {
@@ -118,11 +118,12 @@ __weak __noinline __u32 frames_of_program(struct kernel_stack *stack, __u32 fram
 __weak __noinline __u64 adjust_kernel_stack(struct kernel_stack *stack, __u32 frames, __u32 skipped) {
   if (!stack) return 0;
   __u64 hash = ~hash_seed;
+  stack->frames[0]++;  // no return address
   for (__u32 i = 0; i < MAX_KERNEL_FRAMES; i++) {
     __u32 from = i + skipped;
     barrier_var(from);  // what is compared is what is used
     if (i >= frames || from >= MAX_KERNEL_FRAMES) break;
-    __u64 frame = frame_at(FRAME_KERNEL, stack->frames[from] - (from ? 1 : 0));
+    __u64 frame = frame_at(FRAME_KERNEL, stack->frames[from] - 1);
     stack->frames[i] = frame;
     hash = mix_hash(hash, frame);
   }

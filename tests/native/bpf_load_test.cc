@@ -249,6 +249,43 @@ TEST(PerfEvent, SendsRegistersAndStackWhereTheTableIsMissing) {
   EXPECT_GE(misses, 1);
 }
 
+// What each start of a recording costs: the verifier's count does not depend on how busy the machine is. The kernel refuses a program at a million.
+TEST(BpfObject, IsVerifiedInFewInstructions) {
+  const std::unique_ptr<cicada_bpf, decltype(&cicada_bpf__destroy)> skeleton(cicada_bpf__open(), &cicada_bpf__destroy);
+  ASSERT_TRUE(skeleton);
+  const auto cpus = static_cast<unsigned>(::libbpf_num_possible_cpus());
+  ::bpf_map__set_max_entries(skeleton->maps.frame_caches, cpus);
+  ::bpf_map__set_max_entries(skeleton->maps.request_copies, cpus);
+  // With everything asked for: the verifier drops what settings make dead.
+  auto& settings = *skeleton->rodata;
+  settings.filter_mode = FILTER_TIDS;
+  settings.asked.users = settings.asked.processes = settings.asked.threads = settings.asked.cgroups = MAX_ASKED;
+  settings.some_cpus = 1;
+  event_field field{};
+  field.bytes = 8;
+  field.kind = FIELD_IN_MEMORY;
+  for (event_fields& fields : settings.event_fields) {
+    fields.filters = MAX_FIELD_FILTERS;
+    for (field_filter& filter : fields.filter) filter = {field, IS_LESS, 0, 0};
+    fields.value = fields.group = field;
+    fields.group_text = TEXT_OF_EITHER;
+  }
+  ASSERT_EQ(cicada_bpf__load(skeleton.get()), 0);
+  bpf_program* program = nullptr;
+  size_t loaded = 0;
+  bpf_object__for_each_program(program, skeleton->obj) {
+    if (!::bpf_program__autoload(program)) continue;
+    bpf_prog_info info{};
+    uint32_t size = sizeof info;
+    ASSERT_EQ(::bpf_obj_get_info_by_fd(::bpf_program__fd(program), &info, &size), 0);
+    loaded++;
+    EXPECT_GT(info.verified_insns, 0u) << ::bpf_program__name(program);
+    const bool is_of_each_recording = program == skeleton->progs.on_perf_event;
+    EXPECT_LT(info.verified_insns, is_of_each_recording ? 25'000u : 100'000u) << ::bpf_program__name(program);
+  }
+  EXPECT_GE(loaded, 15u);
+}
+
 TEST(PerfEvent, CopiesAStackToItsEnd) {
   auto session = open_session();
   ASSERT_TRUE(session);
