@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,6 +59,16 @@ constexpr size_t kDeepBytes = 150 << 10, kSmallStack = 64 << 10;
   ::pthread_attr_setstack(&attributes, memory + kSmallStack, kSmallStack);
   ::pthread_create(&thread, &attributes, [](void*) -> void* { return chain_leaf(), nullptr; }, nullptr);
   ::pthread_join(thread, nullptr);
+}
+// Nothing says where its stack ends: it is neither the first one nor has the thread's own data at its end.
+[[gnu::noinline]] void chain_elsewhere() {
+  constexpr size_t kBytes = 32 * kSmallStack;
+  static ucontext_t here, there;
+  ::getcontext(&there);
+  there.uc_stack.ss_sp = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  there.uc_stack.ss_size = kBytes / 2;
+  ::makecontext(&there, chain_leaf, 0);
+  ::swapcontext(&here, &there);
 }
 // Each turn touches a page and goes to sleep.
 [[gnu::noinline]] void chain_faults() {
@@ -289,27 +300,28 @@ TEST(BpfObject, IsVerifiedInFewInstructions) {
 TEST(PerfEvent, CopiesAStackToItsEnd) {
   auto session = open_session();
   ASSERT_TRUE(session);
-  ReadyChild deep([] { chain_with_array(); }), thread([] { chain_of_thread(); });
-  for (const ReadyChild* child : {&deep, &thread}) {
+  ReadyChild deep([] { chain_with_array(); }), thread([] { chain_of_thread(); }), elsewhere([] { chain_elsewhere(); });
+  for (const ReadyChild* child : {&deep, &thread, &elsewhere}) {
     const process_value process{1, 0, 77, PROCESS_TARGET, 0};
     ASSERT_EQ(::bpf_map_update_elem(::bpf_map__fd(session->skeleton()->maps.processes), &child->pid, &process, BPF_ANY), 0);
   }
-  std::vector<uint32_t> sizes[2];
+  std::vector<uint32_t> sizes[3];
   ASSERT_TRUE(session->start(499, all_cpus()));
   ASSERT_TRUE(wait_until(*session, [&] {
     for (std::vector<uint32_t>& of_child : sizes) of_child.clear();
     for (const auto& bytes : session->requests()) {
       unwind_request request;
       std::memcpy(&request, bytes.data(), sizeof request);
-      if (request.tid != thread.pid) sizes[request.pid == thread.pid].push_back(request.stack_bytes);  // which waits, or begins
+      if (request.tid != thread.pid) sizes[request.pid == thread.pid ? 1 : request.pid == elsewhere.pid ? 2 : 0].push_back(request.stack_bytes);  // which waits, or begins
     }
-    return sizes[0].size() >= 5 && sizes[1].size() >= 5;
+    return std::all_of(std::begin(sizes), std::end(sizes), [](const auto& of_child) { return of_child.size() >= 5; });
   }));
   session->stop();
   const auto [least, most] = std::minmax_element(sizes[0].begin(), sizes[0].end());
   EXPECT_GT(*least, kDeepBytes);
   EXPECT_LE(*most, uint32_t{DEFERRED_WHOLE_STACK_BYTES});
   EXPECT_LT(*std::max_element(sizes[1].begin(), sizes[1].end()), kSmallStack / 2);  // of which it uses little
+  EXPECT_EQ(*std::max_element(sizes[2].begin(), sizes[2].end()), uint32_t{DEFERRED_STACK_BYTES});
 }
 
 perf_event_attr software_event(uint64_t config, uint64_t period) {
