@@ -28,6 +28,7 @@
 #include "bpf_source/uprobe_links.h"
 #include "cicada.skel.h"
 #include "base/monotonic_clock.h"
+#include "process/procfs/maps_file.h"
 
 namespace cicada::bpf_source {
 namespace {
@@ -127,6 +128,16 @@ Result<MappedArray<T>> map_array(const bpf_map* map) {
   MappedArray<T> array;
   array.values = {static_cast<T*>(at), count};
   return array;
+}
+
+// A fork copies the entry of each page of these, as of no other shared memory: the ring has 8,192 for 16 MiB. Children need none. libbpf does not say where it has
+// mapped the ring.
+void keep_maps_from_children() {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const auto entry = process::find_maps_entry(line);
+    if (entry && entry->path == "anon_inode:bpf-map") ::madvise(reinterpret_cast<void*>(entry->range.begin.value), entry->range.size(), MADV_DONTFORK);
+  }
 }
 
 }  // namespace
@@ -285,6 +296,7 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
       },
       raw, nullptr);
   if (impl->ring == nullptr) return errno_error(errno, "map the ring buffer");
+  keep_maps_from_children();
   std::unique_ptr<BpfObject> object(new BpfObject(std::move(impl)));
   for (size_t i = 0; i < options.kernel_places.size(); ++i) object->find_code_of_place(i, options.kernel_places[i]);
   return object;
