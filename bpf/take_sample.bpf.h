@@ -37,6 +37,7 @@ static __always_inline int is_target(const struct process_value *process, struct
 static volatile __u32 frames_of_switch, frames_of_wakeup;
 #define MAX_FRAMES_OF_SWITCH 8
 
+// No range ends before it begins.
 static __always_inline int is_in(__u64 address, volatile struct code_range *code) { return address - code->begin < code->end - code->begin; }
 
 // Up to a function. 0: it is not there, or not known.
@@ -83,8 +84,8 @@ static __always_inline int is_in_tracepoint(__u64 address, volatile struct code_
     bpf_snprintf(text, sizeof(text), "%pS", &address, sizeof(address));
     int is_one = 1;
     for (__u32 i = 0; i + 1 < sizeof(wanted); i++) is_one &= text[i] == wanted[i];
+    known->end = address + is_one;  // first: other CPUs look at a range that has a begin
     known->begin = address;
-    known->end = address + is_one;
   }
   return is_in(address, known);
 }
@@ -98,7 +99,7 @@ __weak __noinline __u32 frames_of_program(struct kernel_stack *stack, __u32 fram
   __u32 own = 0;
   for (__u32 i = 0; i < MAX_FRAMES_OF_SWITCH; i++) {
     if (i >= frames) break;
-    for (__u32 k = 0; k < MAX_PLACE_CODE; k++) {
+    for (__u32 k = 0; k < MAX_PLACE_CODE - 1; k++) {
       if (!is_in(stack->frames[i], &place_code[index & (MAX_KERNEL_PLACES - 1)][k])) continue;
       if (is_function) return i;
       own = i + 1;
@@ -118,7 +119,7 @@ __weak __noinline __u32 frames_of_program(struct kernel_stack *stack, __u32 fram
 __weak __noinline __u64 adjust_kernel_stack(struct kernel_stack *stack, __u32 frames, __u32 skipped) {
   if (!stack) return 0;
   __u64 hash = ~hash_seed;
-  stack->frames[0]++;  // no return address
+  stack->frames[0]++;  // it is no return address: undoes what the loop takes off. A branch in there would be verified twice
   for (__u32 i = 0; i < MAX_KERNEL_FRAMES; i++) {
     __u32 from = i + skipped;
     barrier_var(from);  // what is compared is what is used

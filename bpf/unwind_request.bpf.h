@@ -131,8 +131,8 @@ __weak __noinline int send_unwind_request(struct scratch *memory) {
   if (memory->in_a_hurry && pages > PAGES_IN_A_HURRY) pages = PAGES_IN_A_HURRY;
   bpf_loop(pages, copy_page, &context, 0);
   __u32 copied = head->stack_bytes & ~7u;
-  if (copied > context.most_bytes) copied = context.most_bytes;  // copy_page looks before each page
-  if (copied > DEFERRED_WHOLE_STACK_BYTES) copied = DEFERRED_WHOLE_STACK_BYTES;
+  if (copied > context.most_bytes) copied = context.most_bytes;  // copy_page compares before it copies: the last page may go beyond
+  if (copied > DEFERRED_WHOLE_STACK_BYTES) copied = DEFERRED_WHOLE_STACK_BYTES;  // for the verifier, which does not know what a callback leaves
   head->stack_bytes = copied;
   head->unwind_mode = (__u8)unwind_mode;
   pay_deferred(copied);

@@ -76,6 +76,7 @@ double load_once(std::vector<ProgramCost>* costs) {
 double load_plain() {
   const auto begin = Clock::now();
   const auto object = cicada::bpf_source::BpfObject::load({});
+  if (!object) fmt::print(stderr, "{}\n", object.error().message());
   return object ? std::chrono::duration<double, std::milli>(Clock::now() - begin).count() : -1;
 }
 

@@ -125,18 +125,19 @@ Result<MappedArray<T>> map_array(const bpf_map* map) {
   const size_t bytes = (count * sizeof(T) + 4095) & ~size_t{4095};
   void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
   if (at == MAP_FAILED) return errno_error(errno, fmt::format("mmap BPF array {}", bpf_map__name(map)));
+  ::madvise(at, bytes, MADV_DONTFORK);
   MappedArray<T> array;
   array.values = {static_cast<T*>(at), count};
   return array;
 }
 
-// A fork copies the entry of each page of these, as of no other shared memory: the ring has 8,192 for 16 MiB. Children need none. libbpf does not say where it has
-// mapped the ring.
-void keep_maps_from_children() {
+// A fork copies the entry of each page of a BPF map's memory, as of no other shared memory: the ring has 8,192 for 16 MiB, which libbpf maps twice in a row. No child
+// reads it. libbpf does not say where it is.
+void keep_ring_from_children(uint64_t ring_bytes) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     const auto entry = process::find_maps_entry(line);
-    if (entry && entry->path == "anon_inode:bpf-map") ::madvise(reinterpret_cast<void*>(entry->range.begin.value), entry->range.size(), MADV_DONTFORK);
+    if (entry && entry->path == "anon_inode:bpf-map" && entry->range.size() > 2 * ring_bytes) ::madvise(reinterpret_cast<void*>(entry->range.begin.value), entry->range.size(), MADV_DONTFORK);
   }
 }
 
@@ -296,7 +297,7 @@ Result<std::unique_ptr<BpfObject>> BpfObject::load(const BpfObjectOptions& optio
       },
       raw, nullptr);
   if (impl->ring == nullptr) return errno_error(errno, "map the ring buffer");
-  keep_maps_from_children();
+  keep_ring_from_children(options.ring_bytes);
   std::unique_ptr<BpfObject> object(new BpfObject(std::move(impl)));
   for (size_t i = 0; i < options.kernel_places.size(); ++i) object->find_code_of_place(i, options.kernel_places[i]);
   return object;

@@ -192,7 +192,7 @@ Result<void> TableStore::add_slab(uint64_t bytes) {
   if (!slab.fd) return errno_error(errno, fmt::format("create a BPF array of {} KiB for unwind tables", bytes >> 10));
   void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, slab.fd.get(), 0);
   if (at == MAP_FAILED) return errno_error(errno, "mmap a BPF array for unwind tables");
-  ::madvise(at, bytes, MADV_DONTFORK);  // children need it not, and a fork copies the entry of each page of such memory
+  ::madvise(at, bytes, MADV_DONTFORK);  // children do not need it, and a fork copies the entry of each of its pages
   slab.bytes = {static_cast<uint8_t*>(at), bytes};
   slab.free[0] = bytes;
   slabs_.push_back(std::move(slab));

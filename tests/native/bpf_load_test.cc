@@ -12,13 +12,18 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <map>
+#include <string>
 #include <thread>
 
 #include "bpf_session.h"
 #include "abi/event_fields.h"
 #include "abi/settings.h"
+#include "bpf_source/bpf_object.h"
 #include "cicada.skel.h"
 
 namespace cicada::native {
@@ -260,41 +265,69 @@ TEST(PerfEvent, SendsRegistersAndStackWhereTheTableIsMissing) {
   EXPECT_GE(misses, 1);
 }
 
-// What each start of a recording costs: the verifier's count does not depend on how busy the machine is. The kernel refuses a program at a million.
-TEST(BpfObject, IsVerifiedInFewInstructions) {
+// Verified instructions of each program that is loaded, by name. With everything asked for: the verifier drops what settings make dead.
+std::map<std::string, uint32_t> verified_instructions(filter_mode mode) {
   const std::unique_ptr<cicada_bpf, decltype(&cicada_bpf__destroy)> skeleton(cicada_bpf__open(), &cicada_bpf__destroy);
-  ASSERT_TRUE(skeleton);
+  if (!skeleton) return {};
   const auto cpus = static_cast<unsigned>(::libbpf_num_possible_cpus());
   ::bpf_map__set_max_entries(skeleton->maps.frame_caches, cpus);
   ::bpf_map__set_max_entries(skeleton->maps.request_copies, cpus);
-  // With everything asked for: the verifier drops what settings make dead.
   auto& settings = *skeleton->rodata;
-  settings.filter_mode = FILTER_TIDS;
+  settings.filter_mode = mode;
   settings.asked.users = settings.asked.processes = settings.asked.threads = settings.asked.cgroups = MAX_ASKED;
   settings.some_cpus = 1;
+  settings.wake_event = 1;
+  settings.include_kernel_threads = 1;
+  // A program of one place knows what is asked of its numbers; the others look it up.
   event_field field{};
   field.bytes = 8;
-  field.kind = FIELD_IN_MEMORY;
   for (event_fields& fields : settings.event_fields) {
     fields.filters = MAX_FIELD_FILTERS;
     for (field_filter& filter : fields.filter) filter = {field, IS_LESS, 0, 0};
     fields.value = fields.group = field;
     fields.group_text = TEXT_OF_EITHER;
   }
-  ASSERT_EQ(cicada_bpf__load(skeleton.get()), 0);
+  bpf_program* const place = skeleton->progs.on_kernel_place_0;
+  ::bpf_program__set_autoload(place, true);
+  ::bpf_program__set_expected_attach_type(place, BPF_TRACE_RAW_TP);
+  if (::bpf_program__set_attach_target(place, 0, "sched_switch") != 0 || cicada_bpf__load(skeleton.get()) != 0) return {};
+  std::map<std::string, uint32_t> verified;
   bpf_program* program = nullptr;
-  size_t loaded = 0;
   bpf_object__for_each_program(program, skeleton->obj) {
-    if (!::bpf_program__autoload(program)) continue;
     bpf_prog_info info{};
     uint32_t size = sizeof info;
-    ASSERT_EQ(::bpf_obj_get_info_by_fd(::bpf_program__fd(program), &info, &size), 0);
-    loaded++;
-    EXPECT_GT(info.verified_insns, 0u) << ::bpf_program__name(program);
-    const bool is_of_each_recording = program == skeleton->progs.on_perf_event;
-    EXPECT_LT(info.verified_insns, is_of_each_recording ? 25'000u : 100'000u) << ::bpf_program__name(program);
+    if (::bpf_program__autoload(program) && ::bpf_obj_get_info_by_fd(::bpf_program__fd(program), &info, &size) == 0)
+      verified[::bpf_program__name(program)] = info.verified_insns;
   }
-  EXPECT_GE(loaded, 15u);
+  return verified;
+}
+
+// What each start of a recording costs: the verifier's count does not depend on how busy the machine is. The kernel refuses a program at a million.
+TEST(BpfObject, IsVerifiedInFewInstructions) {
+  for (const filter_mode mode : {FILTER_ALL, FILTER_TARGETS, FILTER_TIDS}) {
+    const std::map<std::string, uint32_t> verified = verified_instructions(mode);
+    ASSERT_TRUE(verified.contains("on_perf_event") && verified.contains("on_schedule_exit") && verified.contains("on_kernel_place_0"));
+    for (const auto& [name, count] : verified) {
+      EXPECT_GT(count, 0u) << name;
+      EXPECT_LT(count, name == "on_perf_event" ? 25'000u : 100'000u) << name;
+    }
+  }
+}
+
+// The ring and the arrays, that is. A fork copies the entry of each page of such memory.
+TEST(BpfObject, KeepsItsMemoryFromChildren) {
+  auto object = bpf_source::BpfObject::load({.ring_bytes = 1 << 20});
+  ASSERT_TRUE(object) << object.error().message();
+  std::ifstream file("/proc/self/smaps");
+  uint64_t of_children = 0, kept = 0, size = 0;
+  bool is_map = false;
+  for (std::string line; std::getline(file, line);) {
+    uint64_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " ", &begin, &end) == 2) size = end - begin, is_map = line.ends_with("anon_inode:bpf-map");
+    if (is_map && line.starts_with("VmFlags:")) (line.find(" dc") == std::string::npos ? of_children : kept) += size;
+  }
+  EXPECT_GT(kept, 2u << 20);
+  EXPECT_LT(of_children, 128u << 10) << "settings and counters";
 }
 
 TEST(PerfEvent, CopiesAStackToItsEnd) {

@@ -65,7 +65,7 @@ ABI_INLINE int arch_is_trampoline(__u64 code_at_return) { return (code_at_return
 #define ARCH_JAVA_CODE_BYTES 16
 // `length` bytes of the method are before it.
 ABI_INLINE __u32 arch_java_pushed_in_prologue(const __u8 *code, __u64 length) {
-  // Where three bytes of "sub $n,%rsp" end, a bit for each place. Without branches: at each the verifier would follow both ways (120,000 instructions).
+  // Where three bytes of "sub $n,%rsp" end, a bit for each place. Without branches: the verifier would follow both ways of each of them (121,155 instructions).
   __u32 with_byte = 0, with_word = 0, opcode = 0;
   for (__u32 i = 0; i <= ARCH_JAVA_CODE_BEFORE - 2; i++) {
     opcode = (opcode << 8 | code[i]) & 0xffffff;

@@ -210,5 +210,38 @@ TEST_F(JavaLookup, FollowsASegmentMapOfSingleSteps) {
   EXPECT_EQ(find(kHeap + JAVA_SEGMENT_HOPS * kSegment), END_UNREADABLE);
 }
 
+// "sub $n,%rsp", wherever it is before the instruction, by a search that may branch. `length` bytes of the method are before it.
+uint32_t pushed_in_prologue(const std::vector<uint8_t>& code, uint64_t length) {
+  const uint8_t* const at = &code[ARCH_JAVA_CODE_BEFORE];
+  const bool saves_next = at[0] == 0x48 && at[1] == 0x89 && (at[2] == 0x6c || at[2] == 0xac) && at[3] == 0x24;
+  for (uint32_t i = 0; i < ARCH_JAVA_CODE_BEFORE; ++i) {
+    const uint32_t bytes = code[i + 1] == 0x83 ? 4 : code[i + 1] == 0x81 ? 7 : 0;
+    if (bytes == 0 || code[i] != 0x48 || code[i + 2] != 0xec || i + bytes > ARCH_JAVA_CODE_BEFORE || i + length < ARCH_JAVA_CODE_BEFORE) continue;
+    return saves_next && i + bytes == ARCH_JAVA_CODE_BEFORE ? ARCH_JAVA_ROOM : ARCH_JAVA_WHOLE;
+  }
+  if (length >= 1 && at[-1] == 0x55) return ARCH_JAVA_POINTER;
+  if (length >= 4 && at[-4] == 0x55 && at[-3] == 0x48 && at[-2] == 0x8b && at[-1] == 0xec) return ARCH_JAVA_POINTER;
+  return ARCH_JAVA_RETURN;
+}
+
+TEST(JavaPrologue, IsFoundWhereverItIs) {
+  const std::vector<uint8_t> bytes = {0x48, 0x83, 0xec, 0x81, 0x55, 0x8b, 0x89, 0x6c, 0xac, 0x24, 0x00};
+  std::map<uint32_t, int> seen;
+  uint32_t random = 1;
+  const auto next = [&](uint32_t below) { return ((random = random * 1664525 + 1013904223) >> 8) % below; };
+  for (int round = 0; round < 200'000; ++round) {
+    std::vector<uint8_t> code(ARCH_JAVA_CODE_BEFORE + ARCH_JAVA_CODE_BYTES);
+    for (uint8_t& byte : code) byte = bytes[next(static_cast<uint32_t>(bytes.size()))];
+    const uint32_t place = next(ARCH_JAVA_CODE_BEFORE - 2);
+    if (round % 4 != 0) code[place] = 0x48, code[place + 1] = round % 2 == 0 ? 0x83 : 0x81, code[place + 2] = 0xec;
+    if (round % 3 == 0) code[ARCH_JAVA_CODE_BEFORE] = 0x48, code[ARCH_JAVA_CODE_BEFORE + 1] = 0x89, code[ARCH_JAVA_CODE_BEFORE + 2] = 0x6c, code[ARCH_JAVA_CODE_BEFORE + 3] = 0x24;
+    const uint64_t length = round % 5 == 0 ? 1'000 : next(36);
+    const uint32_t expected = pushed_in_prologue(code, length);
+    ASSERT_EQ(arch_java_pushed_in_prologue(code.data(), length), expected) << "round " << round << ", length " << length;
+    ++seen[expected];
+  }
+  for (const uint32_t each : {ARCH_JAVA_WHOLE, ARCH_JAVA_ROOM, ARCH_JAVA_RETURN, ARCH_JAVA_POINTER}) EXPECT_GT(seen[each], 1'000) << each;
+}
+
 }  // namespace
 }  // namespace cicada::unwind
